@@ -1,0 +1,68 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is held to the same rules; see CONTRIBUTING.md.
+let strict: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .strictMemorySafety(),
+  .enableUpcomingFeature("ExistentialAny"),
+]
+
+let package = Package(
+  name: "stillwave",
+  products: [.executable(name: "stillwave", targets: ["stillwave"])],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+  ],
+  targets: [
+    // C libraries of the system, and what the Glibc overlay lacks.
+    .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
+    .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .target(name: "CLinux"),
+    .target(name: "CViewer"),
+
+    // The five siblings, which never import each other.
+    .target(name: "HTTP", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(
+      name: "Storage",
+      dependencies: ["CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
+      swiftSettings: strict),
+    .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
+    .target(
+      name: "Waveform", swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")]),
+    .target(
+      name: "Denoise", dependencies: ["CFFTW"], swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")]),
+
+    .target(
+      name: "Processing", dependencies: ["AudioIO", "Waveform", "Denoise", "CLinux"],
+      swiftSettings: strict),
+    .target(
+      name: "AudioService",
+      dependencies: [
+        "HTTP", "Storage", "Waveform", "AudioIO", "CLinux", "CViewer",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "stillwave",
+      dependencies: [
+        "AudioService", "Processing",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: strict),
+
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux"], swiftSettings: strict),
+    .testTarget(
+      name: "WaveformTests", dependencies: ["Waveform"],
+      resources: [.copy("Golden")], swiftSettings: strict),
+    .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
+    .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
+  ],
+  swiftLanguageModes: [.v6],
+  cLanguageStandard: .gnu2x
+)
