@@ -1,0 +1,122 @@
+// The media are plain files under one data directory:
+//
+//   DATA/lock                       held (flock) by the process that claimed the directory
+//   DATA/incoming/<uuid>.part       an upload on its way in
+//   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; names are the service's own
+//   DATA/jobs/<job id>/             a job's work folder
+//   DATA/removed/<uuid>/            a recording's folder on its way out
+//
+// No path ever holds a word from outside. What a crash can leave is one of two harmless things. A file without a row:
+// bytes are made durable before their row is inserted, so the crash came between, and the next start's sweep removes
+// the file. A folder half removed: the row goes first and the folder is renamed away before anything in it is removed,
+// so nobody finds it by its id, and the sweep removes the rest. A row without its file can't be left.
+
+import Glibc
+import Synchronization
+
+/// A file that was adopted: durable, under its final name.
+public struct StoredFile: Sendable, Equatable {
+  /// Where it is.
+  public let path: String
+  /// Its name inside the recording's folder.
+  public let name: String
+  /// Its length.
+  public let bytes: Int64
+  /// 64 lower-case hexadecimal digits.
+  public let sha256: String
+}
+
+/// The recordings' files under one directory. Safe from any thread.
+///
+/// Every call that throws blocks on the disk: worker queues only, never an event loop.
+public final class MediaStore: Sendable {
+  /// The data directory.
+  public let directory: String
+
+  let incoming: String
+  let recordings: String
+  let jobs: String
+  let removed: String
+  private let claimed = Mutex<Claim?>(nil)
+
+  /// The open lock file: closing it, which the system does for a process that dies, gives the claim up.
+  private final class Claim: Sendable {
+    let file: FileDescriptor
+    init(_ file: consuming FileDescriptor) { self.file = file }
+  }
+
+  /// The store under `directory`, which is made, with its folders, where it is missing.
+  public init(directory: String) throws(StorageError) {
+    self.directory = directory
+    incoming = directory + "/incoming"
+    recordings = directory + "/recordings"
+    jobs = directory + "/jobs"
+    removed = directory + "/removed"
+    try FileSystem.makeFolders(directory)
+    for folder in [incoming, recordings, jobs, removed] {
+      try FileSystem.makeFolder(folder)
+    }
+    try FileSystem.syncFolder(directory)
+  }
+
+  /// Keeps other processes from claiming the directory until this store goes; throws `.inUse` where one has it.
+  ///
+  /// A service claims before it sweeps: two on one directory would take each other's uploads for leftovers.
+  public func claim() throws(StorageError) {
+    let path = directory + "/lock"
+    let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
+    guard try file.lock() else { throw .inUse(path: directory) }
+    let claim = Claim(file)
+    claimed.withLock { $0 = claim }
+  }
+
+  /// A new file to receive an upload into.
+  public func receive() throws(StorageError) -> IncomingFile {
+    try IncomingFile(path: incoming + "/" + UUIDv7().text + ".part")
+  }
+
+  /// Where the files of a recording are, whether or not the folder exists.
+  public func folder(of id: RecordingID) -> String { recordings + "/" + id.text }
+
+  /// Where a job works, whether or not the folder exists.
+  public func workFolder(of id: JobID) -> String { jobs + "/" + id.text }
+
+  /// Makes a recording's folder, if it is not there, and its name durable. Returns its path.
+  @discardableResult
+  public func makeFolder(of id: RecordingID) throws(StorageError) -> String {
+    try FileSystem.makeFolder(folder(of: id))
+    // Even where it was there: whoever made it may not have come to this line.
+    try FileSystem.syncFolder(recordings)
+    return folder(of: id)
+  }
+
+  /// Makes a job's work folder, if it is not there. Returns its path.
+  @discardableResult
+  public func makeWorkFolder(of id: JobID) throws(StorageError) -> String {
+    try FileSystem.makeFolder(workFolder(of: id))
+    return workFolder(of: id)
+  }
+
+  /// Removes a job's work folder with all that is in it. What can't be removed now, the next start's sweep removes.
+  public func removeWorkFolder(of id: JobID) {
+    try? FileSystem.remove(workFolder(of: id))
+  }
+
+  /// Removes a recording's files. Its row must be gone already. What is not there is no error.
+  ///
+  /// The folder is renamed away first, so that after a crash halfway no one takes the rest for a whole recording.
+  public func remove(_ id: RecordingID) throws(StorageError) {
+    let away = removed + "/" + UUIDv7().text
+    do {
+      try FileSystem.rename(folder(of: id), to: away)
+    } catch .io(_, _, ENOENT) {
+      return
+    }
+    try FileSystem.remove(away)
+  }
+
+  /// What can still be written to the disk the store is on.
+  public func freeBytes() throws(StorageError) -> Int64 {
+    try FileSystem.freeBytes(at: directory)
+  }
+}

@@ -1,0 +1,118 @@
+/// One recording: what is known of it, and which of its files are whole.
+///
+/// Its sound never changes once `audioFile` is set. `name`, `format` and `warnings` come from strangers' files.
+public struct Recording: Sendable, Equatable {
+  /// Also the name of its folder.
+  public let id: RecordingID
+  /// Any text at all; never part of a path.
+  public var name: String
+  /// When it was uploaded, or when the job that makes it was asked for.
+  public var createdAt: Timestamp
+  /// Length of the audio file, nil until it is finished.
+  public var bytes: Int64?
+  /// Of the audio file, 64 lower-case hexadecimal digits, nil until it is finished.
+  public var sha256: String?
+  /// How the sound is laid out.
+  public var format: RecordingFormat
+  /// How far its waveform is.
+  public var waveformState: WaveformState
+  /// The job that builds the waveform, or that did.
+  public var waveformJob: JobID?
+  /// The waveform's file name inside the recording's folder.
+  public var waveformFile: String?
+  /// The sound's file name inside the recording's folder, nil until it is finished.
+  public var audioFile: String?
+  /// What its file got wrong.
+  public var warnings: [RecordingWarning]
+  /// Where it came from, nil for an upload.
+  public var derivedFrom: Derivation?
+
+  /// A recording with nothing finished yet but what is given.
+  public init(
+    id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
+    sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
+    waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil,
+    warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil
+  ) {
+    self.id = id
+    self.name = name
+    self.createdAt = createdAt
+    self.bytes = bytes
+    self.sha256 = sha256
+    self.format = format
+    self.waveformState = waveformState
+    self.waveformJob = waveformJob
+    self.waveformFile = waveformFile
+    self.audioFile = audioFile
+    self.warnings = warnings
+    self.derivedFrom = derivedFrom
+  }
+}
+
+/// How a recording's sound is laid out.
+public struct RecordingFormat: Sendable, Codable, Equatable {
+  /// "wav", "flac", "ogg" …
+  public var container: String
+  /// "pcm_s16", "vorbis" …
+  public var codec: String
+  /// In Hz.
+  public var sampleRate: Int
+  /// How many.
+  public var channels: Int
+  /// Per channel; nil until it is known for certain.
+  public var frames: Int64?
+  /// What the bytes suggest, while `frames` is nil.
+  public var estimatedFrames: Int64?
+  /// In seconds.
+  public var duration: Double?
+
+  /// A format; lengths may follow later.
+  public init(
+    container: String, codec: String, sampleRate: Int, channels: Int, frames: Int64? = nil,
+    estimatedFrames: Int64? = nil, duration: Double? = nil
+  ) {
+    self.container = container
+    self.codec = codec
+    self.sampleRate = sampleRate
+    self.channels = channels
+    self.frames = frames
+    self.estimatedFrames = estimatedFrames
+    self.duration = duration
+  }
+}
+
+/// What a file's header got wrong and what was done about it.
+public struct RecordingWarning: Sendable, Codable, Equatable {
+  /// Stable, snake_case: "truncated".
+  public var code: String
+  /// What it means here, for people.
+  public var detail: String
+
+  /// A warning of kind `code`.
+  public init(code: String, detail: String) {
+    self.code = code
+    self.detail = detail
+  }
+}
+
+/// Which recording and which job a recording was made by. Both may be gone since.
+public struct Derivation: Sendable, Codable, Equatable {
+  /// The source.
+  public var recording: RecordingID
+  /// What made it.
+  public var job: JobID
+  /// "denoise".
+  public var operation: String
+
+  /// Made from `recording` by `job`.
+  public init(recording: RecordingID, job: JobID, operation: String) {
+    self.recording = recording
+    self.job = job
+    self.operation = operation
+  }
+}
+
+/// How far a recording's waveform is.
+public enum WaveformState: String, Sendable, Hashable, CaseIterable {
+  case queued, building, ready, failed
+}

@@ -1,0 +1,70 @@
+// The catalogue's tables. A migration that has been released is never changed: a new one is added below it, with the
+// next number. Every migration runs in a transaction of its own and is recorded in `grdb_migrations`.
+//
+// Ids are text, so that sqlite3's shell shows what the API shows, and sort by time, so that "newest first" is the
+// primary key backwards. Instants are milliseconds since 1970, small lists and what only clients read are JSON.
+//
+// A job's `recording` and a recording's `derived_*` are no foreign keys: both outlive what they name.
+
+import GRDB
+
+enum Schema {
+  /// All migrations, oldest first.
+  static var migrator: DatabaseMigrator {
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1 recordings and jobs") { try $0.execute(sql: recordingsAndJobs) }
+    return migrator
+  }
+
+  /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has one row, written to see that writing works.
+  private static let recordingsAndJobs = """
+    CREATE TABLE recordings (
+      id TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL,
+      name_folded TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      bytes INTEGER,
+      sha256 TEXT,
+      container TEXT NOT NULL,
+      codec TEXT NOT NULL,
+      sample_rate INTEGER NOT NULL,
+      channels INTEGER NOT NULL,
+      frames INTEGER,
+      estimated_frames INTEGER,
+      duration REAL,
+      waveform_state TEXT NOT NULL,
+      waveform_job TEXT,
+      waveform_file TEXT,
+      audio_file TEXT,
+      warnings TEXT NOT NULL,
+      derived_recording TEXT,
+      derived_job TEXT,
+      derived_operation TEXT
+    ) STRICT;
+
+    CREATE TABLE jobs (
+      id TEXT NOT NULL PRIMARY KEY,
+      kind TEXT NOT NULL,
+      recording TEXT NOT NULL,
+      output TEXT,
+      state TEXT NOT NULL,
+      progress REAL NOT NULL,
+      created_at INTEGER NOT NULL,
+      started_at INTEGER,
+      finished_at INTEGER,
+      attempts INTEGER NOT NULL,
+      parameters TEXT NOT NULL,
+      result TEXT,
+      error TEXT
+    ) STRICT;
+
+    CREATE INDEX jobs_by_recording ON jobs (recording, id);
+    CREATE INDEX jobs_by_state ON jobs (state, id);
+    CREATE INDEX jobs_by_output ON jobs (output) WHERE output IS NOT NULL;
+
+    CREATE TABLE heartbeat (
+      id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+      at INTEGER NOT NULL
+    ) STRICT;
+    """
+}

@@ -1,0 +1,47 @@
+import GRDB
+import Glibc
+
+/// What can go wrong in keeping recordings, as facts; words for people are made elsewhere.
+public enum StorageError: Error, Equatable, Sendable {
+  /// The disk, or the quota on it, has no room left. The same call may succeed later.
+  case diskFull
+
+  /// A call on a file failed: `operation` is the call ("rename"), `errno` its code.
+  case io(operation: String, path: String, errno: Int32)
+
+  /// SQLite refused: its extended result code and its own words.
+  case database(code: Int32, message: String)
+
+  /// The catalogue was written by a newer version of the program than this one.
+  case newerSchema(path: String)
+
+  /// Another process has claimed the data directory.
+  case inUse(path: String)
+
+  /// A job was to be inserted whose source is not (or no longer) in the catalogue.
+  case noSuchRecording(RecordingID)
+
+  /// A stored value that no version of this program writes.
+  case corrupt(column: String, value: String)
+
+  /// The error of a failed system call, with "no room" told apart.
+  ///
+  /// A write that runs into a quota says EDQUOT; to the client it is the same disk that is full.
+  init(errno code: Int32, _ operation: String, _ path: String) {
+    self = code == ENOSPC || code == EDQUOT ? .diskFull : .io(operation: operation, path: path, errno: code)
+  }
+
+  /// What GRDB threw, as one of ours.
+  init(_ error: any Error) {
+    switch error {
+    case let error as StorageError:
+      self = error
+    case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
+      self = .diskFull
+    case let error as DatabaseError:
+      self = .database(code: error.extendedResultCode.rawValue, message: error.message ?? "")
+    default:
+      self = .database(code: ResultCode.SQLITE_ERROR.rawValue, message: String(describing: error))
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// UUID version 7, RFC 9562 §5.7, with the counter of §6.2 method 1.
+//
+//   bits  0 …  47  unix_ts_ms  milliseconds since 1970, big-endian
+//   bits 48 …  51  version     0111
+//   bits 52 …  63  rand_a      a counter: random below 2048 at a new millisecond, + 1 within the same one
+//   bits 64 …  65  variant     10
+//   bits 66 … 127  rand_b      62 random bits
+//
+// Text: 8-4-4-4-12 lower-case hexadecimal digits. The counter makes the ids of one process sort in the order in which
+// they were made; the 62 bits, fresh from getrandom(2) each time, make them hard to guess.
+
+import Synchronization
+
+/// Sixteen bytes that sort by the time they were made.
+struct UUIDv7: Hashable, Comparable, Sendable {
+  let high: UInt64
+  let low: UInt64
+
+  /// The next id of this process.
+  init() {
+    var random = SystemRandomNumberGenerator()
+    let fresh = UInt64.random(in: 0..<(1 << 11), using: &random)
+    let now = UInt64(max(0, Timestamp.now.milliseconds))
+    let stamp = Self.latest.withLock { $0.advance(to: now, fresh: fresh) }
+    high = (stamp >> 12) << 16 | 0x7000 | stamp & 0xFFF
+    low = 1 << 63 | UInt64.random(in: 0..<(1 << 62), using: &random)
+  }
+
+  /// The id written as `text`, where it is exactly the form that `text` gives: lower case, version 7.
+  init?(_ text: String) {
+    let digits = Array(text.utf8)
+    guard digits.count == 36 else { return nil }
+    var words: (high: UInt64, low: UInt64) = (0, 0)
+    for (position, digit) in digits.enumerated() {
+      if Self.dashes.contains(position) {
+        guard digit == UInt8(ascii: "-") else { return nil }
+        continue
+      }
+      guard let value = Self.value(ofDigit: digit) else { return nil }
+      words.high = words.high << 4 | words.low >> 60
+      words.low = words.low << 4 | value
+    }
+    guard words.high >> 12 & 0xF == 7, words.low >> 62 == 0b10 else { return nil }
+    (high, low) = words
+  }
+
+  var text: String {
+    var digits: [UInt8] = []
+    digits.reserveCapacity(36)
+    for word in [high, low] {
+      for shift in stride(from: UInt64(60), through: 0, by: -4) {
+        if Self.dashes.contains(digits.count) { digits.append(UInt8(ascii: "-")) }
+        digits.append(Self.hexDigits[Int(word >> shift & 0xF)])
+      }
+    }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  static func < (a: UUIDv7, b: UUIDv7) -> Bool {
+    (a.high, a.low) < (b.high, b.low)
+  }
+
+  private static let dashes: Set<Int> = [8, 13, 18, 23]
+  private static let hexDigits = Array("0123456789abcdef".utf8)
+  private static let latest = Mutex(UUIDClock())
+
+  private static func value(ofDigit digit: UInt8) -> UInt64? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(digit - UInt8(ascii: "0"))
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(digit - UInt8(ascii: "a") + 10)
+    default: nil
+    }
+  }
+}
+
+/// The time and counter of the latest id, as one number: milliseconds · 4096 + counter.
+struct UUIDClock {
+  private var stamp: UInt64 = 0
+
+  /// The stamp of the next id: above every earlier one, even where the clock was set back or a millisecond's counter
+  /// ran over (the carry then borrows from the next millisecond, as §6.2 allows).
+  mutating func advance(to milliseconds: UInt64, fresh counter: UInt64) -> UInt64 {
+    stamp = milliseconds > stamp >> 12 ? milliseconds << 12 | counter : stamp + 1
+    return stamp
+  }
+}
