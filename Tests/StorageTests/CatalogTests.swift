@@ -1,0 +1,161 @@
+import Dispatch
+import Foundation
+import Testing
+
+@testable import Storage
+
+@Suite struct CatalogTests {
+  let folder: TemporaryFolder
+  let catalog: Catalog
+
+  init() throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder("catalog.sqlite"))
+  }
+
+  @Test("a recording comes back as it was inserted, with every field set or none")
+  func recordingRoundTrip() throws {
+    var full = sample("interview.wav", job: JobID())
+    full.bytes = 317_520_044
+    full.sha256 = String(repeating: "0f", count: 32)
+    full.format.frames = .max
+    full.format.duration = 1800.1
+    full.waveformState = .ready
+    full.waveformFile = "waveform-2.dat"
+    full.audioFile = "audio.wav"
+    full.warnings = [RecordingWarning(code: "truncated", detail: "12 \"bytes\" \u{1F622} short\n")]
+    full.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
+    for recording in [full, sample()] {
+      try catalog.insert(recording)
+      #expect(try catalog.recording(recording.id) == recording)
+    }
+    #expect(try catalog.recording(RecordingID()) == nil)
+  }
+
+  @Test(
+    "any text is a name",
+    arguments: [
+      "", "a'); DROP TABLE recordings; --", "\"x\"", "../../etc/passwd", "🎙️ 인터뷰 👩‍👩‍👧.wav", "تسجيل\u{200F}.mp3",
+      "Cafe\u{301}", "?1 :name @x $y %_", String(repeating: "長", count: 100_000), "\u{FFFD}\r\n\t",
+    ])
+  func names(name: String) throws {
+    let recording = sample(name)
+    try catalog.insert(recording)
+    let read = try catalog.recording(recording.id)?.name
+    // Equal scalar by scalar: "==" on strings would pass a changed normal form.
+    #expect(read.map { Array($0.unicodeScalars) } == Array(name.unicodeScalars))
+  }
+
+  @Test("recordings are listed newest first, page by page, each once")
+  func paging() throws {
+    let all = (0..<7).map { sample("\($0)") }
+    for recording in all.shuffled() { try catalog.insert(recording) }
+    var pages: [[String]] = []
+    var cursor: RecordingID?
+    repeat {
+      let page = try catalog.recordings(limit: 3, before: cursor)
+      cursor = page.last?.id
+      pages.append(page.map(\.name))
+    } while cursor != nil
+    #expect(pages == [["6", "5", "4"], ["3", "2", "1"], ["0"], []])
+    #expect(try catalog.recordings(limit: -1).isEmpty)
+  }
+
+  @Test(
+    "a search finds a part of a name whatever the case, and letters only",
+    arguments: [
+      ("inter", ["Interview.wav"]), ("VIEW", ["Interview.wav"]), ("", nil), ("100%", ["100%_sure.wav"]),
+      ("%", ["100%_sure.wav"]), ("_", ["100%_sure.wav"]), ("0__s", []), ("ÄRGER", ["ärger.ogg"]),
+      ("café", ["Cafe\u{301} del mar.flac"]), ("CAF\u{C9}", ["Cafe\u{301} del mar.flac"]), ("ПРИВ", ["Привет.mp3"]),
+      ("ΟΔΌΣ", ["οδός.wav"]), ("οδόσ", ["οδός.wav"]), ("strasse", ["Straße.wav"]),
+      ("🎙", ["🎙️ one.wav"]), ("' OR 1=1 --", []), ("nothing", []),
+    ] as [(String, [String]?)])
+  func search(query: String, expected: [String]?) throws {
+    let names = [
+      "Interview.wav", "100%_sure.wav", "ärger.ogg", "Cafe\u{301} del mar.flac", "Привет.mp3", "οδός.wav", "Straße.wav",
+      "🎙️ one.wav",
+    ]
+    for name in names { try catalog.insert(sample(name)) }
+    #expect(try catalog.recordings(limit: 100, nameContaining: query).map(\.name) == expected ?? names.reversed())
+  }
+
+  @Test("a search goes on from a cursor, and follows a change of name")
+  func searchPaging() throws {
+    let all = ["song 1", "talk", "song 2", "song 3"].map { sample($0) }
+    for recording in all { try catalog.insert(recording) }
+    #expect(
+      try catalog.recordings(limit: 1, before: all[3].id, nameContaining: "SONG").map(\.name) == ["song 2"])
+    try catalog.update(all[1].id) { $0.name = "Song 1½" }
+    #expect(try catalog.recordings(limit: 9, before: all[2].id, nameContaining: "song").count == 2)
+    #expect(try catalog.recordings(limit: 9, nameContaining: "talk").isEmpty)
+  }
+
+  @Test("a change is read back, and a change of nothing is nil")
+  func update() throws {
+    let recording = sample()
+    try catalog.insert(recording)
+    let changed = try catalog.update(recording.id) {
+      $0.waveformState = .building
+      $0.warnings.append(RecordingWarning(code: "a", detail: "b"))
+    }
+    #expect(changed?.waveformState == .building)
+    #expect(try catalog.recording(recording.id) == changed)
+    #expect(try catalog.update(RecordingID()) { $0.name = "" } == nil)
+  }
+
+  @Test("a recording whose jobs can't be inserted isn't either")
+  func insertionIsAtomic() throws {
+    let recording = sample()
+    let job = Job(kind: .waveform, recording: recording.id)
+    #expect(throws: StorageError.self) { try catalog.insert(recording, jobs: [job, job]) }
+    #expect(try catalog.recording(recording.id) == nil)
+    #expect(try catalog.job(job.id) == nil)
+  }
+
+  @Test("writers at the same time lose nothing")
+  func concurrentWriters() throws {
+    let recording = sample()
+    let job = Job(kind: .waveform, recording: recording.id)
+    try catalog.insert(recording, jobs: [job])
+    DispatchQueue.concurrentPerform(iterations: 40) { index in
+      do {
+        try catalog.update(job.id) { $0.attempts += 1 }
+        try catalog.insert(sample("\(index)"))
+        _ = try catalog.recordings(limit: 5)
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try catalog.job(job.id)?.attempts == 40)
+    #expect(try catalog.recordings(limit: 100).count == 41)
+  }
+
+  @Test("two catalogues on one file wait for each other")
+  func twoCatalogues() throws {
+    let other = try Catalog(path: folder("catalog.sqlite"))
+    let recording = sample()
+    try catalog.insert(recording, jobs: [])
+    DispatchQueue.concurrentPerform(iterations: 20) { index in
+      do {
+        try (index % 2 == 0 ? catalog : other).update(recording.id) { $0.name += "." }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try other.recording(recording.id)?.name == "talk.wav" + String(repeating: ".", count: 20))
+  }
+
+  @Test("the check writes, and a full disk fails it")
+  func check() throws {
+    try catalog.check()
+    try catalog.check()
+    try catalog.pool.writeWithoutTransaction { db in
+      try db.execute(sql: "PRAGMA max_page_count = 1")
+    }
+    let error = #expect(throws: StorageError.self) {
+      try catalog.insert(sample(String(repeating: "x", count: 1_000_000)))
+    }
+    #expect(error == .diskFull)
+    #expect(try catalog.recordings(limit: 9).isEmpty)
+  }
+}

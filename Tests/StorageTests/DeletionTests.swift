@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+@testable import Storage
+
+@Suite struct DeletionTests {
+  let folder: TemporaryFolder
+  let catalog: Catalog
+  let source = sample("source")
+
+  init() throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder("catalog.sqlite"))
+    try catalog.insert(source)
+  }
+
+  /// A recording that a job of the given state makes from `source`.
+  private func derive(_ name: String, _ state: JobState) throws -> (recording: Recording, job: Job) {
+    var output = sample(name)
+    let job = Job(kind: .denoise, recording: source.id, output: output.id, state: state)
+    output.derivedFrom = Derivation(recording: source.id, job: job.id, operation: "denoise")
+    try catalog.insert(output, jobs: [job])
+    return (output, job)
+  }
+
+  @Test("deleting a source keeps finished results and takes unfinished ones, cancelling their jobs")
+  func deletionOfSource() throws {
+    let done = try derive("done", .succeeded)
+    let running = try derive("running", .running)
+    let queued = try derive("queued", .queued)
+    let other = sample("other")
+    let otherJob = Job(kind: .waveform, recording: other.id)
+    try catalog.insert(other, jobs: [otherJob])
+
+    let cancelled = try #require(try catalog.deleteRecording(source.id))
+
+    #expect(Set(cancelled.map(\.id)) == [running.job.id, queued.job.id])
+    #expect(Set(cancelled.compactMap(\.output)) == [running.recording.id, queued.recording.id])
+    #expect(cancelled.allSatisfy { $0.state == .cancelled && $0.finishedAt != nil })
+    for job in cancelled { #expect(try catalog.job(job.id) == job) }
+    #expect(try catalog.recordings(limit: 9).map(\.name) == ["other", "done"])
+    #expect(try catalog.recording(done.recording.id) == done.recording)
+    #expect(try catalog.job(done.job.id) == done.job)
+    #expect(try catalog.unfinishedJobs() == [otherJob])
+  }
+
+  @Test("deleting a result that is being made cancels its job and keeps the source")
+  func deletionOfUnfinishedResult() throws {
+    let running = try derive("running", .running)
+    let cancelled = try catalog.deleteRecording(running.recording.id)
+    #expect(cancelled?.map(\.id) == [running.job.id])
+    #expect(try catalog.recordings(limit: 9) == [source])
+  }
+
+  @Test("what hangs on an unfinished result goes with it")
+  func chain() throws {
+    let first = try derive("first", .running)
+    var second = sample("second")
+    let job = Job(kind: .denoise, recording: first.recording.id, output: second.id)
+    second.derivedFrom = Derivation(recording: first.recording.id, job: job.id, operation: "denoise")
+    try catalog.insert(second, jobs: [job])
+    #expect(try catalog.deleteRecording(source.id)?.map(\.id) == [first.job.id, job.id])
+    #expect(try catalog.recordings(limit: 9).isEmpty)
+  }
+
+  @Test("finished jobs of a deleted recording stay as they were")
+  func finishedJobs() throws {
+    let job = Job(kind: .waveform, recording: source.id, state: .succeeded, progress: 1)
+    try catalog.insert(job)
+    #expect(try catalog.deleteRecording(source.id) == [])
+    #expect(try catalog.job(job.id) == job)
+    #expect(try catalog.jobs(recording: source.id, limit: 9) == [job])
+  }
+
+  @Test("what is not there can't be deleted, and only once")
+  func deletionOfNothing() throws {
+    #expect(try catalog.deleteRecording(RecordingID()) == nil)
+    #expect(try catalog.deleteRecording(source.id) != nil)
+    #expect(try catalog.deleteRecording(source.id) == nil)
+  }
+
+  @Test("a job that reports after its recording was deleted changes nothing that is left")
+  func lateReport() throws {
+    let running = try derive("running", .running)
+    _ = try catalog.deleteRecording(source.id)
+    let job = try catalog.update(running.job.id) { if !$0.state.isFinished { $0.progress = 0.5 } }
+    #expect(job?.state == .cancelled && job?.progress == 0)
+    #expect(try catalog.update(running.recording.id) { $0.audioFile = "audio.wav" } == nil)
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+@testable import Storage
+
+@Suite struct JobCatalogTests {
+  let folder: TemporaryFolder
+  let catalog: Catalog
+
+  init() throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder("catalog.sqlite"))
+  }
+
+  @Test("a job comes back as it was inserted, with every field set or none")
+  func roundTrip() throws {
+    let source = sample()
+    try catalog.insert(source)
+    let full = Job(
+      kind: .denoise, recording: source.id, output: RecordingID(), state: .failed, progress: 0.37,
+      createdAt: Timestamp(milliseconds: 1), startedAt: Timestamp(milliseconds: 2),
+      finishedAt: Timestamp(milliseconds: 3), attempts: 3, parameters: #"{"noise":"auto"}"#, result: "{}",
+      error: #"{"code":"x"}"#)
+    for job in [full, Job(kind: .convert, recording: source.id)] {
+      try catalog.insert(job)
+      #expect(try catalog.job(job.id) == job)
+    }
+    #expect(try catalog.job(JobID()) == nil)
+  }
+
+  @Test("a job on a recording that is not there is refused")
+  func noSource() throws {
+    let job = Job(kind: .denoise, recording: RecordingID())
+    let error = StorageError.noSuchRecording(job.recording)
+    #expect(throws: error) { try catalog.insert(job) }
+    #expect(throws: error) { try catalog.insert(job) { $0.waveformState = .queued } }
+    #expect(throws: error) { try catalog.insert(sample(), jobs: [job]) }
+    #expect(try catalog.jobs(limit: 9).isEmpty)
+    #expect(try catalog.recordings(limit: 9).isEmpty)
+  }
+
+  @Test("jobs are listed newest first by state and by source, page by page")
+  func listing() throws {
+    let (a, b) = (sample("a"), sample("b"))
+    try catalog.insert(a)
+    try catalog.insert(b)
+    let jobs = (0..<6).map { index in
+      Job(kind: .waveform, recording: index % 2 == 0 ? a.id : b.id, state: index < 4 ? .failed : .queued)
+    }
+    for job in jobs.shuffled() { try catalog.insert(job) }
+    func listed(_ found: [Job]) -> [Int] { found.compactMap { jobs.firstIndex(of: $0) } }
+    #expect(listed(try catalog.jobs(limit: 9)) == [5, 4, 3, 2, 1, 0])
+    #expect(listed(try catalog.jobs(state: .failed, limit: 9)) == [3, 2, 1, 0])
+    #expect(listed(try catalog.jobs(recording: a.id, limit: 9)) == [4, 2, 0])
+    #expect(listed(try catalog.jobs(state: .failed, recording: a.id, limit: 9)) == [2, 0])
+    #expect(listed(try catalog.jobs(state: .failed, recording: b.id, limit: 1, before: jobs[3].id)) == [1])
+    #expect(listed(try catalog.jobs(limit: 2, before: jobs[4].id)) == [3, 2])
+    #expect(try catalog.jobs(state: .running, limit: 9).isEmpty)
+  }
+
+  @Test("a waveform that is built again is known with its job")
+  func insertionWithSource() throws {
+    let source = sample()
+    try catalog.insert(source)
+    let job = Job(kind: .waveform, recording: source.id)
+    let changed = try catalog.insert(job) { $0.waveformJob = job.id }
+    #expect(changed.waveformJob == job.id)
+    #expect(try catalog.recording(source.id) == changed)
+    #expect(try catalog.job(job.id) == job)
+  }
+
+  @Test("a job and its recording end together, and either may be gone")
+  func finish() throws {
+    let source = sample()
+    let job = Job(kind: .waveform, recording: source.id)
+    try catalog.insert(source, jobs: [job])
+    func finish(_ recording: RecordingID?) throws -> (job: Job?, recording: Recording?) {
+      try catalog.finish(
+        job: job.id, { $0.state = .succeeded }, recording: recording, { $0.waveformState = .ready })
+    }
+    let both = try finish(source.id)
+    #expect(both.job?.state == .succeeded && both.recording?.waveformState == .ready)
+    #expect(try catalog.job(job.id) == both.job)
+    #expect(try catalog.recording(source.id) == both.recording)
+    let jobOnly = try finish(RecordingID())
+    #expect(jobOnly.job != nil && jobOnly.recording == nil)
+    #expect(try finish(nil).recording == nil)
+    let neither = try catalog.finish(job: JobID(), { _ in }, recording: nil, { _ in })
+    #expect(neither.job == nil)
+  }
+
+  @Test("an abandoned job takes what it was making along, and a finished one does not")
+  func abandonment() throws {
+    let (source, output) = (sample("source"), sample("output"))
+    let job = Job(kind: .denoise, recording: source.id, output: output.id, state: .running)
+    let waveform = Job(kind: .waveform, recording: output.id)
+    try catalog.insert(source)
+    try catalog.insert(output, jobs: [job, waveform])
+    let ended = try catalog.abandon(job.id) { $0.state = .failed }
+    #expect(ended?.map(\.id) == [job.id, waveform.id])
+    #expect(ended?.map(\.state) == [.failed, .cancelled])
+    #expect(try catalog.recordings(limit: 9).map(\.name) == ["source"])
+
+    let kept = sample("kept")
+    let done = Job(kind: .denoise, recording: source.id, output: kept.id, state: .succeeded)
+    try catalog.insert(kept, jobs: [done])
+    #expect(try catalog.abandon(done.id) { $0.state = .cancelled } == [done])
+    #expect(try catalog.job(done.id) == done)
+    #expect(try catalog.recording(kept.id) != nil)
+    #expect(try catalog.abandon(JobID()) { $0.state = .cancelled } == nil)
+  }
+
+  @Test("only the last three states are final")
+  func finality() {
+    #expect(JobState.allCases.filter(\.isFinished) == [.succeeded, .failed, .cancelled])
+  }
+}

@@ -1,0 +1,192 @@
+import Glibc
+import Testing
+
+@testable import Storage
+
+@Suite struct MediaStoreTests {
+  let folder: TemporaryFolder
+  let store: MediaStore
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try MediaStore(directory: folder("deep/data"))
+  }
+
+  @Test("a received file is adopted whole, with its length and digest, and leaves the incoming folder")
+  func adoption() throws {
+    let file = try store.receive()
+    for piece in ["a", "", "bc"] { try file.append(Array(piece.utf8).span) }
+    #expect(file.byteCount == 3)
+    let id = RecordingID()
+    let stored = try store.adopt(file, as: id, name: "audio.wav")
+    #expect(stored.path == store.folder(of: id) + "/audio.wav")
+    #expect(stored.name == "audio.wav")
+    #expect(stored.bytes == 3)
+    #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(try read(stored.path) == "abc")
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("an adopted file outlives the object it was received with")
+  func adoptedFileStays() throws {
+    let id = RecordingID()
+    var file: IncomingFile? = try store.receive()
+    try file?.append([1, 2, 3].span)
+    let stored = try store.adopt(#require(file), as: id, name: "audio.wav")
+    file?.discard()
+    file = nil
+    #expect(try FileSystem.length(of: stored.path) == 3)
+  }
+
+  @Test("a job's output is adopted with the digest of what is in it")
+  func adoptionOfOutput() throws {
+    let work = try store.makeWorkFolder(of: JobID())
+    let id = RecordingID()
+    try store.makeFolder(of: id)
+    try write("abc", to: work + "/out.flac")
+    let stored = try store.adopt(path: work + "/out.flac", as: id, name: "audio.flac")
+    #expect(stored.bytes == 3)
+    #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    #expect(try read(stored.path) == "abc")
+    #expect(try FileSystem.names(in: work).isEmpty)
+  }
+
+  @Test("an output that is not there is not adopted")
+  func adoptionOfNothing() throws {
+    let path = folder("none")
+    #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) {
+      try store.adopt(path: path, as: RecordingID(), name: "audio.flac")
+    }
+    #expect(try FileSystem.names(in: store.recordings).isEmpty)
+  }
+
+  @Test("a discarded file leaves nothing")
+  func discard() throws {
+    let file = try store.receive()
+    try file.append([1].span)
+    #expect(try FileSystem.names(in: store.incoming).count == 1)
+    file.discard()
+    file.discard()
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("a file that is let go of leaves nothing")
+  func abandonment() throws {
+    do {
+      let file = try store.receive()
+      try file.append([1].span)
+    }
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("a full disk is told apart, sticks, and leaves nothing")
+  func diskFull() throws {
+    let path = store.incoming + "/" + UUIDv7().text + ".part"
+    try write("", to: path)
+    // Every write to /dev/full fails with ENOSPC.
+    let file = IncomingFile(path: path, file: try FileDescriptor(path: "/dev/full", flags: O_WRONLY))
+    #expect(throws: StorageError.diskFull) { try append([1, 2, 3], to: file) }
+    #expect(throws: StorageError.diskFull) { try append([], to: file) }
+    #expect(file.byteCount == 0)
+    let id = RecordingID()
+    #expect(throws: StorageError.diskFull) { try store.adopt(file, as: id, name: "audio.wav") }
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+    #expect(try FileSystem.names(in: store.recordings).isEmpty)
+  }
+
+  @Test("a file whose bytes can't be made durable never gets its final name")
+  func syncBeforeRename() throws {
+    let path = store.incoming + "/" + UUIDv7().text + ".part"
+    try write("abc", to: path)
+    // A device can be written to, but fsync fails on it with EINVAL.
+    let file = IncomingFile(path: path, file: try FileDescriptor(path: "/dev/null", flags: O_WRONLY))
+    try file.append([1].span)
+    #expect(throws: StorageError.io(operation: "fsync", path: "/dev/null", errno: EINVAL)) {
+      try store.adopt(file, as: RecordingID(), name: "audio.wav")
+    }
+    #expect(try FileSystem.names(in: store.recordings).isEmpty)
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("a failed upload leaves what its recording's folder held")
+  func failureBesideOtherFiles() throws {
+    let id = RecordingID()
+    try write("dat", to: store.makeFolder(of: id) + "/waveform-1.dat")
+    let path = store.incoming + "/" + UUIDv7().text + ".part"
+    let file = IncomingFile(path: path, file: try FileDescriptor(path: "/dev/full", flags: O_WRONLY))
+    #expect(throws: StorageError.diskFull) { try append([1], to: file) }
+    #expect(throws: StorageError.diskFull) { try store.adopt(file, as: id, name: "audio.wav") }
+    #expect(try FileSystem.names(in: store.folder(of: id)) == ["waveform-1.dat"])
+  }
+
+  @Test("no room is no room, whether it is the disk's or a quota's", arguments: [ENOSPC, EDQUOT])
+  func quota(code: Int32) {
+    #expect(StorageError(errno: code, "write", "x") == .diskFull)
+  }
+
+  @Test("a removed recording leaves nothing, and removing it again is no error")
+  func removal() throws {
+    let id = RecordingID()
+    try write("abc", to: store.makeFolder(of: id) + "/audio.wav")
+    try FileSystem.makeFolders(store.folder(of: id) + "/a/b")
+    try store.remove(id)
+    try store.remove(id)
+    #expect(try FileSystem.names(in: store.recordings).isEmpty)
+    #expect(try FileSystem.names(in: store.removed).isEmpty)
+  }
+
+  @Test("removing follows no link out of the folder")
+  func links() throws {
+    let id = RecordingID()
+    try FileSystem.makeFolders(folder("other"))
+    try write("precious", to: folder("other/file"))
+    try store.makeFolder(of: id)
+    try #require(unsafe symlink(folder("other"), store.folder(of: id) + "/link") == 0)
+    try store.remove(id)
+    #expect(try read(folder("other/file")) == "precious")
+  }
+
+  @Test("a removed work folder leaves nothing")
+  func workFolder() throws {
+    let id = JobID()
+    try write("x", to: store.makeWorkFolder(of: id) + "/part")
+    try store.makeWorkFolder(of: id)
+    store.removeWorkFolder(of: id)
+    store.removeWorkFolder(of: id)
+    #expect(try FileSystem.names(in: store.jobs).isEmpty)
+  }
+
+  @Test("free bytes are those of the disk")
+  func freeBytes() throws {
+    #expect(try store.freeBytes() > 0)
+    #expect(throws: StorageError.io(operation: "statvfs", path: "/none", errno: ENOENT)) {
+      try FileSystem.freeBytes(at: "/none")
+    }
+  }
+
+  @Test("a directory can be claimed once at a time")
+  func claim() throws {
+    var first: MediaStore? = try MediaStore(directory: folder("claimed"))
+    try first?.claim()
+    let second = try MediaStore(directory: folder("claimed"))
+    #expect(throws: StorageError.inUse(path: folder("claimed"))) { try second.claim() }
+    first = nil
+    try second.claim()
+  }
+
+  @Test("a directory that can't be made says so")
+  func unusableDirectory() throws {
+    try write("a file", to: folder("file"))
+    #expect(throws: StorageError.io(operation: "mkdir", path: folder("file/data"), errno: ENOTDIR)) {
+      try MediaStore(directory: folder("file/data"))
+    }
+    #expect(throws: StorageError.io(operation: "mkdir", path: folder("file"), errno: EEXIST)) {
+      try MediaStore(directory: folder("file"))
+    }
+  }
+}
+
+/// For use inside `#expect`, whose closure no span may leave.
+private func append(_ bytes: [UInt8], to file: IncomingFile) throws {
+  try file.append(bytes.span)
+}

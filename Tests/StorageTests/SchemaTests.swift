@@ -1,0 +1,156 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct SchemaTests {
+  let folder: TemporaryFolder
+  var path: String { folder("catalog.sqlite") }
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  @Test("an empty file becomes a catalogue")
+  func emptyFile() throws {
+    try write("", to: path)
+    let catalog = try Catalog(path: path)
+    try catalog.insert(sample())
+    #expect(try catalog.recordings(limit: 9).count == 1)
+  }
+
+  @Test("a catalogue is opened again with what it held")
+  func reopening() throws {
+    let recording = sample()
+    try Catalog(path: path).insert(recording)
+    #expect(try Catalog(path: path).recording(recording.id) == recording)
+  }
+
+  @Test("a catalogue of the first release is read")
+  func firstRelease() throws {
+    try DatabaseQueue(path: path).write { try $0.execute(sql: dump) }
+    let catalog = try Catalog(path: path)
+    let recording = try #require(try catalog.recordings(limit: 9, nameContaining: "TALK").first)
+    #expect(recording.name == "Talk.wav")
+    #expect(recording.format.frames == 79_380_000)
+    #expect(recording.warnings == [RecordingWarning(code: "truncated", detail: "short")])
+    #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
+    #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
+  }
+
+  @Test("a catalogue of a newer version is refused and left alone")
+  func newerVersion() throws {
+    var newer = Schema.migrator
+    newer.registerMigration("999 from the future") { try $0.execute(sql: "CREATE TABLE future (x)") }
+    let recording = sample()
+    try Catalog(path: path, migrator: newer).insert(recording)
+    #expect(throws: StorageError.newerSchema(path: path)) { try Catalog(path: path) }
+    #expect(try Catalog(path: path, migrator: newer).recording(recording.id) == recording)
+  }
+
+  @Test("a migration that fails leaves the catalogue as it was")
+  func failedMigration() throws {
+    let recording = sample()
+    try Catalog(path: path).insert(recording)
+    var broken = Schema.migrator
+    broken.registerMigration("999 broken") {
+      try $0.execute(sql: "DELETE FROM recordings; INSERT INTO nowhere VALUES (1)")
+    }
+    #expect(throws: StorageError.self) { try Catalog(path: path, migrator: broken) }
+    #expect(try Catalog(path: path).recording(recording.id) == recording)
+  }
+
+  @Test("a file that is no database is refused")
+  func notADatabase() throws {
+    try write(String(repeating: "RIFF....WAVE", count: 1000), to: path)
+    let error = #expect(throws: StorageError.self) { try Catalog(path: path) }
+    #expect(error == .database(code: 26, message: "file is not a database"))
+  }
+
+  @Test("commits are synchronous to the disk, in WAL mode, with foreign keys")
+  func pragmas() throws {
+    let catalog = try Catalog(path: path)
+    let values = try catalog.pool.writeWithoutTransaction { db in
+      try ["synchronous", "journal_mode", "foreign_keys", "busy_timeout"].map {
+        try String.fetchOne(db, sql: "PRAGMA \($0)")
+      }
+    }
+    #expect(values == ["2", "wal", "1", "5000"])
+  }
+
+  @Test("after a crash, what was committed is there and unfinished jobs are found, oldest first")
+  func crash() throws {
+    let catalog = try Catalog(path: path)
+    let recording = sample()
+    let states: [JobState] = [.running, .succeeded, .queued, .failed, .running, .cancelled]
+    let jobs = states.map { Job(kind: .waveform, recording: recording.id, state: $0) }
+    try catalog.insert(recording, jobs: jobs)
+    // What a crash leaves: the files as they are while the catalogue is open.
+    try FileSystem.makeFolders(folder("crashed"))
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: path + suffix, toPath: folder("crashed/catalog.sqlite" + suffix))
+    }
+    let restarted = try Catalog(path: folder("crashed/catalog.sqlite"))
+    #expect(try restarted.unfinishedJobs() == [jobs[0], jobs[2], jobs[4]])
+    #expect(try restarted.recording(recording.id) == recording)
+  }
+
+  @Test("a stored word that is none of ours is an error, not a crash")
+  func corruption() throws {
+    let catalog = try Catalog(path: path)
+    let recording = sample()
+    try catalog.insert(recording)
+    try catalog.pool.write { try $0.execute(sql: "UPDATE recordings SET waveform_state = 'odd'") }
+    #expect(throws: StorageError.corrupt(column: "waveform_state", value: "odd")) {
+      try catalog.recording(recording.id)
+    }
+    try catalog.pool.write { try $0.execute(sql: "UPDATE recordings SET waveform_state = 'ready', warnings = '['") }
+    #expect(throws: StorageError.self) { try catalog.recording(recording.id) }
+  }
+
+  @Test("lists and searches for jobs use an index")
+  func indexes() throws {
+    let catalog = try Catalog(path: path)
+    for (filter, index) in [
+      ("state = 'failed' ORDER BY id DESC", "jobs_by_state"),
+      ("recording = 'x' ORDER BY id DESC", "jobs_by_recording"),
+      ("(recording = 'x' OR output = 'x') AND state IN ('queued', 'running')", "jobs_by_output"),
+    ] {
+      let plan = try catalog.pool.read { db in
+        try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE \(filter)")
+          .map { $0["detail"] as String }
+      }
+      #expect(plan.contains { $0.contains(index) }, "\(plan)")
+    }
+  }
+
+  /// The first release's file, as sqlite3's `.dump` gives it. It never changes.
+  private let dump = """
+    CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
+    INSERT INTO grdb_migrations VALUES ('1 recordings and jobs');
+    CREATE TABLE recordings (
+      id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, name_folded TEXT NOT NULL, created_at INTEGER NOT NULL,
+      bytes INTEGER, sha256 TEXT, container TEXT NOT NULL, codec TEXT NOT NULL, sample_rate INTEGER NOT NULL,
+      channels INTEGER NOT NULL, frames INTEGER, estimated_frames INTEGER, duration REAL,
+      waveform_state TEXT NOT NULL, waveform_job TEXT, waveform_file TEXT, audio_file TEXT, warnings TEXT NOT NULL,
+      derived_recording TEXT, derived_job TEXT, derived_operation TEXT
+    ) STRICT;
+    INSERT INTO recordings VALUES (
+      '0199c0de-0000-7000-8000-000000000000', 'Talk.wav', 'talk.wav', 1795233906789, 317520044, NULL, 'wav',
+      'pcm_s16', 44100, 2, 79380000, NULL, 1800.0, 'building', '0199c0de-0000-7001-8000-000000000001', NULL,
+      'audio.wav', '[{"code":"truncated","detail":"short"}]', NULL, NULL, NULL);
+    CREATE TABLE jobs (
+      id TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, recording TEXT NOT NULL, output TEXT, state TEXT NOT NULL,
+      progress REAL NOT NULL, created_at INTEGER NOT NULL, started_at INTEGER, finished_at INTEGER,
+      attempts INTEGER NOT NULL, parameters TEXT NOT NULL, result TEXT, error TEXT
+    ) STRICT;
+    INSERT INTO jobs VALUES (
+      '0199c0de-0000-7001-8000-000000000001', 'waveform', '0199c0de-0000-7000-8000-000000000000', NULL, 'running',
+      0.42, 1795233906789, 1795233906800, NULL, 1, '{}', NULL, NULL);
+    CREATE INDEX jobs_by_recording ON jobs (recording, id);
+    CREATE INDEX jobs_by_state ON jobs (state, id);
+    CREATE INDEX jobs_by_output ON jobs (output) WHERE output IS NOT NULL;
+    CREATE TABLE heartbeat (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
+    """
+}
