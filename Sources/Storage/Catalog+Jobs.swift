@@ -109,7 +109,7 @@ extension Catalog {
     return job
   }
 
-  /// The queued and running jobs that read `id` or make it.
+  /// The queued and running jobs that read `id` or make it. Goes through all unfinished jobs, of which there are few.
   static func unfinishedJobs(touching id: RecordingID, _ db: Database) throws -> [Job] {
     try JobRow.fetchAll(
       db.cachedStatement(

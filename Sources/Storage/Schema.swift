@@ -60,7 +60,6 @@ enum Schema {
 
     CREATE INDEX jobs_by_recording ON jobs (recording, id);
     CREATE INDEX jobs_by_state ON jobs (state, id);
-    CREATE INDEX jobs_by_output ON jobs (output) WHERE output IS NOT NULL;
 
     CREATE TABLE heartbeat (
       id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
