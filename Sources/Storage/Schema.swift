@@ -63,7 +63,7 @@ enum Schema {
 
     CREATE TABLE heartbeat (
       id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-      at INTEGER NOT NULL
+      beats INTEGER NOT NULL
     ) STRICT;
     """
 }

@@ -150,6 +150,6 @@ import Testing
       0.42, 1795233906789, 1795233906800, NULL, 1, '{}', NULL, NULL);
     CREATE INDEX jobs_by_recording ON jobs (recording, id);
     CREATE INDEX jobs_by_state ON jobs (state, id);
-    CREATE TABLE heartbeat (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), at INTEGER NOT NULL) STRICT;
+    CREATE TABLE heartbeat (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), beats INTEGER NOT NULL) STRICT;
     """
 }
