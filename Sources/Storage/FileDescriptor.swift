@@ -29,11 +29,8 @@ import Glibc
 
   /// Reads at most `buffer.count` bytes into its front; 0 at the end of the file.
   borrowing func read(into buffer: inout [UInt8]) throws(StorageError) -> Int {
-    let number = number
-    do {
-      return try retrying("read", path) {
-        unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
-      }
+    try retrying("read", path) {
+      unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
     }
   }
 

@@ -4,7 +4,7 @@
 public struct Recording: Sendable, Equatable {
   /// Also the name of its folder.
   public let id: RecordingID
-  /// Any text at all; never part of a path.
+  /// Any text but NUL, at which SQLite would cut it; never part of a path.
   public var name: String
   /// When it was uploaded, or when the job that makes it was asked for.
   public var createdAt: Timestamp
