@@ -1,0 +1,119 @@
+/// Where a builder's points go, in the order in which they are made.
+protocol PointSink: ~Copyable {
+  /// Takes point `index` of `level`: one word per lane.
+  mutating func put(_ point: Span<UInt64>, level: Int, index: Int64) throws(WaveformError)
+}
+
+/// Interleaved 16-bit samples to the points of all levels.
+///
+/// Works like adding one to a binary number: a point of level n waits for its neighbour, and the two become a point of
+/// level n + 1. Only exact sums are added up, so it does not matter how the recording was split into appends.
+struct PyramidBuilder: Sendable {
+  let layout: PyramidLayout
+  private(set) var framesAppended: Int64 = 0
+  /// The point that is being filled, one per lane, and how many frames it has.
+  private var open: [PointSums]
+  private var openFrames = 0
+  /// Level n's first point of a pair that waits for its second: `waiting[n * lanes ..< (n + 1) * lanes]`.
+  private var waiting: [PointSums]
+  /// Points made so far, per level.
+  private var made = [Int64](repeating: 0, count: PyramidLayout.levels)
+  private var words: [UInt64]
+
+  init(layout: PyramidLayout) {
+    self.layout = layout
+    open = [PointSums](repeating: PointSums(), count: layout.lanes)
+    waiting = [PointSums](repeating: PointSums(), count: layout.lanes * PyramidLayout.levels)
+    words = [UInt64](repeating: 0, count: layout.lanes)
+  }
+
+  /// Appends whole interleaved frames, any number of them.
+  mutating func append(_ samples: Span<Int16>, to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
+    let channels = layout.channels
+    guard samples.count % channels == 0 else {
+      throw .unevenSamples(count: samples.count, channels: channels)
+    }
+    let frames = samples.count / channels
+    guard Int64(frames) <= PyramidLayout.frameLimit - framesAppended else {
+      throw .tooManyFrames(limit: PyramidLayout.frameLimit)
+    }
+    var frame = 0
+    while frame < frames {
+      let count = min(PeakKernel.pointFrames - openFrames, frames - frame)
+      add(samples.extracting(frame * channels..<(frame + count) * channels), frames: count)
+      frame += count
+      framesAppended += Int64(count)
+      if openFrames == PeakKernel.pointFrames { try closePoint(to: &sink) }
+    }
+  }
+
+  /// Makes the last, partial point of each level.
+  ///
+  /// Each is weighted by its true number of frames: it holds the sums of those frames and no others.
+  mutating func finish(to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
+    let lanes = layout.lanes
+    // `open` becomes what is left over at each level; `frames` is how much sound that is.
+    var frames = Int64(openFrames)
+    if frames > 0 { try emit(level: 0, frames: frames, to: &sink) }
+    for level in 0..<PyramidLayout.levels - 1 {
+      // A left-over of this level was emitted above, so an even count means that it has a waiting neighbour.
+      let leftOver = frames > 0
+      let waits = (made[level] - (leftOver ? 1 : 0)) % 2 == 1
+      if waits {
+        for lane in 0..<lanes { open[lane].merge(waiting[level * lanes + lane]) }
+        frames += Int64(PeakKernel.pointFrames) << Int64(level)
+      }
+      if frames > 0 { try emit(level: level + 1, frames: frames, to: &sink) }
+    }
+    openFrames = 0
+  }
+
+  private mutating func add(_ samples: Span<Int16>, frames: Int) {
+    let channels = layout.channels
+    let first = channels == 1 ? 0 : 1
+    if frames == PeakKernel.pointFrames {
+      PeakKernel.addPoint(samples, channels: channels, to: &open, at: first)
+    } else {
+      PeakKernel.addFrames(samples, channels: channels, to: &open, at: first)
+    }
+    if channels > 1 {
+      var mix = InlineArray<256, Int16>(repeating: 0)
+      PeakKernel.downmix(samples, channels: channels, to: &mix)
+      if frames == PeakKernel.pointFrames {
+        PeakKernel.addPoint(mix.span, channels: 1, to: &open, at: 0)
+      } else {
+        PeakKernel.addFrames(mix.span.extracting(0..<frames), channels: 1, to: &open, at: 0)
+      }
+    }
+    openFrames += frames
+  }
+
+  /// The open point is full: it goes out, and so does every pair that it completes.
+  private mutating func closePoint(to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
+    let lanes = layout.lanes
+    var level = 0
+    var frames = Int64(PeakKernel.pointFrames)
+    try emit(level: 0, frames: frames, to: &sink)
+    while level < PyramidLayout.levels - 1 {
+      let base = level * lanes
+      guard made[level] % 2 == 0 else {
+        for lane in 0..<lanes { waiting[base + lane] = open[lane] }
+        break
+      }
+      for lane in 0..<lanes { open[lane].merge(waiting[base + lane]) }
+      level += 1
+      frames *= 2
+      try emit(level: level, frames: frames, to: &sink)
+    }
+    for lane in 0..<lanes { open[lane] = PointSums() }
+    openFrames = 0
+  }
+
+  private mutating func emit(
+    level: Int, frames: Int64, to sink: inout some PointSink & ~Copyable
+  ) throws(WaveformError) {
+    for lane in 0..<layout.lanes { words[lane] = open[lane].point(frames: frames).word.littleEndian }
+    try sink.put(words.span, level: level, index: made[level])
+    made[level] += 1
+  }
+}

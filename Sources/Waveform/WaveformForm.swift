@@ -1,0 +1,32 @@
+/// The forms in which a slice can be written.
+public enum WaveformForm: Sendable, Hashable {
+  /// `WaveformSlice.json()`.
+  case json
+  /// `WaveformSlice.strictJSON()`.
+  case strictJSON
+  /// `WaveformSlice.dat(version:)`.
+  case dat(version: Int)
+  /// `WaveformSlice.peaksJSON()`.
+  case peaksJSON
+}
+
+extension WaveformWindow {
+  /// Checks that a form can hold what was asked, before the slice is made.
+  ///
+  /// Throws `.measureNotInForm` for anything but peaks outside `json`, `.versionUnavailable` for a `.dat` that is
+  /// neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale past a `.dat`'s 31 bits, and
+  /// `.tooManyPixels` for more than 1,000,000 numbers of JSON.
+  public func check(_ form: WaveformForm) throws(WaveformError) {
+    if form != .json, query.measures != .peak { throw .measureNotInForm }
+    if case .dat(let version) = form {
+      guard version == 2 || version == 1 && lanes == 1 else {
+        throw .versionUnavailable(version: version, lanes: lanes)
+      }
+      guard scale <= Int(Int32.max) else {
+        throw .scaleOutOfRange(scale: Int64(scale), limit: Int64(Int32.max))
+      }
+    } else if numberCount > Self.jsonNumberLimit {
+      throw .tooManyPixels(count: numberCount, limit: Self.jsonNumberLimit)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+// A point of a pyramid: what is kept of a run of frames of one lane (the mix, or one channel).
+//
+// While frames are added up, exactly:           PointSums
+//   low, high     Int16   smallest and largest sample
+//   squares       Int64   Σ x²      (≤ 2^23 frames · 2^30 = 2^53)
+//   absolutes     Int64   Σ |x|
+// In the file, rounded once, 8 bytes:            WaveformPoint
+//   bits  0–15  minimum   Int16
+//   bits 16–31  maximum   Int16
+//   bits 32–47  RMS       UInt16  √(Σx² / frames), to the nearest (32768 at most, so unsigned)
+//   bits 48–63  average   UInt16  Σ|x| / frames, to the nearest
+//
+// Integer sums do not depend on order, so a recording gives the same points however it was split. Every level is
+// rounded from its own exact sums: an RMS that was rounded is at most ½ off, and by Minkowski's inequality the
+// weighted quadratic mean of such values is at most ½ off too; rounding that once more stays within one step.
+
+/// The exact sums over a run of frames of one lane.
+struct PointSums: Equatable, Sendable {
+  var low = Int16.max
+  var high = Int16.min
+  var squares: Int64 = 0
+  var absolutes: Int64 = 0
+
+  @inline(__always)
+  mutating func add(_ sample: Int16) {
+    let wide = Int64(sample)
+    low = min(low, sample)
+    high = max(high, sample)
+    squares &+= wide &* wide
+    absolutes &+= abs(wide)
+  }
+
+  @inline(__always)
+  mutating func merge(_ other: PointSums) {
+    low = min(low, other.low)
+    high = max(high, other.high)
+    squares &+= other.squares
+    absolutes &+= other.absolutes
+  }
+
+  /// √(Σx² / frames) to the nearest step. Below 2^53 the sums are exact as doubles.
+  func rms(frames: Int64) -> UInt16 {
+    UInt16((Double(squares) / Double(frames)).squareRoot().rounded())
+  }
+
+  /// Σ|x| / frames to the nearest step.
+  func average(frames: Int64) -> UInt16 {
+    UInt16((Double(absolutes) / Double(frames)).rounded())
+  }
+
+  /// The point as it goes into the file; `frames` is at least 1.
+  func point(frames: Int64) -> WaveformPoint {
+    WaveformPoint(minimum: low, maximum: high, rms: rms(frames: frames), average: average(frames: frames))
+  }
+}
+
+/// Minimum, maximum, RMS and average of a run of frames of one lane, on the 16-bit scale.
+public struct WaveformPoint: Equatable, Sendable {
+  /// The smallest sample.
+  public var minimum: Int16
+  /// The largest sample.
+  public var maximum: Int16
+  /// The root of the mean square, rounded.
+  public var rms: UInt16
+  /// The mean of the absolute values, rounded.
+  public var average: UInt16
+
+  /// A point of four known values.
+  public init(minimum: Int16, maximum: Int16, rms: UInt16, average: UInt16) {
+    self.minimum = minimum
+    self.maximum = maximum
+    self.rms = rms
+    self.average = average
+  }
+
+  @inline(__always)
+  init(word: UInt64) {
+    minimum = Int16(truncatingIfNeeded: word)
+    maximum = Int16(truncatingIfNeeded: word >> 16)
+    rms = UInt16(truncatingIfNeeded: word >> 32)
+    average = UInt16(truncatingIfNeeded: word >> 48)
+  }
+
+  /// The point as one number; its little-endian bytes are what the file holds.
+  var word: UInt64 {
+    UInt64(UInt16(bitPattern: minimum)) | UInt64(UInt16(bitPattern: maximum)) << 16 | UInt64(rms) << 32
+      | UInt64(average) << 48
+  }
+}
