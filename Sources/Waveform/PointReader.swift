@@ -96,7 +96,7 @@ private struct Cover {
 
   var point: WaveformPoint {
     WaveformPoint(
-      minimum: low, maximum: high, rms: UInt16((squares / frames).squareRoot().rounded()),
-      average: UInt16((absolutes / frames).rounded()))
+      minimum: low, maximum: high, rms: UInt16((squares / frames).squareRoot() + 0.5),
+      average: UInt16(absolutes / frames + 0.5))
   }
 }

@@ -38,14 +38,16 @@ struct PointSums: Equatable, Sendable {
     absolutes &+= other.absolutes
   }
 
-  /// √(Σx² / frames) to the nearest step. Below 2^53 the sums are exact as doubles.
+  /// √(Σx² / frames) to the nearest step. Up to 2^53 the sums are exact as doubles.
+  ///
+  /// Adding ½ and cutting off is `rounded()` for what isn't negative, without the call into libm.
   func rms(frames: Int64) -> UInt16 {
-    UInt16((Double(squares) / Double(frames)).squareRoot().rounded())
+    UInt16((Double(squares) / Double(frames)).squareRoot() + 0.5)
   }
 
   /// Σ|x| / frames to the nearest step.
   func average(frames: Int64) -> UInt16 {
-    UInt16((Double(absolutes) / Double(frames)).rounded())
+    UInt16(Double(absolutes) / Double(frames) + 0.5)
   }
 
   /// The point as it goes into the file; `frames` is at least 1.
