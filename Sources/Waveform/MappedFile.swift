@@ -20,26 +20,26 @@ final class MappedFile: @unchecked Sendable {
   convenience init(path: String) throws(WaveformError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
-    try self.init(owning: descriptor, path: path, room: 0)
+    try self.init(owning: descriptor, path: path)
   }
 
   /// The same file mapped again, with everything that has been written since, and room to grow.
-  func remapped(atLeast words: Int64) throws(WaveformError) -> MappedFile {
+  func remapped() throws(WaveformError) -> MappedFile {
     let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
     guard copy >= 0 else { throw .io(operation: "dup", path: path, errno: errno) }
-    return try MappedFile(owning: copy, path: path, room: Int(words) * 8)
+    return try MappedFile(owning: copy, path: path)
   }
 
-  private init(owning descriptor: Int32, path: String, room: Int) throws(WaveformError) {
+  private init(owning descriptor: Int32, path: String) throws(WaveformError) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else {
       let code = errno
       close(descriptor)
       throw .io(operation: "stat", path: path, errno: code)
     }
-    // A mapping may reach past the file's end; twice the need spares a growing file most of its remappings.
+    // A mapping may reach past the file's end; twice the size spares a growing file most of its remappings.
     let size = Int(status.st_size)
-    let length = max(size, 2 * max(room, size), 4096)
+    let length = max(2 * size, 1 << 16)
     guard let address = unsafe mmap(nil, length, PROT_READ, MAP_SHARED, descriptor, 0), unsafe address != MAP_FAILED
     else {
       let code = errno
@@ -63,11 +63,11 @@ final class MappedFile: @unchecked Sendable {
 
   /// Lends the first `words` words of the file, as they are on disk (little-endian).
   ///
-  /// Throws `.truncatedPyramid` where the file is shorter. Ask `reaches` first.
+  /// Throws `.truncatedPyramid` where the file, or the mapping, is shorter; `reaches` tells the mapping's part.
   func withWords<Result>(
     _ words: Int64, _ body: (Span<UInt64>) throws(WaveformError) -> Result
   ) throws(WaveformError) -> Result {
-    precondition(reaches(words), "the mapping is too short")
+    guard reaches(words) else { throw .truncatedPyramid(size: Int64(checkedBytes), needed: words * 8) }
     if words * 8 > checkedBytes {
       var status = stat()
       guard unsafe fstat(descriptor, &status) == 0 else { throw .io(operation: "stat", path: path, errno: errno) }

@@ -56,7 +56,7 @@ public final class PyramidFile: Sendable {
   private func reaching(_ words: Int64) throws(WaveformError) -> MappedFile {
     let current = mapping.withLock { $0 }
     if current.reaches(words) { return current }
-    let longer = try current.remapped(atLeast: words)
+    let longer = try current.remapped()
     mapping.withLock { $0 = longer }
     return longer
   }

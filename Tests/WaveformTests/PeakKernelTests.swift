@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Waveform
+
+struct PeakKernelTests {
+  /// The sums of a channel, one sample after the other.
+  private func plainSums(_ samples: [Int16], channels: Int, channel: Int) -> PointSums {
+    var sums = PointSums()
+    for index in stride(from: channel, to: samples.count, by: channels) {
+      let value = Int64(samples[index])
+      sums.low = min(sums.low, samples[index])
+      sums.high = max(sums.high, samples[index])
+      sums.squares += value * value
+      sums.absolutes += value < 0 ? -value : value
+    }
+    return sums
+  }
+
+  @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32])
+  func everyChannelCountSumsLikeThePlainLoop(channels: Int) {
+    let points = [
+      Recording.random(frames: 256, channels: channels, seed: 7).samples,
+      [Int16](repeating: .min, count: 256 * channels),
+      [Int16](repeating: .max, count: 256 * channels),
+      [Int16](repeating: 0, count: 256 * channels),
+    ]
+    for samples in points {
+      var sums = [PointSums](repeating: PointSums(), count: channels + 1)
+      PeakKernel.addPoint(samples.span, channels: channels, to: &sums, at: 1)
+      #expect(sums[0] == PointSums())
+      for channel in 0..<channels {
+        #expect(sums[channel + 1] == plainSums(samples, channels: channels, channel: channel))
+      }
+    }
+  }
+
+  @Test(arguments: [2, 3, 4, 5, 6, 7, 8, 32, 1000])
+  func theMixIsTruncatedTowardZero(channels: Int) {
+    var generator = SeededGenerator(state: UInt64(channels))
+    for frames in [1, 7, 8, 9, 255, 256] {
+      for range in [Int16.min...Int16.max, -2...2, Int16.min...Int16.min, Int16.max...Int16.max] {
+        let samples = (0..<frames * channels).map { _ in Int16.random(in: range, using: &generator) }
+        var mix = InlineArray<256, Int16>(repeating: 99)
+        PeakKernel.downmix(samples.span, channels: channels, to: &mix)
+        let plain = referenceLane(
+          Recording(sampleRate: 1, channels: channels, samples: samples), mix: true, channel: 0)
+        let mixed: [Int16] = (0..<frames).map { mix[$0] }
+        #expect(mixed == plain)
+      }
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+@testable import Waveform
+
+struct PyramidFileTests {
+  /// A finished stereo pyramid's bytes, for spoiling.
+  private func bytes(frames: Int = 1000) throws -> Data {
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      try writer.append(Recording.random(frames: frames, channels: 2, seed: 1).samples.span)
+      try writer.finish()
+      return try Data(contentsOf: URL(filePath: path))
+    }
+  }
+
+  private func open<Result>(_ data: Data, _ body: (PyramidFile) throws -> Result) throws -> Result {
+    try withTemporaryPath { path in
+      try data.write(to: URL(filePath: path))
+      return try body(try PyramidFile(path: path))
+    }
+  }
+
+  @Test(
+    "a header with an impossible fact is refused",
+    arguments: [
+      (0, [0x00], "magic"), (8, [2], "version"), (12, [0, 0, 0, 0], "sample rate"),
+      (12, [0xff, 0xff, 0xff, 0xff], "sample rate"), (16, [0, 0, 0, 0], "channels"),
+      (16, [0xff, 0xff, 0xff, 0xff], "channels"), (20, [2], "lanes"),
+      (24, [0xfe] + .init(repeating: 0xff, count: 7), "total frames"),
+      (24, [0, 0, 0, 0, 0, 0, 0, 0x7f], "total frames"),
+    ] as [(Int, [UInt8], String)])
+  func impossibleHeader(offset: Int, spoiled: [UInt8], field: String) throws {
+    var data = try bytes()
+    data.replaceSubrange(offset..<offset + spoiled.count, with: spoiled)
+    #expect(throws: WaveformError.malformedPyramid(field: field)) { try open(data) { _ in } }
+  }
+
+  @Test func aFileShorterThanItsHeaderIsRefused() throws {
+    for size in [0, 1, 31, 4095] {
+      let data = try bytes().prefix(size)
+      #expect(throws: WaveformError.truncatedPyramid(size: Int64(size), needed: 4096)) { try open(data) { _ in } }
+    }
+  }
+
+  @Test func aMissingFileIsRefused() {
+    #expect(throws: WaveformError.io(operation: "open", path: "/nowhere", errno: ENOENT)) {
+      _ = try PyramidFile(path: "/nowhere")
+    }
+  }
+
+  @Test func aHeaderThatClaimsMoreThanTheFileHoldsIsFoundOutBeforeItsBytesAreTouched() throws {
+    var data = try bytes()
+    let claimed: Int64 = 1 << 48
+    data.replaceSubrange(24..<32, with: (0..<8).map { UInt8(truncatingIfNeeded: claimed >> ($0 * 8)) })
+    try open(data) { pyramid in
+      let extent = WaveformExtent(
+        sampleRate: 8000, channels: 2, availableFrames: claimed, totalFrames: claimed, isComplete: true)
+      let window = try WaveformWindow(WaveformQuery(start: 1e9, resolution: .scale(1 << 24)), of: extent)
+      #expect(throws: WaveformError.self) { try pyramid.slice(window) }
+    }
+    try open(try bytes(frames: 70_000).prefix(40_000)) { pyramid in
+      let extent = WaveformExtent(
+        sampleRate: 8000, channels: 2, availableFrames: 70_000, totalFrames: 70_000, isComplete: true)
+      let window = try WaveformWindow(WaveformQuery(), of: extent)
+      #expect(throws: WaveformError.self) { try pyramid.slice(window) }
+    }
+  }
+
+  @Test func aWindowOfAnotherRecordingIsRefused() throws {
+    let right = WaveformExtent(
+      sampleRate: 8000, channels: 2, availableFrames: 1000, totalFrames: 1000, isComplete: true)
+    try open(try bytes()) { pyramid in
+      for change in [\WaveformExtent.sampleRate, \.channels] {
+        var wrong = right
+        wrong[keyPath: change] += 1
+        let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: wrong)
+        #expect(throws: WaveformError.extentMismatch) { try pyramid.slice(window) }
+      }
+      var wrong = right
+      wrong.availableFrames = 999
+      let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: wrong)
+      #expect(throws: WaveformError.extentMismatch) { try pyramid.slice(window) }
+    }
+  }
+
+  @Test func aSliceFinerThanThePyramidNeedsSamples() throws {
+    let extent = WaveformExtent(
+      sampleRate: 8000, channels: 2, availableFrames: 1000, totalFrames: 1000, isComplete: true)
+    try open(try bytes()) { pyramid in
+      let window = try WaveformWindow(WaveformQuery(resolution: .scale(255)), of: extent)
+      #expect(window.needsSamples)
+      #expect(throws: WaveformError.needsSamples(scale: 255)) { try pyramid.slice(window) }
+    }
+  }
+
+  /// 30 hours at 768 kHz are 8.3e10 frames and 5 GB of pyramid: a sparse file with the points that are looked at.
+  @Test func positionsBeyondThirtyTwoBitsAreFound() throws {
+    let frames: Int64 = 30 * 3600 * 768_000 + 100
+    let layout = try PyramidLayout(sampleRate: 768_000, channels: 1)
+    try withTemporaryPath { path in
+      let file = try WrittenFile(creating: path)
+      func put(_ level: Int, _ point: Int64, _ value: Int16) throws {
+        let point16 = WaveformPoint(minimum: -value, maximum: value, rms: UInt16(value), average: UInt16(value))
+        try file.write([point16.word.littleEndian].span, at: layout.word(level: level, point: point))
+      }
+      try file.write(layout.header(totalFrames: frames).map(\.littleEndian).span, at: 0)
+      let last = (frames - 1) / 256
+      try put(0, last - 1, 100)
+      try put(0, last, 200)
+      try put(15, last >> 15, 300)
+      try file.write([0].span, at: layout.words(frames: frames) - 1)
+
+      let pyramid = try PyramidFile(path: path)
+      let extent = WaveformExtent(
+        sampleRate: 768_000, channels: 1, availableFrames: frames, totalFrames: frames, isComplete: true)
+      var query = WaveformQuery(start: 30 * 3600 - 256 / 768_000.0, resolution: .scale(256), measures: [.peak, .rms])
+      let fine = try pyramid.slice(WaveformWindow(query, of: extent))
+      #expect(fine.window.startFrame == (last - 1) * 256)
+      #expect(fine.data == [-100, 100, -200, 200])
+      query = WaveformQuery(resolution: .width(1), measures: [.peak, .rms])
+      let whole = try pyramid.slice(WaveformWindow(query, of: extent))
+      #expect(whole.data == [-300, 300])
+      #expect(Int64(whole.window.scale) >= frames)
+      query = WaveformQuery(resolution: .scale(1 << 24))
+      let coarse = try pyramid.slice(WaveformWindow(query, of: extent))
+      #expect(coarse.length == Int((frames + (1 << 24) - 1) >> 24))
+      #expect(coarse.data.last == 300)
+    }
+  }
+}

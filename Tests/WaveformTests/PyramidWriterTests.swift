@@ -1,0 +1,144 @@
+import Foundation
+import Testing
+
+@testable import Waveform
+
+struct PyramidWriterTests {
+  private static let recording = Recording.random(frames: 140_123, channels: 2, seed: 21)
+
+  /// Asks for everything a slice can hold, of what is ready.
+  private func query(_ scale: Int) -> WaveformQuery {
+    WaveformQuery(resolution: .scale(scale), channels: .split, measures: [.peak, .rms, .average])
+  }
+
+  @Test func itDoesNotMatterHowTheRecordingIsSplit() throws {
+    let recording = Self.recording
+    let whole = try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      try writer.append(recording.samples.span)
+      try writer.finish()
+      return try Data(contentsOf: URL(filePath: path))
+    }
+    for largest in [3, 255, 256, 257, 1000, 70_000] {
+      try withTemporaryPath { path in
+        var generator = SeededGenerator(state: UInt64(largest))
+        var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+        var frame: Int64 = 0
+        while frame < recording.frames {
+          let end = min(frame + .random(in: 0...Int64(largest), using: &generator), recording.frames)
+          try writer.append(recording.samples(frame..<end).span)
+          frame = end
+        }
+        try writer.finish()
+        #expect(try Data(contentsOf: URL(filePath: path)) == whole)
+      }
+    }
+  }
+
+  @Test func whatWasServedWhileGrowingNeverChanges() throws {
+    let recording = Self.recording
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      let growing = try PyramidFile(path: path)
+      var served: [WaveformSlice] = []
+      var frame: Int64 = 0
+      var ready: Int64 = 0
+      while frame < recording.frames {
+        let end = min(frame + 9_001, recording.frames)
+        try writer.append(recording.samples(frame..<end).span)
+        frame = end
+        #expect(writer.readyFrames >= ready && writer.readyFrames % 256 == 0)
+        #expect(writer.framesAppended - writer.readyFrames <= 33 * 256)
+        ready = writer.readyFrames
+        let extent = WaveformExtent(
+          sampleRate: 8000, channels: 2, availableFrames: ready, totalFrames: nil, estimatedFrames: 100_000,
+          isComplete: false)
+        for scale in [256, 300, 2048, 65_536] {
+          let slice = try growing.slice(WaveformWindow(query(scale), of: extent))
+          #expect(slice.length == Int(ready) / scale)
+          served.append(slice)
+        }
+      }
+      #expect(growing.totalFrames == nil)
+      try writer.finish()
+      #expect(growing.totalFrames == recording.frames)
+      #expect(writer.readyFrames == recording.frames)
+      for slice in served {
+        let final = try growing.slice(WaveformWindow(query(slice.window.scale), of: recording.extent))
+        #expect(final.data.starts(with: slice.data))
+        #expect(final.rms.starts(with: slice.rms))
+        #expect(final.average.starts(with: slice.average))
+      }
+    }
+  }
+
+  @Test func aLongRecordingGrowsPastTheFirstMapping() throws {
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 1)
+      let growing = try PyramidFile(path: path)
+      let block = (0..<65_536).map { Int16(truncatingIfNeeded: $0) }
+      for count in 1...20 {
+        try writer.append(block.span)
+        let extent = WaveformExtent(
+          sampleRate: 8000, channels: 1, availableFrames: writer.readyFrames, totalFrames: nil, isComplete: false)
+        let slice = try growing.slice(WaveformWindow(query(65_536), of: extent))
+        #expect(slice.data == (0..<count).flatMap { _ in [Int16.min, .max] })
+      }
+    }
+  }
+
+  @Test func anEmptyRecordingHasNoPixels() throws {
+    try Recording(sampleRate: 8000, channels: 2, samples: []).withPyramid { pyramid in
+      #expect(pyramid.totalFrames == 0)
+      let extent = WaveformExtent(sampleRate: 8000, channels: 2, availableFrames: 0, totalFrames: 0, isComplete: true)
+      let slice = try pyramid.slice(WaveformWindow(WaveformQuery(), of: extent))
+      #expect(slice.length == 0)
+    }
+  }
+
+  @Test func aStereoPyramidIsAtMostATwentiethOfItsRecording() throws {
+    try withTemporaryPath { path in
+      let silence = [Int16](repeating: 0, count: 2 << 16)
+      var writer = try PyramidWriter(creating: path, sampleRate: 44_100, channels: 2)
+      for _ in 0..<64 { try writer.append(silence.span) }
+      try writer.finish()
+      let size = try #require(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int)
+      #expect(size * 20 <= 64 * silence.count * 2)
+    }
+  }
+
+  @Test func samplesThatAreNotWholeFramesAreRefused() throws {
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      do throws(WaveformError) {
+        try writer.append([1, 2, 3].span)
+        Issue.record("took half a frame")
+      } catch {
+        #expect(error == .unevenSamples(count: 3, channels: 2))
+      }
+    }
+  }
+
+  @Test func impossibleFormatsAndFoldersAreRefused() {
+    for (rate, channels) in [(0, 1), (8000, 0), (8000, 1025), (-1, 2)] {
+      #expect(throws: WaveformError.unsupportedFormat(sampleRate: rate, channels: channels)) {
+        try withTemporaryPath { _ = try PyramidWriter(creating: $0, sampleRate: rate, channels: channels) }
+      }
+    }
+    #expect(throws: WaveformError.io(operation: "create", path: "/nowhere/at/all", errno: ENOENT)) {
+      _ = try PyramidWriter(creating: "/nowhere/at/all", sampleRate: 8000, channels: 1)
+    }
+  }
+
+  @Test func aNewFileDoesNotTouchAnOlderOneThatIsMapped() throws {
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      try writer.append(Self.recording.samples.span)
+      try writer.finish()
+      let old = try PyramidFile(path: path)
+      _ = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      let slice = try old.slice(WaveformWindow(query(1024), of: Self.recording.extent))
+      #expect(difference(slice, from: Self.recording) == nil)
+    }
+  }
+}
