@@ -30,7 +30,7 @@ struct WaveformFormTests {
     #expect(
       text(slice.json()) == """
         {"version":2,"channels":1,"sample_rate":1000,"samples_per_pixel":5,"bits":16,"length":1,\
-        "rms":[3665],"start_frame":0,"available_frames":5,"total_frames":5,"complete":true}
+        "rms":[3664],"start_frame":0,"available_frames":5,"total_frames":5,"complete":true}
         """)
   }
 
