@@ -17,8 +17,9 @@ public struct WaveformSlice: Sendable, Equatable {
   /// A slice finer than the pyramid, made of the samples themselves.
   ///
   /// `samples`: those of `window.frameRange`, interleaved, all channels of the recording. Where there are fewer, the
-  /// slice has only the pixels that are whole. O(samples).
+  /// slice has only the pixels that are whole. `window.needsSamples` must be true, or the window empty. O(samples).
   public init(_ window: WaveformWindow, samples: Span<Int16>) {
+    precondition(window.needsSamples || window.pixelCount == 0, "from 256 frames a pixel, slices are the pyramid's")
     self.init(empty: window)
     let channels = window.extent.channels
     let given = samples.count / channels
@@ -55,7 +56,8 @@ public struct WaveformSlice: Sendable, Equatable {
     if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
   }
 
-  private static func eightBits(_ value: UInt16) -> UInt16 { min((value + 128) / 256, 127) }
+  /// Rounded; a spoiled file's values go up to 65535, so the sum needs more than 16 bits.
+  private static func eightBits(_ value: UInt16) -> UInt16 { UInt16(min((Int(value) + 128) / 256, 127)) }
 
   private mutating func appendPixel(_ samples: Span<Int16>, frames: Int) {
     let channels = window.extent.channels

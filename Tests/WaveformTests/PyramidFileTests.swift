@@ -84,6 +84,66 @@ struct PyramidFileTests {
     }
   }
 
+  @Test func anUnfinishedFileIsNotTakenForComplete() throws {
+    try withTemporaryPath { path in
+      let recording = Recording.random(frames: 2048, channels: 2, seed: 1)
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      try writer.append(recording.samples.span)
+      let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: recording.extent)
+      let growing = try PyramidFile(path: path)
+      #expect(throws: WaveformError.extentMismatch) { try growing.slice(window) }
+    }
+  }
+
+  @Test func spoiledPointsAreServedAsTheyAreWithoutACrash() throws {
+    var data = try bytes(frames: 70_000)
+    data.replaceSubrange(4096..., with: Data(repeating: 0xff, count: data.count - 4096))
+    try open(data) { pyramid in
+      let extent = WaveformExtent(
+        sampleRate: 8000, channels: 2, availableFrames: 70_000, totalFrames: 70_000, isComplete: true)
+      for scale in [256, 777, 65_536] {
+        for bits in [SampleBits.eight, .sixteen] {
+          let query = WaveformQuery(
+            resolution: .scale(scale), channels: .split, measures: [.peak, .rms, .average], bits: bits)
+          let slice = try pyramid.slice(WaveformWindow(query, of: extent))
+          #expect(slice.rms.allSatisfy { $0 == (bits == .eight ? 127 : 65_535) })
+          #expect(!slice.json().isEmpty && !slice.dat().isEmpty && !slice.peaksJSON().isEmpty)
+        }
+      }
+    }
+  }
+
+  @Test func manyThreadsMayReadWhileItGrows() async throws {
+    let recording = Recording.random(frames: 65_536, channels: 1, seed: 8)
+    let path = FileManager.default.temporaryDirectory.appending(path: "waveform-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 1)
+    let growing = try PyramidFile(path: path)
+    let query = WaveformQuery(resolution: .scale(300), measures: [.peak, .rms])
+    try await withThrowingTaskGroup(of: (Int64, [Int16]).self) { group in
+      for _ in 0..<12 {
+        try writer.append(recording.samples.span)
+        let extent = WaveformExtent(
+          sampleRate: 8000, channels: 1, availableFrames: writer.readyFrames, totalFrames: nil, isComplete: false)
+        for _ in 0..<3 {
+          group.addTask {
+            let slice = try growing.slice(WaveformWindow(query, of: extent))
+            return (extent.availableFrames, slice.data)
+          }
+        }
+      }
+      try writer.finish()
+      let extent = WaveformExtent(
+        sampleRate: 8000, channels: 1, availableFrames: writer.framesAppended, totalFrames: writer.framesAppended,
+        isComplete: true)
+      let whole = try growing.slice(WaveformWindow(query, of: extent))
+      for try await (available, data) in group {
+        #expect(data.count == 2 * Int(available / 300))
+        #expect(whole.data.starts(with: data))
+      }
+    }
+  }
+
   @Test func aSliceFinerThanThePyramidNeedsSamples() throws {
     let extent = WaveformExtent(
       sampleRate: 8000, channels: 2, availableFrames: 1000, totalFrames: 1000, isComplete: true)
