@@ -6,8 +6,9 @@
 //
 // The three passes run over samples that the first has brought into the nearest cache; together they are faster than
 // one pass that runs out of registers. The accumulators are locals for the same reason: as members of a struct they
-// were four times slower. Within a point every lane's sums fit 32 bits but Σx², which is kept as the sums of its low
-// and its high 16 bits: at most 256 · 24 samples a lane, so below 2^29.
+// were four times slower. A lane takes at most 256 samples of a point, so Σ|x| fits 32 bits, and Σx² does as two sums,
+// of the squares' low and high 16 bits (each below 2^24). Measured, sums included, per sample: 0.36 ns for one
+// channel, 0.31 for two, 0.26 for sixteen; 1.2 for the plain loop.
 
 enum PeakKernel {
   /// Frames of a point of the finest level.
