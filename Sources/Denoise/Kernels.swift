@@ -1,0 +1,59 @@
+/// The loops over samples and bins. Each first states that its spans are of one length, which lets the compiler drop
+/// the bounds checks and use vectors.
+enum Kernels {
+  /// a[n] b[n]
+  @inline(__always)
+  static func multiply(_ left: Span<Float>, _ right: Span<Float>, into result: inout MutableSpan<Float>) {
+    let count = result.count
+    precondition(left.count == count && right.count == count)
+    for index in 0..<count { result[index] = left[index] * right[index] }
+  }
+
+  /// sum[n] + a[n] b[n]
+  @inline(__always)
+  static func addProduct(_ left: Span<Float>, _ right: Span<Float>, to sum: inout MutableSpan<Float>) {
+    let count = sum.count
+    precondition(left.count == count && right.count == count)
+    for index in 0..<count { sum[index] += left[index] * right[index] }
+  }
+
+  /// |X[k]|² of a spectrum of real and imaginary parts in turn.
+  @inline(__always)
+  static func power(of spectrum: Span<Float>, into power: inout MutableSpan<Float>) {
+    let count = power.count
+    precondition(spectrum.count == 2 * count)
+    for bin in 0..<count {
+      let real = spectrum[2 * bin], imaginary = spectrum[2 * bin + 1]
+      power[bin] = real * real + imaginary * imaginary
+    }
+  }
+
+  /// Adds |X[k]|² to what other channels gave.
+  @inline(__always)
+  static func addPower(of spectrum: Span<Float>, to power: inout MutableSpan<Float>) {
+    let count = power.count
+    precondition(spectrum.count == 2 * count)
+    for bin in 0..<count {
+      let real = spectrum[2 * bin], imaginary = spectrum[2 * bin + 1]
+      power[bin] += real * real + imaginary * imaginary
+    }
+  }
+
+  @inline(__always)
+  static func copy(_ source: Span<Float>, into target: inout MutableSpan<Float>) {
+    let count = target.count
+    precondition(source.count == count)
+    for index in 0..<count { target[index] = source[index] }
+  }
+
+  /// G[k] X[k]
+  @inline(__always)
+  static func apply(_ gain: Span<Float>, to spectrum: Span<Float>, into result: inout MutableSpan<Float>) {
+    let count = gain.count
+    precondition(spectrum.count == 2 * count && result.count == 2 * count)
+    for bin in 0..<count {
+      result[2 * bin] = gain[bin] * spectrum[2 * bin]
+      result[2 * bin + 1] = gain[bin] * spectrum[2 * bin + 1]
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import Glibc
+
+/// The gains of one segment: a function of γ of its frames and of those around it.
+struct SegmentGains {
+  private let method: DenoiseMethod
+  private let priorSNR: PriorSNR
+  private let binCount: Int
+  /// The least gain of each bin: the user's, and 1 where the profile has no noise.
+  private let floor: [Float]
+  /// λ over its sum, for the frame's SNR.
+  private let weights: [Float]
+
+  /// - Parameter noise: λ of each bin, 0 where there is none.
+  init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
+    method = settings.method
+    priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate)
+    binCount = frame.binCount
+    let least = Float(pow(10, -min(60, max(0, settings.reductionDB)) / 20))
+    floor = noise.map { $0 > 0 ? least : 1 }
+    let total = noise.reduce(0.0) { $0 + Double($1) }
+    weights = noise.map { total > 0 ? Float(Double($0) / total) : 0 }
+  }
+
+  /// Writes G of the frames `segment`, row by row.
+  /// - Parameters:
+  ///   - posterior: γ, a row of `binCount` values per frame.
+  ///   - frames: rows to read.
+  ///   - segment: rows that are the segment; those before and after are its context.
+  ///   - gains: room for a row per frame of the segment.
+  func compute(posterior: [Float], frames: Int, segment: Range<Int>, into gains: inout [Float]) {
+    let posterior = posterior.span.extracting(0..<(frames * binCount))
+    var target = gains.mutableSpan
+    switch method {
+    case .mmseLSA, .wiener: followSpeech(posterior, segment, &target)
+    case .spectralSubtraction: subtract(posterior, segment, &target)
+    }
+  }
+
+  /// Forward, keeping ξf in the gains' rows; then backward, where ξb of a frame meets its ξf and makes the gain.
+  private func followSpeech(
+    _ posterior: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>
+  ) {
+    let rows = posterior.count / binCount
+    var state = [Float](repeating: 0, count: binCount)
+    var prior = state.mutableSpan
+    for row in 0..<segment.upperBound {
+      let current = posterior.extracting(range(of: row))
+      if row == 0 {
+        priorSNR.begin(&prior, posterior: current)
+      } else {
+        priorSNR.advance(&prior, from: posterior.extracting(range(of: row - 1)), to: current)
+      }
+      if row >= segment.lowerBound {
+        var kept = gains._mutatingExtracting(range(of: row - segment.lowerBound))
+        Kernels.copy(prior.span, into: &kept)
+      }
+    }
+    for row in stride(from: rows - 1, through: segment.lowerBound, by: -1) {
+      let current = posterior.extracting(range(of: row))
+      if row == rows - 1 {
+        priorSNR.begin(&prior, posterior: current)
+      } else {
+        priorSNR.advance(&prior, from: posterior.extracting(range(of: row + 1)), to: current)
+      }
+      if segment.contains(row) {
+        var gain = gains._mutatingExtracting(range(of: row - segment.lowerBound))
+        decide(&gain, backward: prior.span, posterior: current)
+      }
+    }
+  }
+
+  /// - Parameter gain: ξf, then G.
+  @inline(__always)
+  private func decide(_ gain: inout MutableSpan<Float>, backward: Span<Float>, posterior: Span<Float>) {
+    let count = gain.count
+    let floor = self.floor.span
+    precondition(backward.count == count && posterior.count == count && floor.count == count)
+    if method == .wiener {
+      for bin in 0..<count {
+        let prior = (gain[bin] * backward[bin]).squareRoot()
+        gain[bin] = max(floor[bin], Wiener.gain(prior: prior))
+      }
+    } else {
+      for bin in 0..<count {
+        let prior = (gain[bin] * backward[bin]).squareRoot()
+        gain[bin] = max(floor[bin], LogSpectralAmplitude.gain(prior: prior, posterior: posterior[bin]))
+      }
+    }
+  }
+
+  private func subtract(_ posterior: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>) {
+    let floor = self.floor.span
+    for row in segment {
+      let current = posterior.extracting(range(of: row))
+      let alpha = SpectralSubtraction.overSubtraction(posterior: current, weights: weights.span)
+      var gain = gains._mutatingExtracting(range(of: row - segment.lowerBound))
+      let count = gain.count
+      precondition(current.count == count && floor.count == count)
+      for bin in 0..<count {
+        gain[bin] = SpectralSubtraction.gain(
+          posterior: current[bin], overSubtraction: alpha, floor: floor[bin])
+      }
+    }
+  }
+
+  @inline(__always)
+  private func range(of row: Int) -> Range<Int> { (row * binCount)..<((row + 1) * binCount) }
+}

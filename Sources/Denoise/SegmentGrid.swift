@@ -1,0 +1,43 @@
+// Where the segments lie, in which the gains are computed.
+//
+//   segment s holds the frames s S …< (s + 1) S of the short-time transform, counted from the recording's beginning;
+//   its gains are a function of γ of the frames s S − C …< (s + 1) S + C and of nothing else;
+//   its sound, the sum of its own frames' inverse transforms, overlaps the next segment's by three hops, added last.
+//
+// So the result does not depend on the sizes of the pieces in which sound arrives, nor on which segments are computed
+// where or in what order, and a window that is computed alone, with enough sound around it, has the same bits as
+// in the whole. Memory is that of S + 2 C frames at any length of recording.
+struct SegmentGrid: Sendable, Equatable {
+  /// S: a longer segment recomputes less of its neighbours (the recursions run (S + C) / S times over each frame).
+  let segmentHops: Int
+  /// C: frames before a segment that warm the forward recursion up, and after it, the backward one.
+  let contextHops: Int
+  let hop: Int
+  let frameLength: Int
+
+  /// S = 256 frames of 12 ms, C = 96: 3.1 s and 1.15 s.
+  static let usualSegmentHops = 256
+  static let usualContextHops = 96
+  /// What the frames of S + C may take; 2 channels of 48 kHz take 6.5 MB, 8 of 192 kHz would 104.
+  static let budgetBytes = 32 << 20
+
+  init(frame: AnalysisFrame, channels: Int) {
+    let frameBytes = channels * 2 * frame.binCount * MemoryLayout<Float>.stride
+    let affordable = max(24, Self.budgetBytes / frameBytes)
+    contextHops = min(Self.usualContextHops, affordable / 3)
+    segmentHops = min(Self.usualSegmentHops, affordable - contextHops)
+    hop = frame.hop
+    frameLength = frame.length
+  }
+
+  /// The first frame after the segment that `frame` lies in.
+  func segmentEnd(after frame: Int64) -> Int64 {
+    (frame / Int64(segmentHops) + 1) * Int64(segmentHops)
+  }
+
+  /// Sound, in frames of the recording, that must be known before and after a window.
+  var context: (before: Int64, after: Int64) {
+    let reach = Int64((segmentHops + contextHops) * hop + frameLength)
+    return (reach, reach)
+  }
+}

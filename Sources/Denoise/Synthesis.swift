@@ -1,0 +1,99 @@
+/// Turns segments of spectra and gains back into sound.
+///
+/// A segment's frames are added up from silence, in order; the three hops by which it overlaps the next one are
+/// added to that one's sum. So a segment's sum does not depend on any other.
+struct Synthesis: ~Copyable {
+  /// The frame of the recording that the first sample given out belongs to.
+  let start: Int64
+  private let frame: AnalysisFrame
+  private let channels: Int
+  private let residue: Bool
+  private let window: [Float]
+  /// The sum of one segment, `stride` samples a channel.
+  private var sum: [Float] = []
+  private var stride = 0
+  /// The last three hops of the segment before, a channel after the other.
+  private var tail: [Float]
+  private var interleaved: [Float] = []
+  /// The frame of the recording that `sum` begins at, the count of those in it that are final, and what was given out.
+  private var sumStart: Int64 = 0
+  private var finalCount = 0
+  private var emitted: Int64
+
+  init(frame: AnalysisFrame, channels: Int, from start: Int64, residue: Bool) {
+    self.frame = frame
+    self.channels = channels
+    self.start = start
+    self.residue = residue
+    emitted = start
+    window = frame.window(scale: frame.synthesisScale)
+    tail = [Float](repeating: 0, count: channels * 3 * frame.hop)
+  }
+
+  /// Sums up a segment.
+  /// - Parameter gains: a row per frame of the segment; where the residue is wanted, 1 − G is applied, and as the
+  ///   transforms are linear, the two outputs add up to the original.
+  mutating func add(_ segment: Range<Int64>, of store: borrowing SpectrumStore, gains: [Float], _ fft: inout RealFFT)
+  {
+    let bins = frame.binCount
+    let overlap = 3 * frame.hop
+    sumStart = (segment.lowerBound - 3) * Int64(frame.hop)
+    finalCount = segment.count * frame.hop
+    stride = finalCount + overlap
+    if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
+    for index in 0..<(channels * stride) { sum[index] = 0 }
+    var gain = [Float](repeating: 0, count: bins)
+    let window = self.window
+    for (row, index) in segment.enumerated() {
+      for bin in 0..<bins {
+        let value = gains[row * bins + bin]
+        gain[bin] = residue ? 1 - value : value
+      }
+      let spectra = store.spectra.span.extracting(store.spectraRange(of: index))
+      for channel in 0..<channels {
+        let spectrum = spectra.extracting((channel * 2 * bins)..<((channel + 1) * 2 * bins))
+        let offset = channel * stride + row * frame.hop
+        fft.inverse({ Kernels.apply(gain.span, to: spectrum, into: &$0) }) {
+          Self.add($0, window, to: &sum, at: offset)
+        }
+      }
+    }
+    addTail()
+  }
+
+  /// Gives out what of the segment is final and lies in the recording.
+  mutating func emit<E: Error>(upTo end: Int64, _ output: (Span<Float>) throws(E) -> Void) throws(E) {
+    let from = Int(emitted - sumStart)
+    let count = min(finalCount, Int(end - sumStart)) - from
+    guard count > 0 else { return }
+    if interleaved.count < count * channels { interleaved = [Float](repeating: 0, count: count * channels) }
+    for channel in 0..<channels {
+      var target = channel
+      for index in (channel * stride + from)..<(channel * stride + from + count) {
+        interleaved[target] = sum[index]
+        target += channels
+      }
+    }
+    emitted += Int64(count)
+    try output(interleaved.span.extracting(0..<(count * channels)))
+  }
+
+  @inline(__always)
+  private static func add(_ samples: Span<Float>, _ window: [Float], to sum: inout [Float], at start: Int) {
+    var all = sum.mutableSpan
+    var target = all._mutatingExtracting(start..<(start + samples.count))
+    Kernels.addProduct(samples, window.span, to: &target)
+  }
+
+  private mutating func addTail() {
+    let overlap = 3 * frame.hop
+    for channel in 0..<channels {
+      for index in 0..<overlap {
+        sum[channel * stride + index] += tail[channel * overlap + index]
+      }
+      for index in 0..<overlap {
+        tail[channel * overlap + index] = sum[channel * stride + finalCount + index]
+      }
+    }
+  }
+}
