@@ -44,7 +44,7 @@ enum LogSpectralAmplitude {
   @inline(__always)
   static func gain(prior: Float, posterior: Float) -> Float {
     let ratio = prior / (1 + prior)
-    let squared = ratio * scaledExponential(ratio * posterior) / max(posterior, 1e-8)
-    return min(1, squared).squareRoot()
+    let squared = min(1, ratio * scaledExponential(ratio * posterior) / max(posterior, 1e-8))
+    return min(1, Kernels.squareRoot(squared))
   }
 }

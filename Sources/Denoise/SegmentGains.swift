@@ -13,7 +13,7 @@ struct SegmentGains {
   /// - Parameter noise: λ of each bin, 0 where there is none.
   init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
     method = settings.method
-    priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate)
+    priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate, reductionDB: settings.reductionDB)
     binCount = frame.binCount
     let least = Float(pow(10, -min(60, max(0, settings.reductionDB)) / 20))
     floor = noise.map { $0 > 0 ? least : 1 }
@@ -77,12 +77,12 @@ struct SegmentGains {
     precondition(backward.count == count && posterior.count == count && floor.count == count)
     if method == .wiener {
       for bin in 0..<count {
-        let prior = (gain[bin] * backward[bin]).squareRoot()
+        let prior = Kernels.squareRoot(gain[bin] * backward[bin])
         gain[bin] = max(floor[bin], Wiener.gain(prior: prior))
       }
     } else {
       for bin in 0..<count {
-        let prior = (gain[bin] * backward[bin]).squareRoot()
+        let prior = Kernels.squareRoot(gain[bin] * backward[bin])
         gain[bin] = max(floor[bin], LogSpectralAmplitude.gain(prior: prior, posterior: posterior[bin]))
       }
     }

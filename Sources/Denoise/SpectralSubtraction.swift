@@ -30,7 +30,7 @@ enum SpectralSubtraction {
   static func gain(posterior: Float, overSubtraction: Float, floor: Float) -> Float {
     let inverse = 1 / max(posterior, 1e-8)
     let power = floor * floor
-    let squared = max(1 - overSubtraction * inverse, power * max(1, inverse))
-    return min(1, squared).squareRoot()
+    let squared = min(1, max(1 - overSubtraction * inverse, power * max(1, inverse)))
+    return min(1, Kernels.squareRoot(squared))
   }
 }
