@@ -29,6 +29,7 @@ public struct DenoiseSettings: Sendable, Equatable {
   /// Default: the denoised sound.
   public var output: Output
 
+  /// The defaults: MMSE-LSA, 18 dB, sensitivity 1, the denoised sound.
   public init(
     method: DenoiseMethod = .mmseLSA, reductionDB: Double = 18, sensitivity: Double = 1, output: Output = .denoised
   ) {

@@ -97,8 +97,8 @@ struct SegmentGains {
       let count = gain.count
       precondition(current.count == count && floor.count == count)
       for bin in 0..<count {
-        gain[bin] = SpectralSubtraction.gain(
-          posterior: current[bin], overSubtraction: alpha, floor: floor[bin])
+        let wanted = SpectralSubtraction.gain(posterior: current[bin], overSubtraction: alpha, floor: floor[bin])
+        gain[bin] = max(floor[bin], wanted)
       }
     }
   }

@@ -33,8 +33,7 @@ struct Synthesis: ~Copyable {
   /// Sums up a segment.
   /// - Parameter gains: a row per frame of the segment; where the residue is wanted, 1 − G is applied, and as the
   ///   transforms are linear, the two outputs add up to the original.
-  mutating func add(_ segment: Range<Int64>, of store: borrowing SpectrumStore, gains: [Float], _ fft: inout RealFFT)
-  {
+  mutating func add(_ segment: Range<Int64>, of store: borrowing SpectrumStore, gains: [Float], _ fft: inout RealFFT) {
     let bins = frame.binCount
     let overlap = 3 * frame.hop
     sumStart = (segment.lowerBound - 3) * Int64(frame.hop)

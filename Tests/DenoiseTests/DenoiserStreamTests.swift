@@ -1,0 +1,100 @@
+import Testing
+
+@testable import Denoise
+
+@Suite struct DenoiserStreamTests {
+  private let rate = 8000
+
+  /// Noise with tones that come and go, so that the gains move.
+  private func sound(seconds: Int, channels: Int = 1) -> [Float] {
+    let lanes = (0..<channels).map { channel in
+      var samples = TestSignals.noise(seconds * rate, seed: UInt64(channel + 1))
+      let tone = TestSignals.tone(seconds * rate, hertz: 300 + 200 * Double(channel), sampleRate: rate)
+      for index in samples.indices where index / 3000 % 3 == 1 { samples[index] += tone[index] }
+      return samples
+    }
+    return TestSignals.interleaved(lanes)
+  }
+
+  @Test("the sizes of the pieces do not change a bit", arguments: DenoiseMethod.allCases)
+  func pieces(method: DenoiseMethod) {
+    let samples = sound(seconds: 9, channels: 2)
+    let cleaning = Cleaning(sampleRate: rate, channels: 2, settings: DenoiseSettings(method: method))
+    let profile = cleaning.flatProfile(meanSquare: 1e-4)
+    let whole = cleaning.clean(samples, profile, pieces: [samples.count])
+    #expect(whole.count == samples.count)
+    for pieces in [[1], [96], [97, 1, 5000], [24_576, 3]] {
+      #expect(cleaning.clean(samples, profile, pieces: pieces) == whole)
+    }
+  }
+
+  @Test(
+    "a window with its context around it has the bits of the whole",
+    arguments: [
+      (40_000, 44_000), (0, 1), (59_999, 60_000), (131_999, 132_000), (70_001, 95_123), (100_000, 132_000),
+    ])
+  func window(start: Int, end: Int) {
+    let samples = Array(sound(seconds: 17)[..<132_000])
+    let cleaning = Cleaning(sampleRate: rate, settings: DenoiseSettings(reductionDB: 25))
+    let profile = cleaning.flatProfile(meanSquare: 1e-4)
+    let whole = cleaning.clean(samples, profile)
+    let context = Denoiser.contextFrames(sampleRate: rate)
+    let from = max(0, start - Int(context.before)), to = min(samples.count, end + Int(context.after))
+    let part = cleaning.clean(Array(samples[from..<to]), profile, from: Int64(from))
+    #expect(part.count == to - from)
+    #expect(Array(part[(start - from)..<(end - from)]) == Array(whole[start..<end]))
+  }
+
+  @Test(
+    "the output has as many frames as the input",
+    arguments: [
+      0, 1, 2, 95, 96, 97, 383, 384, 385, 24_575, 24_576, 24_577, 24_864, 33_792, 33_793, 50_000,
+    ])
+  func lengths(count: Int) {
+    let samples = TestSignals.noise(count)
+    let cleaning = Cleaning(sampleRate: rate)
+    for startFrame in [Int64(0), 1, 95, 96, 24_500, 1_000_000_007] {
+      #expect(cleaning.clean(samples, cleaning.flatProfile(meanSquare: 1e-4), from: startFrame).count == count)
+    }
+  }
+
+  @Test func outputComesWhileSoundIsStillTakenIn() {
+    let samples = sound(seconds: 12)
+    let cleaning = Cleaning(sampleRate: rate)
+    var denoiser = Denoiser(
+      profile: cleaning.flatProfile(meanSquare: 1e-4), settings: DenoiseSettings(), sampleRate: rate, channels: 1)
+    var count = 0
+    denoiser.process(samples.span) { count += $0.count }
+    let context = Denoiser.contextFrames(sampleRate: rate)
+    #expect(samples.count - count <= Int(context.after))
+    denoiser.finish { count += $0.count }
+    #expect(count == samples.count)
+  }
+
+  @Test func anErrorOfTheReceiverComesThrough() {
+    struct Full: Error {}
+    let cleaning = Cleaning(sampleRate: rate)
+    let samples = sound(seconds: 1)
+    #expect(throws: Full.self) {
+      var denoiser = Denoiser(
+        profile: cleaning.flatProfile(meanSquare: 1e-4), settings: DenoiseSettings(), sampleRate: rate, channels: 1)
+      denoiser.process(samples.span) { _ in }
+      try denoiser.finish { _ throws(Full) in throw Full() }
+    }
+  }
+
+  @Test(
+    "segments shorten where many channels at a high rate would take much memory",
+    arguments: [
+      (48000, 2, 256, 96), (192_000, 2, 256, 96), (192_000, 8, 76, 37), (768_000, 32, 16, 8),
+    ])
+  func grids(sampleRate: Int, channels: Int, segment: Int, context: Int) {
+    let frame = AnalysisFrame(sampleRate: sampleRate)
+    let grid = SegmentGrid(frame: frame, channels: channels)
+    #expect(grid.segmentHops == segment)
+    #expect(grid.contextHops == context)
+    let one = Denoiser.contextFrames(sampleRate: sampleRate)
+    let all = Denoiser.contextFrames(sampleRate: sampleRate, channels: channels)
+    #expect(all.before <= one.before && all.after <= one.after)
+  }
+}

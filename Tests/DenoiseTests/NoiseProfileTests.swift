@@ -1,0 +1,107 @@
+import Glibc
+import Testing
+
+@testable import Denoise
+
+@Suite struct NoiseProfileTests {
+  private let cleaning = Cleaning(sampleRate: 8000)
+  private var frame: AnalysisFrame { AnalysisFrame(sampleRate: 8000) }
+
+  @Test func whiteNoiseHasItsOwnPowerInEveryBin() throws {
+    let profile = try cleaning.profile(of: TestSignals.noise(80_000, level: 0.1))
+    let expected = Double(0.1 * 0.1) * Double(frame.length) / 2
+    let inner = profile.power[0].dropFirst(2).dropLast(2)
+    #expect(abs(10 * log10(inner.reduce(0.0) { $0 + Double($1) } / Double(inner.count) / expected)) < 0.1)
+    #expect(inner.allSatisfy { abs(10 * log10(Double($0) / expected)) < 1.5 })
+  }
+
+  @Test func aFrameNotWhollyInsideDoesNotCount() throws {
+    let length = frame.length
+    let samples = TestSignals.noise(2 * length + frame.hop - 1)
+    let whole = try cleaning.profile(of: Array(samples[..<(2 * length)]))
+    #expect(try cleaning.profile(of: samples) == whole)
+  }
+
+  @Test func theSizesOfThePiecesDoNotMatter() throws {
+    let samples = TestSignals.noise(20_000)
+    let whole = try cleaning.profile(of: samples)
+    var builder = NoiseProfileBuilder(sampleRate: 8000, channels: 1)
+    var quantile = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
+    var wholeQuantile = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
+    wholeQuantile.append(samples.span)
+    var position = 0
+    for size in [1, 95, 96, 97, 4000, 2, 1000, 20_000] {
+      let end = min(samples.count, position + size)
+      builder.append(samples.span.extracting(position..<end))
+      quantile.append(samples.span.extracting(position..<end))
+      position = end
+    }
+    #expect(try builder.finish() == whole)
+    #expect(try quantile.finish() == wholeQuantile.finish())
+  }
+
+  @Test("a region shorter than two analysis frames is refused", arguments: [0, 1, 383, 767])
+  func tooShort(count: Int) {
+    let needed = Int64(2 * frame.length)
+    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: needed)) {
+      try cleaning.profile(of: TestSignals.noise(count))
+    }
+    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: needed)) {
+      var builder = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
+      builder.append(TestSignals.noise(count).span)
+      return try builder.finish()
+    }
+  }
+
+  @Test func twoAnalysisFramesAreEnough() throws {
+    let profile = try cleaning.profile(of: TestSignals.noise(2 * frame.length))
+    #expect(profile.power[0].allSatisfy { $0 > 0 && $0.isFinite })
+    #expect(profile.frequency(ofBin: frame.length / 2) == 4000)
+  }
+
+  @Test func eachChannelHasItsOwnProfile() throws {
+    let both = TestSignals.interleaved([
+      TestSignals.noise(20_000, seed: 3), TestSignals.noise(20_000, level: 0, seed: 4),
+    ])
+    let profile = try Cleaning(sampleRate: 8000, channels: 2).profile(of: both)
+    #expect(profile.power[0] == (try cleaning.profile(of: TestSignals.noise(20_000, seed: 3))).power[0])
+    #expect(profile.power[1].allSatisfy { $0 == 0 })
+  }
+}
+
+@Suite struct QuantileProfileTests {
+  private func profile(_ samples: [Float], quantile: Double = 0.2) throws -> [Float] {
+    var builder = QuantileProfileBuilder(sampleRate: 8000, channels: 1, quantile: quantile)
+    builder.append(samples.span)
+    return try builder.finish().power[0]
+  }
+
+  private func errorDB(_ power: [Float], level: Double) -> Double {
+    let expected = level * level * Double(AnalysisFrame(sampleRate: 8000).length) / 2
+    let inner = power.dropFirst(2).dropLast(2)
+    return inner.reduce(0.0) { $0 + 10 * log10(Double($1) / expected) } / Double(inner.count)
+  }
+
+  @Test("the quantile of white noise gives its mean power", arguments: [0.1, 0.2, 0.5])
+  func whiteNoise(quantile: Double) throws {
+    let power = try profile(TestSignals.noise(240_000, level: 0.05), quantile: quantile)
+    #expect(abs(errorDB(power, level: 0.05)) < 0.25)
+  }
+
+  @Test func soundForHalfOfTheTimeRaisesItByLittle() throws {
+    var samples = TestSignals.noise(240_000, level: 0.01)
+    let speech = TestSignals.noise(240_000, level: 0.3, seed: 9)
+    for index in samples.indices where index / 8000 % 2 == 0 { samples[index] += speech[index] }
+    #expect((-0.5...5).contains(errorDB(try profile(samples), level: 0.01)))
+  }
+
+  @Test func digitalSilenceIsLeftOut() throws {
+    let noise = TestSignals.noise(120_000, level: 0.01)
+    let muted = noise + [Float](repeating: 0, count: 240_000)
+    #expect(abs(errorDB(try profile(muted), level: 0.01)) < 0.3)
+  }
+
+  @Test func silenceThroughoutGivesAnEmptyProfile() throws {
+    #expect(try profile([Float](repeating: 0, count: 10_000)).allSatisfy { $0 == 0 })
+  }
+}
