@@ -14,6 +14,7 @@
 /// Samples that are not finite count as 0, larger ones than 1e12 as that; all output is finite.
 public struct Denoiser: ~Copyable {
   private let channels: Int
+  private let residue: Bool
   private let grid: SegmentGrid
   private var cutter: FrameCutter
   private var fft: RealFFT
@@ -41,12 +42,13 @@ public struct Denoiser: ~Copyable {
     let noise = Self.noise(of: profile, settings)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels
+    residue = settings.output == .residue
     grid = SegmentGrid(frame: frame, channels: channels)
     cutter = FrameCutter(frame: frame, channels: channels, offset: Int(startFrame % Int64(frame.hop)))
     fft = RealFFT(length: frame.length)
     store = SpectrumStore(frame: frame, channels: channels, grid: grid, noise: noise, startingAt: firstHop)
     gainRule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
-    synthesis = Synthesis(frame: frame, channels: channels, from: startFrame, residue: settings.output == .residue)
+    synthesis = Synthesis(frame: frame, channels: channels, from: startFrame)
     inputEnd = startFrame
   }
 
@@ -87,7 +89,7 @@ public struct Denoiser: ~Copyable {
   }
 
   private mutating func takeHop<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    store.append(cutter.frames, &fft)
+    store.append(cutter, &fft)
     cutter.advance()
     let segmentEnd = grid.segmentEnd(after: store.firstSpectrum)
     if store.endFrame == segmentEnd + Int64(grid.contextHops) { try finishSegment(output) }
@@ -101,6 +103,7 @@ public struct Denoiser: ~Copyable {
     if gains.count < needed { gains = [Float](repeating: 0, count: needed) }
     let context = min(store.endFrame, segment.upperBound + Int64(grid.contextHops)) - store.firstFrame
     gainRule.compute(posterior: store.posterior, frames: Int(context), segment: rows, into: &gains)
+    if residue { Kernels.complement(&gains) }
     synthesis.add(segment, of: store, gains: gains, &fft)
     store.drop(before: segment.upperBound - Int64(grid.contextHops), spectraBefore: segment.upperBound)
     try synthesis.emit(upTo: inputEnd, output)

@@ -2,7 +2,10 @@
 ///
 /// ```
 /// var position = 0
-/// while cutter.fill(from: samples, &position) { use(cutter.frames.span); cutter.advance() }
+/// while cutter.fill(from: samples, &position) {
+///   for channel in 0..<channels { use(cutter.samples.span.extracting(cutter.range(of: channel))) }
+///   cutter.advance()
+/// }
 /// ```
 /// What is not a finite number becomes 0, and what is larger than `sampleLimit` is cut to it, so that no sum of
 /// powers overflows a `Float` and no gain becomes NaN.
@@ -12,8 +15,12 @@ struct FrameCutter {
 
   let frame: AnalysisFrame
   let channels: Int
-  /// The last `frame.length` samples of each channel, the channels one after the other.
-  private(set) var frames: [Float]
+  /// The last samples of each channel, the channels one after the other, `stride` apart.
+  private(set) var samples: [Float]
+  private let stride: Int
+  /// Where the current frame begins in each channel's part. It moves on by a hop, and to the front at the end of the
+  /// part, once every 16 hops, which is cheaper than moving the samples each time.
+  private var start = 0
   /// Samples of the newest hop that are there already.
   private var filled: Int
 
@@ -23,21 +30,26 @@ struct FrameCutter {
     precondition((0..<frame.hop).contains(offset), "the offset lies in the first hop")
     self.frame = frame
     self.channels = channels
-    frames = [Float](repeating: 0, count: channels * frame.length)
+    stride = frame.length + 16 * frame.hop
+    samples = [Float](repeating: 0, count: channels * stride)
     filled = offset
+  }
+
+  /// Where the current frame of a channel lies in `samples`.
+  func range(of channel: Int) -> Range<Int> {
+    (channel * stride + start)..<(channel * stride + start + frame.length)
   }
 
   /// Takes interleaved samples from `position` (counted in frames of sound) on, until a hop is full.
   /// - Returns: whether one is; then the frames are to be read, and `advance()` called.
-  mutating func fill(from samples: Span<Float>, _ position: inout Int) -> Bool {
-    let count = min(frame.hop - filled, samples.count / channels - position)
+  mutating func fill(from source: Span<Float>, _ position: inout Int) -> Bool {
+    let count = min(frame.hop - filled, source.count / channels - position)
     for channel in 0..<channels {
-      var target = channel * frame.length + frame.length - frame.hop + filled
-      var source = position * channels + channel
-      for _ in 0..<count {
-        frames[target] = Self.limited(samples[source])
-        target += 1
-        source += channels
+      let target = range(of: channel).upperBound - frame.hop + filled
+      var index = position * channels + channel
+      for offset in 0..<count {
+        samples[target + offset] = Self.limited(source[index])
+        index += channels
       }
     }
     filled += count
@@ -48,20 +60,22 @@ struct FrameCutter {
   /// Fills the hop up with silence.
   mutating func fillWithSilence() {
     for channel in 0..<channels {
-      let end = (channel + 1) * frame.length
-      for index in (end - frame.hop + filled)..<end { frames[index] = 0 }
+      let end = range(of: channel).upperBound
+      for index in (end - frame.hop + filled)..<end { samples[index] = 0 }
     }
     filled = frame.hop
   }
 
   /// Makes room for the next hop.
   mutating func advance() {
-    let kept = frame.length - frame.hop
-    for channel in 0..<channels {
-      let start = channel * frame.length
-      for index in start..<(start + kept) { frames[index] = frames[index + frame.hop] }
-    }
     filled = 0
+    start += frame.hop
+    if start + frame.length <= stride { return }
+    for channel in 0..<channels {
+      let front = channel * stride
+      for index in front..<(front + frame.length - frame.hop) { samples[index] = samples[index + start] }
+    }
+    start = 0
   }
 
   @inline(__always)

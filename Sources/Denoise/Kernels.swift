@@ -67,4 +67,9 @@ enum Kernels {
       result[2 * bin + 1] = gain[bin] * spectrum[2 * bin + 1]
     }
   }
+
+  /// 1 − G[k]: as the transforms are linear, what this lets through and what G does add up to the original.
+  static func complement(_ gains: inout [Float]) {
+    for index in gains.indices { gains[index] = 1 - gains[index] }
+  }
 }

@@ -43,8 +43,8 @@ struct PowerSpectra: ~Copyable {
   }
 
   private mutating func analyse(_ channel: Int, _ body: (Int, Span<Float>, Bool) -> Void) {
-    let window = self.window, frames = cutter.frames
-    let samples = frames.span.extracting((channel * frame.length)..<((channel + 1) * frame.length))
+    let window = self.window, sound = cutter.samples
+    let samples = sound.span.extracting(cutter.range(of: channel))
     fft.forward({ Kernels.multiply(samples, window.span, into: &$0) }) {
       Self.measure($0, into: &power)
     }

@@ -15,10 +15,12 @@ struct SegmentGrid: Sendable, Equatable {
   let hop: Int
   let frameLength: Int
 
-  /// S = 256 frames of 12 ms, C = 96: 3.1 s and 1.15 s.
+  /// S = 256 frames of 12 ms, C = 64: 3.1 s and 0.77 s. Against a context without end the output differs, in the
+  /// worst of ten clips at a floor of −25 dB, by −61 dB of its level at C = 16, −97 at 32, −132 at 48 and −155, which
+  /// is single precision itself, from 64 on.
   static let usualSegmentHops = 256
-  static let usualContextHops = 96
-  /// What the frames of S + C may take; 2 channels of 48 kHz take 6.5 MB, 8 of 192 kHz would 104.
+  static let usualContextHops = 64
+  /// What the frames of S + C may take; 2 channels of 48 kHz take 5.9 MB, 8 of 192 kHz would take 94.
   static let budgetBytes = 32 << 20
 
   init(frame: AnalysisFrame, channels: Int) {

@@ -39,16 +39,15 @@ struct SpectrumStore: ~Copyable {
     return start..<(start + size)
   }
 
-  /// Analyses the next frame.
-  /// - Parameter samples: `frame.length` samples of each channel, one channel after the other.
-  mutating func append(_ samples: [Float], _ fft: inout RealFFT) {
+  /// Analyses the frame that is full.
+  mutating func append(_ sound: FrameCutter, _ fft: inout RealFFT) {
     let bins = frame.binCount
     let row = posterior.count, start = spectra.count
-    let window = self.window, length = frame.length
+    let window = self.window, samples = sound.samples
     posterior.append(contentsOf: repeatElement(0, count: bins))
     spectra.append(contentsOf: repeatElement(0, count: channels * 2 * bins))
     for channel in 0..<channels {
-      let samples = samples.span.extracting((channel * length)..<((channel + 1) * length))
+      let samples = samples.span.extracting(sound.range(of: channel))
       let target = start + channel * 2 * bins
       fft.forward({ Kernels.multiply(samples, window.span, into: &$0) }) {
         Self.keep($0, in: &spectra, at: target)

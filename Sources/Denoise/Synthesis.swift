@@ -7,7 +7,6 @@ struct Synthesis: ~Copyable {
   let start: Int64
   private let frame: AnalysisFrame
   private let channels: Int
-  private let residue: Bool
   private let window: [Float]
   /// The sum of one segment, `stride` samples a channel.
   private var sum: [Float] = []
@@ -20,19 +19,17 @@ struct Synthesis: ~Copyable {
   private var finalCount = 0
   private var emitted: Int64
 
-  init(frame: AnalysisFrame, channels: Int, from start: Int64, residue: Bool) {
+  init(frame: AnalysisFrame, channels: Int, from start: Int64) {
     self.frame = frame
     self.channels = channels
     self.start = start
-    self.residue = residue
     emitted = start
     window = frame.window(scale: frame.synthesisScale)
     tail = [Float](repeating: 0, count: channels * 3 * frame.hop)
   }
 
   /// Sums up a segment.
-  /// - Parameter gains: a row per frame of the segment; where the residue is wanted, 1 − G is applied, and as the
-  ///   transforms are linear, the two outputs add up to the original.
+  /// - Parameter gains: a row per frame of the segment, for all channels.
   mutating func add(_ segment: Range<Int64>, of store: borrowing SpectrumStore, gains: [Float], _ fft: inout RealFFT) {
     let bins = frame.binCount
     let overlap = 3 * frame.hop
@@ -41,18 +38,14 @@ struct Synthesis: ~Copyable {
     stride = finalCount + overlap
     if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
     for index in 0..<(channels * stride) { sum[index] = 0 }
-    var gain = [Float](repeating: 0, count: bins)
     let window = self.window
     for (row, index) in segment.enumerated() {
-      for bin in 0..<bins {
-        let value = gains[row * bins + bin]
-        gain[bin] = residue ? 1 - value : value
-      }
+      let gain = gains.span.extracting((row * bins)..<((row + 1) * bins))
       let spectra = store.spectra.span.extracting(store.spectraRange(of: index))
       for channel in 0..<channels {
         let spectrum = spectra.extracting((channel * 2 * bins)..<((channel + 1) * 2 * bins))
         let offset = channel * stride + row * frame.hop
-        fft.inverse({ Kernels.apply(gain.span, to: spectrum, into: &$0) }) {
+        fft.inverse({ Kernels.apply(gain, to: spectrum, into: &$0) }) {
           Self.add($0, window, to: &sum, at: offset)
         }
       }
