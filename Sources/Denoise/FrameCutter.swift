@@ -44,12 +44,15 @@ struct FrameCutter {
   /// - Returns: whether one is; then the frames are to be read, and `advance()` called.
   mutating func fill(from source: Span<Float>, _ position: inout Int) -> Bool {
     let count = min(frame.hop - filled, source.count / channels - position)
-    for channel in 0..<channels {
+    let step = channels
+    for channel in 0..<step {
       let target = range(of: channel).upperBound - frame.hop + filled
-      var index = position * channels + channel
+      var all = samples.mutableSpan
+      var part = all._mutatingExtracting(target..<(target + count))
+      var index = position * step + channel
       for offset in 0..<count {
-        samples[target + offset] = Self.limited(source[index])
-        index += channels
+        part[offset] = Self.limited(source[index])
+        index += step
       }
     }
     filled += count
@@ -80,7 +83,6 @@ struct FrameCutter {
 
   @inline(__always)
   static func limited(_ sample: Float) -> Float {
-    if sample.magnitude <= sampleLimit { return sample }
-    return sample.isFinite ? (sample < 0 ? -sampleLimit : sampleLimit) : 0
+    sample.isFinite ? min(sampleLimit, max(-sampleLimit, sample)) : 0
   }
 }

@@ -19,7 +19,7 @@ import Glibc
 // musical noise: at a floor of −18 dB, ξmin −25 → −18 dB takes the log kurtosis ratio from .31 to .23 for PESQ 1.827 →
 // 1.822; at −25 dB, −25 → −24 takes .58 to .56 for nothing.
 //
-// The recursion forgets: what lay more than about a second away does not matter (figures in SegmentGrid.swift). Each
+// The recursion forgets: what lay more than 0.8 s away does not matter (figures in SegmentGrid.swift). Each
 // bin runs on its own; in a frame the loop is over bins, which are independent, so it runs on vectors.
 struct PriorSNR {
   static let largestPosterior: Float = 1e4
