@@ -1,0 +1,167 @@
+// Where a body ends (RFC 9112 §6, §7.1):
+//
+//   Content-Length   exactly that many bytes
+//   chunked          *( size [ext] CRLF data CRLF )  1*"0" [ext] CRLF  *( trailer CRLF )  CRLF
+//   size             1 to 16 hexadecimal digits;  ext = *( *blank ";" … ) of at most 256 bytes
+//
+// Lines end in CRLF exactly. A size is only ever counted down, never allocated from.
+
+/// How the length of a request's body is told.
+enum BodyLength: Sendable, Equatable {
+  case none
+  case length(Int64)
+  case chunked
+}
+
+/// Finds the content in the bytes behind a head, in pieces of any size.
+struct BodyFraming {
+  /// What comes next in the input.
+  enum Step: Equatable {
+    /// These bytes of the input are content; go on at the range's end.
+    case content(Range<Int>)
+    /// The input is used up.
+    case needsInput
+    /// The body is whole; what lies at `next` belongs to the next request.
+    case complete(next: Int)
+  }
+
+  private enum Part {
+    case content(Int64)
+    case chunkSize(digits: Int, value: Int64)
+    case chunkExtensionBlank
+    case chunkExtension
+    case chunkSizeLineFeed
+    case chunkData(Int64)
+    case chunkDataReturn
+    case chunkDataLineFeed
+    case trailerLine
+    case complete
+  }
+
+  private var part: Part
+  private var chunkSize: Int64 = 0
+  private var extensionBytes = 0
+  private var trailer: [UInt8] = []
+  private var trailerBytes = 0
+  private let limits: HTTPLimits
+
+  init(_ length: BodyLength, limits: HTTPLimits) {
+    self.limits = limits
+    part =
+      switch length {
+      case .none: .complete
+      case .length(let length): length == 0 ? .complete : .content(length)
+      case .chunked: .chunkSize(digits: 0, value: 0)
+      }
+  }
+
+  /// Whether the last byte has been seen.
+  var isComplete: Bool {
+    if case .complete = part { return true }
+    return false
+  }
+
+  /// The bytes still to come, nil where only the last chunk will tell.
+  var remaining: Int64? {
+    switch part {
+    case .content(let count): count
+    case .complete: 0
+    default: nil
+    }
+  }
+
+  /// Looks at `input[start..<end]`, up to the next stretch of content.
+  mutating func step(_ input: [UInt8], from start: Int, to end: Int) throws(RequestBodyError) -> Step {
+    var position = start
+    while position < end {
+      switch part {
+      case .content(let count):
+        let taken = Int(min(count, Int64(end - position)))
+        part = Int64(taken) == count ? .complete : .content(count - Int64(taken))
+        return .content(position..<position + taken)
+      case .chunkData(let count):
+        let taken = Int(min(count, Int64(end - position)))
+        part = Int64(taken) == count ? .chunkDataReturn : .chunkData(count - Int64(taken))
+        return .content(position..<position + taken)
+      case .complete:
+        return .complete(next: position)
+      default:
+        try take(input[position])
+        position += 1
+      }
+    }
+    return isComplete ? .complete(next: position) : .needsInput
+  }
+
+  /// Takes one byte of what is between the content.
+  private mutating func take(_ byte: UInt8) throws(RequestBodyError) {
+    switch part {
+    case .chunkSize(let digits, let value): try takeSizeByte(byte, digits, value)
+    case .chunkExtensionBlank:
+      try countExtensionByte()
+      if byte == ASCII.semicolon {
+        part = .chunkExtension
+      } else if !ASCII.isBlank(byte) {
+        throw .malformed(.chunkSize)
+      }
+    case .chunkExtension:
+      try countExtensionByte()
+      if byte == ASCII.carriageReturn {
+        part = .chunkSizeLineFeed
+      } else if !ASCII.isFieldValueByte(byte) {
+        throw .malformed(.chunkExtension)
+      }
+    case .chunkSizeLineFeed:
+      guard byte == ASCII.lineFeed else { throw .malformed(.chunkSize) }
+      extensionBytes = 0
+      part = chunkSize == 0 ? .trailerLine : .chunkData(chunkSize)
+    case .chunkDataReturn:
+      guard byte == ASCII.carriageReturn else { throw .malformed(.chunkEnd) }
+      part = .chunkDataLineFeed
+    case .chunkDataLineFeed:
+      guard byte == ASCII.lineFeed else { throw .malformed(.chunkEnd) }
+      part = .chunkSize(digits: 0, value: 0)
+    case .trailerLine: try takeTrailerByte(byte)
+    case .content, .chunkData, .complete: break
+    }
+  }
+
+  private mutating func takeSizeByte(_ byte: UInt8, _ digits: Int, _ value: Int64) throws(RequestBodyError) {
+    if let digit = ASCII.hexValue(byte) {
+      guard digits < 16, value <= Int64.max >> 4 else { throw .malformed(.chunkSize) }
+      part = .chunkSize(digits: digits + 1, value: value << 4 | Int64(digit))
+      return
+    }
+    guard digits > 0 else { throw .malformed(.chunkSize) }
+    chunkSize = value
+    switch byte {
+    case ASCII.carriageReturn: part = .chunkSizeLineFeed
+    case ASCII.semicolon: part = .chunkExtension
+    case ASCII.space, ASCII.tab: part = .chunkExtensionBlank
+    default: throw .malformed(.chunkSize)
+    }
+  }
+
+  private mutating func countExtensionByte() throws(RequestBodyError) {
+    extensionBytes += 1
+    guard extensionBytes <= limits.chunkExtensionBytes else { throw .malformed(.chunkExtension) }
+  }
+
+  /// Trailers are checked as fields are, and dropped: nothing here has a use for them, and a trailer that became a
+  /// header would be a way around every check on headers (RFC 9110 §6.5.1).
+  private mutating func takeTrailerByte(_ byte: UInt8) throws(RequestBodyError) {
+    trailerBytes += 1
+    guard trailerBytes <= limits.trailerBytes else { throw .malformed(.trailer) }
+    trailer.append(byte)
+    guard byte == ASCII.lineFeed else { return }
+    guard trailer.count >= 2, trailer[trailer.count - 2] == ASCII.carriageReturn else { throw .malformed(.trailer) }
+    let line = trailer
+    trailer = []
+    guard line.count > 2 else {
+      part = .complete
+      return
+    }
+    var dropped = HTTPFields()
+    do { try FieldLine.parse(line.dropLast(2), into: &dropped) } catch { throw .malformed(.trailer) }
+  }
+}

@@ -1,0 +1,295 @@
+// The life of a connection (RFC 9112 §9), decided without a socket and without a clock:
+//
+//               first byte            whole head              answer written
+//     idle ───────────────► head ───────────────► exchange ──────────────────► idle      persistent, body read
+//      │                     │                       │  └───────────────────► draining ─► idle  a small rest unread
+//      │ idle too long       │ bad, too slow         │
+//      ▼                     ▼                       ▼ not persistent
+//    closed                exchange without       lingering ──► closed
+//                          a handler (rejected)
+//
+// In an exchange the body and the answer move independently: a handler may answer before it has read the body, and may
+// go on reading while it answers. Lingering means that our half is shut and input is read and dropped: a socket
+// closed with unread input sends a reset, which destroys an answer that the client has not read yet.
+
+/// A point of the monotonic clock.
+struct Instant: Comparable, Sendable {
+  var nanoseconds: UInt64
+
+  static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+  func adding(seconds: Double) -> Instant { Instant(nanoseconds: nanoseconds &+ UInt64(max(0, seconds) * 1e9)) }
+
+  func seconds(since earlier: Instant) -> Double {
+    nanoseconds < earlier.nanoseconds ? 0 : Double(nanoseconds - earlier.nanoseconds) / 1e9
+  }
+}
+
+/// What a connection does next, given what happened to it.
+struct ConnectionState: Sendable {
+  /// What happened.
+  enum Event {
+    /// The first bytes of a request came in.
+    case headBegan
+    /// A head is whole.
+    case head(body: BodyLength, isPersistent: Bool, expectsContinue: Bool)
+    /// The head breaks a rule, or the server has no room: an answer follows, and nothing else is served.
+    case rejected
+    /// The handler waits for content.
+    case bodyWanted
+    /// Bytes of the body came in.
+    case bodyArrived(Int)
+    /// The last byte of the body has been seen.
+    case bodyCompleted
+    /// The body breaks a rule.
+    case bodyFaulted
+    /// The answer's head is about to be written; `unread` is what is left of the body, nil where that is not known.
+    case answerBegan(unread: Int64?, isPersistent: Bool)
+    /// Output waits for the client.
+    case outputBlocked
+    /// The client took some.
+    case outputAdvanced
+    /// The client has taken everything there was for it.
+    case outputDrained
+    /// The answer is with the kernel, whole.
+    case answerWritten
+    /// Bytes were dropped while lingering.
+    case dropped(Int)
+    /// The client will send no more.
+    case inputEnded
+    /// The connection is gone.
+    case reset
+    /// `deadline` has passed.
+    case deadline
+    /// The server is stopping.
+    case stopping
+  }
+
+  /// What to do about it.
+  struct Actions: OptionSet, Sendable {
+    let rawValue: UInt16
+    /// Give the request to the handler.
+    static let startHandler = Actions(rawValue: 1)
+    /// Send "100 Continue".
+    static let sendContinue = Actions(rawValue: 2)
+    /// Answer 408 without a handler.
+    static let rejectSlowHead = Actions(rawValue: 4)
+    /// Tell the waiting reader that the body ended early.
+    static let failBodyTruncated = Actions(rawValue: 8)
+    /// Tell the waiting reader that the body came too slowly.
+    static let failBodyTimedOut = Actions(rawValue: 16)
+    /// Cancel the handler's Task.
+    static let cancelHandler = Actions(rawValue: 32)
+    /// Shut our half down.
+    static let shutdownOutput = Actions(rawValue: 64)
+    /// Close.
+    static let close = Actions(rawValue: 128)
+    /// Close so that the client sees a reset and not an orderly end.
+    static let abort = Actions(rawValue: 256)
+  }
+
+  enum Phase: Sendable { case idle, head, exchange, draining, lingering, closed }
+  private enum Body: Sendable { case unread, wanted, complete, failed }
+
+  private(set) var phase = Phase.idle
+  /// Whether the connection may serve another request.
+  private(set) var isPersistent = true
+  private let limits: HTTPLimits
+  private var body = Body.complete
+  private var owesContinue = false
+  private var inputHasEnded = false
+  private var isStopping = false
+  /// When the phase, or the wait for the body, began.
+  private var since: Instant
+  private var bodyBytes: Int64 = 0
+  private var bodyWaitSeconds = 0.0
+  private var blockedSince: Instant?
+  private var droppedBytes: Int64 = 0
+
+  init(limits: HTTPLimits, at now: Instant) {
+    self.limits = limits
+    since = now
+  }
+
+  /// Whether input has a use now. While it has none the socket is not read.
+  var wantsInput: Bool {
+    switch phase {
+    case .idle, .head, .draining, .lingering: true
+    case .exchange: body == .wanted
+    case .closed: false
+    }
+  }
+
+  /// Whether the body can still be read.
+  var bodyFault: RequestBodyError? { body == .failed ? bodyError : nil }
+  private var bodyError = RequestBodyError.truncated
+
+  /// When to come back with `.deadline`, nil where nothing is waited for.
+  var deadline: Instant? {
+    switch phase {
+    case .idle: return since.adding(seconds: limits.idleSeconds)
+    case .head: return since.adding(seconds: limits.headSeconds)
+    case .draining: return since.adding(seconds: limits.lingerSeconds)
+    case .lingering: return since.adding(seconds: limits.lingerSeconds)
+    case .closed: return nil
+    case .exchange:
+      let stall = blockedSince?.adding(seconds: limits.writeStallSeconds)
+      guard body == .wanted else { return stall }
+      let read = since.adding(seconds: min(limits.bodyGapSeconds, max(0, allowedWait - bodyWaitSeconds)))
+      return stall.map { min($0, read) } ?? read
+    }
+  }
+
+  /// How long the bytes received so far may have been waited for.
+  private var allowedWait: Double {
+    max(limits.bodyRateGraceSeconds, Double(bodyBytes) / limits.bodyBytesPerSecond)
+  }
+
+  /// Takes an event and says what to do.
+  mutating func on(_ event: Event, at now: Instant) -> Actions {
+    if phase == .closed { return [] }
+    switch event {
+    case .headBegan:
+      if phase == .idle { enter(.head, now) }
+      return []
+    case .head(let length, let persistent, let expects):
+      enter(.exchange, now)
+      body = length == .none ? .complete : .unread
+      (bodyBytes, bodyWaitSeconds) = (0, 0)
+      owesContinue = expects && length != .none
+      isPersistent = persistent
+      return .startHandler
+    case .rejected:
+      return reject(now)
+    case .bodyWanted:
+      return wantBody(now)
+    case .bodyArrived(let count):
+      return arrive(count, now)
+    case .bodyCompleted:
+      if body != .failed { body = .complete }
+      return phase == .draining ? nextRequest(now) : []
+    case .bodyFaulted:
+      body = .failed
+      return phase == .draining ? linger(now) : []
+    case .answerBegan(let unread, let persistent):
+      beginAnswer(unread, persistent)
+      return []
+    case .outputBlocked:
+      if blockedSince == nil { blockedSince = now }
+      return []
+    case .outputAdvanced:
+      if blockedSince != nil { blockedSince = now }
+      return []
+    case .outputDrained:
+      blockedSince = nil
+      return []
+    case .answerWritten:
+      return finishAnswer(now)
+    case .dropped(let count):
+      droppedBytes += Int64(count)
+      return droppedBytes > limits.lingerBytes ? close() : []
+    case .inputEnded:
+      return endInput(now)
+    case .reset:
+      return [close(), .cancelHandler, .failBodyTruncated]
+    case .deadline:
+      return expire(now)
+    case .stopping:
+      isStopping = true
+      return phase == .idle ? close() : []
+    }
+  }
+
+  private mutating func enter(_ next: Phase, _ now: Instant) {
+    (phase, since) = (next, now)
+  }
+
+  private mutating func close() -> Actions {
+    phase = .closed
+    return .close
+  }
+
+  private mutating func reject(_ now: Instant) -> Actions {
+    enter(.exchange, now)
+    (body, isPersistent, owesContinue) = (.failed, false, false)
+    return []
+  }
+
+  private mutating func wantBody(_ now: Instant) -> Actions {
+    guard phase == .exchange, body == .unread else { return [] }
+    (body, since) = (.wanted, now)
+    guard owesContinue else { return [] }
+    owesContinue = false
+    return .sendContinue
+  }
+
+  /// Only time spent waiting counts towards the slowest rate: a handler that is slow to read is not the client's fault.
+  private mutating func arrive(_ count: Int, _ now: Instant) -> Actions {
+    bodyBytes += Int64(count)
+    // A client that does not wait for the 100 it asked for is not owed one (RFC 9110 §10.1.1).
+    owesContinue = false
+    guard body == .wanted else { return [] }
+    bodyWaitSeconds += now.seconds(since: since)
+    (body, since) = (.unread, now)
+    return []
+  }
+
+  /// The connection is kept only if what is left of the body is known to be little and on its way. A client that still
+  /// waits for a 100 may or may not send the body: where its next request begins cannot be known.
+  private mutating func beginAnswer(_ unread: Int64?, _ persistent: Bool) {
+    let canDrain = body == .complete || !owesContinue && (unread.map { $0 <= limits.unreadBodyBytes } ?? false)
+    isPersistent = isPersistent && persistent && canDrain && body != .failed && !inputHasEnded && !isStopping
+  }
+
+  private mutating func finishAnswer(_ now: Instant) -> Actions {
+    guard phase == .exchange else { return [] }
+    guard isPersistent, body != .failed else { return linger(now) }
+    if body == .complete { return nextRequest(now) }
+    enter(.draining, now)
+    return .failBodyTruncated
+  }
+
+  private mutating func nextRequest(_ now: Instant) -> Actions {
+    if isStopping { return linger(now) }
+    enter(.idle, now)
+    body = .complete
+    return []
+  }
+
+  private mutating func linger(_ now: Instant) -> Actions {
+    if inputHasEnded { return [close(), .failBodyTruncated] }
+    enter(.lingering, now)
+    return [.shutdownOutput, .failBodyTruncated]
+  }
+
+  /// The end of input ends an idle connection; an answer that is due is still given (RFC 9112 §9.5: half-closed).
+  private mutating func endInput(_ now: Instant) -> Actions {
+    inputHasEnded = true
+    switch phase {
+    case .idle, .head, .draining, .lingering: return close()
+    case .closed: return []
+    case .exchange:
+      guard body == .unread || body == .wanted else { return [] }
+      (body, bodyError) = (.failed, .truncated)
+      return .failBodyTruncated
+    }
+  }
+
+  private mutating func expire(_ now: Instant) -> Actions {
+    guard let deadline, deadline <= now else { return [] }
+    switch phase {
+    case .idle, .draining, .lingering: return close()
+    case .closed: return []
+    case .head:
+      _ = reject(now)
+      return .rejectSlowHead
+    case .exchange:
+      if let blockedSince, blockedSince.adding(seconds: limits.writeStallSeconds) <= now {
+        phase = .closed
+        return [.cancelHandler, .failBodyTruncated, .abort]
+      }
+      (body, bodyError) = (.failed, .timedOut)
+      return .failBodyTimedOut
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import Dispatch
+
+// Input is taken only when there is a use for it: a head when the last answer is written, content when somebody reads
+// it, anything while lingering. In between the socket's own buffer fills and the client waits.
+
+extension HTTPConnection {
+  /// Takes input for as long as there is some and it is wanted. A handler that is started here, and answers at once,
+  /// comes back here to find the loop running: pipelined requests are served by it and not by recursion.
+  func advance() {
+    dispatchPrecondition(condition: .onQueue(loop.queue))
+    guard !isAdvancing else { return }
+    isAdvancing = true
+    while state.wantsInput, canTakeInput {
+      if pendingStart < pending.count {
+        takePending()
+      } else if isReadable {
+        receive()
+      } else {
+        break
+      }
+    }
+    isAdvancing = false
+    schedule()
+  }
+
+  /// A new request waits until the last answer is out: one in progress per connection.
+  private var canTakeInput: Bool {
+    switch state.phase {
+    case .idle, .head: output.isEmpty
+    default: true
+    }
+  }
+
+  private func receive() {
+    switch socket.receive(into: &loop.readBuffer) {
+    case .moved(let count):
+      // Less than asked for: the socket is empty, and the next bytes will be told. Not so the end (epoll(7)).
+      if count < loop.readBuffer.count, !inputMayHaveEnded { isReadable = false }
+      take(loop.readBuffer, from: 0, to: count, isPending: false)
+    case .wouldBlock:
+      isReadable = false
+    case .ended:
+      isReadable = false
+      perform(state.on(.inputEnded, at: loop.now))
+    case .failed:
+      isReadable = false
+      perform(state.on(.reset, at: loop.now))
+    }
+  }
+
+  private func takePending() {
+    let bytes = pending
+    take(bytes, from: pendingStart, to: bytes.count, isPending: true)
+  }
+
+  private func take(_ bytes: [UInt8], from start: Int, to end: Int, isPending: Bool) {
+    switch state.phase {
+    case .idle, .head: takeHead(bytes, start, end, isPending)
+    case .exchange, .draining: takeBody(bytes, start, end, isPending)
+    case .lingering:
+      keep(bytes, from: end, to: end, isPending)
+      perform(state.on(.dropped(end - start), at: loop.now))
+    case .closed: break
+    }
+  }
+
+  /// Keeps what was not taken. Done before anybody else runs: the read buffer is the loop's.
+  private func keep(_ bytes: [UInt8], from next: Int, to end: Int, _ isPending: Bool) {
+    if next == end {
+      pending = []
+      pendingStart = 0
+    } else if isPending {
+      pendingStart = next
+    } else {
+      pending = Array(bytes[next..<end])
+      pendingStart = 0
+    }
+  }
+
+  private func takeHead(_ bytes: [UInt8], _ start: Int, _ end: Int, _ isPending: Bool) {
+    do throws(HTTPParseError) {
+      let (head, next) = try parser.consume(bytes, from: start, to: end)
+      keep(bytes, from: next, to: end, isPending)
+      guard let head else {
+        perform(state.on(.headBegan, at: loop.now))
+        return
+      }
+      framing = BodyFraming(head.body, limits: core.limits)
+      readsInARow = 0
+      let event = ConnectionState.Event.head(
+        body: head.body, isPersistent: head.isPersistent, expectsContinue: head.expectsContinue)
+      if state.on(event, at: loop.now).contains(.startHandler) { startHandler(head) }
+    } catch {
+      keep(bytes, from: end, to: end, isPending)
+      perform(state.on(.rejected, at: loop.now))
+      answer(error.problem)
+    }
+  }
+
+  private func takeBody(_ bytes: [UInt8], _ start: Int, _ end: Int, _ isPending: Bool) {
+    var piece: [UInt8] = []
+    var position = start
+    let isWanted = state.phase == .exchange
+    do throws(RequestBodyError) {
+      stepping: while true {
+        switch try framing.step(bytes, from: position, to: end) {
+        case .content(let range):
+          if isWanted { piece.append(contentsOf: bytes[range]) }
+          position = range.upperBound
+        case .needsInput:
+          position = end
+          break stepping
+        case .complete(let next):
+          position = next
+          break stepping
+        }
+      }
+    } catch {
+      keep(bytes, from: end, to: end, isPending)
+      perform(state.on(.bodyFaulted, at: loop.now))
+      resumeBody(.failure(error))
+      return
+    }
+    keep(bytes, from: position, to: end, isPending)
+    exchange?.bytesReceived += Int64(piece.count)
+    if piece.isEmpty, !framing.isComplete { return }
+    perform(state.on(.bodyArrived(position - start), at: loop.now))
+    if framing.isComplete { perform(state.on(.bodyCompleted, at: loop.now)) }
+    if isWanted { resumeBody(.success(piece.isEmpty ? nil : piece)) }
+  }
+
+  /// The handler asks for the next piece.
+  func wantBody(_ id: UInt64, _ continuation: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>) {
+    dispatchPrecondition(condition: .onQueue(loop.queue))
+    guard isCurrent(id) else { return continuation.resume(returning: .failure(.truncated)) }
+    if let fault = state.bodyFault { return continuation.resume(returning: .failure(fault)) }
+    if framing.isComplete { return continuation.resume(returning: .success(nil)) }
+    precondition(bodyWaiter == nil, "a body has one reader at a time")
+    bodyWaiter = continuation
+    perform(state.on(.bodyWanted, at: loop.currentTime()))
+    readsInARow += 1
+    // A fast client and a handler that never waits would keep the loop to themselves.
+    if readsInARow % 8 == 0 { loop.async { [self] in advance() } } else { advance() }
+  }
+
+  func resumeBody(_ result: Result<[UInt8]?, RequestBodyError>) {
+    guard let waiter = bodyWaiter else { return }
+    bodyWaiter = nil
+    waiter.resume(returning: result)
+  }
+}

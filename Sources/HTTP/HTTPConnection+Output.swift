@@ -1,0 +1,132 @@
+import Dispatch
+
+// Output is queued and written as far as the client takes it. Head and content leave in one call; a stream is asked
+// for its next piece only while little is queued.
+
+extension HTTPConnection {
+  /// Sends a handler's response, whole or, a stream, as it comes. Runs in the handler's Task.
+  func deliver(_ response: HTTPResponse, exchange id: UInt64) async {
+    guard let framing = beginAnswer(response, exchange: id) else { return }
+    if case .stream(let length, let next) = response.body {
+      await send(stream: next, length: length, framing: framing, exchange: id)
+    }
+  }
+
+  /// Answers without a handler.
+  func answer(_ problem: Problem) {
+    if exchange == nil { _ = beginExchange(nil) }
+    guard let exchange else { return }
+    _ = beginAnswer(core.configuration.problem(problem).response(), exchange: exchange.id)
+  }
+
+  /// Queues the head, and the content unless it is a stream that remains to be sent: then its framing is returned.
+  private func beginAnswer(_ response: HTTPResponse, exchange id: UInt64) -> ResponseFraming? {
+    dispatchPrecondition(condition: .onQueue(loop.queue))
+    guard isCurrent(id) else { return nil }
+    let method = exchange?.head?.method ?? .get
+    let version = exchange?.head?.version ?? .http11
+    let framing = ResponseWriter.framing(of: response, version: version)
+    let closes = framing == .untilClose || response.asksToClose
+    _ = state.on(.answerBegan(unread: self.framing.remaining, isPersistent: !closes), at: loop.now)
+    exchange?.status = response.status
+    output.append(
+      core.writer.head(
+        of: response, framing: framing,
+        .init(
+          method: method, version: version, isPersistent: state.isPersistent,
+          requestID: exchange?.requestID ?? "", date: loop.date)))
+    var rest: ResponseFraming?
+    if ResponseWriter.sendsContent(response, method: method) {
+      if case .stream = response.body { rest = framing } else { output.append(response.body) }
+    }
+    answerIsQueued = rest == nil
+    flush()
+    schedule()
+    return rest
+  }
+
+  /// Pulls a stream to its end.
+  private func send(
+    stream next: @Sendable () async throws -> [UInt8]?, length: Int64?, framing: ResponseFraming, exchange id: UInt64
+  ) async {
+    var sent: Int64 = 0
+    var pieces = 0
+    do {
+      while let piece = try await next() {
+        guard isCurrent(id) else { return }
+        sent += Int64(piece.count)
+        if let length, sent > length { break }
+        output.append(framing == .chunked ? ResponseWriter.chunk(piece) : piece)
+        flush()
+        schedule()
+        while isCurrent(id), output.byteCount >= core.limits.queuedBytes { await roomForOutput() }
+        pieces += 1
+        // A producer that never waits, and a client that takes everything, would keep the loop to themselves.
+        if pieces % 16 == 0 { await loop.yield() }
+      }
+    } catch {
+      return breakOffAnswer(id)
+    }
+    guard isCurrent(id) else { return }
+    if let length, sent != length { return breakOffAnswer(id) }
+    if framing == .chunked { output.append(ResponseWriter.lastChunk) }
+    answerIsQueued = true
+    flush()
+    advance()
+  }
+
+  private func roomForOutput() async {
+    await withCheckedContinuation { continuation in
+      precondition(roomWaiter == nil, "an answer has one producer")
+      roomWaiter = continuation
+    }
+  }
+
+  /// The head said more than can be kept: the client must see a broken connection, not the end of the content.
+  private func breakOffAnswer(_ id: UInt64) {
+    guard isCurrent(id) else { return }
+    socket.abort()
+    perform(state.on(.reset, at: loop.now))
+  }
+
+  /// Writes until the queue is empty or the client's window is full.
+  func flush() {
+    dispatchPrecondition(condition: .onQueue(loop.queue))
+    var rounds = 0
+    while isWritable, !output.isEmpty {
+      rounds += 1
+      // Eight calls are up to 4 MB of a file; then it is somebody else's turn.
+      if rounds > 8 { return loop.async { [self] in resumeOutput() } }
+      switch output.write(to: socket) {
+      case .moved(let count):
+        exchange?.bytesSent += Int64(count)
+        _ = state.on(.outputAdvanced, at: loop.now)
+      case .wouldBlock:
+        isWritable = false
+        _ = state.on(.outputBlocked, at: loop.now)
+      case .ended, .failed:
+        socket.abort()
+        return perform(state.on(.reset, at: loop.now))
+      }
+    }
+    if output.byteCount < core.limits.queuedBytes, let waiter = roomWaiter {
+      roomWaiter = nil
+      waiter.resume()
+    }
+    if output.isEmpty { outputEmptied() }
+  }
+
+  private func resumeOutput() {
+    flush()
+    advance()
+  }
+
+  private func outputEmptied() {
+    _ = state.on(.outputDrained, at: loop.now)
+    guard answerIsQueued else { return }
+    answerIsQueued = false
+    endExchange()
+    perform(state.on(.answerWritten, at: loop.currentTime()))
+    advance()
+  }
+}

@@ -1,0 +1,226 @@
+import Dispatch
+
+/// One client: performs what `ConnectionState` decides. Everything is confined to the loop's queue.
+///
+/// This file is the life of a connection; `HTTPConnection+Input` reads, `HTTPConnection+Output` writes.
+final class HTTPConnection: EventHandler, @unchecked Sendable {
+  let core: ServerCore
+  let loop: EventLoop
+  let socket: Socket
+  let peer: String
+  var state: ConnectionState
+
+  // Input.
+  var parser: RequestParser
+  var framing: BodyFraming
+  /// Bytes received that nobody has had a use for yet: at most one read's worth.
+  var pending: [UInt8] = []
+  var pendingStart = 0
+  /// Whether the socket may have input. Edge-triggered: it is told once.
+  var isReadable = true
+  var inputMayHaveEnded = false
+  var isAdvancing = false
+  var bodyWaiter: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>?
+  var readsInARow = 0
+
+  // Output.
+  var output = OutputQueue()
+  var isWritable = true
+  var answerIsQueued = false
+  var roomWaiter: CheckedContinuation<Void, Never>?
+
+  // The exchange under way.
+  var exchange: Exchange?
+  private var handlerTask: Task<Void, Never>?
+  private var exchangeCount: UInt64 = 0
+
+  weak var worker: LoopWorker?
+  private var token: EventLoop.Token?
+  private var scheduledAt: Instant?
+
+  init(_ socket: Socket, peer: String, loop: EventLoop, core: ServerCore) {
+    (self.socket, self.peer, self.loop, self.core) = (socket, peer, loop, core)
+    state = ConnectionState(limits: core.limits, at: loop.now)
+    parser = RequestParser(limits: core.limits)
+    framing = BodyFraming(.none, limits: core.limits)
+  }
+
+  /// Begins to serve.
+  func open() {
+    guard watch() else { return }
+    advance()
+  }
+
+  /// False where the kernel has no room to watch the socket; the connection is closed then.
+  private func watch() -> Bool {
+    token = loop.add(socket.descriptor, self)
+    guard token != nil else {
+      socket.close()
+      _ = state.on(.reset, at: loop.now)
+      core.closed(self, on: loop)
+      return false
+    }
+    return true
+  }
+
+  /// Begins with the answer that there is no room.
+  func openBusy() {
+    guard watch() else { return }
+    perform(state.on(.rejected, at: loop.now))
+    answer(
+      Problem(
+        .serviceUnavailable, code: "too_many_connections", detail: "The server has as many clients as it can serve.",
+        fields: ["Retry-After": "1"]))
+    advance()
+  }
+
+  // MARK: Events
+
+  func handle(_ readiness: Readiness) {
+    if readiness.contains(.inputEnded) { inputMayHaveEnded = true }
+    if !readiness.isDisjoint(with: .broken) {
+      perform(state.on(.reset, at: loop.now))
+      return
+    }
+    if !readiness.isDisjoint(with: [.input, .inputEnded]) { isReadable = true }
+    if readiness.contains(.output) {
+      isWritable = true
+      flush()
+    }
+    advance()
+  }
+
+  func deadlineReached() {
+    scheduledAt = nil
+    perform(state.on(.deadline, at: loop.now))
+    advance()
+  }
+
+  /// The server is stopping: an idle connection closes, others after what they do.
+  func stop() {
+    perform(state.on(.stopping, at: loop.now))
+  }
+
+  /// Closes without waiting for anything.
+  func breakOff() {
+    perform(state.on(.reset, at: loop.now))
+  }
+
+  // MARK: Exchanges
+
+  /// One request and its answer.
+  struct Exchange {
+    var id: UInt64
+    /// Nil where the head was refused.
+    var head: RequestHead?
+    var requestID: String
+    var began: Instant
+    var status: HTTPStatus?
+    var bytesReceived: Int64 = 0
+    var bytesSent: Int64 = 0
+  }
+
+  func beginExchange(_ head: RequestHead?) -> Exchange {
+    exchangeCount += 1
+    let requestID = head.flatMap { RequestIdentifier.callers($0.fields) } ?? RequestIdentifier.make(loop.nextRandom())
+    let exchange = Exchange(id: exchangeCount, head: head, requestID: requestID, began: loop.now)
+    self.exchange = exchange
+    core.countRequest()
+    return exchange
+  }
+
+  func startHandler(_ head: RequestHead) {
+    let exchange = beginExchange(head)
+    var body = RequestBody.none
+    if head.body != .none {
+      var length: Int64?
+      if case .length(let declared) = head.body { length = declared }
+      body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: exchange.id))
+    }
+    let request = HTTPRequest(head: head, body: body, peer: peer, id: exchange.requestID)
+    let task = Task.immediate(executorPreference: loop) { [self] in
+      let response = await core.responder.respond(to: request)
+      await deliver(response, exchange: exchange.id)
+    }
+    // A handler that never waited is done by now, and perhaps its connection with it.
+    if self.exchange?.id == exchange.id { handlerTask = task }
+  }
+
+  /// Whether that exchange is still the one under way.
+  func isCurrent(_ id: UInt64) -> Bool { exchange?.id == id && state.phase != .closed }
+
+  /// Tells the log, and forgets.
+  func endExchange() {
+    handlerTask = nil
+    guard let exchange else { return }
+    self.exchange = nil
+    guard let onCompleted = core.configuration.onCompleted else { return }
+    onCompleted(
+      RequestRecord(
+        method: exchange.head?.method, path: exchange.head?.target.path, status: exchange.status,
+        bytesReceived: exchange.bytesReceived, bytesSent: exchange.bytesSent,
+        seconds: loop.currentTime().seconds(since: exchange.began), peer: peer, requestID: exchange.requestID,
+        traceparent: exchange.head.flatMap { $0.fields.contains("traceparent") ? $0.fields["traceparent"] : nil }))
+  }
+
+  // MARK: Actions
+
+  func perform(_ actions: ConnectionState.Actions) {
+    if actions.isEmpty { return }
+    if actions.contains(.sendContinue) {
+      output.append(ResponseWriter.continueLine)
+      flush()
+    }
+    if actions.contains(.cancelHandler) { handlerTask?.cancel() }
+    if actions.contains(.failBodyTruncated) { resumeBody(.failure(state.bodyFault ?? .truncated)) }
+    if actions.contains(.failBodyTimedOut) { resumeBody(.failure(.timedOut)) }
+    if actions.contains(.rejectSlowHead) { answer(HTTPParseError.timedOut.problem) }
+    if actions.contains(.shutdownOutput) { socket.shutdownOutput() }
+    if actions.contains(.abort) { socket.abort() }
+    if !actions.isDisjoint(with: [.close, .abort]) { tearDown() }
+  }
+
+  private func tearDown() {
+    guard let token else { return }
+    self.token = nil
+    if socket.descriptor >= 0 {
+      loop.remove(token, socket.descriptor)
+      socket.close()
+    } else {
+      loop.forget(token)
+    }
+    handlerTask?.cancel()
+    output.removeAll()
+    pending = []
+    let room = roomWaiter
+    roomWaiter = nil
+    room?.resume()
+    resumeBody(.failure(.truncated))
+    endExchange()
+    core.closed(self, on: loop)
+  }
+
+  /// Sees to it that the loop comes back in time. A deadline that has moved away keeps its earlier entry.
+  func schedule() {
+    guard let token, let deadline = state.deadline, scheduledAt.map({ deadline < $0 }) ?? true else { return }
+    scheduledAt = deadline
+    loop.schedule(deadline, for: token)
+  }
+}
+
+/// The body of one exchange. Outlives neither the exchange nor, as far as anybody can tell, the connection.
+private final class ConnectionBody: BodySource {
+  private let connection: HTTPConnection
+  private let exchange: UInt64
+
+  init(connection: HTTPConnection, exchange: UInt64) {
+    (self.connection, self.exchange) = (connection, exchange)
+  }
+
+  func readBody() async throws(RequestBodyError) -> [UInt8]? {
+    let result: Result<[UInt8]?, RequestBodyError> = await withCheckedContinuation { continuation in
+      connection.loop.execute { [self] in connection.wantBody(exchange, continuation) }
+    }
+    return try result.get()
+  }
+}

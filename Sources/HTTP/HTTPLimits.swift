@@ -1,0 +1,40 @@
+/// What the server allows a client, each a setting. The defaults are those that a service on the open net needs.
+public struct HTTPLimits: Sendable {
+  /// Bytes of a request line; past it 414.
+  public var requestLineBytes = 8 * 1024
+  /// Bytes of a header section; past it 431.
+  public var headBytes = 16 * 1024
+  /// Fields of a header section; past it 431.
+  public var fieldCount = 100
+  /// Time for the whole head, from its first byte; past it 408.
+  public var headSeconds = 10.0
+  /// Longest wait for the next bytes of a body; past it the body fails with `.timedOut`.
+  public var bodyGapSeconds = 30.0
+  /// Slowest mean rate of a body once `bodyRateGraceSeconds` have been spent waiting for it.
+  public var bodyBytesPerSecond = 1024.0
+  /// How long a body may be slower than that.
+  public var bodyRateGraceSeconds = 30.0
+  /// Longest stall of a client that should read; past it the connection is reset.
+  public var writeStallSeconds = 30.0
+  /// How long a connection may lie idle between requests.
+  public var idleSeconds = 60.0
+  /// Bytes of trailers behind a chunked body.
+  public var trailerBytes = 8 * 1024
+  /// Bytes of extensions on one chunk.
+  public var chunkExtensionBytes = 256
+  /// An unread rest of a body up to this size is read and dropped so that the connection can be kept.
+  public var unreadBodyBytes: Int64 = 64 * 1024
+  /// After an early answer: how long, and how much, is still read so that the client gets the answer.
+  public var lingerSeconds = 5.0
+  /// See `lingerSeconds`.
+  public var lingerBytes: Int64 = 32 * 1024 * 1024
+  /// Open connections; past it 503. Never more than the process's descriptor limit less 64.
+  public var connectionCount = 8192
+  /// Bytes of a streamed response waiting for the client before its producer is made to wait.
+  public var queuedBytes = 256 * 1024
+  /// Connections that the kernel holds for `accept`.
+  public var backlog: Int32 = 1024
+
+  /// The defaults.
+  public init() {}
+}

@@ -1,0 +1,43 @@
+/// A request method (RFC 9110 §9), compared by its exact, case-sensitive name.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
+  /// The name as it stands in the request line.
+  public let rawValue: String
+
+  /// Any token; whether it is one this server serves is `isKnown`.
+  public init(rawValue: String) {
+    self.rawValue = rawValue
+  }
+
+  /// Transfer a representation.
+  public static let get = HTTPMethod(rawValue: "GET")
+  /// GET without the content.
+  public static let head = HTTPMethod(rawValue: "HEAD")
+  /// Process the enclosed content.
+  public static let post = HTTPMethod(rawValue: "POST")
+  /// Replace the resource.
+  public static let put = HTTPMethod(rawValue: "PUT")
+  /// Change part of the resource (RFC 5789).
+  public static let patch = HTTPMethod(rawValue: "PATCH")
+  /// Remove the resource.
+  public static let delete = HTTPMethod(rawValue: "DELETE")
+  /// Describe what may be done.
+  public static let options = HTTPMethod(rawValue: "OPTIONS")
+  /// Known so that it is answered 405; no route ever serves it.
+  public static let trace = HTTPMethod(rawValue: "TRACE")
+
+  /// Whether the method is one of those above. Others, CONNECT among them, are answered 501.
+  public var isKnown: Bool {
+    switch rawValue {
+    case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE": true
+    default: false
+    }
+  }
+}
+
+/// The protocol version of a request. The server itself always answers as HTTP/1.1.
+public enum HTTPVersion: Sendable {
+  /// HTTP/1.0: closes by default, knows neither chunks nor 100 (Continue).
+  case http10
+  /// HTTP/1.1, and any later minor version, which is treated as 1.1.
+  case http11
+}

@@ -1,0 +1,86 @@
+/// Why a request's head was refused. Each is answered with its `status` and the connection is closed: after a head
+/// that is not understood nothing on the connection can be trusted to start where it seems to.
+public enum HTTPParseError: Error, Equatable, Sendable {
+  /// A rule of the grammar is broken → 400.
+  case malformed(Fault)
+  /// → 414
+  case requestLineTooLong(limit: Int)
+  /// → 431
+  case headTooLarge(limit: Int)
+  /// → 431
+  case tooManyFields(limit: Int)
+  /// A method this server does not know → 501.
+  case unknownMethod(String)
+  /// A major version other than 1 → 505.
+  case unsupportedVersion
+  /// A transfer coding other than chunked → 501.
+  case unsupportedTransferCoding
+  /// A Content-Length past Int64.max → 413.
+  case contentLengthOverflow
+  /// An expectation other than 100-continue → 417.
+  case unsupportedExpectation
+  /// The head did not arrive in time → 408.
+  case timedOut
+
+  /// What was wrong in a malformed head.
+  public enum Fault: String, Sendable {
+    /// Not `METHOD SP target SP HTTP/d.d`.
+    case requestLine = "request line"
+    /// No valid target, or a broken or NUL escape in it.
+    case target
+    /// A line that does not end in CRLF.
+    case lineEnd = "line end"
+    /// An empty name, a byte that is no token, a blank before the colon, or no colon.
+    case fieldName = "field name"
+    /// A control byte in a value.
+    case fieldValue = "field value"
+    /// A line that begins with a blank.
+    case obsoleteFolding = "obsolete line folding"
+    /// None, several, or an invalid one.
+    case host = "Host"
+    /// Not one plain number.
+    case contentLength = "Content-Length"
+    /// Not exactly `chunked`, or in HTTP/1.0, or beside Content-Length.
+    case transferEncoding = "Transfer-Encoding"
+  }
+
+  /// The status it is answered with.
+  public var status: HTTPStatus {
+    switch self {
+    case .malformed: .badRequest
+    case .requestLineTooLong: .uriTooLong
+    case .headTooLarge, .tooManyFields: .headerFieldsTooLarge
+    case .unknownMethod, .unsupportedTransferCoding: .notImplemented
+    case .unsupportedVersion: .versionNotSupported
+    case .contentLengthOverflow: .contentTooLarge
+    case .unsupportedExpectation: .expectationFailed
+    case .timedOut: .requestTimeout
+    }
+  }
+
+  /// The answer for the client.
+  public var problem: Problem {
+    switch self {
+    case .malformed(let fault):
+      Problem(status, code: "malformed_request", detail: "The request is malformed: \(fault.rawValue).")
+    case .requestLineTooLong(let limit):
+      Problem(status, code: "uri_too_long", detail: "The request line is longer than \(limit) bytes.")
+    case .headTooLarge(let limit):
+      Problem(status, code: "head_too_large", detail: "The header section is longer than \(limit) bytes.")
+    case .tooManyFields(let limit):
+      Problem(status, code: "head_too_large", detail: "The request has more than \(limit) header fields.")
+    case .unknownMethod(let method):
+      Problem(status, code: "unknown_method", detail: "The method \(method) is not known here.")
+    case .unsupportedTransferCoding:
+      Problem(status, code: "unsupported_transfer_coding", detail: "The one transfer coding understood is chunked.")
+    case .unsupportedVersion:
+      Problem(status, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
+    case .contentLengthOverflow:
+      Problem(status, code: "content_too_large", detail: "The Content-Length is beyond what can be counted.")
+    case .unsupportedExpectation:
+      Problem(status, code: "unsupported_expectation", detail: "The one expectation met is 100-continue.")
+    case .timedOut:
+      Problem(status, code: "request_timeout", detail: "The request's head did not arrive in time.")
+    }
+  }
+}

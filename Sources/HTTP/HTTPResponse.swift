@@ -1,0 +1,73 @@
+/// A response. Length, transfer coding, `Date`, `Connection` and `X-Request-Id` are the server's business.
+public struct HTTPResponse: Sendable {
+  /// Three digits and a phrase.
+  public var status: HTTPStatus
+  /// What goes in front of the content. `Content-Length` and `Transfer-Encoding` set here are dropped;
+  /// `Connection: close` closes.
+  public var fields: HTTPFields
+  /// The content; not sent for HEAD, 204 and 304.
+  public var body: ResponseBody
+
+  /// A response of these parts.
+  public init(_ status: HTTPStatus, fields: HTTPFields = [:], body: ResponseBody = .empty) {
+    self.status = status
+    self.fields = fields
+    self.body = body
+  }
+
+  /// Whether the handler set `Connection: close`.
+  var asksToClose: Bool {
+    fields.contains("Connection") && fields.list("Connection").contains { $0.equalsIgnoringCase("close") }
+  }
+}
+
+/// The content of a response.
+public enum ResponseBody: Sendable {
+  /// No content: `Content-Length: 0`.
+  case empty
+  /// In memory.
+  case bytes([UInt8])
+  /// Of a file, by `sendfile`: never copied into the process.
+  case file(FileContent)
+  /// Several in a row, as for multipart/byteranges; none of them a stream.
+  indirect case sequence([ResponseBody])
+  /// Pulled piece by piece, only as fast as the client takes it; nil is the end. Sent in chunks where `length` is nil,
+  /// otherwise exactly `length` bytes must come. An error breaks the connection off, so that a cut answer cannot be
+  /// taken for a whole one. `next` runs in the handler's Task, which is cancelled when the client goes away.
+  case stream(length: Int64?, next: @Sendable () async throws -> [UInt8]?)
+
+  /// The length where it is known beforehand.
+  public var length: Int64? {
+    switch self {
+    case .empty: 0
+    case .bytes(let bytes): Int64(bytes.count)
+    case .file(let file): file.length
+    case .sequence(let bodies): bodies.reduce(0) { $0 + ($1.length ?? 0) }
+    case .stream(let length, _): length
+    }
+  }
+
+  /// The whole content in memory: for tests, which have no socket. Reads files with blocking calls.
+  public func collect() async throws -> [UInt8] {
+    switch self {
+    case .empty: return []
+    case .bytes(let bytes): return bytes
+    case .file(let file): return try file.read(0..<file.length)
+    case .sequence(let bodies):
+      var all: [UInt8] = []
+      for body in bodies { all.append(contentsOf: try await body.collect()) }
+      return all
+    case .stream(_, let next):
+      var all: [UInt8] = []
+      while let piece = try await next() { all.append(contentsOf: piece) }
+      return all
+    }
+  }
+}
+
+/// Answers requests: a router, or what stands in front of one.
+public protocol HTTPResponder: Sendable {
+  /// Runs on the connection's loop; anything that blocks belongs on another queue. The Task is cancelled when the
+  /// client goes away.
+  func respond(to request: HTTPRequest) async -> HTTPResponse
+}

@@ -1,0 +1,47 @@
+import Synchronization
+
+/// A self-contained HTTP/1.1 server on sockets and Dispatch.
+///
+///     let server = HTTPServer(configuration, responder: Router(routes: [...], problem: ...))
+///     let address = try server.start()
+///     await server.stop(within: 10)
+public final class HTTPServer: Sendable {
+  private let core: ServerCore
+  private let workers = Mutex<[LoopWorker]>([])
+
+  /// A server that does not run yet.
+  public init(_ configuration: HTTPServerConfiguration, responder: some HTTPResponder) {
+    core = ServerCore(configuration, responder)
+  }
+
+  /// Listens and serves; returns at once, with the address that is listened on. Ignores SIGPIPE for the process.
+  public func start() throws(HTTPServerError) -> SocketAddress {
+    guard workers.withLock({ $0.isEmpty }) else { throw .alreadyStarted }
+    ProcessLimits.ignoreBrokenPipes()
+    let configuration = core.configuration
+    let listener = try ListeningSocket(
+      host: configuration.host, port: configuration.port, backlog: configuration.limits.backlog)
+    var started: [LoopWorker] = []
+    for index in 0..<max(1, configuration.loopCount) {
+      started.append(LoopWorker(loop: try EventLoop(index: index), core: core, listener: listener))
+    }
+    for worker in started { worker.start(among: started) }
+    workers.withLock { [started] in $0 = started }
+    return listener.address
+  }
+
+  /// Stops accepting, finishes what runs, closes idle connections, and breaks off what takes longer than that.
+  /// Afterwards the server can be started again.
+  public func stop(within seconds: Double) async {
+    let stopping = workers.withLock { workers in
+      defer { workers = [] }
+      return workers
+    }
+    await withTaskGroup(of: Void.self) { group in
+      for worker in stopping { group.addTask { await worker.stop(within: seconds) } }
+    }
+  }
+
+  /// Open connections, requests and so on, now.
+  public var statistics: ServerStatistics { core.statistics }
+}

@@ -1,0 +1,89 @@
+// What a head says about the connection and about the body behind it (RFC 9112 §6, §9; RFC 9110 §7.2, §10.1.1).
+// Two parties that read these fields differently let a request be smuggled past one of them, so anything that could be
+// read in two ways is refused.
+
+/// A request's head, checked whole.
+struct RequestHead: Sendable {
+  let method: HTTPMethod
+  let target: RequestTarget
+  let version: HTTPVersion
+  let fields: HTTPFields
+  let body: BodyLength
+  /// Whether the client wants the connection kept.
+  let isPersistent: Bool
+  let expectsContinue: Bool
+
+  init(
+    method: HTTPMethod, target: RequestTarget, version: HTTPVersion, fields: HTTPFields
+  ) throws(HTTPParseError) {
+    (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
+    try Self.checkHost(fields, version)
+    body = try Self.bodyLength(fields, version)
+    let options = fields.contains("Connection") ? fields.list("Connection") : []
+    let closes = options.contains { $0.equalsIgnoringCase("close") }
+    let keeps = version == .http11 || options.contains { $0.equalsIgnoringCase("keep-alive") }
+    isPersistent = keeps && !closes
+    expectsContinue = try Self.expectsContinue(fields, version)
+  }
+
+  private static func checkHost(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) {
+    let hosts = fields.values(of: "Host")
+    if hosts.isEmpty, version == .http10 { return }
+    guard hosts.count == 1, isHost(Array(hosts[0].utf8)[...]) else { throw .malformed(.host) }
+  }
+
+  /// `name`, `1.2.3.4` or `[v6]`, with an optional decimal port.
+  static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
+    var rest = host
+    if rest.first == UInt8(ascii: "[") {
+      guard let close = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
+      guard isIPv6(rest[(rest.startIndex + 1)..<close]) else { return false }
+      rest = rest[(close + 1)...]
+    } else {
+      let end = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
+      let name = rest[..<end]
+      guard !name.isEmpty, name.allSatisfy({ ASCII.isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else {
+        return false
+      }
+      rest = rest[end...]
+    }
+    guard rest.first == ASCII.colon else { return rest.isEmpty }
+    guard let port = ASCII.decimal(rest.dropFirst()) else { return rest.count == 1 }
+    return port.value <= 65535
+  }
+
+  private static func isIPv6(_ text: ArraySlice<UInt8>) -> Bool {
+    let colons = text.count { $0 == ASCII.colon }
+    return (2...7).contains(colons) && text.count <= 45
+      && text.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.colon || $0 == UInt8(ascii: ".") }
+  }
+
+  private static func bodyLength(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
+    let isChunked = fields.contains("Transfer-Encoding")
+    guard fields.contains("Content-Length") else {
+      return isChunked ? try chunked(fields, version) : .none
+    }
+    guard !isChunked else { throw .malformed(.transferEncoding) }
+    let lengths = fields.values(of: "Content-Length")
+    guard lengths.count == 1, let length = ASCII.decimal(lengths[0].utf8) else { throw .malformed(.contentLength) }
+    guard !length.overflow else { throw .contentLengthOverflow }
+    return length.value == 0 ? .none : .length(length.value)
+  }
+
+  private static func chunked(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
+    let codings = fields.values(of: "Transfer-Encoding")
+    guard version == .http11, codings.count == 1 else { throw .malformed(.transferEncoding) }
+    if codings[0].equalsIgnoringCase("chunked") { return .chunked }
+    let isToken = !codings[0].isEmpty && codings[0].utf8.allSatisfy(ASCII.isTokenByte)
+    throw isToken ? .unsupportedTransferCoding : .malformed(.transferEncoding)
+  }
+
+  /// HTTP/1.0 has no expectations: one sent by a 1.0 client is ignored (RFC 9110 §10.1.1).
+  private static func expectsContinue(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> Bool {
+    guard version == .http11, fields.contains("Expect") else { return false }
+    guard fields.list("Expect").allSatisfy({ $0.equalsIgnoringCase("100-continue") }) else {
+      throw .unsupportedExpectation
+    }
+    return true
+  }
+}

@@ -1,0 +1,135 @@
+// A request's head (RFC 9112 §2 to §5), read strictly:
+//
+//   [ CRLF ]  method SP target SP "HTTP/" DIGIT "." DIGIT CRLF  *( name ":" OWS value OWS CRLF )  CRLF
+//
+// Lines end in CRLF and in nothing else; a bare LF, a bare CR, NUL or another control byte is an error, and so is a
+// line that continues the one before. One empty line in front is allowed (§2.2).
+
+/// Reads heads from the bytes of a connection, in pieces of any size.
+///
+/// Lines that lie whole in the input are parsed where they lie; only a line cut by the end of the input is copied.
+/// What is kept between calls is bounded by the limits.
+struct RequestParser {
+  private let limits: HTTPLimits
+  private var partialLine: [UInt8] = []
+  private var requestLine: (method: HTTPMethod, target: RequestTarget, version: HTTPVersion)?
+  private var fields = HTTPFields()
+  private var fieldBytes = 0
+  private var mayStartEmpty = true
+
+  init(limits: HTTPLimits) {
+    self.limits = limits
+  }
+
+  /// Takes what it needs of `input[start..<end]`. The head is nil while it is not whole; `next` is the first byte not
+  /// taken. After a head the parser is ready for the next one.
+  mutating func consume(_ input: [UInt8], from start: Int, to end: Int) throws(HTTPParseError)
+    -> (head: RequestHead?, next: Int)
+  {
+    var position = start
+    while let lineFeed = Self.lineFeed(in: input, position, end) {
+      try checkLength(lineFeed + 1 - position)
+      var head: RequestHead?
+      if partialLine.isEmpty {
+        head = try parse(input[position...lineFeed])
+      } else {
+        partialLine.append(contentsOf: input[position...lineFeed])
+        let line = partialLine
+        partialLine = []
+        head = try parse(line[...])
+      }
+      position = lineFeed + 1
+      if let head { return (head, position) }
+    }
+    try checkLength(end - position)
+    partialLine.append(contentsOf: input[position..<end])
+    return (nil, end)
+  }
+
+  private static func lineFeed(in input: [UInt8], _ start: Int, _ end: Int) -> Int? {
+    let bytes = input.span
+    var index = start
+    while index < end {
+      if bytes[index] == ASCII.lineFeed { return index }
+      index += 1
+    }
+    return nil
+  }
+
+  private func checkLength(_ count: Int) throws(HTTPParseError) {
+    let length = partialLine.count + count
+    if requestLine == nil {
+      guard length <= limits.requestLineBytes + 2 else { throw .requestLineTooLong(limit: limits.requestLineBytes) }
+    } else {
+      guard fieldBytes + length <= limits.headBytes + 2 else { throw .headTooLarge(limit: limits.headBytes) }
+    }
+  }
+
+  /// Parses one line, its CRLF included; gives the head at the empty line.
+  private mutating func parse(_ lineAndEnd: ArraySlice<UInt8>) throws(HTTPParseError) -> RequestHead? {
+    let line = lineAndEnd.dropLast(2)
+    guard lineAndEnd.count >= 2, lineAndEnd[lineAndEnd.endIndex - 2] == ASCII.carriageReturn else {
+      throw .malformed(.lineEnd)
+    }
+    guard let start = requestLine else {
+      if line.isEmpty, mayStartEmpty {
+        mayStartEmpty = false
+      } else {
+        requestLine = try Self.parseRequestLine(line)
+      }
+      return nil
+    }
+    guard line.isEmpty else {
+      fieldBytes += lineAndEnd.count
+      guard fields.count < limits.fieldCount else { throw .tooManyFields(limit: limits.fieldCount) }
+      try FieldLine.parse(line, into: &fields)
+      return nil
+    }
+    let head = try RequestHead(method: start.method, target: start.target, version: start.version, fields: fields)
+    (requestLine, fields, fieldBytes, mayStartEmpty) = (nil, HTTPFields(), 0, true)
+    return head
+  }
+
+  private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError)
+    -> (HTTPMethod, RequestTarget, HTTPVersion)
+  {
+    guard let firstSpace = line.firstIndex(of: ASCII.space), firstSpace > line.startIndex,
+      let secondSpace = line[(firstSpace + 1)...].firstIndex(of: ASCII.space), secondSpace > firstSpace + 1,
+      line[..<firstSpace].allSatisfy(ASCII.isTokenByte)
+    else { throw .malformed(.requestLine) }
+    let version = try version(line[(secondSpace + 1)...])
+    let method = HTTPMethod(rawValue: String(decoding: line[..<firstSpace], as: UTF8.self))
+    guard method.isKnown else { throw .unknownMethod(method.rawValue) }
+    let target = try RequestTarget(parsing: line[(firstSpace + 1)..<secondSpace], method: method)
+    return (method, target, version)
+  }
+
+  private static func version(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> HTTPVersion {
+    let start = text.startIndex
+    guard text.count == 8, text.prefix(5).elementsEqual("HTTP/".utf8), text[start + 6] == UInt8(ascii: "."),
+      ASCII.isDigit(text[start + 5]), ASCII.isDigit(text[start + 7])
+    else { throw .malformed(.requestLine) }
+    guard text[start + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
+    return text[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
+  }
+}
+
+/// `name ":" OWS value OWS`, of a head, a trailer or a part of multipart content.
+enum FieldLine {
+  /// Checks a line and adds it to `fields`.
+  static func parse(_ line: ArraySlice<UInt8>, into fields: inout HTTPFields) throws(HTTPParseError) {
+    let bytes = line.span
+    guard !bytes.isEmpty, !ASCII.isBlank(bytes[0]) else { throw .malformed(.obsoleteFolding) }
+    var colon = 0
+    while colon < bytes.count, bytes[colon] != ASCII.colon {
+      guard ASCII.isTokenByte(bytes[colon]) else { throw .malformed(.fieldName) }
+      colon += 1
+    }
+    guard colon > 0, colon < bytes.count else { throw .malformed(.fieldName) }
+    for index in (colon + 1)..<bytes.count where !ASCII.isFieldValueByte(bytes[index]) {
+      throw .malformed(.fieldValue)
+    }
+    let name = line.prefix(colon)
+    fields.append(parsedName: name, value: line[(name.endIndex + 1)...].trimmingBlanks())
+  }
+}

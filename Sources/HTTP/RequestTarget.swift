@@ -1,0 +1,79 @@
+// request-target = origin-form | absolute-form | asterisk-form        (RFC 9112 §3.2)
+//   origin-form    "/" path [ "?" query ]
+//   absolute-form  "http" ["s"] "://" authority [ path ] [ "?" query ]
+//   asterisk-form  "*", for OPTIONS alone
+// authority-form belongs to CONNECT, which is not served. A fragment never crosses the wire: "#" is refused.
+
+/// One `name=value` of a query, decoded.
+public struct QueryItem: Sendable, Equatable {
+  /// Decoded once; `+` is a blank.
+  public let name: String
+  /// Decoded once; empty where there was no `=`.
+  public let value: String
+
+  /// An item as it would be after decoding.
+  public init(name: String, value: String) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// What a request is about: the path and query of its target, escapes decoded exactly once.
+public struct RequestTarget: Sendable {
+  /// The path as it was sent, escapes and all; `*` for `OPTIONS *`.
+  public let path: String
+  /// The decoded segments: `/v1/a%2Fb` has two, `v1` and `a/b`; `/` has one, which is empty.
+  public let segments: [String]
+  /// In the order sent, repeats kept.
+  public let query: [QueryItem]
+
+  /// Checks and takes apart a target.
+  init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
+    guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
+    if target.count == 1, target.first == 0x2A {
+      guard method == .options else { throw .malformed(.target) }
+      (path, segments, query) = ("*", [], [])
+      return
+    }
+    let origin = target.first == ASCII.slash ? target : try Self.afterAuthority(target)
+    let mark = origin.firstIndex(of: ASCII.question)
+    let pathBytes = origin[..<(mark ?? origin.endIndex)]
+    path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
+    segments = try Self.segments(pathBytes)
+    query = try mark.map { (mark) throws(HTTPParseError) in try Self.query(origin[(mark + 1)...]) } ?? []
+  }
+
+  private static func afterAuthority(_ target: ArraySlice<UInt8>) throws(HTTPParseError) -> ArraySlice<UInt8> {
+    let scheme = ["http://", "https://"].first { target.prefix($0.utf8.count).equalsIgnoringCase($0) }
+    guard let scheme else { throw .malformed(.target) }
+    let rest = target.dropFirst(scheme.utf8.count)
+    let end = rest.firstIndex { $0 == ASCII.slash || $0 == ASCII.question } ?? rest.endIndex
+    guard RequestHead.isHost(rest[..<end]) else { throw .malformed(.target) }
+    return rest[end...]
+  }
+
+  private static func segments(_ path: ArraySlice<UInt8>) throws(HTTPParseError) -> [String] {
+    var segments: [String] = []
+    var start = path.startIndex + (path.isEmpty ? 0 : 1)
+    while true {
+      let end = path[start...].firstIndex(of: ASCII.slash) ?? path.endIndex
+      guard let segment = ASCII.percentDecoded(path[start..<end]) else { throw .malformed(.target) }
+      segments.append(segment)
+      if end == path.endIndex { return segments }
+      start = end + 1
+    }
+  }
+
+  private static func query(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> [QueryItem] {
+    var items: [QueryItem] = []
+    for pair in text.split(separator: UInt8(ascii: "&")) {
+      let equals = pair.firstIndex(of: UInt8(ascii: "="))
+      let value = equals.map { pair[($0 + 1)...] } ?? pair[pair.endIndex...]
+      guard let name = ASCII.percentDecoded(pair[..<(equals ?? pair.endIndex)], plusIsSpace: true),
+        let value = ASCII.percentDecoded(value, plusIsSpace: true)
+      else { throw .malformed(.target) }
+      items.append(QueryItem(name: name, value: value))
+    }
+    return items
+  }
+}

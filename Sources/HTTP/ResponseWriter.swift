@@ -1,0 +1,93 @@
+// A response's head (RFC 9112 §4, §6), built by appending bytes to one array:
+//
+//   HTTP/1.1 200 OK CRLF  Date  the response's fields  the server's fields  X-Request-Id  framing  Connection  CRLF
+
+/// How the end of a response's content is told.
+enum ResponseFraming: Equatable {
+  /// 204 and 304 say nothing about a length.
+  case noContent
+  case length(Int64)
+  case chunked
+  /// For HTTP/1.0, which has no chunks.
+  case untilClose
+}
+
+/// Writes heads and chunks.
+struct ResponseWriter: Sendable {
+  /// Added to every response that lacks a field of that name.
+  let defaults: HTTPFields
+
+  /// What the request says about the response, beside what the handler says.
+  struct Context {
+    var method: HTTPMethod = .get
+    var version: HTTPVersion = .http11
+    var isPersistent = false
+    var requestID = ""
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`
+    var date: [UInt8] = []
+  }
+
+  /// How a response's content ends.
+  static func framing(of response: HTTPResponse, version: HTTPVersion) -> ResponseFraming {
+    if response.status.forbidsContent { return .noContent }
+    if let length = response.body.length { return .length(length) }
+    return version == .http11 ? .chunked : .untilClose
+  }
+
+  /// Whether content follows the head.
+  static func sendsContent(_ response: HTTPResponse, method: HTTPMethod) -> Bool {
+    method != .head && !response.status.forbidsContent
+  }
+
+  /// The head, its empty line included.
+  func head(of response: HTTPResponse, framing: ResponseFraming, _ context: Context) -> [UInt8] {
+    var head: [UInt8] = []
+    head.reserveCapacity(320 + response.fields.lines.count + defaults.lines.count)
+    head.append(contentsOf: response.status.statusLine)
+    Self.append("Date: ", context.date, to: &head)
+    var fields = response.fields
+    for name in ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"] { fields.remove(name) }
+    if !defaults.isEmpty { fields.merge(defaults: defaults) }
+    head.append(contentsOf: fields.lines)
+    if !context.requestID.isEmpty { Self.append("X-Request-Id: ", context.requestID.utf8, to: &head) }
+    switch framing {
+    case .noContent, .untilClose: break
+    case .chunked: head.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
+    case .length(let length):
+      head.append(contentsOf: "Content-Length: ".utf8)
+      ASCII.append(decimal: length, to: &head)
+      head.append(contentsOf: "\r\n".utf8)
+    }
+    if !context.isPersistent {
+      head.append(contentsOf: "Connection: close\r\n".utf8)
+    } else if context.version == .http10 {
+      head.append(contentsOf: "Connection: keep-alive\r\n".utf8)
+    }
+    head.append(contentsOf: "\r\n".utf8)
+    return head
+  }
+
+  private static func append(_ name: StaticString, _ value: some Sequence<UInt8>, to head: inout [UInt8]) {
+    head.append(contentsOf: name.description.utf8)
+    head.append(contentsOf: value)
+    head.append(ASCII.carriageReturn)
+    head.append(ASCII.lineFeed)
+  }
+
+  /// One chunk (RFC 9112 §7.1). Empty content makes none: it would be the end.
+  static func chunk(_ content: [UInt8]) -> [UInt8] {
+    guard !content.isEmpty else { return [] }
+    var chunk: [UInt8] = []
+    chunk.reserveCapacity(content.count + 20)
+    ASCII.append(hex: content.count, to: &chunk)
+    chunk.append(contentsOf: "\r\n".utf8)
+    chunk.append(contentsOf: content)
+    chunk.append(contentsOf: "\r\n".utf8)
+    return chunk
+  }
+
+  /// The chunk that ends the content.
+  static let lastChunk = Array("0\r\n\r\n".utf8)
+  /// The interim response that a client with `Expect: 100-continue` waits for.
+  static let continueLine = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+}

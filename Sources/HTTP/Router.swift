@@ -1,0 +1,144 @@
+/// Serves one route.
+public typealias Handler = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
+
+/// What stood in the place of a pattern's `{names}`, decoded.
+public struct PathParameters: Sendable {
+  private let names: [String]
+  private let values: [String]
+
+  init(names: [String], values: [String]) {
+    (self.names, self.values) = (names, values)
+  }
+
+  /// The value of a name that the route's pattern has; asking for any other is a mistake in the program.
+  public subscript(_ name: String) -> String {
+    guard let index = names.firstIndex(of: name) else { preconditionFailure("the pattern has no {\(name)}") }
+    return values[index]
+  }
+}
+
+/// A row of the table that a router is made from.
+public struct Route: Sendable {
+  /// The method served.
+  public let method: HTTPMethod
+  /// `/v1/recordings/{id}/audio`: segments to be matched as they are, and names for one segment each.
+  public let pattern: String
+  let handler: Handler
+
+  /// A row.
+  public init(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping Handler) {
+    precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
+    (self.method, self.pattern, self.handler) = (method, pattern, handler)
+  }
+}
+
+/// Why no route serves a request.
+public enum RoutingError: Error, Equatable, Sendable {
+  /// No pattern matches the path → 404.
+  case notFound
+  /// The path is known, the method is not among these → 405 with `Allow`.
+  case methodNotAllowed(allowed: [HTTPMethod])
+
+  /// The answer for the client.
+  public var problem: Problem {
+    switch self {
+    case .notFound: Problem(.notFound, code: "not_found", detail: "There is nothing at this path.")
+    case .methodNotAllowed(let allowed):
+      Problem(
+        .methodNotAllowed, code: "method_not_allowed", detail: "Allowed here: \(Router.list(allowed)).",
+        fields: ["Allow": Router.list(allowed)])
+    }
+  }
+}
+
+/// Finds the handler for a request by a tree of path segments. A literal segment goes before a `{name}`; a name never
+/// matches an empty segment. HEAD is served by GET's handler unless it has a row of its own; OPTIONS is answered with
+/// what is allowed unless it has a row.
+public struct Router: HTTPResponder {
+  /// The table, in its own order.
+  public let routes: [Route]
+
+  private struct Node: Sendable {
+    var literals: [String: Int] = [:]
+    var parameter: Int?
+    var endpoints: [(method: HTTPMethod, handler: Handler, names: [String])] = []
+  }
+  private var nodes = [Node()]
+  private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
+
+  /// `problem` turns what a handler throws, and `RoutingError`, into the response.
+  public init(routes: [Route], problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse) {
+    self.routes = routes
+    self.problem = problem
+    for route in routes { add(route) }
+  }
+
+  private mutating func add(_ route: Route) {
+    var node = 0
+    var names: [String] = []
+    for segment in route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init) {
+      let isParameter = segment.hasPrefix("{") && segment.hasSuffix("}")
+      let known = isParameter ? nodes[node].parameter : nodes[node].literals[segment]
+      if isParameter { names.append(String(segment.dropFirst().dropLast())) }
+      if known == nil {
+        nodes.append(Node())
+        if isParameter {
+          nodes[node].parameter = nodes.count - 1
+        } else {
+          nodes[node].literals[segment] = nodes.count - 1
+        }
+      }
+      node = known ?? nodes.count - 1
+    }
+    precondition(!nodes[node].endpoints.contains { $0.method == route.method }, "\(route.pattern) stands twice")
+    nodes[node].endpoints.append((route.method, route.handler, names))
+  }
+
+  /// Answers a request; whatever is thrown becomes a response by `problem`.
+  public func respond(to request: HTTPRequest) async -> HTTPResponse {
+    if request.target.path == "*" { return Self.options(Set(routes.map(\.method))) }
+    var values: [String] = []
+    guard let node = find(request.target.segments, 0, 0, &values) else {
+      return problem(RoutingError.notFound, request)
+    }
+    let endpoints = nodes[node].endpoints
+    let endpoint =
+      endpoints.first { $0.method == request.method }
+      ?? (request.method == .head ? endpoints.first { $0.method == .get } : nil)
+    guard let endpoint else {
+      let methods = Set(endpoints.map(\.method))
+      if request.method == .options { return Self.options(methods) }
+      return problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request)
+    }
+    do {
+      return try await endpoint.handler(request, PathParameters(names: endpoint.names, values: values))
+    } catch {
+      return problem(error, request)
+    }
+  }
+
+  /// The node whose pattern the segments match, literal before parameter; steps back where a literal led nowhere.
+  private func find(_ segments: [String], _ index: Int, _ node: Int, _ values: inout [String]) -> Int? {
+    if index == segments.count { return nodes[node].endpoints.isEmpty ? nil : node }
+    let segment = segments[index]
+    if let next = nodes[node].literals[segment], let found = find(segments, index + 1, next, &values) { return found }
+    guard let next = nodes[node].parameter, !segment.isEmpty else { return nil }
+    values.append(segment)
+    if let found = find(segments, index + 1, next, &values) { return found }
+    values.removeLast()
+    return nil
+  }
+
+  private static func options(_ methods: Set<HTTPMethod>) -> HTTPResponse {
+    HTTPResponse(.noContent, fields: ["Allow": list(allowed(methods))])
+  }
+
+  private static func allowed(_ methods: Set<HTTPMethod>) -> [HTTPMethod] {
+    var all = methods
+    if all.contains(.get) { all.insert(.head) }
+    all.insert(.options)
+    return all.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  static func list(_ methods: [HTTPMethod]) -> String { methods.map(\.rawValue).joined(separator: ", ") }
+}
