@@ -142,7 +142,7 @@ final class ListeningSocket: @unchecked Sendable {
     _ = unsafe withUnsafeMutablePointer(to: &storage) {
       unsafe getsockname(
         descriptor,
-        __SOCKADDR_ARG(__sockaddr__: UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self)), &length)
+        UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self), &length)
     }
     return SocketAddress(storage)
   }
@@ -163,7 +163,7 @@ final class ListeningSocket: @unchecked Sendable {
       let accepted = unsafe withUnsafeMutablePointer(to: &storage) {
         unsafe accept4(
           descriptor,
-          __SOCKADDR_ARG(__sockaddr__: UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self)), &length,
+          UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self), &length,
           Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
       }
       if accepted >= 0 { return .connection(descriptor: accepted, peer: SocketAddress(storage)) }
@@ -181,7 +181,7 @@ final class ListeningSocket: @unchecked Sendable {
   /// would otherwise wait for nothing.
   private func turnOneAway() {
     if reserve >= 0 { close(reserve) }
-    let accepted = unsafe accept4(descriptor, __SOCKADDR_ARG(__sockaddr__: nil), nil, Int32(SOCK_CLOEXEC.rawValue))
+    let accepted = accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
     if accepted >= 0 { close(accepted) }
     reserve = Self.openReserve()
   }
