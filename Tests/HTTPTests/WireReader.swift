@@ -1,0 +1,88 @@
+@testable import HTTP
+
+/// Reads a connection's bytes as the server does, with the parser and the framing alone: requests, and then perhaps the
+/// status of a refusal.
+struct WireReader {
+  struct Request: Equatable {
+    var method: String
+    var path: String
+    var body: String
+  }
+
+  private(set) var requests: [Request] = []
+  private(set) var refusal: Int?
+  /// Whether the input ended inside a request.
+  private(set) var isIncomplete = false
+  private var parser = RequestParser(limits: HTTPLimits())
+  private var framing: BodyFraming?
+  private var head: RequestHead?
+  private var body: [UInt8] = []
+
+  /// Reads `pieces` as if each came in one read.
+  init(_ pieces: [[UInt8]]) {
+    for piece in pieces where refusal == nil { take(piece) }
+  }
+
+  /// Reads `text` whole.
+  init(_ text: String) {
+    self.init([Array(text.utf8)])
+  }
+
+  /// What comes of `text` split in two at each place, and of each byte alone; the same, if the reader is right.
+  static func outcomesOfAllSplits(_ text: String) -> [WireReader] {
+    let bytes = Array(text.utf8)
+    let halves = (0...bytes.count).map { WireReader([Array(bytes[..<$0]), Array(bytes[$0...])]) }
+    return halves + [WireReader(bytes.map { [$0] })]
+  }
+
+  private mutating func take(_ piece: [UInt8]) {
+    var position = 0
+    while position < piece.count, refusal == nil {
+      position = framing == nil ? takeHead(piece, position) : takeBody(piece, position)
+    }
+    isIncomplete = framing != nil
+  }
+
+  private mutating func takeHead(_ piece: [UInt8], _ start: Int) -> Int {
+    do throws(HTTPParseError) {
+      let (found, next) = try parser.consume(piece, from: start, to: piece.count)
+      if let found {
+        head = found
+        framing = BodyFraming(found.body, limits: HTTPLimits())
+        if found.body == .none { finish() }
+      }
+      return next
+    } catch {
+      refusal = error.status.code
+      return piece.count
+    }
+  }
+
+  private mutating func takeBody(_ piece: [UInt8], _ start: Int) -> Int {
+    do throws(RequestBodyError) {
+      switch try framing?.step(piece, from: start, to: piece.count) {
+      case .content(let range):
+        body.append(contentsOf: piece[range])
+        if framing?.isComplete == true { finish() }
+        return range.upperBound
+      case .complete(let next):
+        finish()
+        return next
+      case .needsInput, nil:
+        if framing?.isComplete == true { finish() }
+        return piece.count
+      }
+    } catch {
+      refusal = error.problem.status.code
+      return piece.count
+    }
+  }
+
+  private mutating func finish() {
+    guard let head else { return }
+    requests.append(
+      Request(
+        method: head.method.rawValue, path: head.target.path, body: String(decoding: body, as: UTF8.self)))
+    (self.head, framing, body) = (nil, nil, [])
+  }
+}
