@@ -124,13 +124,14 @@ struct ConnectionState: Sendable {
   var bodyFault: RequestBodyError? { body == .failed ? bodyError : nil }
   private var bodyError = RequestBodyError.truncated
 
-  /// When to come back with `.deadline`, nil where nothing is waited for.
+  /// When to come back with `.deadline`, nil where nothing is waited for. A server that is stopping lingers for half a
+  /// second at most: no client that reads needs longer.
   var deadline: Instant? {
     switch phase {
     case .idle: return since.adding(seconds: limits.idleSeconds)
     case .head: return since.adding(seconds: limits.headSeconds)
     case .draining: return since.adding(seconds: limits.lingerSeconds)
-    case .lingering: return since.adding(seconds: limits.lingerSeconds)
+    case .lingering: return since.adding(seconds: isStopping ? min(0.5, limits.lingerSeconds) : limits.lingerSeconds)
     case .closed: return nil
     case .exchange:
       let stall = blockedSince?.adding(seconds: limits.writeStallSeconds)

@@ -45,7 +45,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private let poll: Int32
   private let wakeUp: Int32
   private let timer: Int32
-  private let source: any DispatchSourceRead
+  /// Nil before `start`: a source that was never activated must not be released.
+  private var source: (any DispatchSourceRead)?
   private let events: UnsafeMutableBufferPointer<epoll_event>
   private var slots: [(handler: (any EventHandler)?, generation: UInt32)] = []
   private var freeSlots: [Int] = []
@@ -70,26 +71,29 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
     unsafe events = .allocate(capacity: 256)
     unsafe events.initialize(repeating: epoll_event())
-    source = DispatchSource.makeReadSource(fileDescriptor: poll, queue: queue)
     guard poll >= 0, wakeUp >= 0, timer >= 0 else { throw .outOfDescriptors(errno: errno) }
     control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, Self.wakeUpToken)
     control(EPOLL_CTL_ADD, timer, EPOLLIN.rawValue, Self.timerToken)
   }
 
-  deinit { unsafe events.deallocate() }
+  deinit {
+    unsafe events.deallocate()
+    for descriptor in [poll, wakeUp, timer] where descriptor >= 0 { close(descriptor) }
+  }
 
   /// Begins to watch.
   func start() {
     queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
+    let source = DispatchSource.makeReadSource(fileDescriptor: poll, queue: queue)
     source.setEventHandler { [self] in run() }
-    source.setCancelHandler { [poll, wakeUp, timer] in
-      for descriptor in [poll, wakeUp, timer] { close(descriptor) }
-    }
+    // Keeps the loop, and so the descriptors, until Dispatch is done with them.
+    source.setCancelHandler { [self] in self.source = nil }
+    self.source = source
     source.activate()
   }
 
   /// Ends watching. The loop is not used again.
-  func end() { source.cancel() }
+  func end() { source?.cancel() }
 
   // MARK: Running code
 

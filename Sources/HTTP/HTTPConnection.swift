@@ -99,6 +99,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   /// The server is stopping: an idle connection closes, others after what they do.
   func stop() {
     perform(state.on(.stopping, at: loop.now))
+    schedule()
   }
 
   /// Closes without waiting for anything.

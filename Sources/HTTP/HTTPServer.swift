@@ -7,7 +7,12 @@ import Synchronization
 ///     await server.stop(within: 10)
 public final class HTTPServer: Sendable {
   private let core: ServerCore
-  private let workers = Mutex<[LoopWorker]>([])
+
+  private struct Running {
+    var listener: ListeningSocket
+    var workers: [LoopWorker]
+  }
+  private let running = Mutex<Running?>(nil)
 
   /// A server that does not run yet.
   public init(_ configuration: HTTPServerConfiguration, responder: some HTTPResponder) {
@@ -16,7 +21,7 @@ public final class HTTPServer: Sendable {
 
   /// Listens and serves; returns at once, with the address that is listened on. Ignores SIGPIPE for the process.
   public func start() throws(HTTPServerError) -> SocketAddress {
-    guard workers.withLock({ $0.isEmpty }) else { throw .alreadyStarted }
+    guard running.withLock({ $0 == nil }) else { throw .alreadyStarted }
     ProcessLimits.ignoreBrokenPipes()
     let configuration = core.configuration
     let listener = try ListeningSocket(
@@ -26,19 +31,21 @@ public final class HTTPServer: Sendable {
       started.append(LoopWorker(loop: try EventLoop(index: index), core: core, listener: listener))
     }
     for worker in started { worker.start(among: started) }
-    workers.withLock { [started] in $0 = started }
+    running.withLock { [started] in $0 = Running(listener: listener, workers: started) }
     return listener.address
   }
 
   /// Stops accepting, finishes what runs, closes idle connections, and breaks off what takes longer than that.
   /// Afterwards the server can be started again.
   public func stop(within seconds: Double) async {
-    let stopping = workers.withLock { workers in
-      defer { workers = [] }
-      return workers
+    let stopping = running.withLock { running in
+      defer { running = nil }
+      return running
     }
+    guard let stopping else { return }
+    stopping.listener.refuse()
     await withTaskGroup(of: Void.self) { group in
-      for worker in stopping { group.addTask { await worker.stop(within: seconds) } }
+      for worker in stopping.workers { group.addTask { await worker.stop(within: seconds) } }
     }
   }
 

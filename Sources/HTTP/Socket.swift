@@ -177,6 +177,9 @@ final class ListeningSocket: @unchecked Sendable {
     }
   }
 
+  /// Lets nobody in from now on, whatever loops still watch the socket. Its descriptor is closed with its last owner.
+  func refuse() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
   /// With the reserve closed there is one descriptor: enough to take the client off the queue and hang up, where it
   /// would otherwise wait for nothing.
   private func turnOneAway() {

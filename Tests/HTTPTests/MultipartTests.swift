@@ -114,27 +114,36 @@ private func part(_ disposition: String) -> String {
     #expect(try await read(part(disposition)).first?.0.filename == filename)
   }
 
+  struct Broken: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var body: String
+    var error: MultipartError
+
+    init(_ name: String, _ body: String, _ error: MultipartError) {
+      (testDescription, self.body, self.error) = (name, body, error)
+    }
+  }
+
   @Test(arguments: [
-    ("no disposition", "--b\r\nX: y\r\n\r\nx\r\n--b--", MultipartError.malformed(.disposition)),
-    ("no name", part("form-data"), .malformed(.disposition)),
-    ("another kind", part("file; name=f"), .malformed(.disposition)),
-    ("a quote left open", part("form-data; name=\"f"), .malformed(.disposition)),
-    ("text behind a delimiter", "--bx\r\n", .malformed(.delimiter)),
-    ("a bare LF", "--b\nX: y\r\n\r\n", .malformed(.delimiter)),
-    ("a line that is no field", "--b\r\nxy\r\n\r\n", .malformed(.field)),
-    ("a bare LF behind a field", "--b\r\nX: y\n\r\n", .malformed(.field)),
-    ("no closing delimiter", "--b\r\nContent-Disposition: form-data; name=f\r\n\r\nx", .truncated),
-    ("no delimiter", "abc", .truncated), ("nothing", "", .truncated),
-    ("a long preamble", String(repeating: "x", count: 5000), .malformed(.preamble)),
-    ("a long head", "--b\r\nX: " + String(repeating: "y", count: 9000), .partHeadTooLarge(limit: 8192)),
-    (
+    Broken("no disposition", "--b\r\nX: y\r\n\r\nx\r\n--b--", .malformed(.disposition)),
+    Broken("no name", part("form-data"), .malformed(.disposition)),
+    Broken("another kind", part("file; name=f"), .malformed(.disposition)),
+    Broken("a quote left open", part("form-data; name=\"f"), .malformed(.disposition)),
+    Broken("text behind a delimiter", "--bx\r\n", .malformed(.delimiter)),
+    Broken("a bare LF", "--b\nX: y\r\n\r\n", .malformed(.delimiter)),
+    Broken("a line that is no field", "--b\r\nxy\r\n\r\n", .malformed(.field)),
+    Broken("a bare LF behind a field", "--b\r\nX: y\n\r\n", .malformed(.field)),
+    Broken("no closing delimiter", "--b\r\nContent-Disposition: form-data; name=f\r\n\r\nx", .truncated),
+    Broken("no delimiter", "abc", .truncated), Broken("nothing", "", .truncated),
+    Broken("a long preamble", String(repeating: "x", count: 5000), .malformed(.preamble)),
+    Broken("a long head", "--b\r\nX: " + String(repeating: "y", count: 9000), .partHeadTooLarge(limit: 8192)),
+    Broken(
       "many parts",
       String(repeating: "--b\r\nContent-Disposition: form-data; name=f\r\n\r\nx\r\n", count: 65) + "--b--",
-      .tooManyParts(limit: 64)
-    ),
+      .tooManyParts(limit: 64)),
   ])
-  func aBodyThatBreaksARuleIsRefused(_ name: String, _ body: String, _ error: MultipartError) async throws {
-    await #expect(throws: error) { try await read(body) }
+  func aBodyThatBreaksARuleIsRefused(_ broken: Broken) async throws {
+    await #expect(throws: broken.error) { try await read(broken.body) }
   }
 
   @Test(arguments: [

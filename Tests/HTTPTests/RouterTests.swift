@@ -21,8 +21,6 @@ private let router = Router(
       .response()
   })
 
-private func text(_ text: String) -> HTTPResponse { HTTPResponse(.ok, body: .bytes(Array(text.utf8))) }
-
 private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
   status: Int, fields: HTTPFields, body: String
 ) {

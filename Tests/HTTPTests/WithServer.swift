@@ -1,0 +1,66 @@
+import Testing
+
+@testable import HTTP
+
+/// Answers by a closure.
+private struct Answering: HTTPResponder {
+  let body: @Sendable (HTTPRequest) async throws -> HTTPResponse
+
+  func respond(to request: HTTPRequest) async -> HTTPResponse {
+    do {
+      return try await body(request)
+    } catch let error as RequestBodyError {
+      return error.problem.response()
+    } catch {
+      return HTTPResponse(.internalServerError)
+    }
+  }
+}
+
+func text(_ text: String, _ status: HTTPStatus = .ok) -> HTTPResponse {
+  HTTPResponse(status, fields: ["Content-Type": "text/plain"], body: .bytes(Array(text.utf8)))
+}
+
+/// A configuration that differs from the default.
+func configured(_ change: (inout HTTPServerConfiguration) -> Void) -> HTTPServerConfiguration {
+  var configuration = HTTPServerConfiguration()
+  change(&configuration)
+  return configuration
+}
+
+/// Runs a server on a free port for the time of `test`.
+func withServer(
+  _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse,
+  configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
+  test: (UInt16, HTTPServer) async throws -> Void
+) async throws {
+  var configuration = configuration
+  configuration.port = 0
+  let server = HTTPServer(configuration, responder: Answering(body: handler))
+  let address = try server.start()
+  do {
+    try await test(address.port, server)
+  } catch {
+    await server.stop(within: 0)
+    throw error
+  }
+  await server.stop(within: 0)
+  #expect(server.statistics.openConnections == 0)
+}
+
+/// Says the path, and the body where there is one.
+@Sendable func echo(_ request: HTTPRequest) async throws -> HTTPResponse {
+  let body = try await request.body.collect(upTo: 1 << 20)
+  return text(request.target.path + (body.isEmpty ? "" : " " + String(decoding: body, as: UTF8.self)))
+}
+
+/// A signal from one side to the other, given once.
+final class Signal: Sendable {
+  private let stream: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() { (stream, continuation) = AsyncStream.makeStream() }
+
+  func give() { continuation.finish() }
+  func wait() async { for await _ in stream {} }
+}
