@@ -10,7 +10,14 @@ extension HTTPConnection {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard !isAdvancing else { return }
     isAdvancing = true
+    var rounds = 0
     while state.wantsInput, canTakeInput {
+      rounds += 1
+      // A client that sends without end, requests or what is to be dropped, waits for the others' turn.
+      if rounds > Self.roundsInARow {
+        loop.async { [self] in advance() }
+        break
+      }
       if pendingStart < pending.count {
         takePending()
       } else if isReadable {
@@ -22,6 +29,8 @@ extension HTTPConnection {
     isAdvancing = false
     schedule()
   }
+
+  private static var roundsInARow: Int { 64 }
 
   /// A new request waits until the last answer is out: one in progress per connection.
   private var canTakeInput: Bool {

@@ -17,7 +17,7 @@ enum Precondition: Equatable {
     let fields = request.fields
     let isRead = request.method == .get || request.method == .head
     if fields.contains("If-Match") {
-      guard Self.matches(fields.list("If-Match"), etag, strong: true) else {
+      guard Self.matches(Self.tags(fields, "If-Match"), etag, strong: true) else {
         self = .failed
         return
       }
@@ -26,7 +26,7 @@ enum Precondition: Equatable {
       return
     }
     if fields.contains("If-None-Match") {
-      let matches = Self.matches(fields.list("If-None-Match"), etag, strong: false)
+      let matches = Self.matches(Self.tags(fields, "If-None-Match"), etag, strong: false)
       self = matches ? (isRead ? .notModified : .failed) : .proceed
     } else if isRead, let since = fields["If-Modified-Since"].flatMap(HTTPDate.init), let lastModified,
       lastModified <= since
@@ -42,6 +42,20 @@ enum Precondition: Equatable {
     guard let condition = request.fields["If-Range"] else { return true }
     if condition.hasSuffix("\"") { return matches([condition], etag, strong: true) }
     return lastModified != nil && HTTPDate(condition) == lastModified
+  }
+
+  /// `*`, or tags by comma; a comma inside the quotes belongs to the tag (§8.8.3).
+  private static func tags(_ fields: HTTPFields, _ name: String) -> [String] {
+    var tags: [String] = []
+    for value in fields.values(of: name) {
+      var isQuoted = false
+      let parts = value.utf8.split(omittingEmptySubsequences: true) { byte in
+        if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+        return byte == UInt8(ascii: ",") && !isQuoted
+      }
+      tags += parts.map { String(decoding: Array($0)[...].trimmingBlanks(), as: UTF8.self) }
+    }
+    return tags.filter { !$0.isEmpty }
   }
 
   private static func matches(_ tags: [String], _ etag: String?, strong: Bool) -> Bool {

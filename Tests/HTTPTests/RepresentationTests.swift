@@ -124,4 +124,9 @@ private func answer(
     let answer = try await answer(["If-Range": "W/\"v1\"", "Range": "bytes=0-1"], etag: "W/\"v1\"")
     #expect(answer.status == 200)
   }
+
+  @Test func aCommaInsideATagBelongsToIt() async throws {
+    #expect(try await answer(["If-None-Match": "\"a\", \"v,1\""], etag: "\"v,1\"").status == 304)
+    #expect(try await answer(["If-None-Match": "\"v\", \"1\""], etag: "\"v,1\"").status == 200)
+  }
 }
