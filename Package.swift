@@ -15,6 +15,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
     .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+    // Tests only: reads openapi.yaml.
+    .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
   ],
   targets: [
     // C libraries of the system, and what the Glibc overlay lacks.
@@ -44,14 +46,14 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Waveform", "AudioIO", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "Processing",
+        "AudioService", "Processing", "HTTP", "Storage",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -62,6 +64,23 @@ let package = Package(
       resources: [.copy("Golden")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
+    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO"], swiftSettings: strict),
+    .testTarget(
+      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise"], swiftSettings: strict),
+    .testTarget(
+      name: "AudioServiceTests",
+      dependencies: [
+        "AudioService", "AudioIO", "HTTP", "Processing", "Storage", "Waveform", "Contract",
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    // Reads openapi.yaml and checks answers against its schemas; for tests.
+    .target(
+      name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
+      swiftSettings: strict),
+    .testTarget(name: "EndToEndTests", dependencies: ["stillwave", "Contract"], swiftSettings: strict),
+    .executableTarget(
+      name: "Benchmarks", dependencies: ["AudioIO", "CSndfile"], path: "Tests/Benchmarks", swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu2x
