@@ -63,8 +63,17 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private static let timerToken: Token = .max - 1
   private static let lingerMilliseconds: Int32 = 1
 
-  /// Makes the descriptors; nothing runs until `start`.
-  init(index: Int) throws(HTTPServerError) {
+  /// Loops that no server uses now. A loop is never taken down: libdispatch on Linux touches a source's memory after it
+  /// was cancelled while an event for it was on its way, and then loses other sources and whole queues of work.
+  private static let idle = Mutex<[EventLoop]>([])
+
+  /// A loop that no server uses: an idle one, or a new one, where nothing runs until `start`.
+  static func take(index: Int) throws(HTTPServerError) -> EventLoop {
+    if let loop = idle.withLock({ $0.popLast() }) { return loop }
+    return try EventLoop(index: index)
+  }
+
+  private init(index: Int) throws(HTTPServerError) {
     queue = DispatchQueue(label: "http.loop.\(index)", qos: .userInitiated)
     poll = epoll_create1(Int32(EPOLL_CLOEXEC))
     wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -81,19 +90,18 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     for descriptor in [poll, wakeUp, timer] where descriptor >= 0 { close(descriptor) }
   }
 
-  /// Begins to watch.
+  /// Begins to watch, or goes on to.
   func start() {
+    guard source == nil else { return }
     queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
     let source = DispatchSource.makeReadSource(fileDescriptor: poll, queue: queue)
     source.setEventHandler { [self] in run() }
-    // Keeps the loop, and so the descriptors, until Dispatch is done with them.
-    source.setCancelHandler { [self] in self.source = nil }
     self.source = source
     source.activate()
   }
 
-  /// Ends watching. The loop is not used again.
-  func end() { source?.cancel() }
+  /// The server is done with the loop: nothing is registered on it any more.
+  func end() { Self.idle.withLock { $0.append(self) } }
 
   // MARK: Running code
 

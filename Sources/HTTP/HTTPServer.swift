@@ -28,7 +28,7 @@ public final class HTTPServer: Sendable {
       host: configuration.host, port: configuration.port, backlog: configuration.limits.backlog)
     var started: [LoopWorker] = []
     for index in 0..<max(1, configuration.loopCount) {
-      started.append(LoopWorker(loop: try EventLoop(index: index), core: core, listener: listener))
+      started.append(LoopWorker(loop: try EventLoop.take(index: index), core: core, listener: listener))
     }
     for worker in started { worker.start(among: started) }
     running.withLock { [started] in $0 = Running(listener: listener, workers: started) }
