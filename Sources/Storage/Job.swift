@@ -20,6 +20,8 @@ public struct Job: Sendable, Equatable {
   public var finishedAt: Timestamp?
   /// How often it was started.
   public var attempts: Int
+  /// How many of the attempts ended because the service was stopped, for which the job is not to blame.
+  public var interruptions: Int
   /// What was asked for, JSON.
   public var parameters: String
   /// What came of it, JSON.
@@ -31,7 +33,8 @@ public struct Job: Sendable, Equatable {
   public init(
     id: JobID = JobID(), kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp = .now, startedAt: Timestamp? = nil,
-    finishedAt: Timestamp? = nil, attempts: Int = 0, parameters: String = "{}", result: String? = nil,
+    finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, parameters: String = "{}",
+    result: String? = nil,
     error: String? = nil
   ) {
     self.id = id
@@ -44,6 +47,7 @@ public struct Job: Sendable, Equatable {
     self.startedAt = startedAt
     self.finishedAt = finishedAt
     self.attempts = attempts
+    self.interruptions = interruptions
     self.parameters = parameters
     self.result = result
     self.error = error

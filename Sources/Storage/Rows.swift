@@ -70,8 +70,8 @@ struct JobRow: FetchableRecord, PersistableRecord {
       id: try identifier(row, "id"), kind: try choice(row, "kind"), recording: try identifier(row, "recording"),
       output: try optionalIdentifier(row, "output"), state: try choice(row, "state"), progress: row["progress"],
       createdAt: Timestamp(milliseconds: row["created_at"]), startedAt: instant(row, "started_at"),
-      finishedAt: instant(row, "finished_at"), attempts: row["attempts"], parameters: row["parameters"],
-      result: row["result"], error: row["error"])
+      finishedAt: instant(row, "finished_at"), attempts: row["attempts"],
+      interruptions: row["interruptions"], parameters: row["parameters"], result: row["result"], error: row["error"])
   }
 
   func encode(to container: inout PersistenceContainer) throws {
@@ -85,6 +85,7 @@ struct JobRow: FetchableRecord, PersistableRecord {
     container["started_at"] = job.startedAt?.milliseconds
     container["finished_at"] = job.finishedAt?.milliseconds
     container["attempts"] = job.attempts
+    container["interruptions"] = job.interruptions
     container["parameters"] = job.parameters
     container["result"] = job.result
     container["error"] = job.error

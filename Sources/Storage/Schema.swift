@@ -13,6 +13,9 @@ enum Schema {
   static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("1 recordings and jobs") { try $0.execute(sql: recordingsAndJobs) }
+    migrator.registerMigration("2 interruptions of jobs") { db in
+      try db.execute(sql: "ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0")
+    }
     return migrator
   }
 
