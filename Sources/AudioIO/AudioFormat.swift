@@ -1,0 +1,167 @@
+/// The kind of file: what surrounds the coded samples.
+public enum AudioContainer: String, Sendable, CaseIterable {
+  case wav, rf64, w64, aiff, au, caf, flac, ogg, mp3
+
+  /// Bytes a file may have: sizes of 32 bits, and a little room for what follows the samples.
+  var sizeLimit: Int64 {
+    switch self {
+    case .wav, .aiff, .au: 0xFFFF_0000
+    case .rf64, .w64, .caf, .flac, .ogg, .mp3: .max
+    }
+  }
+}
+
+/// How one sample, or a block of them, is coded. Names are those of the API.
+public enum AudioCodec: String, Sendable, CaseIterable {
+  case pcmU8 = "pcm_u8"
+  case pcmS8 = "pcm_s8"
+  case pcmS16 = "pcm_s16"
+  case pcmS24 = "pcm_s24"
+  case pcmS32 = "pcm_s32"
+  case pcmF32 = "pcm_f32"
+  case pcmF64 = "pcm_f64"
+  case aLaw = "pcm_alaw"
+  case muLaw = "pcm_mulaw"
+  case imaADPCM = "adpcm_ima"
+  case microsoftADPCM = "adpcm_ms"
+  case gsm610 = "gsm"
+  case g721
+  case g723At24 = "g723_24"
+  case g723At40 = "g723_40"
+  case nmsADPCM16 = "nms_adpcm_16"
+  case nmsADPCM24 = "nms_adpcm_24"
+  case nmsADPCM32 = "nms_adpcm_32"
+  case dwvw12 = "dwvw_12"
+  case dwvw16 = "dwvw_16"
+  case dwvw24 = "dwvw_24"
+  case flacS8 = "flac_s8"
+  case flacS16 = "flac_s16"
+  case flacS24 = "flac_s24"
+  case alac16 = "alac_16"
+  case alac20 = "alac_20"
+  case alac24 = "alac_24"
+  case alac32 = "alac_32"
+  case vorbis
+  case opus
+  case mp1, mp2, mp3
+
+  /// What the API calls the codec: the depth of FLAC and ALAC is a property of the stream, not another codec.
+  public var name: String {
+    switch self {
+    case .flacS8, .flacS16, .flacS24: "flac"
+    case .alac16, .alac20, .alac24, .alac32: "alac"
+    default: rawValue
+    }
+  }
+
+  /// How samples pass between this codec and our memory without losing or inventing anything.
+  public var sampleKind: SampleKind {
+    switch self {
+    case .pcmU8, .pcmS8, .flacS8: .integer(bits: 8)
+    case .pcmS16, .flacS16, .alac16: .integer(bits: 16)
+    case .alac20: .integer(bits: 20)
+    case .pcmS24, .flacS24, .alac24: .integer(bits: 24)
+    case .pcmS32, .alac32: .integer(bits: 32)
+    case .pcmF32, .pcmF64: .float
+    case .vorbis, .opus, .mp1, .mp2, .mp3: .lossy
+    // The rest decode to 16-bit integers inside libsndfile.
+    case .aLaw, .muLaw, .imaADPCM, .microsoftADPCM, .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24,
+      .nmsADPCM32, .dwvw16:
+      .integer(bits: 16)
+    case .dwvw12: .integer(bits: 12)
+    case .dwvw24: .integer(bits: 24)
+    }
+  }
+
+  /// Bytes a sample takes in a file at the most.
+  var bytesPerSample: Int {
+    switch self {
+    case .pcmF64: 8
+    case .pcmF32: 4
+    default: if case .integer(let bits) = sampleKind { (bits + 7) / 8 } else { 4 }
+    }
+  }
+
+  /// Whether the number of frames in a file is known without decoding it: constant bytes per frame, or a codec
+  /// whose header libsndfile can be trusted about.
+  public var hasReliableFrameCount: Bool { sampleKind != .lossy }
+}
+
+/// The shape of one decoded sample.
+public enum SampleKind: Sendable, Equatable {
+  /// Two's complement of `bits` significant bits.
+  case integer(bits: Int)
+  /// IEEE 754, nominally ±1 but free to go beyond and to be NaN.
+  case float
+  /// A transform codec: decodes to float, may overshoot ±1.
+  case lossy
+}
+
+/// What a file holds, in the words of its own header.
+public struct AudioFormat: Sendable, Equatable {
+  /// What surrounds the samples.
+  public var container: AudioContainer
+  /// How they are coded.
+  public var codec: AudioCodec
+  /// Hertz, 1 or more.
+  public var sampleRate: Int
+  /// 1 or more.
+  public var channels: Int
+
+  /// A format of known parts.
+  public init(container: AudioContainer, codec: AudioCodec, sampleRate: Int, channels: Int) {
+    self.container = container
+    self.codec = codec
+    self.sampleRate = sampleRate
+    self.channels = channels
+  }
+
+  /// The file name extension people expect.
+  public var fileExtension: String {
+    switch (container, codec) {
+    case (.rf64, _): "wav"
+    case (.ogg, .opus): "opus"
+    default: container.rawValue
+    }
+  }
+
+  /// The registered or customary media type.
+  public var mediaType: String {
+    switch container {
+    case .wav, .rf64: "audio/wav"
+    case .w64: "audio/x-w64"
+    case .aiff: "audio/aiff"
+    case .au: "audio/basic"
+    case .caf: "audio/x-caf"
+    case .flac: "audio/flac"
+    case .ogg: "audio/ogg"
+    case .mp3: "audio/mpeg"
+    }
+  }
+}
+
+/// What a recording may be at the most; more is refused before it is decoded.
+public struct AudioLimits: Sendable, Equatable {
+  /// Channels, default 32.
+  public var channels = 32
+  /// Hertz, default 1 … 768 000.
+  public var sampleRates = 1...768_000
+  /// Seconds of sound, default 24 hours.
+  public var durationSeconds = 86_400.0
+
+  /// The default limits.
+  public init() {}
+
+  /// Throws the first limit that a file of this shape breaks. `frames` is nil where the length is not known.
+  public func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
+    guard channels >= 1, channels <= self.channels else {
+      throw .channelsOutOfRange(channels: channels, limit: self.channels)
+    }
+    guard sampleRate >= Int64(sampleRates.lowerBound), sampleRate <= Int64(sampleRates.upperBound) else {
+      throw .sampleRateOutOfRange(hertz: sampleRate, limits: sampleRates)
+    }
+    if let frames, Double(frames) / Double(sampleRate) > durationSeconds {
+      throw .durationOutOfRange(seconds: Double(frames) / Double(sampleRate), limit: durationSeconds)
+    }
+  }
+}

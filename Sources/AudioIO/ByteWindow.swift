@@ -1,0 +1,34 @@
+import Glibc
+
+/// Small forward steps through a file of any size, by large reads.
+struct ByteWindow: ~Copyable {
+  private static let length = 1 << 18
+
+  private let descriptor: Int32
+  let size: Int64
+  private var bytes = [UInt8](repeating: 0, count: length)
+  private var start: Int64 = 0
+  private var filled = 0
+
+  init(path: String) throws(AudioIOError) {
+    descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
+    size = Int64(lseek(descriptor, 0, SEEK_END))
+  }
+
+  deinit { close(descriptor) }
+
+  /// `count` bytes, far fewer than the window's length; nil where the file ends before.
+  mutating func bytes(at offset: Int64, count: Int) throws(AudioIOError) -> ArraySlice<UInt8>? {
+    if offset < start || offset + Int64(count) > start + Int64(filled) {
+      let got = unsafe bytes.withUnsafeMutableBytes {
+        unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset))
+      }
+      guard got >= 0 else { throw .system(operation: "read", errno: errno) }
+      (start, filled) = (offset, got)
+      guard got >= count else { return nil }
+    }
+    let first = Int(offset - start)
+    return bytes[first..<first + count]
+  }
+}

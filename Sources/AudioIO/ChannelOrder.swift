@@ -1,0 +1,40 @@
+// The order of a frame's samples in memory is that of WAV, whatever the file's: left, right, centre, low frequencies,
+// back left and right, side left and right. Vorbis and Opus have another one (Vorbis I §4.3.9, RFC 7845 §5.1.1.2),
+// which libsndfile passes on as it is; their encoders throw away the high frequencies of the channel they take for the
+// one of low frequencies, the fourth of WAV and the last of theirs.
+
+/// Where each channel of WAV's order stands in Vorbis's.
+struct ChannelOrder {
+  private let places: [Int]
+  private var frame: [Float]
+
+  /// nil where the codec has WAV's order, or none.
+  init?(_ format: AudioFormat) {
+    guard format.codec == .vorbis || format.codec == .opus else { return nil }
+    switch format.channels {
+    case 3: places = [0, 2, 1]
+    case 5: places = [0, 2, 1, 3, 4]
+    case 6: places = [0, 2, 1, 5, 3, 4]
+    case 7: places = [0, 2, 1, 6, 5, 3, 4]
+    case 8: places = [0, 2, 1, 7, 5, 6, 3, 4]
+    default: return nil
+    }
+    frame = [Float](repeating: 0, count: places.count)
+  }
+
+  /// From the codec's order to WAV's; whole frames.
+  mutating func fromCodec(_ samples: inout MutableSpan<Float>) {
+    for start in stride(from: 0, to: samples.count, by: places.count) {
+      for channel in places.indices { frame[channel] = samples[start + places[channel]] }
+      for channel in places.indices { samples[start + channel] = frame[channel] }
+    }
+  }
+
+  /// From WAV's order to the codec's; whole frames.
+  mutating func toCodec(_ samples: inout MutableSpan<Float>) {
+    for start in stride(from: 0, to: samples.count, by: places.count) {
+      for channel in places.indices { frame[places[channel]] = samples[start + channel] }
+      for channel in places.indices { samples[start + channel] = frame[channel] }
+    }
+  }
+}

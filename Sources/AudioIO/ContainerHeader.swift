@@ -1,0 +1,205 @@
+import Glibc
+
+// What the first bytes of a file say it is, read by ourselves: extensions and Content-Type lie, and libsndfile
+// neither tells what a header claimed before it was corrected nor why it refused one.
+//
+//   RIFF/WAVE, RF64   "RIFF" size "WAVE" (id size bytes, padded to even)*  "fmt ": tag, channels, rate, …, block
+//                     align; "data": samples. RF64 keeps the 64-bit data size in "ds64" at offset 8 of its content.
+//   AIFF, AIFF-C      "FORM" size "AIFF"|"AIFC", the same chunks big-endian. "COMM": channels, frames, bits, rate as
+//                     an 80-bit float; "SSND": offset, block size, samples.
+//   AU                ".snd" data offset, data size (2^32 − 1: unknown), encoding, rate, channels; all big-endian.
+//   FLAC, Ogg, CAF, W64, MP3 are told by their magic; libsndfile's word is taken for the rest.
+
+/// What a file's own header declares, before any decoder has had a say.
+public struct ContainerHeader: Sendable, Equatable {
+  /// The kind of file, by its first bytes.
+  public let container: AudioContainer
+  /// nil where this reader doesn't look for it.
+  public private(set) var channels: Int?
+  /// Hertz; nil where this reader doesn't look for it.
+  public private(set) var sampleRate: Int64?
+  /// Bytes of coded samples the header promises.
+  public private(set) var declaredDataBytes: Int64?
+  /// Bytes of coded samples there is room for between their beginning and the end of the file.
+  public private(set) var presentDataBytes: Int64?
+
+  /// Where the samples of a WAV file begin.
+  private(set) var dataOffset: Int64?
+
+  /// A header written before the end was known, into a pipe or until a crash, says the largest number (ffmpeg: that of
+  /// 32 bits, sox: 0x7FFFF000, both sometimes less the header) or 0.
+  public var lengthIsUnknown: Bool {
+    guard let declaredDataBytes, let presentDataBytes, declaredDataBytes != presentDataBytes else { return false }
+    switch declaredDataBytes {
+    case 0, 0x7FFF_EF00...0x7FFF_F000, 0xFFFF_FF00...0xFFFF_FFFF: return true
+    default: return false
+    }
+  }
+
+  /// Reads and judges the first bytes of the file at `path`.
+  ///
+  /// Throws `.unsupportedMedia` where they are nothing that can be read here. Costs a few small reads.
+  public init(path: String) throws(AudioIOError) {
+    let file = try HeaderFile(path: path)
+    let magic = try file.bytes(at: 0, count: 16)
+    switch magic.prefix(4) {
+    case "RIFF" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .wav)
+    case "RF64" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .rf64)
+    case "FORM" where magic.dropFirst(8).prefix(4) == "AIFF", "FORM" where magic.dropFirst(8).prefix(4) == "AIFC":
+      self.init(container: .aiff)
+    case ".snd": self.init(container: .au)
+    case "fLaC": self.init(container: .flac)
+    case "OggS": self.init(container: .ogg)
+    case "caff": self.init(container: .caf)
+    case "riff": self.init(container: .w64)
+    case let start where start.prefix(3) == "ID3" || isMPEGAudioHeader(start): self.init(container: .mp3)
+    default: throw .unsupportedMedia(found: describe(magic))
+    }
+    switch container {
+    case .wav, .rf64: try readRIFF(file)
+    case .aiff: try readAIFF(file)
+    case .au: try readAU(file)
+    default: break
+    }
+  }
+
+  private init(container: AudioContainer) { self.container = container }
+
+  private mutating func readRIFF(_ file: borrowing HeaderFile) throws(AudioIOError) {
+    var longDataBytes: Int64?
+    for chunk in try file.chunks(bigEndian: false) {
+      let content = try file.bytes(at: chunk.offset, count: 24)
+      switch chunk.id {
+      case "ds64": longDataBytes = content.little(8, bytes: 8)
+      case "fmt ":
+        guard channels == nil else { continue }
+        channels = content.little(2, bytes: 2).map(Int.init)
+        sampleRate = content.little(4, bytes: 4)
+      case "data":
+        declaredDataBytes = chunk.size == 0xFFFF_FFFF ? longDataBytes ?? chunk.size : chunk.size
+        presentDataBytes = max(file.size - chunk.offset, 0)
+        dataOffset = chunk.offset
+        return
+      default: continue
+      }
+    }
+  }
+
+  private mutating func readAIFF(_ file: borrowing HeaderFile) throws(AudioIOError) {
+    for chunk in try file.chunks(bigEndian: true) {
+      let content = try file.bytes(at: chunk.offset, count: 18)
+      switch chunk.id {
+      case "COMM":
+        channels = content.big(0, bytes: 2).map(Int.init)
+        sampleRate = content.extendedFloat(at: 8)
+      case "SSND":
+        declaredDataBytes = max(chunk.size - 8, 0)
+        presentDataBytes = max(file.size - chunk.offset - 8, 0)
+      default: continue
+      }
+    }
+  }
+
+  private mutating func readAU(_ file: borrowing HeaderFile) throws(AudioIOError) {
+    let content = try file.bytes(at: 0, count: 24)
+    guard let offset = content.big(4, bytes: 4), let bytes = content.big(8, bytes: 4) else { return }
+    sampleRate = content.big(16, bytes: 4)
+    channels = content.big(20, bytes: 4).map { Int(truncatingIfNeeded: $0) }
+    declaredDataBytes = bytes
+    presentDataBytes = max(file.size - offset, 0)
+  }
+}
+
+/// An MPEG audio frame begins with eleven ones; layer 0, version 1 and rate 15 and 3 are reserved (ISO 11172-3 2.4.2.3).
+private func isMPEGAudioHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
+  guard bytes.count >= 4 else { return false }
+  let head = Array(bytes)
+  return head[0] == 0xFF && head[1] & 0xE0 == 0xE0 && head[1] & 0x18 != 0x08 && head[1] & 0x06 != 0
+    && head[2] & 0xF0 != 0xF0 && head[2] & 0x0C != 0x0C
+}
+
+/// A name for what people upload by mistake or what other programs must convert; nil for the rest.
+private func describe(_ magic: ArraySlice<UInt8>) -> String? {
+  if magic.dropFirst(4).prefix(4) == "ftyp" { return "an MP4, M4A or MOV file" }
+  if magic.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) { return "a WebM or Matroska file" }
+  if magic.starts(with: [0x30, 0x26, 0xB2, 0x75]) { return "a Windows Media file" }
+  if magic.prefix(5) == "#!AMR" { return "an AMR file" }
+  if magic.count >= 2, magic.starts(with: [0xFF]), Array(magic)[1] & 0xF6 == 0xF0 { return "an AAC (ADTS) stream" }
+  if magic.starts(with: [0x50, 0x4B, 0x03, 0x04]) { return "a ZIP archive" }
+  if magic.starts(with: [0xFF, 0xD8, 0xFF]) { return "a JPEG picture" }
+  if magic.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "a PNG picture" }
+  if magic.prefix(5) == "%PDF-" { return "a PDF document" }
+  if !magic.isEmpty, magic.allSatisfy({ (0x20...0x7E).contains($0) || (9...13).contains($0) }) { return "text" }
+  return nil
+}
+
+/// Small reads anywhere in a file that may be of any size.
+private struct HeaderFile: ~Copyable {
+  private let descriptor: Int32
+  let size: Int64
+
+  struct Chunk {
+    let id: ArraySlice<UInt8>
+    let offset: Int64
+    let size: Int64
+  }
+
+  init(path: String) throws(AudioIOError) {
+    descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
+    size = Int64(lseek(descriptor, 0, SEEK_END))
+  }
+
+  deinit { close(descriptor) }
+
+  /// At most `count` bytes: fewer at the end of the file.
+  func bytes(at offset: Int64, count: Int) throws(AudioIOError) -> ArraySlice<UInt8> {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let got = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, count, off_t(offset)) }
+    guard got >= 0 else { throw .system(operation: "read", errno: errno) }
+    return bytes.prefix(got)
+  }
+
+  /// The chunks of a RIFF or IFF file in order; a hostile file may hold millions, so no more than 4,096 are looked at.
+  func chunks(bigEndian: Bool) throws(AudioIOError) -> [Chunk] {
+    var chunks: [Chunk] = []
+    var offset: Int64 = 12
+    while chunks.count < 4096, offset + 8 <= size {
+      let head = try bytes(at: offset, count: 8)
+      guard let length = bigEndian ? head.big(4, bytes: 4) : head.little(4, bytes: 4) else { break }
+      chunks.append(Chunk(id: head.prefix(4), offset: offset + 8, size: length))
+      if head.prefix(4) == "data" { break }
+      offset += 8 + length + length % 2
+    }
+    return chunks
+  }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate static func ~= (text: String, bytes: Self) -> Bool { bytes.elementsEqual(text.utf8) }
+  fileprivate static func == (bytes: Self, text: String) -> Bool { bytes.elementsEqual(text.utf8) }
+
+  /// An unsigned number of at most 8 bytes, nil where it would not fit the slice or an Int64.
+  fileprivate func little(_ offset: Int, bytes count: Int) -> Int64? {
+    guard offset + count <= self.count else { return nil }
+    let number = self[(startIndex + offset)..<(startIndex + offset + count)].reversed()
+    return Int64(exactly: number.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+
+  fileprivate func big(_ offset: Int, bytes count: Int) -> Int64? {
+    guard offset + count <= self.count else { return nil }
+    let number = self[(startIndex + offset)..<(startIndex + offset + count)]
+    return Int64(exactly: number.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+  }
+
+  /// The whole part of a positive IEEE 754 80-bit extended number (AIFF's sample rate), nil where it is none.
+  fileprivate func extendedFloat(at offset: Int) -> Int64? {
+    guard let signAndExponent = big(offset, bytes: 2), offset + 10 <= count else { return nil }
+    let fraction = self[(startIndex + offset + 2)..<(startIndex + offset + 10)].reduce(UInt64(0)) {
+      $0 << 8 | UInt64($1)
+    }
+    let exponent = signAndExponent - 16383
+    guard (0...62).contains(exponent) else { return exponent < 0 ? 0 : nil }
+    return Int64(fraction >> UInt64(63 - exponent))
+  }
+}

@@ -1,0 +1,77 @@
+import CSndfile
+import Glibc
+
+/// The file an encoder writes to. It remembers the first system call that failed: libsndfile passes no such failure on
+/// from what its encoders still write while they close, and a full disk would leave a short file that looks whole.
+@safe
+final class EncodedFile {
+  private let descriptor: Int32
+  private(set) var failure: AudioIOError?
+  /// Bytes up to the furthest one written.
+  private(set) var size: Int64 = 0
+
+  /// Creates the file at `path`, replacing what is there.
+  init(creating path: String) throws(AudioIOError) {
+    descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Waits until all is on the disk.
+  func synchronize() throws(AudioIOError) {
+    if let failure { throw failure }
+    guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", errno: errno) }
+  }
+
+  private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+    var done = 0
+    while done < bytes.count {
+      let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])
+      let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else {
+        failure = failure ?? .system(operation: "write", errno: errno)
+        break
+      }
+      done += count
+    }
+    size = max(size, position)
+    return done
+  }
+
+  private var position: Int64 { Int64(lseek(descriptor, 0, SEEK_CUR)) }
+
+  private func read(_ bytes: UnsafeMutableRawBufferPointer) -> Int {
+    unsafe max(Glibc.read(descriptor, bytes.baseAddress, bytes.count), 0)
+  }
+
+  private func seek(to offset: Int64, from whence: Int32) -> Int64 {
+    let found = Int64(lseek(descriptor, off_t(offset), whence))
+    if found < 0 { failure = failure ?? .system(operation: "seek", errno: errno) }
+    return found
+  }
+
+  /// libsndfile's way to a file that is not its own; the pointer it passes on is `opaque`.
+  static func callbacks() -> SF_VIRTUAL_IO {
+    unsafe SF_VIRTUAL_IO(
+      get_filelen: { unsafe EncodedFile.of($0).size },
+      seek: { offset, whence, file in unsafe EncodedFile.of(file).seek(to: offset, from: whence) },
+      read: { bytes, count, file in
+        sf_count_t(unsafe EncodedFile.of(file).read(UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))))
+      },
+      write: { bytes, count, file in
+        sf_count_t(unsafe EncodedFile.of(file).write(UnsafeRawBufferPointer(start: bytes, count: Int(count))))
+      },
+      tell: { unsafe EncodedFile.of($0).position })
+  }
+
+  /// Valid as long as the object is kept alive.
+  @unsafe
+  var opaque: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
+
+  private static func of(_ opaque: UnsafeMutableRawPointer?) -> EncodedFile {
+    guard let opaque = unsafe opaque else { preconditionFailure("libsndfile lost its file") }
+    return unsafe Unmanaged<EncodedFile>.fromOpaque(opaque).takeUnretainedValue()
+  }
+}

@@ -1,0 +1,113 @@
+import CSndfile
+import Glibc
+
+/// Owns one open libsndfile handle and the file under it. Confined: one caller at a time.
+@safe
+struct SndfileHandle: ~Copyable {
+  private let file: OpaquePointer
+  let info: SF_INFO
+  /// Kept alive for libsndfile's callbacks; nil where it has a descriptor.
+  private let virtualFile: AnyObject?
+
+  /// Opens by descriptor and never by name: libsndfile takes a file named `.vox`, `.gsm` or `.au` for headerless
+  /// sound whatever its bytes are, and extensions lie.
+  init(reading path: String) throws(AudioIOError) {
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
+    var info = SF_INFO()
+    // libsndfile closes the descriptor, also where opening fails.
+    guard let file = unsafe sf_open_fd(descriptor, Int32(SFM_READ), &info, 1) else { throw Self.failure() }
+    unsafe self.file = file
+    self.info = info
+    virtualFile = nil
+  }
+
+  /// Decodes what `source` gives for the file.
+  init(reading source: MendedFile) throws(AudioIOError) {
+    var info = SF_INFO()
+    var callbacks = MendedFile.callbacks()
+    guard let file = unsafe sf_open_virtual(&callbacks, Int32(SFM_READ), &info, source.opaque) else {
+      throw Self.failure()
+    }
+    unsafe self.file = file
+    self.info = info
+    virtualFile = source
+  }
+
+  /// Encodes into `target`.
+  init(writing target: EncodedFile, info: SF_INFO) throws(AudioIOError) {
+    var info = info
+    var callbacks = EncodedFile.callbacks()
+    guard let file = unsafe sf_open_virtual(&callbacks, Int32(SFM_WRITE), &info, target.opaque) else {
+      throw Self.failure()
+    }
+    unsafe self.file = file
+    self.info = info
+    virtualFile = target
+  }
+
+  private static func failure() -> AudioIOError {
+    unsafe .undecodable(code: sf_error(nil), reason: message(nil))
+  }
+
+  /// Writes what the encoder still holds and corrects the header; `EncodedFile` knows whether it could.
+  consuming func close() {}
+
+  deinit { _ = withExtendedLifetime(virtualFile) { unsafe sf_close(file) } }
+
+  /// libsndfile's words for the last error of `file`, or of the last failed open.
+  private static func message(_ file: OpaquePointer?) -> String {
+    guard let text = unsafe sf_strerror(file) else { return "unknown error" }
+    return unsafe String(cString: text)
+  }
+
+  var errorCode: Int32 { unsafe sf_error(file) }
+  var errorMessage: String { unsafe Self.message(file) }
+
+  /// Frames read, 0 at the end. Only for integer codecs: a transform codec louder than full scale wraps around.
+  func read(into buffer: borrowing PageBuffer<Int16>, frames: Int) -> Int {
+    precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
+    return unsafe buffer.withPointer { unsafe Int(sf_readf_short(file, $0, sf_count_t(frames))) }
+  }
+
+  /// Frames read, 0 at the end. Full scale is ±1.
+  func read(into buffer: borrowing PageBuffer<Float>, frames: Int) -> Int {
+    precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
+    return unsafe buffer.withPointer { unsafe Int(sf_readf_float(file, $0, sf_count_t(frames))) }
+  }
+
+  func write(_ buffer: borrowing PageBuffer<Int16>, frames: Int) -> Int {
+    unsafe buffer.withPointer { unsafe Int(sf_writef_short(file, $0, sf_count_t(frames))) }
+  }
+
+  /// Left-justified 32-bit samples.
+  func write(_ buffer: borrowing PageBuffer<Int32>, frames: Int) -> Int {
+    unsafe buffer.withPointer { unsafe Int(sf_writef_int(file, $0, sf_count_t(frames))) }
+  }
+
+  func write(_ buffer: borrowing PageBuffer<Float>, frames: Int) -> Int {
+    unsafe buffer.withPointer { unsafe Int(sf_writef_float(file, $0, sf_count_t(frames))) }
+  }
+
+  /// The frame sought, or nil where libsndfile can't.
+  func seek(to frame: Int64) -> Int64? {
+    let found = unsafe sf_seek(file, frame, Int32(SEEK_SET))
+    return found < 0 ? nil : found
+  }
+
+  /// 0 (best) … 1 (smallest) for the codecs that have a choice.
+  func setCompression(_ level: Double) {
+    var level = level
+    _ = unsafe sf_command(file, Int32(SFC_SET_COMPRESSION_LEVEL), &level, Int32(MemoryLayout<Double>.size))
+  }
+
+  func setVariableBitRate() {
+    var mode = Int32(SF_BITRATE_MODE_VARIABLE)
+    _ = unsafe sf_command(file, Int32(SFC_SET_BITRATE_MODE), &mode, Int32(MemoryLayout<Int32>.size))
+  }
+
+  static func canWrite(_ info: SF_INFO) -> Bool {
+    var info = info
+    return unsafe sf_format_check(&info) != 0
+  }
+}

@@ -1,0 +1,150 @@
+import AudioIO
+import Testing
+
+struct ContainerHeaderTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  private func header(_ bytes: [UInt8]) throws -> ContainerHeader {
+    try ContainerHeader(path: try folder.file("named.au", bytes))
+  }
+
+  /// 80-bit extended: exponent, then the number with its highest bit at the top.
+  private func extended(_ hertz: UInt64) -> [UInt8] {
+    guard hertz > 0 else { return [UInt8](repeating: 0, count: 10) }
+    let zeros = hertz.leadingZeroBitCount
+    return big(UInt64(16383 + 63 - zeros), 2) + big(hertz << UInt64(zeros), 8)
+  }
+
+  private func aiff(_ kind: String = "AIFF", rate: UInt64, channels: UInt64 = 2, promised: UInt64, data: Int) -> [UInt8]
+  {
+    let common =
+      big(channels, 2) + big(0, 4) + big(16, 2) + extended(rate) + (kind == "AIFC" ? Array("NONE\0\0".utf8) : [])
+    let chunks =
+      "COMM".utf8 + big(UInt64(common.count), 4) + common + "SSND".utf8 + big(promised + 8, 4)
+      + [UInt8](repeating: 0, count: 8 + data)
+    return "FORM".utf8 + big(UInt64(chunks.count + 4), 4) + kind.utf8 + chunks
+  }
+
+  private func au(promised: UInt64, rate: UInt64 = 8000, channels: UInt64 = 1, data: Int) -> [UInt8] {
+    ".snd".utf8 + big(24, 4) + big(promised, 4) + big(3, 4) + big(rate, 4) + big(channels, 4)
+      + [UInt8](repeating: 0, count: data)
+  }
+
+  @Test(arguments: [
+    ("RIFF....WAVE", AudioContainer.wav), ("RF64....WAVE", .rf64), ("FORM....AIFF", .aiff), ("FORM....AIFC", .aiff),
+    (".snd", .au), ("fLaC", .flac), ("OggS", .ogg), ("caff", .caf), ("riff", .w64), ("ID3", .mp3),
+  ])
+  func theFirstBytesNameTheContainer(magic: String, container: AudioContainer) throws {
+    #expect(try header(magic.utf8 + [UInt8](repeating: 0, count: 40)).container == container)
+  }
+
+  @Test(arguments: [
+    [0xFF, 0xFB, 0x90, 0x64], [0xFF, 0xF3, 0x40, 0xC0], [0xFF, 0xE3, 0x40, 0xC0], [0xFF, 0xFD, 0x90, 0],
+  ])
+  func aBareMPEGFrameIsMP3(start: [UInt8]) throws {
+    #expect(try header(start + [0, 0, 0, 0]).container == .mp3)
+  }
+
+  @Test(
+    arguments: [
+      ([0x50, 0x4B, 3, 4, 20, 0], "a ZIP archive"), ([0xFF, 0xD8, 0xFF, 0xE0], "a JPEG picture"),
+      ([0, 0, 0, 32] + Array("ftypM4A ".utf8), "an MP4, M4A or MOV file"),
+      ([0x1A, 0x45, 0xDF, 0xA3, 1], "a WebM or Matroska file"), ([0xFF, 0xF1, 0x50, 0x80], "an AAC (ADTS) stream"),
+      ([0xFF, 0xF9, 0x50, 0x80], "an AAC (ADTS) stream"), ([0x89, 0x50, 0x4E, 0x47, 13, 10], "a PNG picture"),
+      (Array("%PDF-1.7".utf8), "a PDF document"), (Array("#!AMR\n".utf8), "an AMR file"),
+      ([0x30, 0x26, 0xB2, 0x75, 0x8E], "a Windows Media file"), (Array("{\"a\":1}\n".utf8), "text"),
+      ([0x52], "text"), ([0x00], nil), ([], nil), ([0xFF], nil), ([0xFF, 0xFF, 0xFF, 0xFF], nil),
+      (Array("RIFF....AVI LIST".utf8), nil), (Array("FORM....ILBMBMHD".utf8), nil),
+    ] as [([UInt8], String?)])
+  func whatIsNoSoundIsNamedWhereItIsKnown(bytes: [UInt8], found: String?) throws {
+    let expected = bytes.starts(with: "RIFF".utf8) || bytes.starts(with: "FORM".utf8) ? "text" : found
+    #expect(throws: AudioIOError.unsupportedMedia(found: expected)) { try header(bytes) }
+  }
+
+  @Test func aMissingFileIsASystemError() {
+    #expect(throws: AudioIOError.system(operation: "open", errno: 2)) { try ContainerHeader(path: folder("none")) }
+    #expect(throws: AudioIOError.system(operation: "read", errno: 21)) { try ContainerHeader(path: folder.path) }
+  }
+
+  @Test func aWaveFileTellsChannelsRateAndBytes() throws {
+    let header = try header(wave([1, 2, 3, 4], channels: 2, sampleRate: 44_100))
+    #expect(header.channels == 2 && header.sampleRate == 44_100)
+    #expect(header.declaredDataBytes == 8 && header.presentDataBytes == 8 && !header.lengthIsUnknown)
+  }
+
+  @Test func chunksBeforeTheDataAreSteppedOverEvenWhereTheirSizeIsOdd() throws {
+    let odd = chunk("LIST", Array("INFO!".utf8)) + chunk("junk", [1, 2, 3])
+    let header = try header(riff(odd + waveFormat(channels: 3) + odd + chunk("data", [1, 2, 3, 4, 5, 6])))
+    #expect(header.channels == 3 && header.declaredDataBytes == 6 && header.presentDataBytes == 6)
+  }
+
+  @Test func rf64TakesItsSizeFromDs64() throws {
+    let ds64 = chunk("ds64", little(9_000_000_060, 8) + little(9_000_000_000, 8) + little(0, 8) + little(0, 4))
+    let data = chunk("data", [1, 2, 3, 4], claiming: 0xFFFF_FFFF)
+    let header = try header(riff(ds64 + waveFormat() + data, magic: "RF64"))
+    #expect(header.declaredDataBytes == 9_000_000_000 && header.presentDataBytes == 4 && !header.lengthIsUnknown)
+  }
+
+  @Test(arguments: [UInt64](arrayLiteral: 0, 1, 8000, 44_100, 192_000, 0xFFFF_FFFF))
+  func aiffRatesAreEightyBitNumbers(rate: UInt64) throws {
+    let header = try header(aiff(rate: rate, promised: 100, data: 40))
+    #expect(header.sampleRate == Int64(rate) && header.channels == 2)
+    #expect(header.declaredDataBytes == 100 && header.presentDataBytes == 40)
+    #expect(try self.header(aiff("AIFC", rate: rate, promised: 8, data: 8)).sampleRate == Int64(rate))
+  }
+
+  @Test func anInfiniteAiffRateIsNoRate() throws {
+    var bytes = aiff(rate: 8000, promised: 4, data: 4)
+    bytes.replaceSubrange(28..<30, with: [0x7F, 0xFF])
+    #expect(try header(bytes).sampleRate == nil)
+  }
+
+  @Test func anAuFileMayNotKnowItsLength() throws {
+    let header = try header(au(promised: 0xFFFF_FFFF, data: 12))
+    #expect(header.lengthIsUnknown && header.presentDataBytes == 12)
+    #expect(try !self.header(au(promised: 12, data: 12)).lengthIsUnknown)
+  }
+
+  @Test(arguments: [UInt64](arrayLiteral: 0xFFFF_FFFF, 0xFFFF_FFDB, 0x7FFF_F000, 0))
+  func aHeaderFromAPipeDoesNotKnowItsLength(size: UInt64) throws {
+    let data = chunk("data", [1, 2, 3, 4], claiming: size)
+    #expect(try header(riff(waveFormat() + data)).lengthIsUnknown)
+  }
+
+  @Test func noDataAtAllIsNotAnUnknownLength() throws {
+    #expect(try !header(riff(waveFormat() + chunk("data", []))).lengthIsUnknown)
+  }
+
+  @Test func dataCutShortShowsInTheTwoSizes() throws {
+    let header = try header(Array(wave([Int16](repeating: 1, count: 500)).dropLast(300)))
+    #expect(header.declaredDataBytes == 1000 && header.presentDataBytes == 700 && !header.lengthIsUnknown)
+  }
+
+  @Test(arguments: [0, 1, 255, 65_535])
+  func anyNumberOfChannelsIsReadAsItStands(channels: Int) throws {
+    #expect(try header(riff(waveFormat(channels: channels, bits: 8) + chunk("data", [0]))).channels == channels)
+    #expect(try header(au(promised: 1, channels: UInt64(channels), data: 1)).channels == channels)
+  }
+
+  @Test func hostileChunkSizesEndTheSearch() throws {
+    let far = chunk("LIST", [0, 0], claiming: 0xFFFF_FFFF)
+    #expect(try header(riff(waveFormat() + far + chunk("data", [1, 2]))).declaredDataBytes == nil)
+    let ds64 = chunk("ds64", [UInt8](repeating: 0xFF, count: 28))
+    let header = try header(riff(ds64 + waveFormat() + chunk("data", [], claiming: 0xFFFF_FFFF), magic: "RF64"))
+    #expect(header.lengthIsUnknown)
+  }
+
+  @Test func aMillionChunksAreNotAllLookedAt() throws {
+    let many = [UInt8](repeating: 0, count: 8 * 5000)
+    #expect(try header(riff(many + waveFormat() + chunk("data", [1, 2]))).channels == nil)
+  }
+
+  @Test func everyBeginningOfAFileIsReadWithoutHarm() throws {
+    let whole = [wave([1, 2, 3]), aiff(rate: 8000, promised: 4, data: 4), au(promised: 4, data: 4)]
+    for bytes in whole {
+      for length in 12..<bytes.count { _ = try header(Array(bytes.prefix(length))) }
+    }
+  }
+}

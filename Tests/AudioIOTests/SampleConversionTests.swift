@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@testable import AudioIO
+
+struct SampleConversionTests {
+  @Test(
+    arguments: [
+      (0, 0), (1, 32767), (-1, -32768), (0.5, 16384), (2, 32767), (-2, -32768), (1e30, 32767), (-1e30, -32768),
+      (32767 / 32768, 32767), (.nan, 0), (.infinity, 0), (-.infinity, 0), (1e-30, 0), (-0.0, 0),
+      (0.4 / 32768, 0), (0.6 / 32768, 1), (-0.6 / 32768, -1), (32766.6 / 32768, 32767),
+    ] as [(Float, Int16)])
+  func aFloatBecomesTheNearestSixteenBitValue(sample: Float, value: Int16) {
+    #expect(quantised16(sample) == value)
+  }
+
+  @Test func halvesGoToTheEvenNeighbour() {
+    for (half, value) in [(0.5, 0), (1.5, 2), (2.5, 2), (-0.5, 0), (-1.5, -2), (-2.5, -2)] as [(Float, Int16)] {
+      #expect(quantised16(half / 32768) == value)
+    }
+  }
+
+  @Test func everySixteenBitValueSurvivesTheWayThroughFloat() {
+    for value in Int16.min...Int16.max {
+      guard quantised16(Float(value) / 32768) == value else { Issue.record("\(value)"); return }
+    }
+  }
+
+  @Test func aWholeBufferIsQuantisedAsItsSamplesAre() {
+    let samples: [Float] = (-4000..<4000).map { Float($0) / 3777 } + [.nan, .infinity, -.infinity]
+    var target = [Int16](repeating: 1, count: samples.count)
+    var span = target.mutableSpan
+    #expect(quantise16(samples.span, into: &span) == 3)
+    #expect(target == samples.map(quantised16))
+  }
+
+  @Test(arguments: [8, 12, 16, 20, 24, 32])
+  func theFullRangeOfEveryDepthIsReachedAndNotPassed(bits: Int) {
+    #expect(quantisedLeftJustified(-1, bits: bits) == Int32.min)
+    #expect(quantisedLeftJustified(-7, bits: bits) == Int32.min)
+    #expect(quantisedLeftJustified(1, bits: bits) == (Int32.max >> Int32(32 - bits)) << Int32(32 - bits))
+    #expect(quantisedLeftJustified(0.5, bits: bits) == 1 << 30)
+    #expect(quantisedLeftJustified(.nan, bits: bits) == 0)
+    let step = Float(exp2(Double(1 - bits)))
+    #expect(quantisedLeftJustified(3 * step, bits: bits) >> Int32(32 - bits) == 3)
+    #expect(quantisedLeftJustified(-3 * step, bits: bits) >> Int32(32 - bits) == -3)
+  }
+}
