@@ -1,0 +1,60 @@
+import AudioIO
+
+/// What the first seconds of a file tell about it: the answer to an upload is made of this.
+public struct Probe: Codable, Sendable, Equatable {
+  /// The kind of file, as the API names it.
+  public var container: String
+  /// The codec, as the API names it.
+  public var codec: String
+  /// Hertz.
+  public var sampleRate: Int
+  /// Channels, 1 or more.
+  public var channels: Int
+  /// As the header has it; the waveform job counts what is really there.
+  public var frames: Int64?
+  /// A guess at the frames, where the header has none.
+  public var estimatedFrames: Int64?
+  /// What the file's name should end in.
+  public var fileExtension: String
+  /// The media type to serve the file with.
+  public var mediaType: String
+  /// What the header got wrong, as far as the beginning shows it.
+  public var warnings: [Anomaly]
+}
+
+/// Sniffs a file, opens it and decodes a little of it.
+public struct ProbeRecording: Sendable {
+  /// The file to look at.
+  public let source: String
+  /// What a recording may be at the most.
+  public let limits: AudioLimits
+
+  /// Samples decoded at the most: enough to know that there is sound, quick even for a slow codec.
+  private static let sampleLimit = 1 << 20
+
+  /// Work on `source`; nothing happens before `run`.
+  public init(source: String, limits: AudioLimits = AudioLimits()) {
+    self.source = source
+    self.limits = limits
+  }
+
+  /// Throws `.audio` where the file is no sound, breaks a limit, or not one frame of it decodes.
+  public func run() throws(ProcessingError) -> Probe {
+    do { return try probe() } catch { throw .audio(error) }
+  }
+
+  private func probe() throws(AudioIOError) -> Probe {
+    var reader = try AudioReader(path: source, limits: limits)
+    while reader.position * Int64(reader.format.channels) < Self.sampleLimit, reader.readInt16({ _ in }) > 0 {}
+    guard reader.position > 0 else { throw .empty }
+    var warnings = Anomaly.inHeader(reader.header)
+    if reader.nonFiniteSamples > 0 { warnings.append(.nonFinite(reader.nonFiniteSamples)) }
+    let format = reader.format
+    let frames = reader.claimedFrames
+    return Probe(
+      container: format.container.rawValue, codec: format.codec.name, sampleRate: format.sampleRate,
+      channels: format.channels, frames: frames,
+      estimatedFrames: frames == nil ? format.estimatedFrames(inFileAt: source) : nil,
+      fileExtension: format.fileExtension, mediaType: format.mediaType, warnings: warnings)
+  }
+}

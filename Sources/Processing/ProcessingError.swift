@@ -1,0 +1,28 @@
+import AudioIO
+import Denoise
+import Waveform
+
+/// Why a piece of work on one file could not be finished.
+public enum ProcessingError: Error, Sendable {
+  case audio(AudioIOError)
+  case waveform(WaveformError)
+  case denoise(DenoiseError)
+  /// The noise region is not within the recording, whose `duration` is nil where only its end would tell.
+  case regionOutside(start: Double, end: Double, duration: Double?)
+  /// A system call on a file failed.
+  case system(operation: String, path: String, errno: Int32)
+}
+
+// The modules' typed errors become this one where they cross into Processing.
+
+func audio<R: ~Copyable>(_ body: () throws(AudioIOError) -> R) throws(ProcessingError) -> R {
+  do { return try body() } catch { throw .audio(error) }
+}
+
+func waveform<R: ~Copyable>(_ body: () throws(WaveformError) -> R) throws(ProcessingError) -> R {
+  do { return try body() } catch { throw .waveform(error) }
+}
+
+func denoise<R: ~Copyable>(_ body: () throws(DenoiseError) -> R) throws(ProcessingError) -> R {
+  do { return try body() } catch { throw .denoise(error) }
+}

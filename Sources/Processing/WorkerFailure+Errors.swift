@@ -1,0 +1,85 @@
+import AudioIO
+import Denoise
+import Glibc
+
+// The one table from what can go wrong with a file to a stable code and words for the client.
+
+extension WorkerFailure {
+  /// Every sentence says what was wrong and, where there is a cure, what would be right.
+  public init(_ error: ProcessingError) {
+    switch error {
+    case .audio(let error): self.init(error)
+    case .waveform(.io(let operation, _, let number)):
+      self = Self.system(operation, number)
+    case .waveform(let error):
+      self.init(code: "waveform_failed", detail: "The waveform could not be made: \(error).", retry: false)
+    case .denoise(.regionTooShort(let frames, let needed)):
+      self.init(
+        code: "noise_region_too_short",
+        detail:
+          "The sound to learn the noise from has \(frames) frames; a profile needs \(needed) at this sample rate.",
+        retry: false)
+    case .regionOutside(let start, let end, let duration):
+      self.init(
+        code: "noise_region_outside",
+        detail: "The noise region \(shown(start))–\(shown(end)) s is not within the recording"
+          + (duration.map { ", which lasts \(shown($0)) s." } ?? "."), retry: false)
+    case .system(let operation, _, let number):
+      self = Self.system(operation, number)
+    }
+  }
+
+  private init(_ error: AudioIOError) {
+    switch error {
+    case .unsupportedMedia(let found):
+      self.init(code: "unsupported_media", detail: Self.unsupported(found: found), retry: false)
+    case .undecodable(_, let reason):
+      self.init(
+        code: "unsupported_media", detail: "The file looks like sound but can't be decoded: \(reason)", retry: false)
+    case .empty:
+      self.init(code: "unsupported_media", detail: "Not one frame of sound could be decoded.", retry: false)
+    case .channelsOutOfRange(let channels, let limit):
+      self.init(
+        code: "unsupported_format", detail: "The file has \(channels) channels; 1 to \(limit) are allowed.",
+        retry: false)
+    case .sampleRateOutOfRange(let hertz, let limits):
+      self.init(
+        code: "unsupported_format",
+        detail: "The sample rate is \(hertz) Hz; \(limits.lowerBound) to \(limits.upperBound) Hz are allowed.",
+        retry: false)
+    case .durationOutOfRange(let seconds, let limit):
+      self.init(
+        code: "unsupported_format",
+        detail: "The recording lasts \(shown(seconds)) s; at most \(shown(limit)) s are allowed.",
+        retry: false)
+    case .unwritable(let format):
+      self.init(
+        code: "unsupported_output",
+        detail: "\(format.container.rawValue) with \(format.codec.name) can't hold \(format.channels) channels at "
+          + "\(format.sampleRate) Hz; wav or flac can.", retry: false)
+    case .seekFailed(let frame):
+      self.init(code: "seek_failed", detail: "The decoder could not go to frame \(frame).", retry: false)
+    case .writeFailed(_, let reason):
+      self.init(code: "write_failed", detail: "The result could not be written: \(reason).", retry: true)
+    case .system(let operation, let number):
+      self = Self.system(operation, number)
+    }
+  }
+
+  /// A full disk is as full half a second later.
+  private static func system(_ operation: String, _ number: Int32) -> WorkerFailure {
+    guard number != ENOSPC else {
+      return WorkerFailure(code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+    }
+    return WorkerFailure(
+      code: "io_error", detail: "A file could not be used: \(operation) failed (errno \(number)).", retry: true)
+  }
+
+  private static func unsupported(found: String?) -> String {
+    let what = found.map { "This is \($0)" } ?? "The bytes are no sound that is known here"
+    return "\(what); WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 are read."
+  }
+}
+
+/// Seconds to the millisecond.
+private func shown(_ seconds: Double) -> Double { (seconds * 1000).rounded() / 1000 }

@@ -1,0 +1,97 @@
+import AudioIO
+import FoundationEssentials
+
+// What a worker process tells the service: one JSON object a line on its standard output.
+//
+//   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
+//   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}}                             once, the last line, exit status 0
+//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
+
+/// One line from a worker. Exactly one member is set.
+public struct WorkerReport: Codable, Sendable, Equatable {
+  /// How far the worker is.
+  public var progress: WorkerProgress?
+  /// What `probe` found.
+  public var probe: Probe?
+  /// What `waveform` found.
+  public var analysis: Analysis?
+  /// What `denoise` made.
+  public var denoised: DenoiseOutcome?
+  /// Why the worker gave up.
+  public var error: WorkerFailure?
+
+  /// A report with no member set yet.
+  public init() {}
+
+  /// The line, newline included.
+  public func line() -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let data = (try? encoder.encode(self)) ?? Data()
+    return Array(data) + [UInt8(ascii: "\n")]
+  }
+
+  /// nil where the line is none of a worker's, or says nothing or two things at once.
+  public init?(line: ArraySlice<UInt8>) {
+    let decoder = JSONDecoder()
+    decoder.keyDecodingStrategy = .convertFromSnakeCase
+    guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
+    let isSet = [
+      report.progress != nil, report.probe != nil, report.analysis != nil, report.denoised != nil, report.error != nil,
+    ]
+    guard isSet.count(where: { $0 }) == 1 else { return nil }
+    self = report
+  }
+}
+
+/// How far a worker is.
+public struct WorkerProgress: Codable, Sendable, Equatable {
+  /// 0 … 1 of the work, never falling.
+  public var fraction: Double
+  /// Frames whose waveform points are in the file now.
+  public var readyFrames: Int64
+  /// Frames in all, where the file says so dependably.
+  public var totalFrames: Int64?
+  /// A guess, where it doesn't.
+  public var estimatedFrames: Int64?
+
+  /// A value of known parts.
+  public init(fraction: Double, readyFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64?) {
+    self.fraction = fraction
+    self.readyFrames = readyFrames
+    self.totalFrames = totalFrames
+    self.estimatedFrames = estimatedFrames
+  }
+}
+
+/// Why a worker gave up.
+public struct WorkerFailure: Codable, Sendable, Equatable {
+  /// Stable, snake_case.
+  public var code: String
+  /// A sentence for the client.
+  public var detail: String
+  /// Whether the same work may succeed another time: not where the file itself is at fault.
+  public var retry: Bool
+
+  /// A value of known parts.
+  public init(code: String, detail: String, retry: Bool) {
+    self.code = code
+    self.detail = detail
+    self.retry = retry
+  }
+}
+
+/// Something about a file that its header got wrong, and what was done about it.
+public struct Anomaly: Codable, Sendable, Equatable {
+  /// Stable, snake_case.
+  public var code: String
+  /// A sentence for the client.
+  public var detail: String
+
+  /// A value of known parts.
+  public init(code: String, detail: String) {
+    self.code = code
+    self.detail = detail
+  }
+}

@@ -1,0 +1,165 @@
+import AudioIO
+import Foundation
+import Testing
+import Waveform
+
+@testable import Processing
+
+struct AnalyzeRecordingTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @discardableResult
+  private func analyze(_ path: String, _ limits: AudioLimits = AudioLimits()) throws -> Analysis {
+    try AnalyzeRecording(source: path, pyramid: folder("pyramid"), limits: limits).run { _ in }
+  }
+
+  private func codes(_ path: String) throws -> [String] { try analyze(path).warnings.map(\.code) }
+
+  private func writePyramid(of samples: [Int16], _ format: AudioFormat) throws {
+    var writer = try PyramidWriter(
+      creating: folder("expected"), sampleRate: format.sampleRate, channels: format.channels)
+    try writer.append(samples.span)
+    try writer.finish()
+  }
+
+  @Test(arguments: [
+    AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 2),
+    AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 8000, channels: 1),
+    AudioFormat(container: .flac, codec: .flacS24, sampleRate: 96_000, channels: 6),
+    AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 44_100, channels: 2),
+    AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: 1),
+    AudioFormat(container: .mp3, codec: .mp3, sampleRate: 22_050, channels: 2),
+  ])
+  func thePyramidIsThatOfTheSamples(format: AudioFormat) throws {
+    try encode(
+      swell(frames: 70_001, channels: format.channels, sampleRate: format.sampleRate), to: folder("a"), format)
+    let analysis = try analyze(folder("a"))
+    #expect(analysis == Analysis(frames: 70_001, warnings: []))
+    try writePyramid(of: try decode(folder("a")), format)
+    let equal = try contents(folder("pyramid")) == contents(folder("expected"))
+    #expect(equal)
+  }
+
+  @Test func progressNeverFallsAndWhatIsReadyCanBeRead() throws {
+    for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.ogg, .vorbis), (.mp3, .mp3)] {
+      let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
+      try encode(swell(frames: 900_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
+      var last: WorkerProgress?
+      var seen: [WaveformSlice] = []
+      _ = try AnalyzeRecording(source: folder("a"), pyramid: folder("p")).run { progress in
+        #expect(progress.fraction >= last?.fraction ?? 0 && progress.readyFrames >= last?.readyFrames ?? 0)
+        #expect(progress.fraction < 1 || progress.readyFrames == 900_000)
+        last = progress
+        guard progress.fraction < 1, let file = try? PyramidFile(path: folder("p")) else { return }
+        let extent = WaveformExtent(
+          sampleRate: 8000, channels: 1, availableFrames: progress.readyFrames, totalFrames: progress.totalFrames,
+          estimatedFrames: progress.estimatedFrames, isComplete: false)
+        if let window = try? WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent),
+          let slice = try? file.slice(window)
+        {
+          seen.append(slice)
+        }
+      }
+      #expect(last == WorkerProgress(fraction: 1, readyFrames: 900_000, totalFrames: 900_000, estimatedFrames: nil))
+      #expect(seen.count > 5)
+      let file = try PyramidFile(path: folder("p"))
+      let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: WaveformExtent(finished: file))
+      let whole = try file.slice(window)
+      for slice in seen {
+        #expect(whole.data.starts(with: slice.data))
+      }
+    }
+  }
+
+  @Test func aFileCutShortIsUsedAsFarAsItGoes() throws {
+    let path = try folder.file(Array(wave((0..<9000).map { Int16($0) }).dropLast(6000)))
+    let analysis = try analyze(path)
+    #expect(analysis.frames == 6000 && analysis.warnings.map(\.code) == ["truncated"])
+    #expect(analysis.warnings[0].detail.contains("18000") && analysis.warnings[0].detail.contains("12000"))
+  }
+
+  @Test func aFlacFileCutShortIsWarnedOf() throws {
+    let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 8000, channels: 1)
+    try encode(swell(frames: 90_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    let path = try folder.file(Array(bytes.prefix(bytes.count / 2)))
+    let analysis = try analyze(path)
+    #expect((30_000..<60_000).contains(analysis.frames) && analysis.warnings.map(\.code) == ["truncated"])
+  }
+
+  @Test func aHeaderThatDoesNotKnowTheLengthIsNoHindrance() throws {
+    let samples = (0..<9000).map { Int16($0) }
+    let path = try folder.file(riff(waveFormat() + chunk("data", bytes(samples), claiming: 0xFFFF_FFFF)))
+    #expect(try analyze(path).frames == 9000)
+    #expect(try codes(path) == ["length_unknown"])
+  }
+
+  @Test func aFileLongerThanItClaimsIsItsClaim() throws {
+    let samples = (0..<9000).map { Int16($0) }
+    let path = try folder.file(riff(waveFormat() + chunk("data", bytes(samples), claiming: 10_000)))
+    #expect(try analyze(path) == Analysis(frames: 5000, warnings: []))
+  }
+
+  @Test func samplesThatAreNoNumbersAreCounted() throws {
+    let path = try folder.file(floatWave([0.5, .nan, .infinity] + [Float](repeating: 0.1, count: 600)))
+    let analysis = try analyze(path)
+    #expect(analysis.frames == 603 && analysis.warnings.map(\.code) == ["non_finite_samples"])
+    #expect(analysis.warnings[0].detail.hasPrefix("2 samples"))
+  }
+
+  @Test func nothingToDecodeIsAnError() throws {
+    let path = try folder.file(riff(waveFormat() + chunk("data", [])))
+    #expect { try analyze(path) } throws: { if case ProcessingError.audio(.empty) = $0 { true } else { false } }
+  }
+
+  /// The header of a compressed file may say nothing, or lie.
+  @Test func tooLongIsNoticedWhileDecoding() throws {
+    let format = AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 8000, channels: 1)
+    try encode(swell(frames: 200_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    // Without its last page it claims no length.
+    let path = try folder.file("b", Array(bytes.dropLast(10)))
+    var limits = AudioLimits()
+    limits.durationSeconds = 10
+    #expect { try analyze(path, limits) } throws: {
+      if case ProcessingError.audio(.durationOutOfRange(_, limit: 10)) = $0 { true } else { false }
+    }
+    #expect(try codes(path).contains("truncated"))
+  }
+
+  @Test(arguments: [AudioCodec.vorbis, .opus])
+  func chainedStreamsAreWarnedOf(codec: AudioCodec) throws {
+    let format = AudioFormat(container: .ogg, codec: codec, sampleRate: 48_000, channels: 1)
+    try encode(swell(frames: 90_000, channels: 1, sampleRate: 48_000), to: folder("a"), format)
+    try encode(swell(frames: 70_000, channels: 1, sampleRate: 48_000), to: folder("b"), format)
+    let path = try folder.file("c", try contents(folder("a")) + contents(folder("b")))
+    #expect(try codes(path).contains("chained_stream"))
+  }
+
+  @Test func anMP3OfVaryingRateWithoutACountIsDecodedWhole() throws {
+    let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
+    // Loud, then silent: the first frames' rate promises far fewer frames than there are.
+    let loud = swell(frames: 100_000, channels: 1, sampleRate: 44_100)
+    try encode(loud + [Float](repeating: 0, count: 1_000_000), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    let count = try #require(frameLength(bytes))
+    let analysis = try analyze(try folder.file("b", Array(bytes.dropFirst(count))))
+    // With the encoder's delay and padding, which only its own header would tell.
+    #expect((1_100_000...1_104_000).contains(analysis.frames) && analysis.warnings.isEmpty, "\(analysis)")
+  }
+
+  @Test func joinedMP3FilesAreWarnedOf() throws {
+    let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
+    try encode(swell(frames: 100_000, channels: 1, sampleRate: 44_100), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    let analysis = try analyze(try folder.file("b", bytes + bytes))
+    #expect(analysis.frames == 100_000 && analysis.warnings.map(\.code) == ["chained_stream"], "\(analysis)")
+  }
+
+  /// Up to the second header like the first.
+  private func frameLength(_ bytes: [UInt8]) -> Int? {
+    (24..<3000).first { bytes[$0] == 0xFF && bytes[$0 + 1] == bytes[1] && bytes[$0 + 2] & 0x0C == bytes[2] & 0x0C }
+  }
+}

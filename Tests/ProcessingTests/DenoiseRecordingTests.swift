@@ -1,0 +1,191 @@
+import AudioIO
+import Denoise
+import Foundation
+import Testing
+import Waveform
+
+@testable import Processing
+
+struct DenoiseRecordingTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Half a second of noise, tones over noise, half a second of noise.
+  private func noisy(channels: Int, sampleRate: Int, seconds: Double = 3) -> [Float] {
+    var generator = SeededGenerator(state: 11)
+    let frames = Int(seconds * Double(sampleRate))
+    var samples: [Float] = []
+    for frame in 0..<frames {
+      let sounds = frame > sampleRate / 2 && frame < frames - sampleRate / 2
+      for channel in 0..<channels {
+        let noise = Float.random(in: -0.03...0.03, using: &generator)
+        let phase = 2 * Double.pi * Double(440 * (channel + 1)) * Double(frame) / Double(sampleRate)
+        samples.append(noise + (sounds ? 0.4 * Float(sin(phase)) : 0))
+      }
+    }
+    return samples
+  }
+
+  private func source(
+    _ container: AudioContainer, _ codec: AudioCodec, rate: Int = 16_000, channels: Int = 2, seconds: Double = 3
+  ) throws -> AudioFormat {
+    let format = AudioFormat(container: container, codec: codec, sampleRate: rate, channels: channels)
+    try encode(noisy(channels: channels, sampleRate: rate, seconds: seconds), to: folder("in"), format)
+    return format
+  }
+
+  @discardableResult
+  private func denoise(
+    to name: String = "out", noise: NoiseSource = .region(start: 0, end: 0.45),
+    settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same, pyramid: Bool = true,
+    progress: (WorkerProgress) -> Void = { _ in }
+  ) throws(ProcessingError) -> DenoiseOutcome {
+    try DenoiseRecording(
+      source: folder("in"), output: folder(name), pyramid: pyramid ? folder(name + ".pyramid") : nil, noise: noise,
+      settings: settings, format: format
+    ).run(progress: progress)
+  }
+
+  private func power(_ samples: ArraySlice<Float>) -> Float {
+    samples.reduce(0) { $0 + $1 * $1 } / Float(max(samples.count, 1))
+  }
+
+  @Test(
+    arguments: [
+      (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.wav, .pcmS32), (.wav, .pcmF32), (.aiff, .pcmS24),
+      (.au, .pcmS16),
+      (.caf, .alac24), (.flac, .flacS16), (.flac, .flacS24), (.w64, .pcmS16), (.rf64, .pcmS16), (.ogg, .vorbis),
+      (.ogg, .opus), (.mp3, .mp3),
+    ] as [(AudioContainer, AudioCodec)])
+  func theResultIsOfTheSourcesKindAndLengthAndQuieter(container: AudioContainer, codec: AudioCodec) throws {
+    let format = try source(container, codec)
+    let before = try decodeFloat(folder("in"))
+    let outcome = try denoise()
+    let after = try decodeFloat(folder("out"))
+    #expect(try ProcessingTests.format(of: folder("out")) == format)
+    #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
+    #expect(outcome.noise == .init(start: 0, end: 0.45, quantile: nil) && outcome.warnings.isEmpty)
+    // 18 dB less noise are 15.8 times less; 8 bits have a noise of their own.
+    let (noise, rest) = (power(before[2000..<12_000]), power(after[2000..<12_000]))
+    #expect(rest < noise / (codec == .pcmU8 ? 8 : 30), "\(10 * log10(noise / rest)) dB")
+    let (tone, kept) = (power(before[40_000..<60_000]), power(after[40_000..<60_000]))
+    #expect(abs(10 * log10(kept / tone)) < 0.5)
+    guard codec.sampleKind != .lossy else { return }
+    _ = try AnalyzeRecording(source: folder("out"), pyramid: folder("again")).run { _ in }
+    let isSame = try contents(folder("again")) == contents(folder("out.pyramid"))
+    #expect(isSame, "the waveform made on the way is not that of the file")
+  }
+
+  @Test(arguments: OutputFormat.allCases)
+  func everyFormatAskedForIsWritten(format: OutputFormat) throws {
+    let source = try source(.wav, .pcmS24)
+    let expected = try format.format(for: source)
+    try denoise(format: format)
+    #expect(try ProcessingTests.format(of: folder("out")) == expected)
+    #expect(try decode(folder("out")).count == 96_000)
+  }
+
+  @Test func whatWasTakenAndWhatIsLeftAreTheOriginal() throws {
+    _ = try source(.wav, .pcmS24)
+    var residue = DenoiseSettings()
+    residue.output = .residue
+    try denoise()
+    try denoise(to: "residue", settings: residue)
+    let (original, left, taken) = (
+      try decodeFloat(folder("in")), try decodeFloat(folder("out")), try decodeFloat(folder("residue"))
+    )
+    let worst = original.indices.map { abs(original[$0] - left[$0] - taken[$0]) }.max() ?? 1
+    #expect(worst < 4 / 8_388_608, "\(worst)")
+  }
+
+  @Test func aWholeRecordingsQuietQuantileServesForARegion() throws {
+    _ = try source(.flac, .flacS16, channels: 1, seconds: 6)
+    let before = try decodeFloat(folder("in"))
+    let outcome = try denoise(noise: .quantile(0.2))
+    #expect(outcome.noise == .init(start: nil, end: nil, quantile: 0.2))
+    let after = try decodeFloat(folder("out"))
+    #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
+  }
+
+  @Test func aRegionMayBeAtTheVeryEnd() throws {
+    for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.ogg, .vorbis), (.mp3, .mp3)] {
+      _ = try source(container, codec)
+      let before = try decodeFloat(folder("in"))
+      // As seconds are shown: rounded, here up by less than a frame.
+      try denoise(noise: .region(start: 2.55, end: 3.00003))
+      let after = try decodeFloat(folder("out"))
+      #expect(power(after[90_000...]) < power(before[90_000...]) / 20, "\(codec)")
+    }
+  }
+
+  @Test(
+    arguments: [
+      (2.5, 3.1), (3, 4), (100, 200), (1e300, 1e301), (-1, 1), (1, 0.5), (.nan, 1), (0, .infinity), (0, .nan),
+    ] as [(Double, Double)])
+  func aRegionOutsideIsRefused(start: Double, end: Double) throws {
+    for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.ogg, .vorbis), (.mp3, .mp3)] {
+      _ = try source(container, codec, channels: 1)
+      #expect {
+        try denoise(noise: .region(start: start, end: end))
+      } throws: {
+        guard let error = $0 as? ProcessingError else { return false }
+        return WorkerFailure(error).code == "noise_region_outside"
+      }
+    }
+  }
+
+  @Test func aRegionTooShortForAProfileIsRefused() throws {
+    _ = try source(.wav, .pcmS16)
+    let needed = NoiseSource.minimumFrames(sampleRate: 16_000)
+    let enough = Double(needed) / 16_000
+    try denoise(noise: .region(start: 0.1, end: 0.1 + enough))
+    #expect {
+      try denoise(noise: .region(start: 0.1, end: 0.1 + enough - 0.001))
+    } throws: {
+      guard case ProcessingError.denoise(.regionTooShort(let frames, needed)) = $0 else { return false }
+      return frames == needed - 16
+    }
+  }
+
+  @Test func aFormatThatCannotHoldTheRateIsRefused() throws {
+    _ = try source(.wav, .pcmS16, rate: 11_025)
+    #expect { try denoise(format: .opus) } throws: {
+      guard let error = $0 as? ProcessingError else { return false }
+      return WorkerFailure(error).code == "unsupported_output"
+    }
+  }
+
+  @Test func progressNeverFallsAndEndsAtOne() throws {
+    for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.mp3, .mp3)] {
+      for noise in [NoiseSource.region(start: 0, end: 0.45), .quantile(0.2)] {
+        _ = try source(container, codec, rate: 8000, channels: 1, seconds: 20)
+        var last = WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)
+        var steps = 0
+        try denoise(noise: noise) { progress in
+          #expect(progress.fraction >= last.fraction && progress.readyFrames >= last.readyFrames)
+          last = progress
+          steps += 1
+        }
+        #expect(steps > 3)
+        #expect(last == WorkerProgress(fraction: 1, readyFrames: 160_000, totalFrames: 160_000, estimatedFrames: nil))
+      }
+    }
+  }
+
+  @Test func samplesThatAreNoNumbersBecomeSilence() throws {
+    var samples = noisy(channels: 1, sampleRate: 8000)
+    samples[10_000] = .nan
+    samples[10_001] = .infinity
+    _ = try folder.file("in", floatWave(samples))
+    let outcome = try denoise()
+    #expect(outcome.frames == 24_000 && outcome.warnings.map(\.code) == ["non_finite_samples"])
+    #expect(try decodeFloat(folder("out")).allSatisfy { $0.isFinite })
+  }
+
+  @Test func withoutAPyramidOnlyTheSoundIsWritten() throws {
+    _ = try source(.wav, .pcmS16)
+    try denoise(pyramid: false)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["in", "out"])
+  }
+}

@@ -1,0 +1,1 @@
+../AudioIOTests/SoundFiles.swift

@@ -1,0 +1,102 @@
+import AudioIO
+import Denoise
+import Processing
+import Testing
+import Waveform
+
+struct WorkerReportTests {
+  static let reports: [WorkerReport] = {
+    var (progress, probe, analysis, denoised, error) =
+      (WorkerReport(), WorkerReport(), WorkerReport(), WorkerReport(), WorkerReport())
+    progress.progress = WorkerProgress(fraction: 0.42, readyFrames: 1 << 40, totalFrames: nil, estimatedFrames: 7)
+    let warning = #"{"code":"truncated","detail":"a \"quoted\" line\nand another – ü"}"#
+    probe =
+      WorkerReport(
+        line: line(
+          #"{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":44100,"channels":2,"frames":5,"#
+            + #""file_extension":"wav","media_type":"audio/wav","warnings":[\#(warning)]}}"#)) ?? probe
+    analysis = WorkerReport(line: line(#"{"analysis":{"frames":9007199254740993,"warnings":[]}}"#)) ?? analysis
+    denoised =
+      WorkerReport(
+        line: line(
+          #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"clipped_samples":4,"warnings":[\#(warning)]}}"#))
+      ?? denoised
+    error.error = WorkerFailure(code: "io_error", detail: "a/b", retry: true)
+    return [progress, probe, analysis, denoised, error]
+  }()
+
+  private static func line(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
+
+  @Test(arguments: reports)
+  func aReportIsOneLineAndComesBack(report: WorkerReport) {
+    let line = report.line()
+    #expect(line.last == UInt8(ascii: "\n") && line.count { $0 == UInt8(ascii: "\n") } == 1)
+    #expect(line.starts(with: "{\"".utf8))
+    #expect(WorkerReport(line: line[...]) == report)
+    #expect(WorkerReport(line: line.dropLast()) == report)
+  }
+
+  @Test func membersAreInSnakeCase() {
+    var report = WorkerReport()
+    report.progress = WorkerProgress(fraction: 0.5, readyFrames: 256, totalFrames: 1000, estimatedFrames: nil)
+    let text = #"{"progress":{"fraction":0.5,"ready_frames":256,"total_frames":1000}}"# + "\n"
+    #expect(String(decoding: report.line(), as: UTF8.self) == text)
+  }
+
+  @Test(arguments: [
+    "", "\n", "{}", "[]", "null", "progress", "{\"progress\":", "{\"progress\":{}}", "{\"error\":\"no\"}",
+    "{\"other\":1}",
+    #"{"progress":{"fraction":"0.5","ready_frames":1}}"#, #"{"analysis":{"frames":1e300,"warnings":[]}}"#,
+    #"{"analysis":{"frames":1,"warnings":[]},"error":{"code":"a","detail":"b","retry":false}}"#,
+    "Wait: libsomething warns", "\u{0}\u{1}",
+  ])
+  func garbageIsNoReport(text: String) {
+    #expect(WorkerReport(line: Self.line(text)) == nil)
+  }
+
+  @Test func bytesThatAreNoTextAreNoReport() {
+    #expect(WorkerReport(line: [0xFF, 0xFE, 0x00]) == nil)
+  }
+
+  static let failures: [(ProcessingError, String, Bool)] = [
+    (.audio(.unsupportedMedia(found: nil)), "unsupported_media", false),
+    (.audio(.unsupportedMedia(found: "a ZIP archive")), "unsupported_media", false),
+    (.audio(.undecodable(code: 3, reason: "Bad block.")), "unsupported_media", false),
+    (.audio(.empty), "unsupported_media", false),
+    (.audio(.channelsOutOfRange(channels: 255, limit: 32)), "unsupported_format", false),
+    (.audio(.sampleRateOutOfRange(hertz: 0, limits: 1...768_000)), "unsupported_format", false),
+    (.audio(.durationOutOfRange(seconds: 90_000.123456, limit: 86_400)), "unsupported_format", false),
+    (
+      .audio(.unwritable(AudioFormat(container: .mp3, codec: .mp3, sampleRate: 96_000, channels: 2))),
+      "unsupported_output", false
+    ),
+    (.audio(.seekFailed(frame: 7)), "seek_failed", false),
+    (.audio(.writeFailed(code: 2, reason: "wav files end at 4 GiB")), "write_failed", true),
+    (.audio(.system(operation: "write", errno: 28)), "disk_full", false),
+    (.waveform(.io(operation: "write", path: "/secret/path", errno: 5)), "io_error", true),
+    (.waveform(.unsupportedFormat(sampleRate: 0, channels: 1)), "waveform_failed", false),
+    (.denoise(.regionTooShort(frames: 100, needed: 4000)), "noise_region_too_short", false),
+    (.regionOutside(start: 1, end: 2.00004, duration: 1.5), "noise_region_outside", false),
+    (.regionOutside(start: 1, end: 2, duration: nil), "noise_region_outside", false),
+    (.system(operation: "open", path: "/secret/path", errno: 2), "io_error", true),
+  ]
+
+  @Test(arguments: failures.indices)
+  func everyFailureHasACodeAndASentenceForStrangers(index: Int) {
+    let (error, code, retry) = Self.failures[index]
+    let failure = WorkerFailure(error)
+    #expect(failure.code == code && failure.retry == retry)
+    let sentence = failure.detail
+    #expect(sentence.hasSuffix(".") && !sentence.hasSuffix(".."), "\(sentence)")
+    #expect(!sentence.contains("secret") && !sentence.contains("Optional"), "\(sentence)")
+  }
+
+  @Test func aFailureNamesTheFactsAndTheCure() {
+    func detail(_ error: ProcessingError) -> String { WorkerFailure(error).detail }
+    #expect(detail(.audio(.unsupportedMedia(found: "a ZIP archive"))).hasPrefix("This is a ZIP archive; WAV, RF64"))
+    #expect(detail(.audio(.channelsOutOfRange(channels: 255, limit: 32))).contains("255 channels; 1 to 32"))
+    #expect(detail(.audio(.durationOutOfRange(seconds: 90_000.123456, limit: 86_400))).contains("lasts 90000.123 s"))
+    #expect(detail(.regionOutside(start: 1, end: 2.00004, duration: 1.5)).contains("1.0–2.0 s"))
+    #expect(detail(.denoise(.regionTooShort(frames: 100, needed: 4000))).contains("100 frames; a profile needs 4000"))
+  }
+}
