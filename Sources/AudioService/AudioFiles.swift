@@ -1,0 +1,50 @@
+import AudioIO
+import HTTP
+import Storage
+
+/// `GET …/audio`: a recording's bytes, with ranges, so that a browser's player can seek.
+struct AudioFiles: Sendable {
+  let context: Context
+
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let isDownload = try query.flag("download")
+    try query.end()
+    let recording = try await context.recording(parameters)
+    guard let name = recording.audioFile, let sha256 = recording.sha256 else {
+      throw ServiceError.notReady(recording.id)
+    }
+    let path = context.store.folder(of: recording.id) + "/" + name
+    let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: path) }
+    var fields: HTTPFields = [:]
+    if isDownload { fields["Content-Disposition"] = Self.attachment(recording.name) }
+    return HTTPResponse(
+      Representation(
+        body: .file(content), contentType: recording.audioFormat?.mediaType ?? "application/octet-stream",
+        etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
+        acceptsRanges: true),
+      for: request)
+  }
+
+  /// RFC 6266: an ASCII stand-in for old clients and the true name in UTF-8 for the rest.
+  private static func attachment(_ name: String) -> String {
+    let plain = name.utf8.map { byte in
+      (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+        ? byte : UInt8(ascii: "_")
+    }
+    let hex = Array("0123456789ABCDEF".utf8)
+    let escaped = name.utf8.flatMap { byte in
+      isUnreserved(byte) ? [byte] : [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
+    }
+    return "attachment; filename=\"\(String(decoding: plain, as: UTF8.self))\"; "
+      + "filename*=UTF-8''\(String(decoding: escaped, as: UTF8.self))"
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x30...0x39: true
+    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+    default: false
+    }
+  }
+}

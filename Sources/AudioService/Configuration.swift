@@ -1,0 +1,35 @@
+import AudioIO
+import HTTP
+
+/// Every setting of the service, with its default. `stillwave serve --help` lists them.
+public struct Configuration: Sendable {
+  /// Address to listen on. Loopback by default: the service has no password of its own.
+  public var host = "127.0.0.1"
+  /// 0 lets the system choose.
+  public var port: UInt16 = 8080
+  /// Where recordings, jobs and the catalogue live.
+  public var dataDirectory = "stillwave-data"
+  /// Bytes of one upload at the most, default 8 GiB.
+  public var maximumUploadBytes: Int64 = 8 << 30
+  /// Bytes of disk that uploads leave free, default 256 MiB.
+  public var reservedDiskBytes: Int64 = 256 << 20
+  /// What a recording may be at the most.
+  public var audioLimits = AudioLimits()
+  /// Children that run at once; default one per core.
+  public var workerCount = 2
+  /// Jobs that may wait; past that uploads and denoise requests get 429.
+  public var maximumQueuedJobs = 1000
+  /// Times a job is begun before it is given up.
+  public var maximumAttempts = 3
+  /// Half of the pause before a job's second attempt, in seconds; each further pause is twice as long.
+  var retryPauseSeconds = 0.25
+  /// Seconds that running requests get to finish after SIGTERM.
+  public var gracePeriodSeconds = 10.0
+  /// The program that children run: this one.
+  public var program = "/proc/self/exe"
+  /// Limits of the HTTP server.
+  public var httpLimits = HTTPLimits()
+
+  /// All defaults.
+  public init() {}
+}

@@ -1,0 +1,126 @@
+import AudioIO
+import HTTP
+import Processing
+import Storage
+
+/// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
+struct DenoiseRequests: Sendable {
+  let context: Context
+
+  private enum Method: String, CaseIterable { case mmse_lsa, wiener, spectral_subtraction }
+  private enum Output: String, CaseIterable { case denoised, residue }
+
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let source = try await context.recording(parameters)
+    var members = try await JSONMembers(bodyOf: request)
+    let asked = try Self.parameters(&members)
+    let nameAsked = try members.string("name", upTo: 255)
+    try members.end(known: "noise, method, strength, reduction, sensitivity, output, format, name")
+    guard source.audioFile != nil, let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
+    try Self.check(asked.noise, fits: source.format, members)
+    let target = try (OutputFormat(rawValue: asked.format) ?? .same).format(for: sourceFormat)
+    try await checkRoom(for: source)
+    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
+
+    let job = Job(
+      kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
+      result: nil)
+    let name =
+      nameAsked.map { RecordingName($0, extension: target.fileExtension).text }
+      ?? RecordingName.derived(from: source.name, label: asked.output, extension: target.fileExtension)
+    let begun = try await keep(job, source: source, name: name, target: target)
+    context.runner.submit(begun)
+    return try .json(.accepted, context.document(begun), fields: ["Location": "/v1/jobs/\(begun.id)"])
+  }
+
+  /// A result is about as large as its source.
+  private func checkRoom(for source: Recording) async throws {
+    let store = context.store
+    let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
+    guard source.bytes ?? 0 <= free - context.configuration.reservedDiskBytes else { throw ServiceError.diskFull }
+  }
+
+  /// Inserts the job and the recording it will make, which exists from now on and grows with the job.
+  private func keep(_ job: Job, source: Recording, name: String, target: AudioFormat) async throws -> Job {
+    guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
+    var job = job
+    job.result = RowJSON.text(JobResult(recording: output))
+    let made = Recording(
+      id: output, name: name,
+      format: RecordingFormat(
+        container: target.container.rawValue, codec: target.codec.name, sampleRate: target.sampleRate,
+        channels: target.channels, frames: source.format.frames, estimatedFrames: source.format.estimatedFrames,
+        duration: source.format.duration),
+      waveformJob: job.id,
+      derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
+    let (catalog, begun) = (context.catalog, job)
+    try await context.work.run { () throws(StorageError) in try catalog.insert(made, jobs: [begun]) }
+    return begun
+  }
+
+  private static func parameters(_ members: inout JSONMembers) throws -> DenoiseParameters {
+    let noise = try noise(&members)
+    let method: Method? = try members.choice("method")
+    let strength: Strength? = try members.choice("strength")
+    let reduction = try members.number("reduction", in: 0...60)
+    guard strength == nil || reduction == nil else {
+      throw members.invalid("reduction", "left out where “strength” is given: one names the other")
+    }
+    let sensitivity = try members.number("sensitivity", in: 0.5...2)
+    let output: Output? = try members.choice("output")
+    let format: OutputFormat? = try members.choice("format")
+    return DenoiseParameters(
+      noise: noise, method: (method ?? .mmse_lsa).rawValue, reduction: reduction ?? (strength ?? .natural).reductionDB,
+      sensitivity: sensitivity ?? 1, output: (output ?? .denoised).rawValue, format: (format ?? .same).rawValue)
+  }
+
+  /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
+  private static func noise(_ members: inout JSONMembers) throws -> DenoiseParameters.Noise? {
+    guard let value = members.take("noise"), value != .string("auto") else { return nil }
+    var region = try members.nested(
+      value, as: "noise", expecting: "“auto” or an object with start and end in seconds")
+    let start = try region.number("start", in: 0...1e9)
+    let end = try region.number("end", in: 0...1e9)
+    let quantile = try region.number("quantile", in: 0.01...0.9)
+    try region.end(known: "start, end, quantile")
+    switch (start, end, quantile) {
+    case (let start?, let end?, nil):
+      guard start < end else { throw region.invalid("end", "greater than start") }
+      return .init(start: start, end: end, quantile: nil)
+    case (nil, nil, let quantile?): return .init(start: nil, end: nil, quantile: quantile)
+    case (_, nil, _): throw region.invalid("end", "given beside start")
+    default: throw region.invalid("start", "given beside end, and no quantile with them")
+    }
+  }
+
+  /// What can be known before the job: that the region lies in the recording and is long enough to learn from.
+  private static func check(
+    _ noise: DenoiseParameters.Noise?, fits format: RecordingFormat, _ members: JSONMembers
+  ) throws {
+    let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)
+    let seconds = Double(needed) / Double(format.sampleRate)
+    guard let noise, let start = noise.start, let end = noise.end else {
+      guard let frames = format.frames, frames < needed else { return }
+      throw Problem(
+        .unprocessableContent, code: "recording_too_short",
+        detail: "The recording has \(frames) frames; to learn its noise takes \(needed) at \(format.sampleRate) Hz, "
+          + "\(seconds) s.")
+    }
+    let rate = Double(format.sampleRate)
+    if let duration = format.duration, !NoiseSource.isRegion(start: start, end: end, within: duration) {
+      throw Problem(
+        .unprocessableContent, code: "noise_region_outside",
+        detail: "The noise region \(start)–\(end) s is not within the recording, which lasts \(duration) s.",
+        parameter: "noise")
+    }
+    let frames = Int64((min(end, format.duration ?? end) * rate).rounded()) - Int64((start * rate).rounded())
+    guard frames >= needed else {
+      throw Problem(
+        .unprocessableContent, code: "noise_region_too_short",
+        detail: "The noise region has \(frames) frames; a profile needs \(needed) at \(format.sampleRate) Hz, "
+          + "\(seconds) s.",
+        parameter: "noise")
+    }
+  }
+}

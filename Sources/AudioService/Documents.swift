@@ -1,0 +1,200 @@
+import FoundationEssentials
+import HTTP
+import Storage
+
+/// The Recording object of the API.
+struct RecordingDocument: Encodable, Sendable {
+  struct Format: Encodable, Sendable {
+    var container, codec: String
+    var sampleRate, channels: Int
+    @Nullable var frames: Int64?
+    @Nullable var duration: Double?
+  }
+
+  struct Waveform: Encodable, Sendable {
+    var state: String
+    var progress: Double
+    /// Seconds that can be seen now.
+    var available: Double
+    @Nullable var job: String?
+    var scales: [Int]
+  }
+
+  struct Warning: Encodable, Sendable {
+    var code, detail: String
+  }
+
+  struct DerivedFrom: Encodable, Sendable {
+    var recording, job, operation: String
+  }
+
+  var id, name, createdAt: String
+  @Nullable var bytes: Int64?
+  @Nullable var sha256: String?
+  var format: Format
+  var waveform: Waveform
+  @Nullable var video: String?
+  var warnings: [Warning]
+  @Nullable var derivedFrom: DerivedFrom?
+
+  init(_ recording: Recording, live: LiveJob?) {
+    id = recording.id.text
+    name = recording.name
+    createdAt = recording.createdAt.rfc3339
+    bytes = recording.bytes
+    sha256 = recording.sha256
+    let format = recording.format
+    self.format = Format(
+      container: format.container, codec: format.codec, sampleRate: format.sampleRate, channels: format.channels,
+      frames: format.frames, duration: format.duration)
+    waveform = Waveform(
+      state: recording.waveformState.rawValue, progress: 0, available: 0, job: recording.waveformJob?.text,
+      scales: Self.scales(frames: format.frames ?? format.estimatedFrames ?? 0))
+    if recording.waveformState == .ready {
+      (waveform.progress, waveform.available) = (1, format.duration ?? 0)
+    } else if let live, recording.waveformState != .failed {
+      waveform.state = live.isRunning ? "building" : "queued"
+      waveform.progress = live.fraction
+      waveform.available = Double(live.progress?.readyFrames ?? 0) / Double(format.sampleRate)
+    }
+    video = nil
+    warnings = recording.warnings.map { Warning(code: $0.code, detail: $0.detail) }
+    derivedFrom = recording.derivedFrom.map {
+      DerivedFrom(recording: $0.recording.text, job: $0.job.text, operation: $0.operation)
+    }
+  }
+
+  /// The scales kept ready: 256 frames per pixel and its doublings, up to the first that shows the whole in one pixel.
+  private static func scales(frames: Int64) -> [Int] {
+    var scales = [256]
+    while Int64(scales[scales.count - 1]) < frames, scales[scales.count - 1] < 1 << 24 {
+      scales.append(scales[scales.count - 1] * 2)
+    }
+    return scales
+  }
+}
+
+/// The Job object of the API.
+struct JobDocument: Encodable, Sendable {
+  struct Result: Encodable, Sendable {
+    struct Noise: Encodable, Sendable {
+      var start: Double?
+      var end: Double?
+      var quantile: Double?
+    }
+
+    var recording: String
+    @Nullable var noise: Noise?
+    var clippedSamples: Int64?
+  }
+
+  struct Failure: Encodable, Sendable {
+    var type, title: String
+    var status: Int
+    var detail, code: String
+  }
+
+  var id, kind, recording, state: String
+  var progress: Double
+  /// Seconds left.
+  @Nullable var eta: Double?
+  var createdAt: String
+  @Nullable var startedAt: String?
+  @Nullable var finishedAt: String?
+  var attempts: Int
+  @Nullable var result: Result?
+  @Nullable var error: Failure?
+
+  init(_ job: Job, live: LiveJob?) {
+    id = job.id.text
+    kind = job.kind.rawValue
+    recording = job.recording.text
+    state = job.state.rawValue
+    progress = job.progress
+    createdAt = job.createdAt.rfc3339
+    startedAt = job.startedAt?.rfc3339
+    finishedAt = job.finishedAt?.rfc3339
+    attempts = job.attempts
+    if !job.state.isFinished, let live {
+      state = live.isRunning ? "running" : "queued"
+      progress = live.fraction
+      eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
+    }
+    if let result = RowJSON.value(JobResult.self, from: job.result) {
+      self.result = Result(
+        recording: result.recording.text,
+        noise: result.noise.map { Result.Noise(start: $0.start, end: $0.end, quantile: $0.quantile) },
+        clippedSamples: result.clippedSamples)
+    }
+    error = RowJSON.value(JobError.self, from: job.error).map {
+      Failure(type: $0.type, title: $0.title, status: $0.status, detail: $0.detail, code: $0.code)
+    }
+  }
+}
+
+/// Lists, newest first.
+struct RecordingList: Encodable, Sendable {
+  var recordings: [RecordingDocument]
+  @Nullable var nextCursor: String?
+}
+
+struct JobList: Encodable, Sendable {
+  var jobs: [JobDocument]
+  @Nullable var nextCursor: String?
+}
+
+extension HTTPResponse {
+  /// `value` as JSON with snake_case names.
+  static func json(_ status: HTTPStatus, _ value: some Encodable, fields: HTTPFields = [:]) throws -> HTTPResponse {
+    var response = HTTPResponse(status, fields: fields, body: .bytes(try encoded(value)))
+    response.fields["Content-Type"] = "application/json"
+    return response
+  }
+
+  /// A changing object: always revalidated, by an entity tag over its bytes.
+  static func changing(_ value: some Encodable, for request: HTTPRequest) throws -> HTTPResponse {
+    let bytes = try encoded(value)
+    return HTTPResponse(
+      Representation(
+        body: .bytes(bytes), contentType: "application/json", etag: entityTag(of: bytes),
+        cacheControl: "no-cache"),
+      for: request)
+  }
+
+  /// The same after the request has changed the object: its conditions were about what was there before.
+  static func changed(_ value: some Encodable) throws -> HTTPResponse {
+    let bytes = try encoded(value)
+    return HTTPResponse(
+      .ok,
+      fields: [
+        "Content-Type": "application/json", "ETag": entityTag(of: bytes), "Cache-Control": "no-cache",
+      ],
+      body: .bytes(bytes))
+  }
+
+  fileprivate static func entityTag(of bytes: [UInt8]) -> String {
+    var hash = SHA256()
+    hash.update(bytes.span)
+    return "\"\(hash.hexDigest().prefix(32))\""
+  }
+
+  fileprivate static func encoded(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return Array(try encoder.encode(value))
+  }
+}
+
+extension HTTPRequest {
+  /// Throws 412 where the request's conditions are about another version of an object than this one: it must then not
+  /// be changed (RFC 9110 §13.2.1).
+  func requireConditions(on value: some Encodable) throws {
+    let etag = HTTPResponse.entityTag(of: try HTTPResponse.encoded(value))
+    guard mayChange(etag: etag) else {
+      throw Problem(
+        .preconditionFailed, code: "precondition_failed",
+        detail: "It has another version by now, \(etag); nothing was changed.")
+    }
+  }
+}

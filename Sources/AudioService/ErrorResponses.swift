@@ -1,0 +1,100 @@
+import AudioIO
+import HTTP
+import Storage
+import Waveform
+
+// The one table from errors to status, stable code and words that are safe for a stranger. The rest goes to the log.
+
+/// The problem document for whatever a handler throws.
+func problem(for error: any Error) -> Problem {
+  switch error {
+  case let problem as Problem: problem
+  case let error as ServiceError: problem(for: error)
+  case let error as WaveformError: problem(for: error)
+  case let error as StorageError: problem(for: error)
+  case let error as AudioIOError: problem(for: error)
+  case let error as RequestBodyError: error.problem
+  case let error as MultipartError: error.problem
+  case let error as RoutingError: error.problem
+  default: internalProblem
+  }
+}
+
+/// Says nothing of what happened: that is for the log.
+private let internalProblem = Problem(
+  .internalServerError, code: "internal_error",
+  detail: "The service failed on this request; the request id names the entry in its log.")
+
+private func problem(for error: ServiceError) -> Problem {
+  switch error {
+  case .noSuchRecording(let id):
+    Problem(.notFound, code: "not_found", detail: "There is no recording “\(id)”.", parameter: "id")
+  case .noSuchJob(let id): Problem(.notFound, code: "not_found", detail: "There is no job “\(id)”.", parameter: "id")
+  case .jobIsFinished(let id, let state):
+    Problem(
+      .conflict, code: "job_finished",
+      detail: "Job \(id) is \(state.rawValue); only a job that waits or runs can be cancelled.")
+  case .notReady(let id):
+    Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) is still being made; follow its job.")
+  case .waveformIsNotFailed(let id, let state):
+    Problem(
+      .conflict, code: "waveform_not_failed",
+      detail: "The waveform of recording \(id) is \(state.rawValue); only one that failed is built again.")
+  case .emptyUpload:
+    Problem(.badRequest, code: "empty_body", detail: "The upload has no bytes; send the file's bytes as the body.")
+  case .diskFull:
+    Problem(.insufficientStorage, code: "disk_full", detail: "The service's disk has no room for this.")
+  case .queueFull(let limit):
+    Problem(
+      .tooManyRequests, code: "queue_full", detail: "\(limit) jobs are waiting already; try again later.",
+      fields: ["Retry-After": "10"])
+  case .rejectedByProbe(let code, let detail):
+    Problem(code == "unsupported_format" ? .unprocessableContent : .unsupportedMediaType, code: code, detail: detail)
+  case .probeFailed, .shuttingDown:
+    Problem(
+      .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
+      fields: ["Retry-After": "5"])
+  }
+}
+
+private func problem(for error: StorageError) -> Problem {
+  switch error {
+  case .diskFull: problem(for: ServiceError.diskFull)
+  case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
+  default: internalProblem
+  }
+}
+
+private func problem(for error: AudioIOError) -> Problem {
+  guard case .unwritable(let format) = error else { return internalProblem }
+  return Problem(
+    .unprocessableContent, code: "unsupported_output",
+    detail: "\(format.container.rawValue) with \(format.codec.name) can't hold \(format.channels) channels at "
+      + "\(format.sampleRate) Hz; wav can.", parameter: "format")
+}
+
+private func problem(for error: WaveformError) -> Problem {
+  func invalid(_ parameter: String?, code: String = "invalid_parameter", _ detail: String) -> Problem {
+    Problem(.badRequest, code: code, detail: detail, parameter: parameter)
+  }
+  return switch error {
+  case .timeOutOfRange(let parameter, let seconds):
+    invalid(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")
+  case .windowReversed(let start, let end):
+    invalid("end", "The window ends at \(end) s and starts at \(start) s; “end” must be greater than “start”.")
+  case .scaleOutOfRange(let scale, let limit):
+    invalid("scale", "“scale” is \(scale); it must be 1 to \(limit) frames per pixel.")
+  case .widthOutOfRange(let width, let limit): invalid("width", "“width” is \(width); it must be 1 to \(limit) pixels.")
+  case .tooManyPixels(let count, let limit):
+    invalid(
+      "scale", code: "too_many_pixels",
+      "The answer would have \(count) values, \(limit) are the most; take a larger scale or a shorter window.")
+  case .channelOutOfRange(let channel, let channels):
+    invalid("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
+  case .noMeasures: invalid("measures", "“measures” must name at least one of peak, rms, average.")
+  case .measureNotInForm: invalid("measures", "This form holds peaks only; take the JSON of /waveform for the others.")
+  case .versionUnavailable(let version, let lanes):
+    invalid("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
+  default: internalProblem
+  }
+}

@@ -1,0 +1,60 @@
+import FoundationEssentials
+import Glibc
+import Logging
+import Storage
+
+/// Writes each entry as one line of JSON to the standard error, in a single write, so that lines never mix.
+public struct JSONLogHandler: LogHandler {
+  /// The least level that is written.
+  public var logLevel: Logger.Level = .info
+  /// Members of every line.
+  public var metadata: Logger.Metadata = [:]
+  private let label: String
+
+  /// A handler for the logger `label`.
+  public init(label: String) { self.label = label }
+
+  /// One member of every line.
+  public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  /// Numbers stay numbers, anything else becomes text.
+  private enum Member: Encodable {
+    case text(String)
+    case number(Double)
+
+    init(_ value: Logger.MetadataValue) {
+      if case .stringConvertible(let number) = value, let number = Double("\(number)") {
+        self = .number(number)
+      } else {
+        self = .text("\(value)")
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .text(let text): try container.encode(text)
+      case .number(let number): try container.encode(number)
+      }
+    }
+  }
+
+  /// Writes one line. Blocks for the write, which a full pipe can hold up.
+  public func log(event: LogEvent) {
+    var members: [String: Member] = [
+      "time": .text(Timestamp.now.rfc3339), "level": .text(event.level.rawValue), "message": .text("\(event.message)"),
+    ]
+    for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) where "\(value)" != "" {
+      members[key] = Member(value)
+    }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard var line = try? encoder.encode(members) else { return }
+    line.append(UInt8(ascii: "\n"))
+    let bytes = Array(line)
+    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+  }
+}

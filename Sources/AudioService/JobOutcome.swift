@@ -1,0 +1,99 @@
+import AudioIO
+import Processing
+import Storage
+
+/// Turns what a child left into rows and files.
+struct JobOutcome {
+  private let job: Job
+  private let report: WorkerReport
+  private let command: JobCommand
+  private let store: MediaStore
+
+  init(_ job: Job, _ report: WorkerReport, _ command: JobCommand, store: MediaStore) {
+    self.job = job
+    self.report = report
+    self.command = command
+    self.store = store
+  }
+
+  /// Makes the files durable, then job and recording finished in one transaction. The job as it is then, nil where it
+  /// is gone. A job that was cancelled meanwhile stays so, and its files go with the folder they are in.
+  func record(in catalog: Catalog) throws(StorageError) -> Job? {
+    switch job.kind {
+    case .waveform: try recordWaveform(in: catalog)
+    case .denoise: try recordDenoised(in: catalog)
+    case .convert: nil
+    }
+  }
+
+  private func recordWaveform(in catalog: Catalog) throws(StorageError) -> Job? {
+    guard let analysis = report.analysis else { return nil }
+    // The recording may have been deleted since; its folder must not come back.
+    guard try catalog.recording(job.recording) != nil else { return nil }
+    let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: "waveform-\(job.id).pyramid")
+    return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
+      $0.waveformState = .ready
+      $0.waveformFile = file.name
+      $0.setLength(frames: analysis.frames)
+      $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+    }
+  }
+
+  private func recordDenoised(in catalog: Catalog) throws(StorageError) -> Job? {
+    guard let outcome = report.denoised, let output = job.output, let audioPath = command.audioPath,
+      let made = try catalog.recording(output)
+    else { return nil }
+    let fileExtension = made.audioFormat?.fileExtension ?? "audio"
+    let audio = try store.adopt(path: audioPath, as: output, name: "audio.\(fileExtension)")
+    let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: "waveform-\(job.id).pyramid")
+    let noise = DenoiseParameters.Noise(
+      start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
+    let result = JobResult(recording: output, noise: noise, clippedSamples: outcome.clippedSamples)
+    return try finish(result, recording: output, in: catalog) {
+      $0.waveformState = .ready
+      $0.waveformFile = pyramid.name
+      $0.warnings = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      $0.audioFile = audio.name
+      $0.bytes = audio.bytes
+      $0.sha256 = audio.sha256
+      $0.setLength(frames: outcome.frames)
+    }
+  }
+
+  /// A job that was cancelled meanwhile makes nothing finished, and a recording that was deleted while its files were
+  /// being adopted takes them with it.
+  private func finish(
+    _ result: JobResult, recording: RecordingID, in catalog: Catalog, _ change: (inout Recording) -> Void
+  ) throws(StorageError) -> Job? {
+    var isWanted = false
+    let ended = try catalog.finish(
+      job: job.id,
+      { job in
+        guard !job.state.isFinished else { return }
+        isWanted = true
+        job.state = .succeeded
+        job.progress = 1
+        job.finishedAt = .now
+        job.result = RowJSON.text(result)
+      }, recording: recording, { if isWanted { change(&$0) } })
+    if ended.recording == nil { try store.remove(recording) }
+    return ended.job
+  }
+}
+
+extension Recording {
+  /// The length that decoding has shown.
+  mutating func setLength(frames: Int64) {
+    format.frames = frames
+    format.estimatedFrames = nil
+    format.duration = Double(frames) / Double(format.sampleRate)
+  }
+
+  /// The format in AudioIO's terms; FLAC's depth is not kept and counts as 16 bits.
+  var audioFormat: AudioFormat? {
+    guard let container = AudioContainer(rawValue: format.container),
+      let codec = AudioCodec.allCases.first(where: { $0.name == format.codec && $0 != .flacS8 })
+    else { return nil }
+    return AudioFormat(container: container, codec: codec, sampleRate: format.sampleRate, channels: format.channels)
+  }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+import Storage
+
+/// What a denoise job was asked to do, as it is kept in its row.
+struct DenoiseParameters: Codable, Sendable, Equatable {
+  struct Noise: Codable, Sendable, Equatable {
+    var start: Double?
+    var end: Double?
+    var quantile: Double?
+  }
+
+  /// nil: `auto`.
+  var noise: Noise?
+  var method: String
+  var reduction: Double
+  var sensitivity: Double
+  var output: String
+  var format: String
+}
+
+/// What a job brought, as it is kept in its row.
+struct JobResult: Codable, Sendable, Equatable {
+  var recording: RecordingID
+  var noise: DenoiseParameters.Noise?
+  var clippedSamples: Int64?
+}
+
+/// Why a job failed: the members of a problem document.
+struct JobError: Codable, Sendable, Equatable {
+  var type = "about:blank"
+  var title: String
+  var status: Int
+  var detail: String
+  var code: String
+}
+
+/// The JSON that rows hold.
+enum RowJSON {
+  static func text(_ value: some Encodable) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(value) else { return "{}" }
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  static func value<Value: Decodable>(_ type: Value.Type, from text: String?) -> Value? {
+    guard let text else { return nil }
+    return try? JSONDecoder().decode(type, from: Data(text.utf8))
+  }
+}

@@ -1,0 +1,311 @@
+import Dispatch
+import Processing
+import Storage
+import Synchronization
+
+/// The queue of jobs: runs at most as many children as there are cores, first come, first served, and sees each job to
+/// its end, also over a restart of the service.
+///
+/// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
+/// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
+/// that was given up loses its row before its files.
+final class JobRunner: Sendable {
+  /// A child, from the moment a place is taken for it.
+  private struct Running {
+    var worker: WorkerProcess?
+    var command: JobCommand?
+    var last = WorkerReport()
+    var wasCancelled = false
+  }
+
+  private struct State {
+    var waiting: [JobID] = []
+    var running: [JobID: Running] = [:]
+    /// Jobs that wait for their next attempt.
+    var pausing: Set<JobID> = []
+    var isStopping = false
+    var onIdle: CheckedContinuation<Void, Never>?
+  }
+
+  let live = LiveJobs()
+  private let configuration: Configuration
+  private let catalog: Catalog
+  private let store: MediaStore
+  private let work: WorkQueue
+  private let log: ServiceLog
+  private let queue = DispatchQueue(label: "jobs")
+  private let state = Confined(State())
+
+  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
+    self.configuration = configuration
+    self.catalog = catalog
+    self.store = store
+    self.work = work
+    self.log = log
+  }
+
+  /// Whether another job may wait.
+  var hasRoom: Bool { live.count < configuration.maximumQueuedJobs }
+
+  // MARK: Coming and going
+
+  /// Queues a job whose row is in the catalogue.
+  func submit(_ job: Job) {
+    live.insert(job.id, LiveJob(recording: job.output ?? job.recording))
+    queue.async { [self] in
+      state.value.waiting.append(job.id)
+      fill()
+    }
+  }
+
+  /// Queues what an earlier life of the service left unfinished.
+  func resume() throws(StorageError) {
+    for job in try catalog.unfinishedJobs() {
+      if job.state == .running {
+        // Its service was killed: as little the job's fault as a stop.
+        try catalog.update(job.id) { job in
+          job.state = .queued
+          job.interruptions += 1
+        }
+      }
+      submit(job)
+    }
+  }
+
+  /// Ends the children of jobs whose rows say `cancelled` already, and removes what they wrote.
+  func cancel(_ jobs: [Job]) {
+    queue.async { [self] in
+      for job in jobs { cancel(job) }
+    }
+  }
+
+  private func cancel(_ job: Job) {
+    state.value.waiting.removeAll { $0 == job.id }
+    if state.value.running[job.id] != nil {
+      state.value.running[job.id]?.wasCancelled = true
+      state.value.running[job.id]?.worker?.kill()
+    } else {
+      state.value.pausing.remove(job.id)
+      work.start { [self] in removeLeftovers(of: job) }
+    }
+    live.remove(job.id)
+  }
+
+  /// Ends all children; their rows say `queued` again, for the next start to begin them. That attempt is not held
+  /// against the job.
+  func stop() async {
+    await withCheckedContinuation { continuation in
+      queue.async { [self] in
+        state.value.isStopping = true
+        state.value.waiting = []
+        guard !state.value.running.isEmpty else { return continuation.resume() }
+        state.value.onIdle = continuation
+        for running in state.value.running.values { running.worker?.kill() }
+      }
+    }
+  }
+
+  func waitForChange(of id: JobID, seconds: Double) async {
+    await live.waitForChange(of: id, seconds: seconds, on: queue)
+  }
+
+  // MARK: One attempt
+
+  private func fill() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    while !state.value.isStopping, state.value.running.count < configuration.workerCount, !state.value.waiting.isEmpty {
+      let id = state.value.waiting.removeFirst()
+      state.value.running[id] = Running()
+      work.start { [self] in prepare(id) }
+    }
+  }
+
+  /// Writes that the job runs, makes its folder, then starts its child.
+  private func prepare(_ id: JobID) {
+    do {
+      let job = try catalog.update(id) { job in
+        guard !job.state.isFinished else { return }
+        job.state = .running
+        job.attempts += 1
+        job.startedAt = .now
+      }
+      guard let job, job.state == .running, let source = try catalog.recording(job.recording) else {
+        // Cancelled meanwhile; an earlier attempt may have written something.
+        if let job, job.state == .cancelled { removeLeftovers(of: job) }
+        return queue.async { [self] in leave(id) }
+      }
+      guard job.failures < configuration.maximumAttempts else { return fail(job, Self.gaveUp) }
+      if job.output == nil { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
+      if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
+      let command = try JobCommand(
+        job, source: source, sourcePath: store.folder(of: source.id) + "/" + (source.audioFile ?? "audio"),
+        folder: try store.makeWorkFolder(of: id), limitArguments: configuration.limitArguments)
+      queue.async { [self] in start(job, command) }
+    } catch {
+      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
+      queue.async { [self] in retry(id, attempts: 1) }
+    }
+  }
+
+  private func start(_ job: Job, _ command: JobCommand) {
+    guard state.value.running[job.id]?.wasCancelled == false, !state.value.isStopping else {
+      return ended(job, .status(1))
+    }
+    state.value.running[job.id]?.command = command
+    live.update(job.id) { live in
+      live.isRunning = true
+      live.startedAt = .now
+      live.progress = nil
+      live.pyramidPath = command.pyramidPath
+    }
+    state.value.running[job.id]?.worker = WorkerProcess.start(
+      program: configuration.program, arguments: command.arguments, queue: queue,
+      onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0) })
+  }
+
+  private func heard(_ report: WorkerReport, of id: JobID) {
+    if let progress = report.progress {
+      live.update(id) { $0.progress = progress }
+    } else {
+      state.value.running[id]?.last = report
+    }
+  }
+
+  private func ended(_ job: Job, _ exit: WorkerExit) {
+    guard let running = state.value.running[job.id] else { return }
+    if running.wasCancelled {
+      work.start { [self] in
+        removeLeftovers(of: job)
+        queue.async { [self] in leave(job.id) }
+      }
+    } else if state.value.isStopping {
+      work.start { [self] in interrupted(job) }
+    } else if exit == .status(0), running.last.isResult(of: job.kind), let command = running.command {
+      work.start { [self] in succeed(job, running.last, command) }
+    } else if let failure = running.last.error, !failure.retry {
+      work.start { [self] in fail(job, failure) }
+    } else if job.failures + 1 < configuration.maximumAttempts {
+      log.failure("a worker ended early; its job is tried again", ["job": job.id.text, "exit": "\(exit)"])
+      retry(job.id, attempts: job.attempts)
+    } else {
+      work.start { [self] in fail(job, running.last.error ?? Self.gaveUp) }
+    }
+  }
+
+  private static let gaveUp = WorkerFailure(
+    code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
+    retry: false)
+
+  /// Tries again after a pause that doubles each time; not what was cancelled meanwhile, and not while stopping.
+  private func retry(_ id: JobID, attempts: Int) {
+    guard state.value.running[id]?.wasCancelled == false, !state.value.isStopping else { return leave(id) }
+    state.value.running[id] = nil
+    state.value.pausing.insert(id)
+    live.update(id) { $0.isRunning = false }
+    queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * Double(1 << min(attempts, 10))) { [self] in
+      guard state.value.pausing.remove(id) != nil, !state.value.isStopping else { return }
+      state.value.waiting.append(id)
+      fill()
+    }
+    fill()
+  }
+
+  /// The place is free again.
+  private func leave(_ id: JobID) {
+    state.value.running[id] = nil
+    if state.value.running.isEmpty, let idle = state.value.onIdle {
+      state.value.onIdle = nil
+      idle.resume()
+    }
+    if !state.value.isStopping { live.remove(id) }
+    fill()
+  }
+
+  // MARK: Ends, on a worker thread
+
+  private func succeed(_ job: Job, _ report: WorkerReport, _ command: JobCommand) {
+    do {
+      let ended = try JobOutcome(job, report, command, store: store).record(in: catalog)
+      log.job(ended ?? job)
+      // Cancelled while it was finished: what it made has no row, or is not wanted.
+      if ended?.state != .succeeded { removeLeftovers(of: job) }
+    } catch {
+      log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
+      return queue.async { [self] in retry(job.id, attempts: job.attempts) }
+    }
+    store.removeWorkFolder(of: job.id)
+    queue.async { [self] in leave(job.id) }
+  }
+
+  private func interrupted(_ job: Job) {
+    do {
+      try catalog.update(job.id) { job in
+        guard !job.state.isFinished else { return }
+        job.state = .queued
+        job.interruptions += 1
+      }
+    } catch {
+      log.failure("an interruption could not be noted", ["job": job.id.text, "error": "\(error)"])
+    }
+    queue.async { [self] in leave(job.id) }
+  }
+
+  private func fail(_ job: Job, _ failure: WorkerFailure) {
+    let reached = live[job.id]?.fraction ?? 0
+    let error = JobError(
+      title: "The job failed", status: failure.code == "disk_full" ? 507 : 422, detail: failure.detail,
+      code: failure.code)
+    do {
+      let ended = try catalog.abandon(job.id) { job in
+        job.state = .failed
+        job.progress = reached
+        job.error = RowJSON.text(error)
+        job.finishedAt = .now
+      }
+      if job.output == nil {
+        _ = try catalog.update(job.recording) { recording in
+          if recording.waveformJob == job.id { recording.waveformState = .failed }
+        }
+      }
+      log.job(ended?.first ?? job)
+      // Jobs on the recording that the failed one was making.
+      cancel(Array((ended ?? []).dropFirst()))
+    } catch {
+      log.failure("a failed job could not be kept", ["job": job.id.text, "error": "\(error)"])
+    }
+    removeLeftovers(of: job)
+    queue.async { [self] in leave(job.id) }
+  }
+
+  /// What a job that came to nothing has written, and the folder of the recording it was making.
+  private func removeLeftovers(of job: Job) {
+    store.removeWorkFolder(of: job.id)
+    guard let output = job.output else { return }
+    do { try store.remove(output) } catch {
+      log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
+    }
+  }
+}
+
+extension Job {
+  /// Attempts before the present one that came to nothing by themselves.
+  fileprivate var failures: Int { attempts - interruptions - 1 }
+}
+
+extension WorkerReport {
+  /// Whether a child that ended well has said what it made.
+  fileprivate func isResult(of kind: JobKind) -> Bool {
+    switch kind {
+    case .waveform: analysis != nil
+    case .denoise: denoised != nil
+    case .convert: false
+    }
+  }
+}
+
+/// A value that one serial queue protects; the owner sees to it that it is touched there only.
+private final class Confined<Value>: @unchecked Sendable {
+  var value: Value
+
+  init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,70 @@
+import HTTP
+import Storage
+
+/// Following, listing and cancelling jobs.
+struct Jobs: Sendable {
+  let context: Context
+
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let limit = try query.integer("limit", in: 1...1000) ?? 50
+    let state: JobState? = try query.choice("state")
+    let recording = query.string("recording")
+    let cursor = query.string("cursor")
+    try query.end()
+    let source = try recording.map { text in
+      guard let id = RecordingID(text) else { throw query.invalid("recording", text, "the id of a recording") }
+      return id
+    }
+    let before = try cursor.map { text in
+      guard let id = JobID(text) else { throw query.invalid("cursor", text, "the next_cursor of an earlier answer") }
+      return id
+    }
+    let catalog = context.catalog
+    let found = try await context.work.run { () throws(StorageError) in
+      try catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
+    }
+    let page = found.prefix(limit)
+    return try .changing(
+      JobList(jobs: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil),
+      for: request)
+  }
+
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let wait = try query.integer("wait", in: 0...60)
+    try query.end()
+    let job = try await context.job(parameters)
+    guard let wait, wait > 0, !job.state.isFinished else { return try .changing(context.document(job), for: request) }
+    await context.runner.waitForChange(of: job.id, seconds: Double(wait))
+    return try .changing(context.document(await context.job(parameters)), for: request)
+  }
+
+  /// The row says `cancelled` first; the child is ended and its files removed right after.
+  @Sendable func cancel(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let job = try await context.job(parameters)
+    guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
+    try request.requireConditions(on: context.document(job))
+    let (catalog, reached) = (context.catalog, context.runner.live[job.id]?.fraction ?? 0)
+    let ended = try await context.work.run { () throws(StorageError) -> [Job]? in
+      let ended = try catalog.abandon(job.id) { job in
+        job.state = .cancelled
+        job.progress = reached
+        job.finishedAt = .now
+      }
+      if job.output == nil, ended?.first?.state == .cancelled {
+        try catalog.update(job.recording) { recording in
+          if recording.waveformJob == job.id { recording.waveformState = .failed }
+        }
+      }
+      return ended
+    }
+    guard let ended, let now = ended.first else { throw ServiceError.noSuchJob(job.id.text) }
+    guard now.state == .cancelled else { throw ServiceError.jobIsFinished(now.id, now.state) }
+    context.runner.cancel(ended)
+    if let output = job.output { context.waveforms.forget(output) }
+    context.log.job(now)
+    return try .json(.accepted, context.document(now), fields: ["Location": "/v1/jobs/\(job.id)"])
+  }
+}

@@ -1,0 +1,48 @@
+import HTTP
+import Synchronization
+
+/// A number that only grows.
+final class Counter: Sendable {
+  private let count = Atomic<Int>(0)
+
+  var value: Int { count.load(ordering: .relaxed) }
+  func add(_ amount: Int) { count.wrappingAdd(amount, ordering: .relaxed) }
+}
+
+/// What the service counts, in Prometheus' text format (version 0.0.4).
+final class Metrics: Sendable {
+  let uploads = Counter()
+  let bytesReceived = Counter()
+  private let started = ContinuousClock.now
+  /// Responses by the first digit of their status.
+  private let responses = (0...5).map { _ in Counter() }
+  private let bytesSent = Counter()
+  private let requestMicroseconds = Counter()
+
+  func count(_ record: RequestRecord) {
+    responses[min(max((record.status?.code ?? 0) / 100, 0), 5)].add(1)
+    bytesSent.add(Int(record.bytesSent))
+    requestMicroseconds.add(Int(record.seconds * 1e6))
+  }
+
+  func text(liveJobs: Int) -> String {
+    var text = ""
+    func metric(_ name: String, _ kind: String, _ help: String, _ values: [(label: String, value: String)]) {
+      text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
+      for (label, value) in values { text += "\(name)\(label) \(value)\n" }
+    }
+    metric(
+      "stillwave_http_responses_total", "counter", "Responses by class of status.",
+      (1...5).map { ("{class=\"\($0)xx\"}", "\(responses[$0].value)") })
+    metric(
+      "stillwave_http_request_seconds_total", "counter", "Seconds spent on requests.",
+      [("", "\(Double(requestMicroseconds.value) / 1e6)")])
+    metric("stillwave_http_sent_bytes_total", "counter", "Bytes of responses.", [("", "\(bytesSent.value)")])
+    metric("stillwave_upload_bytes_total", "counter", "Bytes of uploads.", [("", "\(bytesReceived.value)")])
+    metric("stillwave_uploads_total", "counter", "Uploads that became recordings.", [("", "\(uploads.value)")])
+    metric("stillwave_jobs_unfinished", "gauge", "Jobs that wait or run.", [("", "\(liveJobs)")])
+    let uptime = (ContinuousClock.now - started) / .seconds(1)
+    metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])
+    return text
+  }
+}

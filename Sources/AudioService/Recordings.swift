@@ -1,0 +1,89 @@
+import HTTP
+import Storage
+
+/// Listing, reading, renaming and deleting recordings.
+struct Recordings: Sendable {
+  let context: Context
+
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let limit = try query.integer("limit", in: 1...1000) ?? 50
+    let cursor = query.string("cursor")
+    let name = query.string("q")
+    try query.end()
+    let before = try cursor.map { text in
+      guard let id = RecordingID(text) else {
+        throw query.invalid("cursor", text, "the next_cursor of an earlier answer")
+      }
+      return id
+    }
+    let catalog = context.catalog
+    // One more than asked for tells whether there is another page.
+    let found = try await context.work.run { () throws(StorageError) in
+      try catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
+    }
+    let page = found.prefix(limit)
+    return try .changing(
+      RecordingList(
+        recordings: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil),
+      for: request)
+  }
+
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    return try .changing(context.document(await context.recording(parameters)), for: request)
+  }
+
+  @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let recording = try await context.recording(parameters)
+    var members = try await JSONMembers(bodyOf: request)
+    guard let given = try members.string("name", upTo: 255) else { throw members.invalid("name", "given") }
+    try members.end(known: "name")
+    try request.requireConditions(on: context.document(recording))
+    let name = RecordingName(given, extension: recording.audioFormat?.fileExtension ?? "wav").text
+    let catalog = context.catalog
+    let renamed = try await context.work.run { () throws(StorageError) in
+      try catalog.update(recording.id) { $0.name = name }
+    }
+    guard let renamed else { throw ServiceError.noSuchRecording(recording.id.text) }
+    return try .changed(context.document(renamed))
+  }
+
+  /// The rows go first, in one transaction; then children are ended and files removed.
+  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let recording = try await context.recording(parameters)
+    try request.requireConditions(on: context.document(recording))
+    let (catalog, store) = (context.catalog, context.store)
+    let cancelled = try await context.work.run { () throws(StorageError) in
+      try catalog.deleteRecording(recording.id)
+    }
+    guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
+    context.waveforms.forget(recording.id)
+    for output in cancelled.compactMap(\.output) { context.waveforms.forget(output) }
+    context.runner.cancel(cancelled)
+    try await context.work.run { () throws(StorageError) in try store.remove(recording.id) }
+    return HTTPResponse(.noContent)
+  }
+
+  /// Builds a waveform again after a failure.
+  @Sendable func rebuildWaveform(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let recording = try await context.recording(parameters)
+    guard recording.waveformState == .failed else {
+      throw ServiceError.waveformIsNotFailed(recording.id, recording.waveformState)
+    }
+    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
+    let job = Job(kind: .waveform, recording: recording.id)
+    let catalog = context.catalog
+    _ = try await context.work.run { () throws(StorageError) in
+      try catalog.insert(job) { source in
+        source.waveformState = .queued
+        source.waveformJob = job.id
+      }
+    }
+    context.runner.submit(job)
+    return try .json(.accepted, context.document(job), fields: ["Location": "/v1/jobs/\(job.id)"])
+  }
+}

@@ -1,0 +1,34 @@
+import HTTP
+
+/// The whole API as one table, in the order of openapi.yaml; a test holds the two against each other.
+func routes(_ context: Context) -> [Route] {
+  let uploads = Uploads(context: context)
+  let recordings = Recordings(context: context)
+  let waveforms = Waveforms(context: context)
+  let audio = AudioFiles(context: context)
+  let denoise = DenoiseRequests(context: context)
+  let jobs = Jobs(context: context)
+  let operations = Operations(context: context)
+  return [
+    Route(.post, "/v1/recordings", uploads.create),
+    Route(.get, "/v1/recordings", recordings.list),
+    Route(.get, "/v1/recordings/{id}", recordings.read),
+    Route(.patch, "/v1/recordings/{id}", recordings.rename),
+    Route(.delete, "/v1/recordings/{id}", recordings.delete),
+    Route(.get, "/v1/recordings/{id}/audio", audio.read),
+    Route(.get, "/v1/recordings/{id}/waveform", waveforms.slice),
+    Route(.post, "/v1/recordings/{id}/waveform", recordings.rebuildWaveform),
+    Route(.get, "/v1/recordings/{id}/waveform.dat", waveforms.dat),
+    Route(.get, "/v1/recordings/{id}/waveform.json", waveforms.strictJSON),
+    Route(.get, "/v1/recordings/{id}/peaks.json", waveforms.peaks),
+    Route(.post, "/v1/recordings/{id}/denoise", denoise.create),
+    Route(.get, "/v1/jobs", jobs.list),
+    Route(.get, "/v1/jobs/{id}", jobs.read),
+    Route(.delete, "/v1/jobs/{id}", jobs.cancel),
+    Route(.get, "/healthz", operations.health),
+    Route(.get, "/readyz", operations.readiness),
+    Route(.get, "/metrics", operations.metrics),
+    Route(.get, "/openapi.yaml", operations.openAPI),
+    Route(.get, "/", operations.page),
+  ]
+}

@@ -1,0 +1,82 @@
+import HTTP
+import Logging
+import Storage
+
+/// The whole service: catalogue, files, jobs and server, from start to stop.
+public final class Service: Sendable {
+  private let context: Context
+  private let server: HTTPServer
+
+  /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
+  ///
+  /// Throws where the directory can't be used or another service uses it.
+  public init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
+    let log = ServiceLog(logger)
+    let work = WorkQueue(label: "storage")
+    let store = try MediaStore(directory: configuration.dataDirectory)
+    try store.claim()
+    let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
+    let runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
+    let metrics = Metrics()
+    context = Context(
+      configuration: configuration, catalog: catalog, store: store, runner: runner,
+      probes: ProbeLane(configuration),
+      waveforms: WaveformTable(catalog: catalog, store: store, live: runner.live, work: work), work: work, log: log,
+      metrics: metrics)
+    var http = HTTPServerConfiguration()
+    http.host = configuration.host
+    http.port = configuration.port
+    http.limits = configuration.httpLimits
+    http.responseFields = ["X-Content-Type-Options": "nosniff"]
+    http.onCompleted = { record in
+      metrics.count(record)
+      log.request(record)
+    }
+    server = HTTPServer(http, responder: Self.router(context))
+    Self.sweep(context)
+  }
+
+  private static func router(_ context: Context) -> Router {
+    Router(routes: routes(context)) { error, request in
+      let problem = problem(for: error)
+      if problem.status.code >= 500 {
+        context.log.failure("a request failed", ["request_id": request.id, "error": "\(error)"])
+      }
+      return problem.response()
+    }
+  }
+
+  /// Removes files that no row owns. A catalogue that fails to answer owns everything.
+  private static func sweep(_ context: Context) {
+    let catalog = context.catalog
+    let report = context.store.sweep(
+      recordings: { id in Self.owns(catalog, id) },
+      jobs: { _ in false })
+    guard report.incoming + report.recordings + report.jobs > 0 else { return }
+    context.log.notice(
+      "removed what an earlier run left",
+      ["uploads": "\(report.incoming)", "recordings": "\(report.recordings)", "jobs": "\(report.jobs)"])
+  }
+
+  private static func owns(_ catalog: Catalog, _ id: RecordingID) -> Bool {
+    do { return try catalog.recording(id) != nil } catch { return true }
+  }
+
+  /// For tests in process: the answer to a request without a socket.
+  public func respond(to request: HTTPRequest) async -> HTTPResponse { await Self.router(context).respond(to: request) }
+
+  /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
+  public func start() throws -> String {
+    try context.runner.resume()
+    let address = try server.start()
+    context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
+    return "\(address)"
+  }
+
+  /// Stops accepting, lets running requests finish within the grace period, ends the children.
+  public func stop() async {
+    await server.stop(within: context.configuration.gracePeriodSeconds)
+    await context.runner.stop()
+    context.log.notice("stopped")
+  }
+}

@@ -1,0 +1,18 @@
+import Storage
+
+/// What handlers of different resources have in common to complain about. Facts only; the words are in ErrorResponses.
+enum ServiceError: Error, Sendable {
+  case noSuchRecording(String)
+  case noSuchJob(String)
+  case jobIsFinished(JobID, JobState)
+  /// The sound of a recording that a job is still making.
+  case notReady(RecordingID)
+  case waveformIsNotFailed(RecordingID, WaveformState)
+  case emptyUpload
+  case diskFull
+  case queueFull(limit: Int)
+  /// The probe said no; `code` is its stable code.
+  case rejectedByProbe(code: String, detail: String)
+  case probeFailed(reason: String)
+  case shuttingDown
+}

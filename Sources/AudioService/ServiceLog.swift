@@ -1,0 +1,50 @@
+import HTTP
+import Logging
+import Storage
+
+/// One structured line per request and per job.
+struct ServiceLog: Sendable {
+  private let logger: Logger
+
+  init(_ logger: Logger) { self.logger = logger }
+
+  func request(_ record: RequestRecord) {
+    logger.info(
+      "request",
+      metadata: [
+        "method": "\(record.method?.rawValue ?? "")", "path": "\(record.path ?? "")",
+        "status": .number(record.status?.code ?? 0), "bytes_in": .number(record.bytesReceived),
+        "bytes_out": .number(record.bytesSent), "ms": .number(milliseconds(record.seconds)), "peer": "\(record.peer)",
+        "request_id": "\(record.requestID)",
+        "traceparent": "\(record.traceparent ?? "")",
+      ])
+  }
+
+  func job(_ job: Job) {
+    logger.info(
+      "job",
+      metadata: [
+        "job": "\(job.id)", "kind": "\(job.kind.rawValue)", "recording": "\(job.recording)",
+        "state": "\(job.state.rawValue)", "attempts": .number(job.attempts),
+        "ms": .number((job.finishedAt ?? .now).milliseconds - (job.startedAt ?? job.createdAt).milliseconds),
+      ])
+  }
+
+  func notice(_ message: String, _ metadata: [String: String] = [:]) {
+    logger.notice("\(message)", metadata: metadata.mapValues { "\($0)" })
+  }
+
+  func failure(_ message: String, _ metadata: [String: String] = [:]) {
+    logger.error("\(message)", metadata: metadata.mapValues { "\($0)" })
+  }
+
+  /// To the microsecond.
+  private func milliseconds(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e3 }
+}
+
+extension Logger.MetadataValue {
+  /// A number that stays one in the line.
+  fileprivate static func number(_ value: some LosslessStringConvertible & Numeric & Sendable) -> Self {
+    .stringConvertible(value)
+  }
+}

@@ -1,0 +1,132 @@
+import Processing
+import Storage
+import Synchronization
+import Waveform
+
+/// A recording's waveform, as far as it is there.
+struct OpenWaveform: Sendable {
+  let extent: WaveformExtent
+  /// nil while there is no point yet.
+  let pyramid: PyramidFile?
+  /// Where samples finer than the pyramid are read; nil while the sound is still being made.
+  let audioPath: String?
+}
+
+/// The open pyramids: once warm, a slice costs no query. Bounded; the least recently used finished one goes first.
+final class WaveformTable: Sendable {
+  private struct Entry {
+    var waveform: OpenWaveform
+    var lastUse: UInt64
+  }
+
+  private struct Growing {
+    let path: String
+    let pyramid: PyramidFile
+  }
+
+  private struct State {
+    var finished: [RecordingID: Entry] = [:]
+    var growing: [RecordingID: Growing] = [:]
+    var clock: UInt64 = 0
+    /// How often something was forgotten: what was read before is not kept after.
+    var forgotten: UInt64 = 0
+  }
+
+  private let limit: Int
+  private let catalog: Catalog
+  private let store: MediaStore
+  private let live: LiveJobs
+  private let work: WorkQueue
+  private let state = Mutex(State())
+
+  init(catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, limit: Int = 256) {
+    self.catalog = catalog
+    self.store = store
+    self.live = live
+    self.work = work
+    self.limit = limit
+  }
+
+  /// The waveform of a recording as it is now. Throws where there is no such recording.
+  func open(_ id: RecordingID) async throws -> OpenWaveform {
+    if let known = finished(id) { return known }
+    return try await work.run { [self] in try load(id) }
+  }
+
+  /// The recording is gone, or its waveform is being built again.
+  func forget(_ id: RecordingID) {
+    state.withLock { state in
+      state.finished[id] = nil
+      state.growing[id] = nil
+      state.forgotten += 1
+    }
+  }
+
+  private func finished(_ id: RecordingID) -> OpenWaveform? {
+    state.withLock { state in
+      state.clock += 1
+      state.finished[id]?.lastUse = state.clock
+      return state.finished[id]?.waveform
+    }
+  }
+
+  /// The job first, then the row: a job that ends in between has its row finished before it leaves the table.
+  private func load(_ id: RecordingID) throws -> OpenWaveform {
+    let forgotten = state.withLock { $0.forgotten }
+    let job = live.job(writing: id)
+    guard let recording = try catalog.recording(id) else {
+      forget(id)
+      throw ServiceError.noSuchRecording(id.text)
+    }
+    let folder = store.folder(of: id)
+    let audioPath = recording.audioFile.map { "\(folder)/\($0)" }
+    if recording.waveformState == .ready, let file = recording.waveformFile {
+      let pyramid = try PyramidFile(path: "\(folder)/\(file)")
+      let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, audioPath: audioPath)
+      keep(waveform, of: id, unlessForgottenSince: forgotten)
+      return waveform
+    }
+    return try growing(recording, job: job)
+  }
+
+  private func growing(_ recording: Recording, job: LiveJob?) throws -> OpenWaveform {
+    let isReliable = recording.audioFormat?.codec.hasReliableFrameCount ?? false
+    let progress = job?.progress
+    let total = progress.map(\.totalFrames) ?? (isReliable ? recording.format.frames : nil)
+    let available = progress?.readyFrames ?? 0
+    let extent = WaveformExtent(
+      sampleRate: recording.format.sampleRate, channels: recording.format.channels, availableFrames: available,
+      totalFrames: total,
+      estimatedFrames: total == nil
+        ? progress?.estimatedFrames ?? recording.format.frames ?? recording.format.estimatedFrames : nil,
+      isComplete: false)
+    guard available > 0, let path = job?.pyramidPath else {
+      return OpenWaveform(extent: extent, pyramid: nil, audioPath: nil)
+    }
+    return OpenWaveform(extent: extent, pyramid: try growingPyramid(recording.id, path: path), audioPath: nil)
+  }
+
+  private func growingPyramid(_ id: RecordingID, path: String) throws -> PyramidFile {
+    if let known = state.withLock({ $0.growing[id] }), known.path == path { return known.pyramid }
+    let pyramid = try PyramidFile(path: path)
+    state.withLock { state in
+      // What a job that ended has left here is let go, with its descriptor and mapping.
+      state.growing = state.growing.filter { live.job(writing: $0.key)?.pyramidPath == $0.value.path }
+      state.growing[id] = Growing(path: path, pyramid: pyramid)
+    }
+    return pyramid
+  }
+
+  /// A recording deleted while its row was read must not come back.
+  private func keep(_ waveform: OpenWaveform, of id: RecordingID, unlessForgottenSince forgotten: UInt64) {
+    state.withLock { state in
+      state.growing[id] = nil
+      guard state.forgotten == forgotten else { return }
+      state.clock += 1
+      state.finished[id] = Entry(waveform: waveform, lastUse: state.clock)
+      if state.finished.count > limit, let oldest = state.finished.min(by: { $0.value.lastUse < $1.value.lastUse }) {
+        state.finished[oldest.key] = nil
+      }
+    }
+  }
+}
