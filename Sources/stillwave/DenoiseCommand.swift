@@ -1,0 +1,129 @@
+import ArgumentParser
+import AudioIO
+import Denoise
+import Processing
+
+struct DenoiseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "denoise",
+    abstract: "Removes the noise from a recording.",
+    discussion: """
+      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds), or, without one, \
+      from what is quietest at every frequency over the whole recording.
+      """)
+
+  @Argument(help: "The sound file to clean.")
+  var input: String
+
+  @Option(name: .customShort("o"), help: ArgumentHelp("The sound file to write.", valueName: "OUT"))
+  var destination: String
+
+  @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
+  var noise: NoiseArgument = .automatic
+
+  @Option(help: "mmse_lsa, wiener or spectral_subtraction.")
+  var method: DenoiseMethod = .mmseLSA
+
+  @Option(help: "gentle (12 dB), natural (18 dB, the default) or strong (25 dB).")
+  var strength: Strength?
+
+  @Option(help: ArgumentHelp("The most that noise is turned down, 0 to 60.", valueName: "DB"))
+  var reduction: Double?
+
+  @Option(help: ArgumentHelp("A factor on the noise learnt, 0.5 to 2.", valueName: "X"))
+  var sensitivity = 1.0
+
+  @Option(help: "denoised, or residue: what was removed, to listen to.")
+  var output: DenoiseSettings.Output = .denoised
+
+  @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus; by default what OUT's ending says.")
+  var format: OutputFormat?
+
+  @Option(help: .hidden)
+  var pyramid: String?
+
+  @OptionGroup var options: WorkerOptions
+
+  func validate() throws {
+    guard strength == nil || reduction == nil else {
+      throw ValidationError("Give --strength or --reduction, not both.")
+    }
+    guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction is 0 to 60 dB.") }
+    guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity is 0.5 to 2.") }
+  }
+
+  func run() throws {
+    try options.run { display in
+      let file = try OutputFile(path: destination)
+      let job = DenoiseRecording(
+        source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise.source, settings: settings,
+        format: format ?? OutputFormat(ending: destination), limits: options.limits)
+      var report = WorkerReport()
+      report.denoised = try job.run { display.show($0) }
+      try file.commit()
+      return report
+    }
+  }
+
+  private var settings: DenoiseSettings {
+    var settings = DenoiseSettings()
+    settings.method = method
+    settings.reductionDB = reduction ?? (strength ?? .natural).reductionDB
+    settings.sensitivity = sensitivity
+    settings.output = output
+    return settings
+  }
+}
+
+extension DenoiseMethod: ExpressibleByArgument {}
+extension DenoiseSettings.Output: ExpressibleByArgument {}
+extension Strength: ExpressibleByArgument {}
+
+extension OutputFormat: ExpressibleByArgument {
+  /// What the ending of a file's name asks for; the source's own kind where it says nothing.
+  init(ending path: String) {
+    let ending = path.split(separator: ".").last.map { $0.lowercased() }
+    self = ending.flatMap(OutputFormat.init(rawValue:)) ?? .same
+  }
+}
+
+/// `START-END` in seconds, `auto`, or `quantile:Q`.
+enum NoiseArgument: ExpressibleByArgument {
+  case automatic
+  case source(NoiseSource)
+
+  init?(argument: String) {
+    if argument == "auto" {
+      self = .automatic
+    } else if argument.hasPrefix("quantile:"), let quantile = Double(argument.dropFirst(9)),
+      (0.01...0.9).contains(quantile)
+    {
+      self = .source(.quantile(quantile))
+    } else if let region = Self.region(argument) {
+      self = .source(region)
+    } else {
+      return nil
+    }
+  }
+
+  /// Tries every hyphen: a number may have one in its exponent.
+  private static func region(_ text: String) -> NoiseSource? {
+    for index in text.indices where text[index] == "-" {
+      if let start = Double(text[..<index]), let end = Double(text[text.index(after: index)...]), start >= 0,
+        start < end, end.isFinite
+      {
+        return .region(start: start, end: end)
+      }
+    }
+    return nil
+  }
+
+  var defaultValueDescription: String { "auto" }
+
+  var source: NoiseSource {
+    switch self {
+    case .automatic: .automatic
+    case .source(let source): source
+    }
+  }
+}

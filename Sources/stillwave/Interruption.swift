@@ -1,0 +1,34 @@
+import Dispatch
+import Glibc
+
+/// Ends the process early and cleanly: on SIGINT and SIGTERM, and, for a worker, when its standard input closes, for
+/// then the service that started it is gone.
+enum Interruption {
+  /// Watches from now to the end of the process.
+  ///
+  /// The signals come through dispatch sources, each kept alive by its own handler, for sources are not safe to take
+  /// down on Linux. `sigwait` would not do: the main thread started before any mask that could be set here, and a signal
+  /// it does not block ends the process with its files lying about.
+  static func watch(standardInput: Bool) {
+    let queue = DispatchQueue(label: "signals")
+    for number in [SIGINT, SIGTERM] {
+      _ = signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setEventHandler { withExtendedLifetime(source) { end(status: 128 + number) } }
+      source.resume()
+    }
+    guard standardInput else { return }
+    DispatchQueue(label: "standard input").async {
+      var byte: UInt8 = 0
+      while true {
+        let count = unsafe read(STDIN_FILENO, &byte, 1)
+        if count == 0 || (count < 0 && errno != EINTR) { end(status: 128 + SIGHUP) }
+      }
+    }
+  }
+
+  private static func end(status: Int32) {
+    TemporaryFiles.shared.removeAll()
+    _exit(status)
+  }
+}

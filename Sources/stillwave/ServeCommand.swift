@@ -1,0 +1,151 @@
+import ArgumentParser
+import AudioIO
+import AudioService
+import Dispatch
+import Glibc
+import HTTP
+import Logging
+import Storage
+
+/// Every setting is a flag and an environment variable; the flag wins.
+struct ServeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "serve",
+    abstract: "Runs the service.",
+    discussion: """
+      Every setting can also be given as an environment variable: --data as STILLWAVE_DATA, --max-upload-bytes as \
+      STILLWAVE_MAX_UPLOAD_BYTES. The flag wins.
+      """)
+
+  @Option(help: ArgumentHelp("Address and port; port 0 lets the system choose.", valueName: "HOST:PORT"))
+  var listen: String?
+
+  @Option(help: ArgumentHelp("Where recordings and the catalogue live.", valueName: "DIR"))
+  var data: String?
+
+  @Option(help: "Children that run at once; by default one per core.")
+  var workers: Int?
+
+  @Option(help: "Bytes of one upload at the most; by default 8 GiB.")
+  var maxUploadBytes: Int64?
+
+  @Option(help: "Seconds of sound of one recording at the most; by default 24 hours.")
+  var maxDuration: Double?
+
+  @Option(help: "Channels of one recording at the most; by default 32.")
+  var maxChannels: Int?
+
+  @Option(help: "Sample rate of one recording at the most, in hertz; by default 768000.")
+  var maxSampleRate: Int?
+
+  @Option(help: "Bytes of disk that uploads leave free; by default 256 MiB.")
+  var reserveBytes: Int64?
+
+  @Option(help: "Jobs that may wait; by default 1000.")
+  var maxQueuedJobs: Int?
+
+  @Option(help: "Seconds that running requests get to finish after SIGTERM; by default 10.")
+  var gracePeriod: Double?
+
+  @Option(help: "trace, debug, info, notice, warning, error or critical; by default info.")
+  var logLevel: String?
+
+  func run() async throws {
+    let configuration = try settings()
+    let level = try setting("log-level", logLevel, default: "info")
+    guard let logLevel = Logger.Level(rawValue: level) else { throw ValidationError("--log-level has no “\(level)”.") }
+    LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
+    var logger = Logger(label: "stillwave")
+    logger.logLevel = logLevel
+    let service: Service
+    do {
+      service = try Service(configuration, logger: logger)
+      let address = try service.start()
+      writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
+    } catch {
+      logger.critical("could not start", metadata: ["error": "\(Self.words(for: error))"])
+      throw ExitCode.failure
+    }
+    await Self.termination()
+    await service.stop()
+  }
+
+  /// What a person needs to know to start it better.
+  private static func words(for error: any Error) -> String {
+    switch error {
+    case HTTPServerError.cannotListen(let host, let port, let number):
+      "Can't listen on \(host):\(port): \(reason(number)). Choose another address with --listen."
+    case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
+    case StorageError.io(let operation, let path, let number): "\(path): \(operation) failed: \(reason(number))."
+    default: "\(error)"
+    }
+  }
+
+  private static func reason(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
+
+  private func settings() throws -> Configuration {
+    var settings = Configuration()
+    let address = try setting("listen", listen, default: "127.0.0.1:8080")
+    guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]) else {
+      throw ValidationError("--listen is HOST:PORT, for example 127.0.0.1:8080; it was “\(address)”.")
+    }
+    settings.host = String(address[..<colon]).trimmingBrackets
+    settings.port = port
+    settings.dataDirectory = try setting("data", data, default: settings.dataDirectory)
+    settings.workerCount = try positive("workers", workers, default: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    settings.maximumUploadBytes = try positive("max-upload-bytes", maxUploadBytes, default: settings.maximumUploadBytes)
+    settings.audioLimits.durationSeconds = try positive(
+      "max-duration", maxDuration, default: settings.audioLimits.durationSeconds)
+    settings.audioLimits.channels = try positive("max-channels", maxChannels, default: settings.audioLimits.channels)
+    let rate = try positive("max-sample-rate", maxSampleRate, default: settings.audioLimits.sampleRates.upperBound)
+    settings.audioLimits.sampleRates = 1...rate
+    settings.reservedDiskBytes = try positive("reserve-bytes", reserveBytes, default: settings.reservedDiskBytes)
+    settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
+    settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
+    return settings
+  }
+
+  /// The flag, else the environment variable of the same name, else the default.
+  private func setting<Value: LosslessStringConvertible>(
+    _ name: String, _ flag: Value?, default standard: Value
+  ) throws -> Value {
+    if let flag { return flag }
+    let variable = "STILLWAVE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+    guard let pointer = unsafe getenv(variable) else { return standard }
+    let text = unsafe String(cString: pointer)
+    guard let value = Value(text) else { throw ValidationError("\(variable) can't be “\(text)”.") }
+    return value
+  }
+
+  private func positive<Value: LosslessStringConvertible & Comparable & Numeric>(
+    _ name: String, _ flag: Value?, default standard: Value
+  ) throws -> Value {
+    let value = try setting(name, flag, default: standard)
+    guard value > 0 else { throw ValidationError("--\(name) must be greater than 0; it was \(value).") }
+    return value
+  }
+
+  /// Returns at the first SIGTERM or SIGINT.
+  private static func termination() async {
+    let queue = DispatchQueue(label: "termination")
+    var sources: [any DispatchSourceSignal] = []
+    let stream = AsyncStream<Int32> { continuation in
+      for number in [SIGTERM, SIGINT] {
+        _ = signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+        source.setEventHandler { continuation.yield(number) }
+        source.resume()
+        sources.append(source)
+      }
+    }
+    for await _ in stream { break }
+    withExtendedLifetime(sources) {}
+  }
+}
+
+extension String {
+  /// `::1` of `[::1]`.
+  fileprivate var trimmingBrackets: String {
+    hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : self
+  }
+}

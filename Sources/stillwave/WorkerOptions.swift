@@ -1,0 +1,44 @@
+import ArgumentParser
+import AudioIO
+import Processing
+
+/// What every command that works on one file has in common.
+struct WorkerOptions: ParsableArguments {
+  @Option(help: "How to show progress: auto, bar, json (one object a line) or none.")
+  var progress: ProgressStyle = .auto
+
+  @Flag(help: .hidden)
+  var untilStandardInputCloses = false
+
+  @Option(help: .hidden)
+  var maxChannels = AudioLimits().channels
+
+  @Option(help: .hidden)
+  var maxSampleRate = AudioLimits().sampleRates.upperBound
+
+  @Option(help: .hidden)
+  var maxDuration = AudioLimits().durationSeconds
+
+  var limits: AudioLimits {
+    var limits = AudioLimits()
+    limits.channels = maxChannels
+    limits.sampleRates = 1...max(maxSampleRate, 1)
+    limits.durationSeconds = maxDuration
+    return limits
+  }
+
+  /// Runs `work` with a progress display; shows how it ended. Exit status 0 only where the output is whole.
+  func run(_ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
+    Interruption.watch(standardInput: untilStandardInputCloses)
+    var display = ProgressDisplay(progress)
+    do {
+      display.finish(try work(&display))
+    } catch let error as ProcessingError {
+      display.fail(WorkerFailure(error))
+      throw ExitCode.failure
+    } catch let error as OutputFailure {
+      display.fail(WorkerFailure(code: "io_error", detail: error.description, retry: true))
+      throw ExitCode.failure
+    }
+  }
+}
