@@ -1,0 +1,141 @@
+import Foundation
+import Yams
+
+/// A value of JSON, or of the part of YAML that JSON can say. Members keep their order where they come from YAML.
+indirect enum Node: Sendable, Equatable {
+  case null
+  case bool(Bool)
+  case number(Double)
+  case string(String)
+  case array([Node])
+  case object([Member])
+
+  /// A name and what it stands for.
+  struct Member: Sendable, Equatable {
+    let name: String
+    let value: Node
+  }
+
+  /// The member of that name; nil where this is no object or has none.
+  subscript(_ name: String) -> Node? {
+    guard case .object(let members) = self else { return nil }
+    return members.first { $0.name == name }?.value
+  }
+
+  var members: [Member] {
+    if case .object(let members) = self { members } else { [] }
+  }
+
+  var elements: [Node] {
+    if case .array(let elements) = self { elements } else { [] }
+  }
+
+  var text: String? {
+    if case .string(let text) = self { text } else { nil }
+  }
+
+  var number: Double? {
+    if case .number(let number) = self { number } else { nil }
+  }
+
+  var isTrue: Bool { self == .bool(true) }
+
+  /// The types of JSON Schema that this value is of: a whole number is a `number` and an `integer`.
+  var types: Set<String> {
+    switch self {
+    case .null: ["null"]
+    case .bool: ["boolean"]
+    case .number(let number): number == number.rounded() ? ["number", "integer"] : ["number"]
+    case .string: ["string"]
+    case .array: ["array"]
+    case .object: ["object"]
+    }
+  }
+
+  /// Whether two values are equal as JSON Schema means it: the order of members is of no account.
+  func equals(_ other: Node) -> Bool {
+    switch (self, other) {
+    case (.array(let left), .array(let right)):
+      return left.count == right.count && zip(left, right).allSatisfy { $0.equals($1) }
+    case (.object(let left), .object(let right)):
+      return left.count == right.count && left.allSatisfy { other[$0.name]?.equals($0.value) ?? false }
+    default: return self == other
+    }
+  }
+}
+
+extension Node: Decodable {
+  /// A value out of JSON.
+  init(json: Data) throws { self = try JSONDecoder().decode(Node.self, from: json) }
+
+  init(from decoder: any Decoder) throws {
+    if let keyed = try? decoder.container(keyedBy: AnyKey.self) {
+      self = .object(
+        try keyed.allKeys.sorted { $0.stringValue < $1.stringValue }.map {
+          Member(name: $0.stringValue, value: try keyed.decode(Node.self, forKey: $0))
+        })
+      return
+    }
+    if var list = try? decoder.unkeyedContainer() {
+      var elements: [Node] = []
+      while !list.isAtEnd { elements.append(try list.decode(Node.self)) }
+      self = .array(elements)
+      return
+    }
+    let value = try decoder.singleValueContainer()
+    if value.decodeNil() {
+      self = .null
+    } else if let bool = try? value.decode(Bool.self) {
+      self = .bool(bool)
+    } else if let number = try? value.decode(Double.self) {
+      self = .number(number)
+    } else {
+      self = .string(try value.decode(String.self))
+    }
+  }
+
+  private struct AnyKey: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+}
+
+extension Node {
+  /// A value out of YAML, by the rules of YAML 1.2's core schema: `yes` and `2026-11-21` are texts.
+  init(yaml: String) throws {
+    guard let root = try Yams.compose(yaml: yaml) else { throw ContractError.notADocument }
+    self.init(root)
+  }
+
+  private init(_ node: Yams.Node) {
+    switch node {
+    case .mapping(let mapping):
+      self = .object(mapping.map { Member(name: $0.key.scalar?.string ?? "", value: Node($0.value)) })
+    case .sequence(let sequence): self = .array(sequence.map { Node($0) })
+    case .scalar(let scalar): self = scalar.style == .plain ? Self.plain(scalar.string) : .string(scalar.string)
+    case .alias: preconditionFailure("composing resolves aliases")
+    }
+  }
+
+  private static func plain(_ text: String) -> Node {
+    switch text {
+    case "", "null", "~": .null
+    case "true": .bool(true)
+    case "false": .bool(false)
+    default: Double(text).flatMap { $0.isFinite ? .number($0) : nil } ?? .string(text)
+    }
+  }
+}
+
+/// Why the contract can't be used.
+public enum ContractError: Error, Equatable, Sendable {
+  /// No openapi.yaml in any folder above this source file.
+  case notFound
+  /// It is no YAML mapping.
+  case notADocument
+  /// A `$ref` that leads nowhere.
+  case brokenReference(String)
+}

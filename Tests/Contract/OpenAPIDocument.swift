@@ -1,0 +1,94 @@
+import Foundation
+
+/// The contract: the repository's openapi.yaml, as tests need it.
+public struct OpenAPIDocument: Sendable {
+  let root: Node
+
+  /// Loads openapi.yaml from the nearest folder above this source file that has one.
+  public init() throws {
+    var folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    while folder.path != "/" {
+      let file = folder.appendingPathComponent("openapi.yaml")
+      if let yaml = try? String(contentsOf: file, encoding: .utf8) {
+        try self.init(yaml: yaml)
+        return
+      }
+      folder.deleteLastPathComponent()
+    }
+    throw ContractError.notFound
+  }
+
+  /// A document from its text.
+  public init(yaml: String) throws {
+    root = try Node(yaml: yaml)
+    guard case .object = root else { throw ContractError.notADocument }
+  }
+
+  private static let methods: Set = ["get", "put", "post", "delete", "options", "head", "patch", "trace"]
+
+  /// Methods in upper case and path templates, in the document's order.
+  public var operations: [(method: String, path: String)] {
+    (root["paths"]?.members ?? []).flatMap { path in
+      path.value.members.filter { Self.methods.contains($0.name) }.map { ($0.name.uppercased(), path.name) }
+    }
+  }
+
+  /// A parameter of an operation.
+  public struct Parameter: Sendable, Equatable {
+    /// As it stands in the URL or the head.
+    public let name: String
+    /// `path`, `query` or `header`.
+    public let place: String
+    /// Whether a request must have it.
+    public let isRequired: Bool
+  }
+
+  /// The parameters of an operation, those of its path first. `path` is a template.
+  public func parameters(method: String, path: String) throws -> [Parameter] {
+    let item = root["paths"]?[path]
+    let lists = [item?["parameters"], item?[method.lowercased()]?["parameters"]]
+    return try lists.flatMap { $0?.elements ?? [] }.map { entry in
+      let parameter = try resolved(entry)
+      return Parameter(
+        name: parameter["name"]?.text ?? "", place: parameter["in"]?.text ?? "",
+        isRequired: parameter["required"]?.isTrue ?? false)
+    }
+  }
+
+  /// The statuses that an operation names, `default` left out. `path` is a template.
+  public func statuses(method: String, path: String) -> [Int] {
+    (root["paths"]?[path]?[method.lowercased()]?["responses"]?.members ?? []).compactMap { Int($0.name) }
+  }
+
+  /// The template that a concrete path is of, literal segments before `{names}`; nil where it is of none.
+  public func template(of path: String) -> String? {
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false)
+    let matching = (root["paths"]?.members ?? []).map(\.name).filter { template in
+      let pattern = template.split(separator: "/", omittingEmptySubsequences: false)
+      return pattern.count == segments.count
+        && zip(pattern, segments).allSatisfy { Self.isName($0) ? !$1.isEmpty : $0 == $1 }
+    }
+    return matching.min { left, right in Self.names(in: left) < Self.names(in: right) }
+  }
+
+  private static func isName(_ segment: Substring) -> Bool { segment.hasPrefix("{") && segment.hasSuffix("}") }
+
+  private static func names(in template: String) -> Int { template.count { $0 == "{" } }
+
+  /// Follows `$ref`s; what has none is given back as it is.
+  func resolved(_ node: Node) throws -> Node {
+    var node = node
+    var steps = 0
+    while let reference = node["$ref"]?.text {
+      steps += 1
+      guard reference.hasPrefix("#/"), steps < 20 else { throw ContractError.brokenReference(reference) }
+      var target: Node? = root
+      for part in reference.dropFirst(2).split(separator: "/") {
+        target = target?[part.replacingOccurrences(of: "~1", with: "/").replacingOccurrences(of: "~0", with: "~")]
+      }
+      guard let target else { throw ContractError.brokenReference(reference) }
+      node = target
+    }
+    return node
+  }
+}
