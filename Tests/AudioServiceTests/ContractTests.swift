@@ -1,0 +1,145 @@
+import Contract
+import Foundation
+import HTTP
+import Storage
+import Testing
+import Waveform
+
+@testable import AudioService
+
+/// openapi.yaml and the service agree.
+@Suite struct ContractTests {
+  private let document: OpenAPIDocument
+
+  init() throws { document = try OpenAPIDocument() }
+
+  /// Answers a request and holds the answer against the contract.
+  @discardableResult
+  private func check(
+    _ bench: TestBench, _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
+    _ status: Int, sourceLocation: SourceLocation = #_sourceLocation
+  ) async throws -> String {
+    let response = try await bench.respond(method, target, fields: fields, body: body)
+    let bytes = try await response.body.collect()
+    // The server adds the request's id on the wire.
+    var headers = ["X-Request-Id": "test"]
+    for (name, value) in response.fields { headers[name] = value }
+    let violations = try document.validate(
+      method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
+      contentType: response.fields["Content-Type"], headers: headers, body: Data(bytes))
+    #expect(violations.isEmpty, sourceLocation: sourceLocation)
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(response.status.code == status, "\(text)", sourceLocation: sourceLocation)
+    return text
+  }
+
+  @Test func theRoutesAreTheContractsOperationsInItsOrder() throws {
+    let routes = try TestBench().router.routes.map { "\($0.method.rawValue) \($0.pattern)" }
+    #expect(routes == document.operations.map { "\($0.method) \($0.path)" })
+  }
+
+  @Test func everyExampleAndDefaultFitsItsSchema() throws {
+    #expect(try document.exampleViolations() == [])
+  }
+
+  @Test func everyNameInAPathIsAParameter() throws {
+    for operation in document.operations {
+      let named = operation.path.split(separator: "/").filter { $0.hasPrefix("{") }.map { $0.dropFirst().dropLast() }
+      let described = try document.parameters(method: operation.method, path: operation.path)
+      #expect(described.filter { $0.place == "path" && $0.isRequired }.map(\.name) == named.map(String.init))
+    }
+  }
+
+  @Test func theEmbeddedContractIsTheFile() async throws {
+    let bench = try TestBench()
+    let text = try await check(bench, .get, "/openapi.yaml", 200)
+    #expect(try OpenAPIDocument(yaml: text).operations.count == document.operations.count)
+  }
+
+  /// A described parameter is known to the code: it may be refused for its value, never as unknown.
+  @Test func everyQueryParameterDescribedIsKnownAndNoOther() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    for operation in document.operations where operation.path != "/" {
+      let path = operation.path.replacingOccurrences(of: "{id}", with: recording.id.text)
+      let method = HTTPMethod(rawValue: operation.method)
+      for parameter in try document.parameters(method: operation.method, path: operation.path)
+      where parameter.place == "query" {
+        let isVersion = parameter.name == "version"
+        let answer = try await bench.respond(
+          method, "\(path)?\(parameter.name)=%01",
+          fields: isVersion ? ["Accept": "application/vnd.bbc.audiowaveform"] : [:])
+        let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
+        #expect(!text.contains("unknown_parameter"), "\(operation.method) \(operation.path) \(parameter.name)")
+      }
+      let answer = try await check(bench, method, "\(path)?nonsense=1", 400)
+      #expect(answer.contains("\"code\":\"unknown_parameter\"") && answer.contains("\"parameter\":\"nonsense\""))
+      let twice = try await check(bench, method, "\(path)?nonsense=1&nonsense=1", 400)
+      #expect(twice.contains("\"code\":\"duplicate_parameter\""))
+    }
+  }
+
+  @Test func whatIsUnknownIsNotFound() async throws {
+    let bench = try TestBench()
+    for operation in document.operations where operation.path.contains("{id}") {
+      let method = HTTPMethod(rawValue: operation.method)
+      for id in [RecordingID().text, "nonsense", "..%2F..%2Fcatalog.sqlite"] {
+        let path = operation.path.replacingOccurrences(of: "{id}", with: id)
+        try await check(bench, method, path, body: method == .patch ? "{\"name\":\"a\"}" : "", 404)
+      }
+    }
+  }
+
+  @Test func theLifeOfARecordingIsAsDescribed() async throws {
+    let bench = try TestBench()
+    let body = try await check(bench, .post, "/v1/recordings?name=a.wav", body: "RIFF", 201)
+    #expect(body.contains("\"name\":\"a.wav\""))
+    let recording = try #require(try bench.catalog.recordings(limit: 1).first)
+    let job = try #require(recording.waveformJob)
+    try await check(bench, .get, "/v1/jobs/\(job)?wait=1", 200)
+    _ = try await bench.finished(job)
+    for target in ["/v1/jobs/\(job)", "/v1/jobs", "/v1/recordings", "/v1/recordings?q=A&limit=1"] {
+      try await check(bench, .get, target, 200)
+    }
+    let path = "/v1/recordings/\(recording.id)"
+    try await check(bench, .get, path, 200)
+    try await check(bench, .patch, path, body: "{\"name\":\"b.wav\"}", 200)
+    try await check(bench, .get, path + "/audio?download=1", 200)
+    try await check(bench, .get, path + "/audio", fields: ["Range": "bytes=1-2"], 206)
+    try await check(bench, .get, path + "/audio", fields: ["Range": "bytes=0-0,2-2"], 206)
+    try await check(bench, .get, path + "/audio", fields: ["Range": "bytes=9-"], 416)
+    try await check(bench, .get, path + "/audio", fields: ["If-None-Match": "*"], 304)
+    try await check(bench, .post, path + "/denoise", body: "{\"strength\":\"gentle\"}", 202)
+    try await check(bench, .get, "/v1/recordings", 200)
+    try await check(bench, .delete, path, 204)
+    try await check(bench, .get, path, 404)
+  }
+
+  @Test func everyFormOfAWaveformIsAsDescribed() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording(state: .queued)
+    let path = "/v1/recordings/\(recording.id)"
+    #expect(try await check(bench, .get, path + "/waveform", 200).contains("\"complete\":false"))
+    try bench.makeWaveform(of: recording)
+    let slice = try await check(bench, .get, path + "/waveform?scale=256&measures=peak,rms,average&bits=8", 200)
+    #expect(slice.contains("\"complete\":true") && slice.contains("\"average\""))
+    try await check(bench, .get, path + "/waveform?channels=split&measures=rms&width=100", 200)
+    try await check(bench, .get, path + "/waveform?start=1000", 200)
+    for form in ["waveform.dat?version=1&width=9", "waveform.json?width=9", "peaks.json?channels=1&start=1&scale=512"] {
+      try await check(bench, .get, path + "/" + form, 200)
+      try await check(bench, .get, path + "/" + form, fields: ["If-None-Match": "*"], 304)
+    }
+    try await check(
+      bench, .get, path + "/waveform?version=1&width=9", fields: ["Accept": "application/vnd.bbc.audiowaveform"], 200)
+  }
+
+  @Test func whatOperatorsAskIsAsDescribed() async throws {
+    let bench = try TestBench()
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/", "/?recording=1"] {
+      try await check(bench, .get, path, 200)
+    }
+    let full = try TestBench { $0.reservedDiskBytes = .max }
+    try await check(full, .get, "/readyz", 503)
+    try await check(full, .post, "/v1/recordings", body: "RIFF", 507)
+  }
+}

@@ -1,0 +1,62 @@
+import AudioIO
+import HTTP
+import Storage
+import Testing
+import Waveform
+
+@testable import AudioService
+
+@Suite struct ErrorResponsesTests {
+  private static let opus = AudioFormat(container: .ogg, codec: .opus, sampleRate: 44_100, channels: 2)
+
+  private static let table: [(any Error, Int, String, String?)] = [
+    (ServiceError.noSuchRecording("x"), 404, "not_found", "id"),
+    (ServiceError.noSuchJob("x"), 404, "not_found", "id"),
+    (ServiceError.jobIsFinished(JobID(), .failed), 409, "job_finished", nil),
+    (ServiceError.notReady(RecordingID()), 409, "not_ready", nil),
+    (ServiceError.waveformIsNotFailed(RecordingID(), .ready), 409, "waveform_not_failed", nil),
+    (ServiceError.emptyUpload, 400, "empty_body", nil),
+    (ServiceError.diskFull, 507, "disk_full", nil),
+    (ServiceError.queueFull(limit: 3), 429, "queue_full", nil),
+    (ServiceError.rejectedByProbe(code: "unsupported_media", detail: ""), 415, "unsupported_media", nil),
+    (ServiceError.rejectedByProbe(code: "unsupported_format", detail: ""), 422, "unsupported_format", nil),
+    (ServiceError.probeFailed(reason: "secret"), 503, "unavailable", nil),
+    (ServiceError.shuttingDown, 503, "unavailable", nil),
+    (StorageError.diskFull, 507, "disk_full", nil),
+    (StorageError.noSuchRecording(RecordingID()), 404, "not_found", "id"),
+    (StorageError.io(operation: "open", path: "/secret", errno: 5), 500, "internal_error", nil),
+    (StorageError.database(code: 1, message: "secret"), 500, "internal_error", nil),
+    (StorageError.corrupt(column: "secret", value: ""), 500, "internal_error", nil),
+    (AudioIOError.unwritable(opus), 422, "unsupported_output", "format"),
+    (AudioIOError.empty, 500, "internal_error", nil),
+    (WaveformError.timeOutOfRange(parameter: "end", seconds: -1), 400, "invalid_parameter", "end"),
+    (WaveformError.windowReversed(start: 2, end: 1), 400, "invalid_parameter", "end"),
+    (WaveformError.scaleOutOfRange(scale: 0, limit: 9), 400, "invalid_parameter", "scale"),
+    (WaveformError.widthOutOfRange(width: 0, limit: 9), 400, "invalid_parameter", "width"),
+    (WaveformError.tooManyPixels(count: 9, limit: 8), 400, "too_many_pixels", "scale"),
+    (WaveformError.channelOutOfRange(channel: 2, channels: 2), 400, "invalid_parameter", "channels"),
+    (WaveformError.noMeasures, 400, "invalid_parameter", "measures"),
+    (WaveformError.measureNotInForm, 400, "invalid_parameter", "measures"),
+    (WaveformError.versionUnavailable(version: 1, lanes: 2), 400, "invalid_parameter", "version"),
+    (WaveformError.extentMismatch, 500, "internal_error", nil),
+    (WaveformError.io(operation: "open", path: "/secret", errno: 5), 500, "internal_error", nil),
+    (MultipartError.truncated, 400, "malformed_multipart", nil),
+    (MultipartError.malformed(.field), 400, "malformed_multipart", nil),
+    (RequestBodyError.tooLarge(limit: 3), 413, "content_too_large", nil),
+    (RequestBodyError.truncated, 400, "truncated_body", nil),
+    (RequestBodyError.timedOut, 408, "request_timeout", nil),
+    (RoutingError.notFound, 404, "not_found", nil),
+    (RoutingError.methodNotAllowed(allowed: [.get]), 405, "method_not_allowed", nil),
+    (FileContentError.notAFile(path: "/secret"), 500, "internal_error", nil),
+    (CancellationError(), 500, "internal_error", nil),
+  ]
+
+  @Test("each error has its status, its code and its parameter", arguments: table.indices)
+  func tabled(index: Int) {
+    let (error, status, code, parameter) = Self.table[index]
+    let problem = problem(for: error)
+    #expect(problem.status.code == status && problem.code == code && problem.parameter == parameter, "\(error)")
+    #expect(!problem.detail.contains("secret") && problem.detail.hasSuffix(".") || code.hasPrefix("unsupported"))
+    #expect(problem.fields.contains("Retry-After") == (status == 429 || status == 503))
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct JobRunnerTests {
+  @Test func aJobThatSucceedsLeavesARecordingThatIsReadyAndNoWorkFolder() async throws {
+    let bench = try TestBench()
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .succeeded && ended.attempts == 1 && ended.progress == 1)
+    let recording = try #require(try bench.catalog.recording(job.recording))
+    #expect(recording.waveformState == .ready && recording.format.frames == 1000)
+    let file = try #require(recording.waveformFile)
+    #expect(FileManager.default.fileExists(atPath: bench.store.folder(of: recording.id) + "/" + file))
+    #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
+  @Test func noMoreChildrenRunAtOnceThanThereAreWorkers() async throws {
+    let bench = try TestBench(script: "progress 0; gate; finish") { $0.workerCount = 2 }
+    let jobs = try (0..<5).map { _ in try bench.waveformJob() }
+    for job in jobs { bench.runner.submit(job) }
+    for (index, job) in jobs.enumerated() {
+      let expected = Set(jobs[index..<min(index + 2, jobs.count)].map(\.id))
+      try await bench.eventually { Set(jobs.map(\.id).filter(bench.isRunning)) == expected }
+      try await bench.eventually { bench.starts.count == index + expected.count }
+      try await bench.openGate(job.id)
+      #expect(try await bench.finished(job.id).state == .succeeded)
+    }
+  }
+
+  @Test func jobsAreBegunInTheOrderTheyCame() async throws {
+    let bench = try TestBench { $0.workerCount = 1 }
+    let jobs = try (0..<8).map { _ in try bench.waveformJob() }
+    for job in jobs { bench.runner.submit(job) }
+    for job in jobs { _ = try await bench.finished(job.id) }
+    #expect(bench.starts == jobs.map { "\($0.id) 1" })
+  }
+
+  @Test(
+    "a child that dies is begun again, three times in all, and then the job has failed",
+    arguments: ["kill -9 $$", "exit 3", "failure io_error true", "exit 0", "kill -SEGV $$"])
+  func deadlyJob(script: String) async throws {
+    let bench = try TestBench(script: script)
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 3)
+    #expect(bench.starts == (1...3).map { "\(job.id) \($0)" })
+    #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
+    let error = try #require(RowJSON.value(JobError.self, from: ended.error))
+    #expect(error.status == 422 && error.code == (script.contains("io_error") ? "io_error" : "worker_failed"))
+    #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
+  @Test func aFailureThatIsTheFilesOwnFaultIsNotTriedAgain() async throws {
+    let bench = try TestBench(script: "failure unsupported_media false")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 1 && bench.starts.count == 1)
+    #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "unsupported_media")
+  }
+
+  @Test func aJobThatSucceedsAtTheSecondAttemptHasSucceeded() async throws {
+    let bench = try TestBench(script: "[ $attempt -gt 1 ] || kill -9 $$; finish")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .succeeded && ended.attempts == 2 && ended.error == nil)
+    #expect(try bench.catalog.recording(job.recording)?.waveformState == .ready)
+  }
+
+  @Test func aProgramThatCannotBeStartedFailsTheJob() async throws {
+    let bench = try TestBench { $0.program = "/nonexistent" }
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    #expect(try await bench.finished(job.id).state == .failed)
+  }
+
+  @Test func linesThatAreNoReportsAreLetPass() async throws {
+    let bench = try TestBench(script: "echo hello; echo; echo '{\"progress\":7}'; finish; echo bye")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+  }
+
+  @Test func aChildThatClosesItsOutputAndGoesOnIsEnded() async throws {
+    let bench = try TestBench(script: "exec 1>&-; gate")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    #expect(try await bench.finished(job.id).state == .failed)
+  }
+
+  @Test func aChildWhoseOutputNeverEndsItsLineIsEnded() async throws {
+    let bench = try TestBench(script: "exec cat /dev/zero")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    #expect(try await bench.finished(job.id).state == .failed)
+  }
+
+  @Test func aDenoiseJobThatSucceedsFillsItsRecording() async throws {
+    let bench = try TestBench()
+    let source = try bench.recording()
+    let response = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    #expect(response.status.code == 202)
+    let ended = try await bench.finished(job.id)
+    let made = try #require(try ended.output.flatMap { try bench.catalog.recording($0) })
+    #expect(ended.state == .succeeded && made.waveformState == .ready && made.bytes == 6 && made.audioFile != nil)
+    #expect(made.derivedFrom == Derivation(recording: source.id, job: job.id, operation: "denoise"))
+    let result = try #require(RowJSON.value(JobResult.self, from: ended.result))
+    #expect(result == JobResult(recording: made.id, noise: .init(quantile: 0.2), clippedSamples: 3))
+  }
+
+  @Test func aDenoiseJobThatFailsTakesItsRecordingAlong() async throws {
+    let bench = try TestBench(script: "echo x > \"$output\"; failure noise_region_outside false")
+    let source = try bench.recording()
+    _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    let ended = try await bench.finished(job.id)
+    let output = try #require(ended.output)
+    #expect(ended.state == .failed)
+    #expect(try bench.catalog.recording(output) == nil)
+    #expect(try bench.catalog.recording(source.id)?.waveformState == .ready)
+    #expect(!FileManager.default.fileExists(atPath: bench.store.folder(of: output)))
+    #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+}

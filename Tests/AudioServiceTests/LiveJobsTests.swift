@@ -1,0 +1,80 @@
+import Dispatch
+import Processing
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct LiveJobsTests {
+  private func progress(_ fraction: Double) -> WorkerProgress {
+    WorkerProgress(fraction: fraction, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)
+  }
+
+  /// Waits far longer than the test may take, so that returning at all shows that the change was told.
+  private func waiting(for id: JobID, in jobs: LiveJobs) async -> Task<Void, Never> {
+    let task = Task { await jobs.waitForChange(of: id, seconds: 10_000, on: .global()) }
+    while jobs.waiterCount(of: id) == 0 { await Task.yield() }
+    return task
+  }
+
+  @Test func waitingReturnsWhenProgressHasGrownByAHundredth() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(isRunning: true, progress: progress(0.5), recording: RecordingID()))
+    let task = await waiting(for: id, in: jobs)
+    jobs.update(id) { $0.progress = progress(0.505) }
+    #expect(jobs.waiterCount(of: id) == 1)
+    jobs.update(id) { $0.progress = progress(0.52) }
+    await task.value
+    #expect(jobs.waiterCount(of: id) == 0)
+  }
+
+  @Test func waitingReturnsWhenTheJobBegins() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    let task = await waiting(for: id, in: jobs)
+    jobs.update(id) { $0.isRunning = true }
+    await task.value
+  }
+
+  @Test func waitingReturnsWhenTheJobEnds() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    let first = await waiting(for: id, in: jobs)
+    jobs.remove(id)
+    await first.value
+    await jobs.waitForChange(of: id, seconds: 10_000, on: .global())
+  }
+
+  @Test func waitingReturnsWhenItsTimeIsOver() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    await jobs.waitForChange(of: id, seconds: 0, on: .global())
+    #expect(jobs.waiterCount(of: id) == 0)
+  }
+
+  @Test func theTimeLeftGoesByThePaceSoFar() throws {
+    var job = LiveJob(recording: RecordingID())
+    #expect(job.secondsLeft == nil)
+    job.startedAt = .now - .seconds(30)
+    #expect(job.secondsLeft == nil)
+    job.progress = progress(0.25)
+    let left = try #require(job.secondsLeft)
+    #expect(left >= 90)
+    job.progress = progress(1)
+    #expect(job.secondsLeft == 0)
+  }
+
+  @Test func aJobIsFoundByTheRecordingItWrites() {
+    let jobs = LiveJobs()
+    let (id, recording) = (JobID(), RecordingID())
+    jobs.insert(id, LiveJob(recording: recording, pyramidPath: "/p"))
+    #expect(jobs.job(writing: recording)?.pyramidPath == "/p")
+    #expect(jobs.job(writing: RecordingID()) == nil)
+    jobs.remove(id)
+    #expect(jobs.job(writing: recording) == nil && jobs.count == 0)
+  }
+}

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import AudioService
+
+@Suite struct RecordingNameTests {
+  @Test(
+    "of what a client says only a harmless name is kept",
+    arguments: [
+      ("talk.wav", "talk.wav"), ("/home/ada/talk.wav", "talk.wav"), ("C:\\music\\talk.wav", "talk.wav"),
+      ("../../etc/passwd", "passwd"), ("a/", "a"), ("", "recording.wav"), ("/", "recording.wav"),
+      (".", "recording.wav"), ("..", "recording.wav"), ("  ", "recording.wav"), ("\u{0}\u{7}\r\n", "recording.wav"),
+      ("a\u{0}b\nc.wav", "abc.wav"), (" a b.wav\t", "a b.wav"), (".hidden", ".hidden"),
+      ("Ünïcödé 録音.flac", "Ünïcödé 録音.flac"),
+    ])
+  func harmless(given: String, kept: String) {
+    #expect(RecordingName(given, extension: "wav").text == kept)
+  }
+
+  @Test func nothingSaidIsNamedByTheExtension() {
+    #expect(RecordingName(nil, extension: "flac").text == "recording.flac")
+  }
+
+  @Test func aLongNameIsCutBeforeItsExtensionAtAWholeCharacter() {
+    let name = RecordingName(String(repeating: "ö", count: 300) + ".flac", extension: "flac").text
+    #expect(name == String(repeating: "ö", count: 125) + ".flac")
+    let plain = RecordingName(String(repeating: "x", count: 300), extension: "wav").text
+    #expect(plain == String(repeating: "x", count: 255))
+  }
+
+  @Test func oneEndlessCharacterIsNoName() {
+    let name = "e" + String(repeating: "\u{301}", count: 300)
+    #expect(RecordingName(name, extension: "wav").text == "recording.wav")
+  }
+
+  @Test func aResultIsNamedAfterItsSource() {
+    #expect(
+      RecordingName.derived(from: "interview.wav", label: "denoised", extension: "flac") == "interview (denoised).flac")
+    #expect(RecordingName.derived(from: "talk", label: "residue", extension: "wav") == "talk (residue).wav")
+    #expect(RecordingName.derived(from: ".hidden", label: "denoised", extension: "wav") == ".hidden (denoised).wav")
+    #expect(RecordingName.derived(from: "a.b.c", label: "denoised", extension: "wav") == "a.b (denoised).wav")
+  }
+
+  @Test func theNameOfAResultKeepsItsEndHoweverLongTheSourcesIs() {
+    let name = RecordingName.derived(
+      from: String(repeating: "x", count: 251) + ".wav", label: "denoised", extension: "wav")
+    #expect(name.hasSuffix("xx (denoised).wav") && name.utf8.count == 255)
+  }
+}

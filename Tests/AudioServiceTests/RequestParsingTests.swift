@@ -1,0 +1,121 @@
+import HTTP
+import Testing
+import Waveform
+
+@testable import AudioService
+
+/// What clients may say in queries and JSON bodies, and how what they may not say is refused.
+@Suite struct RequestParsingTests {
+  private func query(_ text: String) throws -> QueryParameters {
+    try QueryParameters(try HTTPRequest(method: .get, target: "/?" + text))
+  }
+
+  private func problem(_ body: () async throws -> Void) async -> Problem? {
+    do { try await body() } catch { return AudioService.problem(for: error) }
+    return nil
+  }
+
+  @Test(
+    "a bad value in a waveform's query is refused with its parameter",
+    arguments: [
+      ("start=x", "start"), ("start=nan", "start"), ("start=inf", "start"), ("start=", "start"), ("end=1s", "end"),
+      ("start=-1", "start"), ("end=-1", "end"), ("start=2&end=2", "end"), ("start=3&end=2", "end"),
+      ("scale=0", "scale"), ("scale=16777217", "scale"), ("scale=1.5", "scale"),
+      ("scale=99999999999999999999", "scale"),
+      ("width=0", "width"), ("width=20001", "width"), ("scale=256&width=100", "width"), ("scale=1", "scale"),
+      ("channels=stereo", "channels"), ("channels=-1", "channels"), ("channels=2", "channels"),
+      ("channels=", "channels"), ("measures=", "measures"), ("measures=peak,", "measures"),
+      ("measures=peak,mean", "measures"), ("bits=12", "bits"), ("bits=", "bits"), ("version=2", "version"),
+      ("widht=3", "widht"), ("Scale=256", "Scale"), ("start=1&start=2", "start"),
+    ])
+  func badWaveformQuery(text: String, parameter: String) async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/waveform?\(text)")
+    let body = String(decoding: try await response.body.collect(), as: UTF8.self)
+    #expect(response.status == .badRequest)
+    #expect(body.contains("\"parameter\":\"\(parameter)\""), "\(body)")
+  }
+
+  @Test func aWaveformsQueryIsReadWhole() throws {
+    var parameters = try query("start=1.5&end=2e1&scale=512&channels=1&measures=rms,peak&bits=8")
+    let asked = try WaveformQuery(&parameters)
+    try parameters.end()
+    #expect(
+      asked
+        == WaveformQuery(
+          start: 1.5, end: 20, resolution: .scale(512), channels: .channel(1), measures: [.peak, .rms], bits: .eight))
+    var nothing = try query("")
+    #expect(try WaveformQuery(&nothing) == WaveformQuery())
+  }
+
+  @Test func flagsAreZeroOrOne() async throws {
+    var parameters = try query("a=1&b=0&c=true")
+    #expect(try parameters.flag("a") && !parameters.flag("b") && !parameters.flag("d"))
+    let refused = await problem { _ = try parameters.flag("c") }
+    #expect(refused?.code == "invalid_parameter" && refused?.parameter == "c")
+  }
+
+  private func members(_ body: String) async throws -> JSONMembers {
+    try await JSONMembers(bodyOf: HTTPRequest(method: .post, target: "/", body: Array(body.utf8)))
+  }
+
+  @Test(
+    "a body that is no JSON object is refused",
+    arguments: ["[]", "1", "\"a\"", "null", "{", "{'a':1}", "\u{FEFF}x", "{} {}"])
+  func noObject(body: String) async {
+    let refused = await problem { _ = try await members(body) }
+    #expect(refused?.status == .badRequest && refused?.code == "invalid_json")
+  }
+
+  @Test func anEmptyBodyIsAnEmptyObject() async throws {
+    try await members("").end(known: "")
+  }
+
+  @Test func aBodyOfMoreThan64KiBIsRefused() async {
+    let refused = await problem { _ = try await members(String(repeating: " ", count: 65_537)) }
+    #expect(refused?.status == .contentTooLarge)
+  }
+
+  @Test func membersThatAreNullCountAsLeftOut() async throws {
+    var object = try await members("{\"a\":null,\"b\":null}")
+    #expect(try object.string("a") == nil && object.number("b", in: 0...1) == nil)
+    try object.end(known: "a, b")
+  }
+
+  @Test func anUnknownMemberIsNamedWithItsPath() async throws {
+    var object = try await members("{\"noise\":{\"start\":1,\"edn\":2}}")
+    let noise = object.take("noise")
+    var region = try object.nested(try #require(noise), as: "noise", expecting: "an object")
+    _ = try region.number("start", in: 0...10)
+    let refused = await problem { try region.end(known: "start, end") }
+    #expect(refused?.code == "unknown_member" && refused?.parameter == "noise.edn")
+  }
+
+  @Test(
+    "a denoise request that is wrong is refused with the member to blame",
+    arguments: [
+      ("{\"methode\":1}", "methode", 400), ("{\"method\":\"magic\"}", "method", 400), ("{\"method\":1}", "method", 400),
+      ("{\"strength\":\"natural\",\"reduction\":3}", "reduction", 400), ("{\"reduction\":61}", "reduction", 400),
+      ("{\"reduction\":\"3\"}", "reduction", 400), ("{\"reduction\":true}", "reduction", 400),
+      ("{\"sensitivity\":0.4}", "sensitivity", 400), ("{\"output\":\"noise\"}", "output", 400),
+      ("{\"format\":\"aac\"}", "format", 400), ("{\"name\":\"\"}", "name", 400), ("{\"noise\":\"car\"}", "noise", 400),
+      ("{\"noise\":{}}", "noise.end", 400), ("{\"noise\":{\"start\":1}}", "noise.end", 400),
+      ("{\"noise\":{\"end\":1}}", "noise.start", 400), ("{\"noise\":{\"start\":2,\"end\":1}}", "noise.end", 400),
+      ("{\"noise\":{\"start\":-1,\"end\":1}}", "noise.start", 400),
+      ("{\"noise\":{\"quantile\":0}}", "noise.quantile", 400),
+      ("{\"noise\":{\"start\":0,\"end\":1,\"quantile\":0.2}}", "noise.start", 400),
+      ("{\"noise\":{\"start\":0,\"end\":1,\"x\":0}}", "noise.x", 400),
+      ("{\"noise\":{\"start\":0,\"end\":61}}", "noise", 422), ("{\"noise\":{\"start\":0,\"end\":0.001}}", "noise", 422),
+      ("{\"format\":\"opus\"}", "format", 422),
+    ])
+  func badDenoiseRequest(body: String, parameter: String, status: Int) async throws {
+    let bench = try TestBench()
+    let source = try bench.recording()
+    let response = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: body)
+    let answer = String(decoding: try await response.body.collect(), as: UTF8.self)
+    #expect(response.status.code == status && answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
+    #expect(try bench.catalog.jobs(limit: 1).isEmpty && bench.catalog.recordings(limit: 9).count == 1)
+  }
+}

@@ -1,0 +1,198 @@
+import Foundation
+import HTTP
+import Logging
+import Storage
+import Testing
+
+@testable import AudioService
+
+/// A folder for one test, removed when the last reference goes.
+final class TemporaryFolder: Sendable {
+  let path = NSTemporaryDirectory() + "stillwave-service-" + RecordingID().text
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// The service's parts without a socket, on a folder of their own, with a shell script for a program.
+///
+/// The script finds `$command`, `$pyramid`, `$output`, `$job` and `$attempt` set, and functions: `finish` says what a
+/// child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until the test opens the job's
+/// gate.
+final class TestBench: Sendable {
+  let folder: TemporaryFolder
+  let configuration: Configuration
+  let context: Context
+  let router: Router
+
+  var runner: JobRunner { context.runner }
+  var catalog: Catalog { context.catalog }
+  var store: MediaStore { context.store }
+
+  init(
+    script: String = "finish", in folder: TemporaryFolder? = nil, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws {
+    let folder = try folder ?? TemporaryFolder()
+    self.folder = folder
+    var configuration = Configuration()
+    configuration.dataDirectory = folder.path + "/data"
+    configuration.program = folder.path + "/program"
+    configuration.port = 0
+    configuration.reservedDiskBytes = 0
+    configuration.retryPauseSeconds = 0.005
+    change(&configuration)
+    self.configuration = configuration
+    try Self.writeProgram(script, folder: folder.path)
+
+    let log = ServiceLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let work = WorkQueue(label: "test")
+    let store = try MediaStore(directory: configuration.dataDirectory)
+    let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
+    let runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
+    context = Context(
+      configuration: configuration, catalog: catalog, store: store, runner: runner,
+      probes: ProbeLane(configuration),
+      waveforms: WaveformTable(catalog: catalog, store: store, live: runner.live, work: work), work: work, log: log,
+      metrics: Metrics())
+    router = Router(routes: routes(context)) { error, request in
+      let problem = problem(for: error)
+      if problem.status == .internalServerError {
+        Issue.record(error, "\(request.method.rawValue) \(request.target.path)")
+      }
+      return problem.response()
+    }
+  }
+
+  private static func writeProgram(_ script: String, folder: String) throws {
+    let text = """
+      while [ $# -gt 0 ]; do
+        case "$1" in
+          --pyramid) pyramid=$2; shift ;;
+          -o) output=$2; shift ;;
+          probe|waveform|denoise) command=$1 ;;
+        esac
+        shift
+      done
+      work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*attempt-}; attempt=${attempt%.pyramid}
+      folder='\(folder)'
+      progress() { echo "{\\"progress\\":{\\"fraction\\":$1,\\"ready_frames\\":0,\\"total_frames\\":1000}}"; }
+      failure() { echo "{\\"error\\":{\\"code\\":\\"$1\\",\\"detail\\":\\"It failed.\\",\\"retry\\":$2}}"; exit 1; }
+      gate() { read -r line < "$folder/gate-$job$1"; }
+      finish() {
+        case $command in
+          probe) echo '{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000,\
+      "file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
+          waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
+          denoise) echo x > "$pyramid"; echo sound > "$output"
+            echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"clipped_samples":3,"warnings":[]}}' ;;
+        esac
+      }
+      echo "$job $attempt" >> "$folder/starts"
+      \(script)
+
+      """
+    try text.write(toFile: folder + "/script", atomically: true, encoding: .utf8)
+    let link = folder + "/program"
+    if !FileManager.default.fileExists(atPath: link) {
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: launcher)
+    }
+  }
+
+  /// What every bench's program is a link to: it runs the script beside the link. Written once, before any child is
+  /// started: a file that is open for writing anywhere, be it in a child on its way to `exec`, can't be executed.
+  private static let launcher: String = {
+    let path = NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())"
+    let made = FileManager.default.createFile(
+      atPath: path, contents: Data("#!/bin/sh\n. \"${0%/*}/script\"\n".utf8), attributes: [.posixPermissions: 0o755])
+    precondition(made, "the launcher can't be written")
+    atexit { _ = unsafe unlink(NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())") }
+    return path
+  }()
+
+  /// The jobs whose children were started, in that order, one entry for each attempt.
+  var starts: [String] {
+    let text = (try? String(contentsOfFile: folder.path + "/starts", encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix(" ") }
+  }
+
+  // MARK: Rows
+
+  /// A recording with a file, ready or not, as an upload leaves it.
+  func recording(name: String = "talk.wav", state: WaveformState = .ready, job: JobID? = nil) throws -> Recording {
+    let file = try store.receive()
+    try file.append(Array("RIFF".utf8).span)
+    let id = RecordingID()
+    let stored = try store.adopt(file, as: id, name: "audio.wav")
+    let recording = Recording(
+      id: id, name: name, bytes: stored.bytes, sha256: stored.sha256,
+      format: RecordingFormat(
+        container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000, duration: 60),
+      waveformState: state, waveformJob: job, audioFile: stored.name)
+    try catalog.insert(recording)
+    return recording
+  }
+
+  /// A waveform job on a recording of its own, in the catalogue and not yet submitted, with a gate that is shut.
+  func waveformJob() throws -> Job {
+    let id = JobID()
+    let job = Job(id: id, kind: .waveform, recording: try recording(state: .queued, job: id).id)
+    try catalog.insert(job)
+    try makeGate(job.id)
+    return job
+  }
+
+  // MARK: Gates
+
+  /// A gate is opened once: a second step through the same one could find it open still.
+  func makeGate(_ id: JobID, _ step: String = "") throws {
+    guard unsafe mkfifo(folder.path + "/gate-\(id)\(step)", 0o600) == 0 else { throw POSIXError(.EIO) }
+  }
+
+  /// Lets the child of a job, which waits at its gate or will, through.
+  func openGate(_ id: JobID, _ step: String = "") async throws {
+    let path = folder.path + "/gate-\(id)\(step)"
+    // The child opens its end first; until then a writer that doesn't block is refused.
+    var file: Int32 = -1
+    try await eventually {
+      file = unsafe open(path, O_WRONLY | O_NONBLOCK)
+      return file >= 0
+    }
+    let end = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+    try end.write(contentsOf: Data("\n".utf8))
+  }
+
+  // MARK: Waiting
+
+  /// Returns when `condition` holds; fails the test where it doesn't within a time that is ample.
+  func eventually(_ condition: () throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    let pace = LiveJobs()
+    let tick = JobID()
+    pace.insert(tick, LiveJob(recording: RecordingID()))
+    while try !condition() {
+      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      await pace.waitForChange(of: tick, seconds: 0.005, on: .global())
+    }
+  }
+
+  /// The job when it has reached its last state and its child is gone.
+  func finished(_ id: JobID) async throws -> Job {
+    try await eventually { runner.live[id] == nil }
+    let job = try #require(try catalog.job(id))
+    #expect(job.state.isFinished)
+    return job
+  }
+
+  func isRunning(_ id: JobID) -> Bool { runner.live[id]?.isRunning ?? false }
+
+  // MARK: Requests
+
+  func respond(
+    _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = ""
+  ) async throws -> HTTPResponse {
+    await router.respond(to: try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8)))
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct UploadTests {
+  private func upload(
+    _ bench: TestBench, _ target: String = "/v1/recordings", fields: HTTPFields = [:], body: String = "RIFF"
+  ) async throws -> (status: Int, body: String) {
+    let response = try await bench.respond(.post, target, fields: fields, body: body)
+    return (response.status.code, String(decoding: try await response.body.collect(), as: UTF8.self))
+  }
+
+  private func form(_ parts: String) -> String { "--b\r\n\(parts)\r\n--b--\r\n" }
+
+  private static let formType: HTTPFields = ["Content-Type": "multipart/form-data; boundary=b"]
+
+  @Test func theQueryNamesARecordingBeforeThePartAndTheHead() async throws {
+    let bench = try TestBench()
+    let part = form("Content-Disposition: form-data; name=\"file\"; filename=\"part.wav\"\r\n\r\nRIFF")
+    #expect(try await upload(bench, fields: Self.formType, body: part).body.contains("\"name\":\"part.wav\""))
+    let asked = try await upload(bench, "/v1/recordings?name=query.wav", fields: Self.formType, body: part)
+    #expect(asked.body.contains("\"name\":\"query.wav\""))
+    let head = try await upload(bench, fields: ["Content-Disposition": "attachment; filename=\"head.wav\""])
+    #expect(head.body.contains("\"name\":\"head.wav\""))
+    #expect(try await upload(bench).body.contains("\"name\":\"recording.wav\""))
+    await bench.runner.stop()
+  }
+
+  @Test(
+    "a form that is not one part “file” is refused",
+    arguments: [
+      ("Content-Disposition: form-data; name=\"other\"\r\n\r\nRIFF", "invalid_multipart"),
+      (
+        "Content-Disposition: form-data; name=\"file\"\r\n\r\nRIFF\r\n--b\r\n"
+          + "Content-Disposition: form-data; name=\"file\"\r\n\r\nRIFF", "invalid_multipart"
+      ),
+      ("nonsense\r\n\r\nRIFF", "malformed_multipart"), ("\r\nRIFF", "malformed_multipart"),
+      ("Content-Disposition: form-data; name=\"file\"\r\n\r\n", "empty_body"),
+    ])
+  func badForm(parts: String, code: String) async throws {
+    let bench = try TestBench()
+    let answer = try await upload(bench, fields: Self.formType, body: form(parts))
+    #expect(answer.status == 400 && answer.body.contains("\"code\":\"\(code)\""), "\(answer.body)")
+    try expectNothingLeft(of: bench)
+  }
+
+  @Test func aFormThatIsCutShortLeavesNothing() async throws {
+    let bench = try TestBench()
+    let body = "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nRIFF"
+    let answer = try await upload(bench, fields: Self.formType, body: body)
+    #expect(answer.status == 400 && answer.body.contains("malformed_multipart"))
+    try expectNothingLeft(of: bench)
+  }
+
+  @Test(
+    "what the probe refuses is answered with its reason and leaves nothing",
+    arguments: [
+      ("failure unsupported_media false", 415, "unsupported_media"),
+      ("failure unsupported_format false", 422, "unsupported_format"),
+      ("kill -SEGV $$", 415, "unsupported_media"), ("failure io_error true", 503, "unavailable"),
+      ("exit 0", 503, "unavailable"), ("exit 7", 503, "unavailable"),
+    ])
+  func refused(script: String, status: Int, code: String) async throws {
+    let bench = try TestBench(script: script)
+    let answer = try await upload(bench)
+    #expect(answer.status == status && answer.body.contains("\"code\":\"\(code)\""), "\(answer.body)")
+    try expectNothingLeft(of: bench)
+  }
+
+  @Test func anUploadThatIsEmptyOrTooLongLeavesNothing() async throws {
+    let bench = try TestBench { $0.maximumUploadBytes = 3 }
+    #expect(try await upload(bench, body: "").status == 400)
+    #expect(try await upload(bench, body: "RIFF").status == 413)
+    try expectNothingLeft(of: bench)
+  }
+
+  @Test func aFullQueueTakesNoUploadAndNoDenoiseRequest() async throws {
+    let bench = try TestBench { $0.maximumQueuedJobs = 0 }
+    let source = try bench.recording()
+    let refused = try await bench.respond(.post, "/v1/recordings", body: "RIFF")
+    #expect(refused.status.code == 429 && refused.fields["Retry-After"] != nil)
+    #expect(try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise").status.code == 429)
+  }
+
+  private func expectNothingLeft(of bench: TestBench) throws {
+    #expect(try bench.catalog.recordings(limit: 1).isEmpty && bench.catalog.jobs(limit: 1).isEmpty)
+    for folder in ["incoming", "recordings", "jobs", "removed"] {
+      #expect(try FileManager.default.contentsOfDirectory(atPath: bench.store.directory + "/" + folder) == [])
+    }
+  }
+}

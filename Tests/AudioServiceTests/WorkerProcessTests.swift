@@ -1,0 +1,97 @@
+import Dispatch
+import Processing
+import Testing
+
+@testable import AudioService
+
+/// Children of a shell stand in for `stillwave`'s own.
+@Suite struct WorkerProcessTests {
+  private struct Life: Sendable {
+    var codes: [String] = []
+    var exit: WorkerExit?
+  }
+
+  /// Runs `script` to its end; `killed` ends it at its first report.
+  private func run(_ script: String, killed: Bool = false) async -> Life {
+    let queue = DispatchQueue(label: "test")
+    return await withCheckedContinuation { continuation in
+      queue.async {
+        let box = Box()
+        box.worker = WorkerProcess.start(
+          program: "/bin/sh", arguments: ["-c", script], queue: queue,
+          onReport: { report in
+            box.life.codes.append(report.error?.code ?? "")
+            if killed { box.worker?.kill() }
+          },
+          onExit: { exit in
+            box.life.exit = exit
+            box.worker = nil
+            continuation.resume(returning: box.life)
+          })
+      }
+    }
+  }
+
+  private final class Box: @unchecked Sendable {  // touched on the test's queue only
+    var life = Life()
+    var worker: WorkerProcess?
+  }
+
+  private static func line(_ code: String) -> String {
+    #"echo '{"error":{"code":"\#(code)","detail":"","retry":false}}';"#
+  }
+
+  @Test("every report comes in order, and the exit after the last")
+  func reportsThenExit() async {
+    let life = await run((0..<100).map { Self.line("\($0)") }.joined() + "exit 3")
+    #expect(life.codes == (0..<100).map { "\($0)" })
+    #expect(life.exit == .status(3))
+  }
+
+  @Test("a child that is killed ends by the signal")
+  func killing() async {
+    let life = await run(Self.line("begun") + "exec sleep 1000", killed: true)
+    #expect(life.codes == ["begun"])
+    #expect(life.exit == .signal(9))
+  }
+
+  @Test("a child that closes its output and goes on is ended")
+  func closedOutput() async {
+    #expect(await run("exec >&-; read line; exit 4").exit == .signal(9))
+  }
+
+  @Test("a child that writes a line without end is ended")
+  func endlessLine() async {
+    #expect(await run("exec tr '\\0' x </dev/zero").exit == .signal(9))
+  }
+
+  @Test("a program that is not there is an exit of its own kind")
+  func missingProgram() async {
+    let queue = DispatchQueue(label: "test")
+    let exit = await withCheckedContinuation { continuation in
+      queue.async {
+        _ = WorkerProcess.start(
+          program: "/nowhere/stillwave", arguments: [], queue: queue, onReport: { _ in },
+          onExit: { continuation.resume(returning: $0) })
+      }
+    }
+    #expect(exit == .notStarted(errno: 2))
+  }
+
+  @Test("the ends of a hundred children leave the service whole")
+  func manyEnds() async {
+    // With a dispatch source for each child about one end in ten crashed the process.
+    let lives = await withTaskGroup(of: [Life].self, returning: [Life].self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          var lives: [Life] = []
+          for _ in 0..<15 { lives.append(await run(Self.line("done"))) }
+          return lives
+        }
+      }
+      return await group.reduce(into: []) { $0 += $1 }
+    }
+    #expect(lives.count == 120)
+    #expect(lives.allSatisfy { $0.codes == ["done"] && $0.exit == .status(0) })
+  }
+}
