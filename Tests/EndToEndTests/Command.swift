@@ -1,0 +1,95 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+/// A child process whose two outputs go to files, so that no pipe can fill.
+///
+/// Not Foundation's `Process`: that takes a child for running as long as any descendant of it lives.
+final class Command: Sendable {
+  struct Finished {
+    let status: Int32
+    let output: [UInt8]
+    let errors: String
+
+    var lines: [String] { String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init) }
+  }
+
+  let folder: TemporaryFolder
+  let processID: pid_t
+  private let words: [String]
+  private let ended = DispatchSemaphore(value: 0)
+  private let status = Mutex<Int32?>(nil)
+
+  init(_ path: String, _ arguments: [String]) throws {
+    folder = try TemporaryFolder()
+    words = [path] + arguments
+    processID = try Self.spawn(words, folder)
+    DispatchQueue(label: "command").async { [self] in wait() }
+  }
+
+  /// The program under test, run to its end.
+  static func stillwave(_ arguments: String...) throws -> Finished {
+    try Command(try Program.path(), arguments).finish()
+  }
+
+  private static func spawn(_ words: [String], _ folder: TemporaryFolder) throws -> pid_t {
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
+    let writing = O_WRONLY | O_CREAT | O_TRUNC
+    unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    unsafe posix_spawn_file_actions_addopen(&actions, 1, folder.file("output"), writing, 0o600)
+    unsafe posix_spawn_file_actions_addopen(&actions, 2, folder.file("errors"), writing, 0o600)
+    var identifier: pid_t = 0
+    let arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+    defer { unsafe arguments.forEach { unsafe free($0) } }
+    let failure = unsafe posix_spawn(&identifier, words[0], &actions, nil, arguments, environ)
+    guard failure == 0 else { throw ToolFailure(description: "\(words[0]) did not start: errno \(failure)") }
+    return identifier
+  }
+
+  private func wait() {
+    var status: Int32 = 0
+    while unsafe waitpid(processID, &status, 0) < 0 && errno == EINTR {}
+    let code = status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
+    self.status.withLock { $0 = code }
+    ended.signal()
+  }
+
+  var isRunning: Bool { status.withLock { $0 == nil } }
+
+  func signal(_ number: Int32) {
+    // The number may be another process's once this one was waited for.
+    status.withLock { status in
+      if status == nil { _ = kill(processID, number) }
+    }
+  }
+
+  /// Waits for the end; past the deadline the process is killed and the wait fails.
+  func finish(withinSeconds seconds: Double = 300) throws -> Finished {
+    guard ended.wait(timeout: .now() + seconds) == .success else {
+      signal(SIGKILL)
+      throw ToolFailure(description: "\(words) did not end within \(seconds) s")
+    }
+    ended.signal()
+    return Finished(
+      status: status.withLock { $0 ?? -1 }, output: try contents(folder.file("output")),
+      errors: String(decoding: try contents(folder.file("errors")), as: UTF8.self))
+  }
+
+  /// What it has written to standard output so far.
+  func output() throws -> String { String(decoding: try contents(folder.file("output")), as: UTF8.self) }
+}
+
+/// Where the program under test is: `STILLWAVE_BINARY`, else the product beside the test bundle.
+enum Program {
+  static func path() throws -> String {
+    if let path = ProcessInfo.processInfo.environment["STILLWAVE_BINARY"] { return path }
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
+    let path = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("stillwave").path
+    guard FileManager.default.isExecutableFile(atPath: path) else {
+      throw ToolFailure(description: "no program at \(path); build the stillwave product or set STILLWAVE_BINARY")
+    }
+    return path
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+/// The same work file by file, without a service.
+struct CommandTests {
+  private static let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appendingPathComponent("../WaveformTests/Golden").standardized.path
+
+  /// audiowaveform's own files: NAME.zSCALE.bBITS[.split].(dat|json).
+  @Test func waveformWritesWhatAudiowaveformWrites() throws {
+    let folder = try TemporaryFolder()
+    let names = try FileManager.default.contentsOfDirectory(atPath: Self.golden).sorted().filter {
+      $0.hasSuffix(".dat") || $0.hasSuffix(".json")
+    }
+    var written = 0
+    for name in names {
+      let parts = name.split(separator: ".").map(String.init)
+      guard parts.count >= 4, parts[1].hasPrefix("z"), parts[2].hasPrefix("b") else { continue }
+      // The small scales and one coarse one; every combination is held by the module's own tests.
+      guard ["z256", "z512"].contains(parts[1]) else { continue }
+      let output = folder.file(name)
+      let finished = try Command.stillwave(
+        "waveform", "\(Self.golden)/\(parts[0]).wav", "-o", output, "--scale", String(parts[1].dropFirst()), "--bits",
+        String(parts[2].dropFirst()), "--channels", parts[3] == "split" ? "split" : "mix", "--progress", "none")
+      try #require(finished.status == 0, "\(name): \(finished.errors)")
+      #expect(finished.output.isEmpty && finished.errors.isEmpty)
+      #expect(try contents(output) == contents("\(Self.golden)/\(name)"), "\(name)")
+      written += 1
+    }
+    #expect(written > 50)
+    #expect(try folder.names().count == written, "nothing else is left in the folder")
+  }
+
+  @Test func denoiseWritesACleanerFileOfTheSameKind() throws {
+    let folder = try TemporaryFolder()
+    let sound = Sound.noisy(rate: 22_050, channels: 2, voice: Sound.tone)
+    let input = folder.file("in.wav")
+    try write(WAVFile(sound).bytes, to: input)
+    for (ending, arguments) in [("wav", ["--noise", "0.2-1.3"]), ("flac", []), ("ogg", ["--reduction", "30"])] {
+      let output = folder.file("out.\(ending)")
+      let finished = try Command(try Program.path(), ["denoise", input, "-o", output] + arguments).finish()
+      try #require(finished.status == 0, "\(finished.errors)")
+      let cleaned = try decoded(contents(output), try TemporaryFolder())
+      #expect(cleaned.rate == 22_050 && cleaned.channels.count == 2)
+      let removed = Loudness.decibels(sound.part(0, 3.6, 4.3)) - Loudness.decibels(cleaned.part(0, 3.6, 4.3))
+      #expect(removed > 12, "\(ending): \(removed) dB")
+    }
+    #expect(try folder.names() == ["in.wav", "out.flac", "out.ogg", "out.wav"])
+  }
+
+  @Test func residueAndResultMakeUpTheSource() throws {
+    let folder = try TemporaryFolder()
+    let sound = Sound.noisy(rate: 16_000, channels: 1, voice: Sound.tone)
+    try write(WAVFile(sound).bytes, to: folder.file("in.wav"))
+    for output in ["denoised", "residue"] {
+      let finished = try Command.stillwave(
+        "denoise", folder.file("in.wav"), "-o", folder.file("\(output).wav"), "--noise", "0.2-1.3", "--output", output)
+      #expect(finished.status == 0)
+    }
+    let parts = try ["denoised", "residue"].map { try WAVFile(reading: contents(folder.file("\($0).wav"))).sound }
+    let sum = zip(parts[0].channels[0], parts[1].channels[0]).map(+)
+    #expect(zip(sum, sound.channels[0]).allSatisfy { abs($0 - $1) < 4 / 32768 })
+  }
+
+  @Test(arguments: ["waveform", "denoise"])
+  func progressIsOneObjectALineThatNeverFalls(_ command: String) throws {
+    let folder = try TemporaryFolder()
+    let input = folder.file("in.wav")
+    try write(WAVFile(Sound.noisy(rate: 44_100, channels: 2, seconds: 20, voice: Sound.tone)).bytes, to: input)
+    let output = folder.file(command == "waveform" ? "out.dat" : "out.wav")
+    let finished = try Command.stillwave(command, input, "-o", output, "--progress", "json")
+    #expect(finished.status == 0)
+    let lines = try finished.lines.map { try JSON(Array($0.utf8)) }
+    let fractions = lines.compactMap(\.["progress"]["fraction"].double)
+    #expect(fractions.count >= 2 && fractions == fractions.sorted() && fractions.last == 1)
+    #expect(fractions.count == lines.count - 1, "the last line tells the outcome")
+    #expect(lines.last?.members == [command == "waveform" ? "analysis" : "denoised"])
+    #expect(lines.last?[command == "waveform" ? "analysis" : "denoised"]["frames"] == .number(882_000))
+  }
+
+  @Test(arguments: [[], ["serve"], ["waveform"], ["denoise"]])
+  func everyCommandHasHelp(_ command: [String]) throws {
+    let finished = try Command(try Program.path(), command + ["--help"]).finish()
+    #expect(finished.status == 0 && finished.errors.isEmpty)
+    let text = String(decoding: finished.output, as: UTF8.self)
+    #expect(text.contains("USAGE: stillwave") && text.contains("OVERVIEW:"))
+  }
+
+  /// What is wrong with a command line or its input: the status is not 0, a sentence says why, and no file appears.
+  @Test func aFailureLeavesNothingBehindAndSaysWhy() throws {
+    let folder = try TemporaryFolder()
+    let (sound, text) = (folder.file("in.wav"), folder.file("in.txt"))
+    try write(BadUploadTests.tone.bytes, to: sound)
+    try write(Array("no sound".utf8), to: text)
+    let out = folder.file("out.dat")
+    let cleaned = folder.file("out.wav")
+    for arguments in [
+      ["waveform", text, "-o", out], ["waveform", folder.file("none.wav"), "-o", out], ["waveform", sound],
+      ["waveform", sound, "-o", folder.file("out.mp4")], ["waveform", sound, "-o", folder.file("none/out.dat")],
+      ["waveform", sound, "-o", out, "--bits", "12"], ["waveform", sound, "-o", out, "--channels", "7"],
+      ["waveform", sound, "-o", out, "--start", "2", "--end", "1"], ["waveform", sound, "-o", out, "--scale", "0"],
+      ["denoise", text, "-o", cleaned], ["denoise", sound, "-o", cleaned, "--noise", "1-9"],
+      ["denoise", sound, "-o", cleaned, "--noise", "1-1.01"], ["denoise", sound, "-o", cleaned, "--noise", "2-1"],
+      ["denoise", sound, "-o", cleaned, "--strength", "strong", "--reduction", "9"],
+      ["denoise", sound, "-o", folder.file("none/out.wav")], ["denoise", sound], ["polish", sound],
+    ] {
+      let finished = try Command(try Program.path(), arguments).finish()
+      #expect(finished.status != 0 && finished.status < 128, "\(arguments): \(finished.status)")
+      #expect(!finished.errors.isEmpty, "\(arguments)")
+      #expect(try folder.names() == ["in.txt", "in.wav"], "\(arguments)")
+    }
+    // For programs the reason is a line of JSON.
+    let finished = try Command.stillwave("waveform", text, "-o", out, "--progress", "json")
+    let error = try JSON(finished.output)["error"]
+    #expect(finished.status != 0 && error["code"].string == "unsupported_media" && error["detail"].string != nil)
+  }
+
+  @Test func anInterruptedCommandLeavesNothingBehind() throws {
+    let folder = try TemporaryFolder()
+    let input = folder.file("in.wav")
+    try write(LongClip.wave(), to: input)
+    let command = try Command(
+      try Program.path(), ["denoise", input, "-o", folder.file("out.wav"), "--noise", "1-3", "--progress", "json"])
+    let hasBegun = try eventually { try folder.names().count > 1 }
+    #expect(hasBegun)
+    command.signal(SIGTERM)
+    #expect(try command.finish().status == 128 + SIGTERM)
+    #expect(try folder.names() == ["in.wav"])
+  }
+
+  @Test func theFileThatWasThereStaysUntilTheNewOneIsWhole() throws {
+    let folder = try TemporaryFolder()
+    let (input, output) = (folder.file("in.txt"), folder.file("out.wav"))
+    try write(Array("no sound".utf8), to: input)
+    try write([1, 2, 3], to: output)
+    #expect(try Command.stillwave("denoise", input, "-o", output).status != 0)
+    #expect(try contents(output) == [1, 2, 3])
+  }
+
+  @Test func serveRefusesADirectoryThatAnotherServiceUses() throws {
+    let server = try TestServer()
+    let second = try Command.stillwave("serve", "--listen", "127.0.0.1:0", "--data", server.data)
+    #expect(second.status != 0 && second.errors.contains("--data"))
+    #expect(try server.client.get("/healthz").status == 200)
+    try server.stop()
+  }
+}

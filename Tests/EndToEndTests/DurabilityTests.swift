@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// What was acknowledged is there after a crash, what was begun is done after it, and what was not leaves nothing.
+struct DurabilityTests {
+  /// Freezes the worker that is at a job, so that the job is surely unfinished at what comes next.
+  private func freezeWorker(_ server: TestServer, of job: String) throws -> pid_t {
+    while try server.client.get("/v1/jobs/\(job)").json["state"].string == "queued" {
+      _ = try server.client.get("/v1/jobs/\(job)?wait=20")
+    }
+    // The job says so a little before its child is there.
+    var found: pid_t?
+    _ = eventually {
+      found = server.workers().first { Processes.commandLine(of: $0).contains(job) }
+      return found != nil
+    }
+    let worker = try #require(found)
+    kill(worker, SIGSTOP)
+    #expect(try server.client.get("/v1/jobs/\(job)").json["state"] == .string("running"))
+    return worker
+  }
+
+  @Test func anUploadThatWasAcknowledgedSurvivesACrash() throws {
+    let server = try TestServer()
+    let bytes = BadUploadTests.tone.bytes
+    let uploaded = try server.client.upload(bytes, name: "kept.wav")
+    try server.crash()
+    try server.restart()
+    let id = try #require(uploaded["id"].string)
+    let kept = try server.client.recording(id)
+    for member in ["id", "name", "created_at", "bytes", "sha256", "format"] {
+      #expect(kept[member] == uploaded[member], "\(member)")
+    }
+    #expect(try server.client.get("/v1/recordings/\(id)/audio").body == bytes)
+    try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
+    #expect(try server.client.recording(id)["waveform"]["state"] == .string("ready"))
+    try server.stop()
+  }
+
+  @Test func aJobThatWasRunningAtACrashRunsAgainAndSucceeds() throws {
+    let server = try TestServer()
+    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
+    let asked = try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)
+    let job = try #require(asked["id"].string)
+    let worker = try freezeWorker(server, of: job)
+    defer { kill(worker, SIGCONT) }
+    try server.crash()
+    // The orphan goes by itself: its standard input has closed.
+    kill(worker, SIGCONT)
+    let isGone = eventually { Processes.naming(server.data).isEmpty }
+    #expect(isGone)
+    try server.restart()
+    let finished = try server.client.succeed(job)
+    #expect(finished["attempts"] == .number(2))
+    let made = try server.client.recording(try #require(asked["result"]["recording"].string))
+    #expect(made["sha256"].string?.count == 64 && made["waveform"]["state"] == .string("ready"))
+    let isCleared = try eventually { try !server.leftovers().contains { $0.hasPrefix("jobs/") } }
+    #expect(isCleared)
+    try server.stop()
+  }
+
+  @Test func aServiceThatIsToldToStopLeavesItsJobsToTheNextStart() throws {
+    let server = try TestServer()
+    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
+    let asked = try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)
+    let job = try #require(asked["id"].string)
+    let worker = try freezeWorker(server, of: job)
+    defer { kill(worker, SIGCONT) }
+    try server.stop()
+    #expect(Processes.naming(server.data).isEmpty)
+    try server.restart()
+    try server.client.succeed(job)
+    let output = try #require(asked["result"]["recording"].string)
+    #expect(try server.client.get("/v1/recordings/\(output)/audio").status == 200)
+    try server.stop()
+  }
+
+  @Test(arguments: ["with a length", "chunked", "as a form"])
+  func aClientThatLeavesInTheMiddleOfAnUploadLeavesNothing(_ kind: String) throws {
+    let server = try TestServer()
+    let wire = try Wire(port: server.client.port)
+    let half = Array(BadUploadTests.tone.bytes.prefix(30_000))
+    let head = "POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    switch kind {
+    case "with a length": wire.send(head + "Content-Length: 48044\r\n\r\n")
+    case "chunked": wire.send(head + "Transfer-Encoding: chunked\r\n\r\n\(String(half.count, radix: 16))\r\n")
+    default:
+      let part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\n"
+      wire.send(head + "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 60000\r\n\r\n" + part)
+    }
+    wire.send(half)
+    let hasBegun = try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } }
+    #expect(hasBegun)
+    wire.close()
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  @Test func aCrashInTheMiddleOfAnUploadLeavesNothingAfterTheNextStart() throws {
+    let server = try TestServer()
+    let wire = try Wire(port: server.client.port)
+    wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
+    wire.send(Array(BadUploadTests.tone.bytes.prefix(30_000)))
+    let hasBegun = try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } }
+    #expect(hasBegun)
+    try server.crash()
+    try server.restart()
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  @Test func anUploadInPiecesOfAnySizeIsOneRecording() throws {
+    let server = try TestServer()
+    let bytes = BadUploadTests.tone.bytes
+    for size in [1, 7, 4096, 100_000] {
+      var offset = 0
+      let answer = try server.client.send(
+        "POST", "/v1/recordings", [:],
+        .pieces(length: nil) {
+          // Single bytes for the header and the first samples; the rest in one go.
+          let count = size == 1 && offset > 2000 ? bytes.count : size
+          defer { offset = min(offset + count, bytes.count) }
+          return offset < bytes.count ? Array(bytes[offset..<min(offset + count, bytes.count)]) : nil
+        })
+      #expect(answer.status == 201 && answer.json["bytes"].int == bytes.count, "\(answer.text)")
+      #expect(try server.client.get("/v1/recordings/\(answer.json["id"].string ?? "")/audio").body == bytes)
+    }
+    try server.stop()
+  }
+}

@@ -1,0 +1,87 @@
+import Testing
+
+/// Everything grows in the open: what is shown of a recording before it has been read whole is final.
+struct GrowingTests {
+  /// A slice as it was served while the waveform grew.
+  private struct Sight {
+    let data: [UInt8]
+    let available: Int
+  }
+
+  @Test func aWaveformReadWhileItGrowsNeverTakesAValueBack() throws {
+    let server = try TestServer()
+    let client = server.client
+    let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    let (sights, whole) = try watch(
+      try #require(recording["id"].string), job: try #require(recording["waveform"]["job"].string), client)
+    #expect(whole["total_frames"].int == recording["format"]["frames"].int)
+    #expect(sights.count >= 5, "seen while growing: \(sights.map(\.available))")
+    try server.stop()
+  }
+
+  @Test func theWaveformOfAResultGrowsWithItsJobAndItsSoundComesAtTheEnd() throws {
+    let server = try TestServer()
+    let client = server.client
+    let source = try client.uploadReady(LongClip.wave())
+    let id = try #require(source["id"].string)
+    let job = try client.denoise(id, #"{"noise":{"start":1,"end":3}}"#)
+    let output = try #require(job["result"]["recording"].string)
+
+    // Listed from the first answer on, as something still to come.
+    let made = try client.recording(output)
+    #expect(made["bytes"] == .null && made["sha256"] == .null)
+    #expect(made["waveform"]["job"] == job["id"] && made["format"]["frames"] == source["format"]["frames"])
+    #expect(try client.get("/v1/recordings").json["recordings"][0]["id"].string == output)
+    expectProblem(try client.get("/v1/recordings/\(output)/audio"), 409, "not_ready")
+    expectProblem(try client.post("/v1/recordings/\(output)/denoise", json: "{}"), 409, "not_ready")
+
+    var (fractions, remaining): (Set<Double>, [Double]) = ([], [])
+    let (sights, whole) = try watch(output, job: try #require(job["id"].string), client) { document in
+      fractions.insert(document["progress"].double ?? 0)
+      if let eta = document["eta"].double { remaining.append(eta) }
+    }
+    #expect(fractions.count >= 10 && remaining.count >= 5, "progress \(fractions.sorted()), eta \(remaining)")
+    #expect(remaining.allSatisfy { $0 >= 0 && $0 < 600 })
+    #expect(sights.count >= 5)
+    #expect(whole["total_frames"] == source["format"]["frames"])
+    let finished = try client.recording(output)
+    let audio = try client.get("/v1/recordings/\(output)/audio")
+    #expect(audio.status == 200 && audio.body.count == finished["bytes"].int)
+    #expect(try WAVFile(reading: audio.body).frames == source["format"]["frames"].int)
+    try server.stop()
+  }
+
+  /// Takes the same slice each time the job has moved, until it has succeeded. Returns what was seen before the end,
+  /// which must be how the whole begins, and the whole.
+  private func watch(
+    _ id: String, job: String, _ client: HTTPClient, seen: (JSON) -> Void = { _ in }
+  ) throws -> ([Sight], JSON) {
+    let target = "/v1/recordings/\(id)/waveform.dat?scale=4096&channels=split"
+    let headBytes = 24
+    var sights: [Sight] = []
+    try client.succeed(job) { document in
+      seen(document)
+      let answer = try client.get(target)
+      guard answer["stillwave-complete"] == "false" else { return }
+      #expect(answer["cache-control"] == "no-store" && answer["etag"] == nil)
+      let available = try #require(answer["stillwave-available-frames"].flatMap { Int($0) })
+      #expect(available >= sights.last?.available ?? 0)
+      // Only pixels whose frames have all been read.
+      let channels = Int(answer.body[20])
+      #expect((answer.body.count - headBytes) / (4 * channels) == available / 4096)
+      if available > sights.last?.available ?? 0 {
+        sights.append(Sight(data: Array(answer.body.dropFirst(headBytes)), available: available))
+      }
+    }
+    let whole = try client.get(target)
+    #expect(whole["stillwave-complete"] == "true" && whole["etag"] != nil)
+    for sight in sights {
+      #expect(
+        whole.body.dropFirst(headBytes).starts(with: sight.data),
+        "served at \(sight.available) frames, and other in the end")
+    }
+    let document = try client.get("/v1/recordings/\(id)/waveform?width=100").json
+    #expect(document["complete"] == .bool(true) && document["available_frames"] == document["total_frames"])
+    return (sights, document)
+  }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// The API's calls as the tests make them.
+extension HTTPClient {
+  /// Uploads a file's bytes raw; the answer must be 201.
+  func upload(_ bytes: [UInt8], name: String) throws -> JSON {
+    let answer = try send(
+      "POST", "/v1/recordings?name=\(escaped(name))", ["Content-Type": "audio/x-any"], .bytes(bytes))
+    try #require(answer.status == 201, "\(answer.text)")
+    #expect(answer["location"] == "/v1/recordings/\(answer.json["id"].string ?? "")")
+    return answer.json
+  }
+
+  /// Uploads a file as the part `file` of a form.
+  func uploadForm(_ bytes: [UInt8], fileName: String, part: String = "file") throws -> Answer {
+    let boundary = "----stillwave-\(bytes.count)"
+    let head =
+      "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(part)\"; filename=\"\(fileName)\"\r\n"
+      + "Content-Type: application/octet-stream\r\n\r\n"
+    return try send(
+      "POST", "/v1/recordings", ["Content-Type": "multipart/form-data; boundary=\(boundary)"],
+      .bytes(Array(head.utf8) + bytes + Array("\r\n--\(boundary)--\r\n".utf8)))
+  }
+
+  func recording(_ id: String) throws -> JSON {
+    let answer = try get("/v1/recordings/\(id)")
+    try #require(answer.status == 200, "\(answer.text)")
+    return answer.json
+  }
+
+  /// Asks for a denoise job; the answer must be 202.
+  func denoise(_ id: String, _ json: String = "{}") throws -> JSON {
+    let answer = try post("/v1/recordings/\(id)/denoise", json: json)
+    try #require(answer.status == 202, "\(answer.text)")
+    #expect(answer["location"] == "/v1/jobs/\(answer.json["id"].string ?? "")")
+    return answer.json
+  }
+
+  /// Follows a job to its end through `?wait=`; `seen` is given each answer. Progress must never fall in an attempt.
+  @discardableResult
+  func follow(_ job: String, withinSeconds seconds: Double = 240, seen: (JSON) throws -> Void = { _ in }) throws -> JSON
+  {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    var (attempt, last) = (0, 0.0)
+    while true {
+      let answer = try get("/v1/jobs/\(job)?wait=20")
+      try #require(answer.status == 200, "\(answer.text)")
+      let document = answer.json
+      let progress = try #require(document["progress"].double)
+      if document["attempts"].int == attempt {
+        #expect(progress >= last, "progress fell from \(last) to \(progress)")
+      }
+      (attempt, last) = (document["attempts"].int ?? 0, progress)
+      try seen(document)
+      if ["succeeded", "failed", "cancelled"].contains(document["state"].string) { return document }
+      try #require(ContinuousClock.now < deadline, "job \(job) did not end: \(answer.text)")
+    }
+  }
+
+  /// Follows a job, which must succeed.
+  @discardableResult
+  func succeed(_ job: String, seen: (JSON) throws -> Void = { _ in }) throws -> JSON {
+    let document = try follow(job, seen: seen)
+    try #require(document["state"] == .string("succeeded"), "\(document)")
+    #expect(document["progress"] == .number(1))
+    #expect(document["error"] == .null)
+    #expect(document["finished_at"].string != nil)
+    return document
+  }
+
+  /// Uploads, and waits for the waveform.
+  func uploadReady(_ bytes: [UInt8], name: String = "clip.wav") throws -> JSON {
+    let uploaded = try upload(bytes, name: name)
+    try succeed(try #require(uploaded["waveform"]["job"].string))
+    return try recording(try #require(uploaded["id"].string))
+  }
+}
+
+func escaped(_ text: String) -> String {
+  text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
+}

@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+/// An answer as it came over the wire; field names in lower case.
+struct Answer {
+  let status: Int
+  let fields: [(String, String)]
+  let body: [UInt8]
+
+  subscript(_ name: String) -> String? {
+    let values = fields.filter { $0.0 == name.lowercased() }.map(\.1)
+    return values.isEmpty ? nil : values.joined(separator: ", ")
+  }
+
+  /// The body, which must be JSON.
+  var json: JSON {
+    do { return try JSON(body) } catch {
+      Issue.record("\(status) is no JSON: \(String(decoding: body.prefix(200), as: UTF8.self))")
+      return .absent
+    }
+  }
+
+  var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// A plain HTTP client over one kept connection. Every answer it takes is held against openapi.yaml.
+final class HTTPClient {
+  enum Body {
+    case none
+    case bytes([UInt8])
+    case json(String)
+    /// Pieces made on the fly: with Content-Length where `length` is given, else chunked.
+    case pieces(length: Int?, next: () -> [UInt8]?)
+  }
+
+  let port: UInt16
+  /// Off where a test asks for what openapi.yaml does not describe.
+  var followsContract = true
+  private var wire: Wire?
+
+  init(port: UInt16) { self.port = port }
+
+  func get(_ target: String, _ fields: [String: String] = [:]) throws -> Answer {
+    try send("GET", target, fields)
+  }
+
+  func post(_ target: String, json: String, _ fields: [String: String] = [:]) throws -> Answer {
+    try send("POST", target, fields, .json(json))
+  }
+
+  func delete(_ target: String) throws -> Answer { try send("DELETE", target) }
+
+  /// Sends a request and takes its answer; a connection that was closed meanwhile is opened anew.
+  func send(
+    _ method: String, _ target: String, _ fields: [String: String] = [:], _ body: Body = .none
+  ) throws -> Answer {
+    // Idempotent requests only may be sent twice; the others get a fresh connection.
+    if method != "GET" && method != "HEAD" { wire = nil }
+    let answer: Answer
+    if let wire, !wire.hasInput, let kept = try? exchange(on: wire, method, target, fields, body) {
+      answer = kept
+    } else {
+      let fresh = try Wire(port: port)
+      wire = fresh
+      answer = try exchange(on: fresh, method, target, fields, body)
+    }
+    if answer["connection"]?.lowercased() == "close" { wire = nil }
+    if followsContract { expectContract(method, target, answer) }
+    return answer
+  }
+
+  private func exchange(
+    on wire: Wire, _ method: String, _ target: String, _ fields: [String: String], _ body: Body
+  ) throws -> Answer {
+    var fields = fields
+    fields["Host"] = fields["Host"] ?? "127.0.0.1:\(port)"
+    switch body {
+    case .none: break
+    case .bytes(let bytes): fields["Content-Length"] = "\(bytes.count)"
+    case .json(let text):
+      fields["Content-Length"] = "\(text.utf8.count)"
+      fields["Content-Type"] = fields["Content-Type"] ?? "application/json"
+    case .pieces(let length?, _): fields["Content-Length"] = "\(length)"
+    case .pieces(nil, _): fields["Transfer-Encoding"] = "chunked"
+    }
+    let head = fields.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)\r\n" }.joined()
+    wire.send("\(method) \(target) HTTP/1.1\r\n\(head)\r\n")
+    switch body {
+    case .none: break
+    case .bytes(let bytes): wire.send(bytes)
+    case .json(let text): wire.send(text)
+    case .pieces(let length, let next): send(next, chunked: length == nil, on: wire)
+    }
+    return try wire.answer(to: method)
+  }
+
+  /// Stops where the service answers early: nobody reads the rest.
+  private func send(_ next: () -> [UInt8]?, chunked: Bool, on wire: Wire) {
+    while let piece = next() {
+      guard !wire.hasInput else { return }
+      if chunked { wire.send(String(piece.count, radix: 16) + "\r\n") }
+      guard wire.send(piece) else { return }
+      if chunked { wire.send("\r\n") }
+    }
+    if chunked { wire.send("0\r\n\r\n") }
+  }
+}

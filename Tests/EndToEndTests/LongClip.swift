@@ -1,0 +1,28 @@
+import Foundation
+
+/// Recordings long enough that a test can watch the work on them, or end it halfway. A debug build works some thirty
+/// times slower than a release build.
+enum LongClip {
+  static let seconds = ((try? Program.path()) ?? "").contains("/debug/") ? 60 : 900
+
+  static let rate = 44_100
+
+  /// Stereo FLAC of pink noise.
+  static func flac(_ folder: TemporaryFolder) throws -> [UInt8] {
+    let path = folder.file("long.flac")
+    let noise = "anoisesrc=duration=\(seconds):sample_rate=\(rate):color=pink:amplitude=0.3:seed=5"
+    try Tool.ffmpeg.run([
+      "-v", "error", "-f", "lavfi", "-i", noise, "-ac", "2", "-c:a", "flac", "-compression_level", "0", path,
+    ])
+    return try contents(path)
+  }
+
+  /// Mono WAV, quickly made: one second of noise over and over.
+  static func wave() -> [UInt8] {
+    var noise = NoiseGenerator(seed: 3)
+    let second = (0..<rate).map { _ in littleEndian(Int16(noise.next() * 1000)) }.flatMap { $0 }
+    var file = WAVFile()
+    file.claimedBytes = UInt32(second.count * seconds)
+    return file.header + (0..<seconds).flatMap { _ in second }
+  }
+}

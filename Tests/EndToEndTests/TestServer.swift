@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// The real program serving on a port of the system's choice, with a data directory of its own. It is killed when the
+/// test lets go of it, however the test ends.
+final class TestServer {
+  let folder: TemporaryFolder
+  let data: String
+  private let arguments: [String]
+  private(set) var command: Command
+  private(set) var client: HTTPClient
+
+  init(_ arguments: String...) throws {
+    folder = try TemporaryFolder()
+    data = folder.file("data")
+    self.arguments = arguments
+    (command, client) = try Self.start(data: data, arguments)
+  }
+
+  deinit { command.signal(SIGKILL) }
+
+  var processID: pid_t { command.processID }
+
+  /// The address is the first line of standard output.
+  private static func start(data: String, _ arguments: [String]) throws -> (Command, HTTPClient) {
+    let command = try Command(
+      try Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", data] + arguments)
+    let opening = "Stillwave listens on http://127.0.0.1:"
+    let isListening = try eventually { try command.output().hasSuffix("\n") || !command.isRunning }
+    let line = try command.output()
+    guard isListening, line.hasPrefix(opening), let port = UInt16(line.dropFirst(opening.count).dropLast()) else {
+      command.signal(SIGKILL)
+      throw ToolFailure(description: "the service did not start: \(line) \(try command.finish().errors)")
+    }
+    return (command, HTTPClient(port: port))
+  }
+
+  /// SIGTERM; the service must end with status 0.
+  func stop() throws {
+    command.signal(SIGTERM)
+    let finished = try command.finish(withinSeconds: 60)
+    #expect(finished.status == 0, "\(finished.errors)")
+  }
+
+  /// SIGKILL: what a crash or a power cut leaves is what the next start finds. The data directory's lock is free once
+  /// the process is gone.
+  func crash() throws {
+    command.signal(SIGKILL)
+    _ = try command.finish(withinSeconds: 60)
+  }
+
+  func restart() throws { (command, client) = try Self.start(data: data, arguments) }
+
+  /// The children that work on jobs now.
+  func workers() -> [pid_t] { Processes.children(of: processID) }
+
+  // MARK: What is on the disk
+
+  /// Every file and folder in the data directory that is not the catalogue's own, by path within it.
+  func leftovers() throws -> [String] {
+    let own = ["incoming", "recordings", "jobs", "removed", "lock"]
+    return try FileManager.default.subpathsOfDirectory(atPath: data)
+      .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") }.sorted()
+  }
+
+  /// No part of an upload, no folder, no recording. Jobs that have ended stay listed, so `jobs` tells how many.
+  func expectNothingKept(
+    jobs: Int? = 0, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let isEmpty = try eventually { try leftovers().isEmpty }
+    #expect(isEmpty, comment, sourceLocation: sourceLocation)
+    #expect(try leftovers() == [], comment, sourceLocation: sourceLocation)
+    let list = try client.get("/v1/recordings")
+    #expect(list.json["recordings"].array?.count == 0, comment, sourceLocation: sourceLocation)
+    guard let jobs else { return }
+    #expect(try client.get("/v1/jobs").json["jobs"].array?.count == jobs, comment, sourceLocation: sourceLocation)
+  }
+}

@@ -1,0 +1,50 @@
+// These tests start the real program and talk to it over the network.
+//
+// Besides the program's own libraries they need these Debian packages, for clips in every format:
+//   sox libsox-fmt-all ffmpeg espeak-ng
+// and they read, where it is there, ../shared/denoise-bench/data/dev beside the repository: real noisy speech.
+
+import Foundation
+
+/// A program of the system that makes the tests' clips.
+enum Tool: String {
+  case sox, ffmpeg
+  case espeak = "espeak-ng"
+
+  /// Runs the tool to its end. Throws with what it said where it fails or is not installed.
+  func run(_ arguments: [String]) throws {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+    guard let path = folders.map({ "\($0)/\(rawValue)" }).first(where: FileManager.default.isExecutableFile) else {
+      throw ToolFailure(description: "\(rawValue) is missing: apt-get install sox libsox-fmt-all ffmpeg espeak-ng")
+    }
+    let finished = try Command(path, arguments).finish()
+    guard finished.status == 0 else {
+      throw ToolFailure(description: "\(rawValue) \(arguments): exit \(finished.status): \(finished.errors)")
+    }
+  }
+}
+
+struct ToolFailure: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// A folder of a test's own, removed when the test lets go of it.
+final class TemporaryFolder: Sendable {
+  let path: String
+
+  init() throws {
+    path = NSTemporaryDirectory() + "stillwave-e2e-" + UUID().uuidString.lowercased()
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  func file(_ name: String) -> String { path + "/" + name }
+
+  /// The names in the folder, sorted.
+  func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+func contents(_ path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) }
+
+func write(_ bytes: [UInt8], to path: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
