@@ -1,0 +1,88 @@
+import Glibc
+
+/// A blocking HTTP/1.1 client for one server on loopback: a connection per request, so that a figure holds all of it.
+struct Client {
+  let port: UInt16
+
+  struct Answer {
+    let status: Int
+    let body: [UInt8]
+    /// From the first byte sent to the last received.
+    let seconds: Double
+
+    /// The text behind `"name":` up to the next comma or brace: enough for ids, states and numbers.
+    func member(_ name: String) -> String? {
+      let text = String(decoding: body, as: UTF8.self)
+      guard let start = text.range(of: "\"\(name)\":") else { return nil }
+      let rest = text[start.upperBound...].prefix { $0 != "," && $0 != "}" && $0 != "]" }
+      return rest.filter { $0 != "\"" }
+    }
+  }
+
+  func get(_ target: String) throws -> Answer { try send("GET", target, length: 0) { _ in } }
+
+  func post(_ target: String, json: String) throws -> Answer {
+    let bytes = Array(json.utf8)
+    return try send("POST", target, length: Int64(bytes.count)) { try $0(bytes) }
+  }
+
+  /// `body` hands its pieces to the closure it is given.
+  func send(
+    _ method: String, _ target: String, length: Int64, body: (([UInt8]) throws -> Void) throws -> Void
+  ) throws -> Answer {
+    let connection = try connect()
+    defer { close(connection) }
+    let start = ContinuousClock.now
+    let head =
+      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\nConnection: close\r\n\r\n"
+    try write(Array(head.utf8), to: connection)
+    try body { try write($0, to: connection) }
+    let received = try readAll(connection)
+    let seconds = (ContinuousClock.now - start) / .seconds(1)
+    guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)), received.count > 12,
+      let status = Int(String(decoding: received[9..<12], as: UTF8.self))
+    else { throw BenchmarkFailure(what: "no HTTP answer to \(method) \(target)") }
+    return Answer(status: status, body: Array(received[end.upperBound...]), seconds: seconds)
+  }
+
+  private func connect() throws -> Int32 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let failure = unsafe withUnsafePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    guard failure == 0 else { throw BenchmarkFailure(what: "no connection to port \(port)") }
+    return descriptor
+  }
+
+  private func write(_ bytes: [UInt8], to connection: Int32) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let sent = unsafe rest.withUnsafeBytes {
+        unsafe Glibc.send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
+      guard sent > 0 else { throw BenchmarkFailure(what: "the server hung up") }
+      rest = rest.dropFirst(sent)
+    }
+  }
+
+  private func readAll(_ connection: Int32) throws -> [UInt8] {
+    var all: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 1 << 16)
+    while true {
+      let count = unsafe piece.withUnsafeMutableBytes { unsafe read(connection, $0.baseAddress, $0.count) }
+      guard count > 0 else { return all }
+      all += piece.prefix(count)
+    }
+  }
+}
+
+struct BenchmarkFailure: Error, CustomStringConvertible {
+  let what: String
+  var description: String { what }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Synchronization
+
+/// The largest anonymous memory (`RssAnon` of /proc/PID/status, kB) of a process and of any of its children, looked at
+/// a hundred times a second.
+final class MemoryWatch: Sendable {
+  private struct Peaks {
+    var service = 0
+    var child = 0
+    var isOver = false
+  }
+
+  private let peaks = Mutex(Peaks())
+  private let ended = DispatchSemaphore(value: 0)
+
+  init(of process: Int32) {
+    Thread.detachNewThread { [self] in
+      while !peaks.withLock({ $0.isOver }) {
+        let service = Self.anonymous(process)
+        let children = Self.children(of: process).map(Self.anonymous).max() ?? 0
+        peaks.withLock {
+          $0.service = max($0.service, service)
+          $0.child = max($0.child, children)
+        }
+        Thread.sleep(forTimeInterval: 0.01)
+      }
+      ended.signal()
+    }
+  }
+
+  /// Ends the watch. Kilobytes.
+  func stop() -> (service: Int, child: Int) {
+    peaks.withLock { $0.isOver = true }
+    ended.wait()
+    return peaks.withLock { ($0.service, $0.child) }
+  }
+
+  static func anonymous(_ process: Int32) -> Int {
+    guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
+      let line = status.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon") })
+    else { return 0 }
+    return Int(line.filter(\.isNumber)) ?? 0
+  }
+
+  private static func children(of process: Int32) -> [Int32] {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+    return tasks.flatMap { task in
+      let list = (try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? ""
+      return list.split(separator: " ").compactMap { Int32($0) }
+    }
+  }
+}

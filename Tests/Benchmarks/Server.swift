@@ -1,0 +1,42 @@
+import Foundation
+
+/// The service under test: the real binary on a free port, with a data directory of its own that goes with it.
+final class Server {
+  let client: Client
+  let processIdentifier: Int32
+  private let process = Process()
+  private let directory: String
+
+  init(binary: String, directory: String) throws {
+    self.directory = directory + "/data"
+    process.executableURL = URL(fileURLWithPath: binary)
+    process.arguments = ["serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--log-level", "error"]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+    guard let text = line.split(separator: ":").last, let port = UInt16(text.filter(\.isNumber)) else {
+      throw BenchmarkFailure(what: "the service did not start: \(line)")
+    }
+    client = Client(port: port)
+    processIdentifier = process.processIdentifier
+  }
+
+  /// Waits for a job to end; returns the last Job.
+  func finish(job: String) throws -> Client.Answer {
+    while true {
+      let answer = try client.get("/v1/jobs/\(job)?wait=10")
+      switch answer.member("state") {
+      case "succeeded": return answer
+      case "queued", "running": continue
+      case let state: throw BenchmarkFailure(what: "job \(job) ended as \(state ?? "nothing")")
+      }
+    }
+  }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+}
