@@ -1,5 +1,6 @@
 import AudioIO
 import HTTP
+import Processing
 import Storage
 import Waveform
 
@@ -74,27 +75,7 @@ private func problem(for error: AudioIOError) -> Problem {
 }
 
 private func problem(for error: WaveformError) -> Problem {
-  func invalid(_ parameter: String?, code: String = "invalid_parameter", _ detail: String) -> Problem {
-    Problem(.badRequest, code: code, detail: detail, parameter: parameter)
-  }
-  return switch error {
-  case .timeOutOfRange(let parameter, let seconds):
-    invalid(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")
-  case .windowReversed(let start, let end):
-    invalid("end", "The window ends at \(end) s and starts at \(start) s; “end” must be greater than “start”.")
-  case .scaleOutOfRange(let scale, let limit):
-    invalid("scale", "“scale” is \(scale); it must be 1 to \(limit) frames per pixel.")
-  case .widthOutOfRange(let width, let limit): invalid("width", "“width” is \(width); it must be 1 to \(limit) pixels.")
-  case .tooManyPixels(let count, let limit):
-    invalid(
-      "scale", code: "too_many_pixels",
-      "The answer would have \(count) values, \(limit) are the most; take a larger scale or a shorter window.")
-  case .channelOutOfRange(let channel, let channels):
-    invalid("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
-  case .noMeasures: invalid("measures", "“measures” must name at least one of peak, rms, average.")
-  case .measureNotInForm: invalid("measures", "This form holds peaks only; take the JSON of /waveform for the others.")
-  case .versionUnavailable(let version, let lanes):
-    invalid("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
-  default: internalProblem
-  }
+  guard let complaint = QueryComplaint(error) else { return internalProblem }
+  return Problem(
+    .badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
 }

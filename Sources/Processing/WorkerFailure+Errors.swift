@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Glibc
+import Waveform
 
 // The one table from what can go wrong with a file to a stable code and words for the client.
 
@@ -9,10 +10,7 @@ extension WorkerFailure {
   public init(_ error: ProcessingError) {
     switch error {
     case .audio(let error): self.init(error)
-    case .waveform(.io(let operation, _, let number)):
-      self = Self.system(operation, number)
-    case .waveform(let error):
-      self.init(code: "waveform_failed", detail: "The waveform could not be made: \(error).", retry: false)
+    case .waveform(let error): self.init(error)
     case .denoise(.regionTooShort(let frames, let needed)):
       self.init(
         code: "noise_region_too_short",
@@ -26,6 +24,16 @@ extension WorkerFailure {
           + (duration.map { ", which lasts \(shown($0)) s." } ?? "."), retry: false)
     case .system(let operation, _, let number):
       self = Self.system(operation, number)
+    }
+  }
+
+  private init(_ error: WaveformError) {
+    if case .io(let operation, _, let number) = error {
+      self = Self.system(operation, number)
+    } else if let complaint = QueryComplaint(error) {
+      self.init(code: complaint.code, detail: complaint.detail, retry: false)
+    } else {
+      self.init(code: "waveform_failed", detail: "The waveform could not be made: \(error).", retry: false)
     }
   }
 

@@ -74,6 +74,7 @@ struct WorkerReportTests {
     (.audio(.writeFailed(code: 2, reason: "wav files end at 4 GiB")), "write_failed", true),
     (.audio(.system(operation: "write", errno: 28)), "disk_full", false),
     (.waveform(.io(operation: "write", path: "/secret/path", errno: 5)), "io_error", true),
+    (.waveform(.windowReversed(start: 5, end: 1)), "invalid_parameter", false),
     (.waveform(.unsupportedFormat(sampleRate: 0, channels: 1)), "waveform_failed", false),
     (.denoise(.regionTooShort(frames: 100, needed: 4000)), "noise_region_too_short", false),
     (.regionOutside(start: 1, end: 2.00004, duration: 1.5), "noise_region_outside", false),

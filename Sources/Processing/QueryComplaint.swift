@@ -1,0 +1,43 @@
+import Waveform
+
+/// What is wrong with a window that somebody asked for: words for the API and the commands alike.
+public struct QueryComplaint: Sendable, Equatable {
+  /// The parameter to blame, as the API names it; the commands' flags have the same names.
+  public let parameter: String
+  /// Stable, snake_case.
+  public let code: String
+  /// A sentence that says what was wrong and what would be right.
+  public let detail: String
+
+  private init(_ parameter: String, code: String = "invalid_parameter", _ detail: String) {
+    self.parameter = parameter
+    self.code = code
+    self.detail = detail
+  }
+
+  /// nil where the error is not the asker's.
+  public init?(_ error: WaveformError) {
+    switch error {
+    case .timeOutOfRange(let parameter, let seconds):
+      self.init(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")
+    case .windowReversed(let start, let end):
+      self.init("end", "The window ends at \(end) s and starts at \(start) s; “end” must be greater than “start”.")
+    case .scaleOutOfRange(let scale, let limit):
+      self.init("scale", "“scale” is \(scale); it must be 1 to \(limit) frames per pixel.")
+    case .widthOutOfRange(let width, let limit):
+      self.init("width", "“width” is \(width); it must be 1 to \(limit) pixels.")
+    case .tooManyPixels(let count, let limit):
+      self.init(
+        "scale", code: "too_many_pixels",
+        "The answer would have \(count) values, \(limit) are the most; take a larger scale or a shorter window.")
+    case .channelOutOfRange(let channel, let channels):
+      self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
+    case .noMeasures: self.init("measures", "“measures” must name at least one of peak, rms, average.")
+    case .measureNotInForm:
+      self.init("measures", "This form holds peaks only; take the JSON of /waveform for the others.")
+    case .versionUnavailable(let version, let lanes):
+      self.init("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
+    default: return nil
+    }
+  }
+}
