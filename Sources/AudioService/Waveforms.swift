@@ -40,7 +40,7 @@ struct Waveforms: Sendable {
     let window = try WaveformWindow(asked, of: waveform.extent)
     try window.check(form)
     let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
-    let bytes = Self.encode(try await slice(window, of: waveform), as: form)
+    let bytes = try await bytes(of: window, in: waveform, as: form)
     return HTTPResponse(
       Representation(
         body: .bytes(bytes), contentType: Self.contentType(of: form), etag: etag,
@@ -49,14 +49,24 @@ struct Waveforms: Sendable {
       for: request)
   }
 
-  /// From the pyramid at once; finer than it, from the samples, off the connection's queue.
-  private func slice(_ window: WaveformWindow, of waveform: OpenWaveform) async throws -> WaveformSlice {
-    guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
+  /// Numbers that are written in about the time of a hop to another queue and back.
+  private static let numbersWrittenAtOnce = 20_000
+
+  /// A window of usual size at once; what reads samples or writes a lot off the connection's queue, where others wait.
+  private func bytes(
+    of window: WaveformWindow, in waveform: OpenWaveform, as form: WaveformForm
+  ) async throws -> [UInt8] {
+    guard window.pixelCount > 0 else { return Self.encode(WaveformSlice(window, samples: [Int16]().span), as: form) }
     if window.needsSamples, let path = waveform.audioPath {
-      return try await context.work.run { () throws(AudioIOError) in try SampleWindow(path: path).slice(window) }
+      return try await context.work.run { () throws(AudioIOError) in
+        Self.encode(try SampleWindow(path: path).slice(window), as: form)
+      }
     }
     guard let pyramid = waveform.pyramid else { preconditionFailure("pixels without a pyramid") }
-    return try pyramid.slice(window)
+    guard window.numberCount > Self.numbersWrittenAtOnce else {
+      return Self.encode(try pyramid.slice(window), as: form)
+    }
+    return try await context.work.run { () throws(WaveformError) in Self.encode(try pyramid.slice(window), as: form) }
   }
 
   private static func version(of form: WaveformForm, _ query: inout QueryParameters) throws -> WaveformForm {
