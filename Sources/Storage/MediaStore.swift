@@ -90,19 +90,6 @@ public final class MediaStore: Sendable {
     return folder(of: id)
   }
 
-  /// Makes the names of the files in a recording's folder durable: for a file that was written there under its final
-  /// name and synced by its writer, before a row names it.
-  public func syncFolder(of id: RecordingID) throws(StorageError) {
-    try FileSystem.syncFolder(folder(of: id))
-  }
-
-  /// Removes what is in a recording's folder but `names`: what attempts that came to nothing have left.
-  public func prune(_ id: RecordingID, keeping names: Set<String>) throws(StorageError) {
-    for name in try FileSystem.names(in: folder(of: id)) where !names.contains(name) {
-      try FileSystem.remove(folder(of: id) + "/" + name)
-    }
-  }
-
   /// Makes a job's work folder, if it is not there. Returns its path.
   @discardableResult
   public func makeWorkFolder(of id: JobID) throws(StorageError) -> String {

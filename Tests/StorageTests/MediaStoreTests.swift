@@ -135,21 +135,6 @@ import Testing
     #expect(try FileSystem.names(in: store.removed).isEmpty)
   }
 
-  @Test("pruning leaves the named files only")
-  func pruning() throws {
-    let id = RecordingID()
-    for name in ["audio.wav", "waveform-1.dat", "waveform-2.dat"] {
-      try write("abc", to: store.makeFolder(of: id) + "/" + name)
-    }
-    try store.syncFolder(of: id)
-    try store.prune(id, keeping: ["audio.wav", "waveform-2.dat", "not there"])
-    #expect(try FileSystem.names(in: store.folder(of: id)).sorted() == ["audio.wav", "waveform-2.dat"])
-    let none = RecordingID()
-    let missing = StorageError.io(operation: "opendir", path: store.folder(of: none), errno: ENOENT)
-    #expect(throws: missing) { try store.prune(none, keeping: []) }
-    #expect(throws: StorageError.self) { try store.syncFolder(of: none) }
-  }
-
   @Test("removing follows no link out of the folder")
   func links() throws {
     let id = RecordingID()
