@@ -53,7 +53,7 @@ let package = Package(
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "Processing", "HTTP", "Storage",
+        "AudioService", "Processing",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -51,7 +51,7 @@ private func problem(for error: ServiceError) -> Problem {
       fields: ["Retry-After": "10"])
   case .rejectedByProbe(let code, let detail):
     Problem(code == "unsupported_format" ? .unprocessableContent : .unsupportedMediaType, code: code, detail: detail)
-  case .probeFailed, .shuttingDown:
+  case .workerUnavailable:
     Problem(
       .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
       fields: ["Retry-After": "5"])

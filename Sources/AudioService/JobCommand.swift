@@ -20,13 +20,13 @@ struct JobCommand: Sendable {
       words = ["waveform", sourcePath]
     case .denoise:
       guard let parameters = RowJSON.value(DenoiseParameters.self, from: job.parameters) else {
-        throw .probeFailed(reason: "the parameters of job \(job.id) can't be read")
+        throw .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")
       }
       let path = "\(folder)/attempt-\(job.attempts).audio"
       audioPath = path
       words = ["denoise", sourcePath, "-o", path, "--format", parameters.format] + Self.arguments(parameters)
     case .convert:
-      throw .probeFailed(reason: "jobs of kind convert are not made yet")
+      throw .workerUnavailable(reason: "jobs of kind convert are not made yet")
     }
     words += ["--pyramid", pyramidPath, "--progress", "json", "--until-standard-input-closes"]
     arguments = words + limitArguments

@@ -17,7 +17,7 @@ final class ProbeLane: Sendable {
 
   /// What the file at `path` holds.
   ///
-  /// Throws `.rejectedByProbe` where it is no sound or breaks a limit, `.probeFailed` where the child died of it.
+  /// Throws `.rejectedByProbe` where it is no sound or breaks a limit, `.workerUnavailable` where the child died of it.
   func probe(path: String) async throws(ServiceError) -> Probe {
     await places.take()
     let (report, exit) = await run(["probe", path, "--until-standard-input-closes"] + limitArguments)
@@ -30,8 +30,8 @@ final class ProbeLane: Sendable {
     case .signal:
       throw .rejectedByProbe(
         code: "unsupported_media", detail: "The file looks like sound, but the decoder failed on it.")
-    case .notStarted(let number): throw .probeFailed(reason: "the probe could not be started (errno \(number))")
-    case .status: throw .probeFailed(reason: report.error?.detail ?? "the probe gave no answer")
+    case .notStarted(let number): throw .workerUnavailable(reason: "the probe could not be started (errno \(number))")
+    case .status: throw .workerUnavailable(reason: report.error?.detail ?? "the probe gave no answer")
     }
   }
 

@@ -13,6 +13,5 @@ enum ServiceError: Error, Sendable {
   case queueFull(limit: Int)
   /// The probe said no; `code` is its stable code.
   case rejectedByProbe(code: String, detail: String)
-  case probeFailed(reason: String)
-  case shuttingDown
+  case workerUnavailable(reason: String)
 }

@@ -3,9 +3,7 @@ import AudioIO
 import AudioService
 import Dispatch
 import Glibc
-import HTTP
 import Logging
-import Storage
 
 /// Every setting is a flag and an environment variable; the flag wins.
 struct ServeCommand: AsyncParsableCommand {
@@ -63,25 +61,12 @@ struct ServeCommand: AsyncParsableCommand {
       let address = try service.start()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {
-      logger.critical("could not start", metadata: ["error": "\(Self.words(for: error))"])
+      logger.critical("could not start", metadata: ["error": "\(Service.words(forFailedStart: error))"])
       throw ExitCode.failure
     }
     await Self.termination()
     await service.stop()
   }
-
-  /// What a person needs to know to start it better.
-  private static func words(for error: any Error) -> String {
-    switch error {
-    case HTTPServerError.cannotListen(let host, let port, let number):
-      "Can't listen on \(host):\(port): \(reason(number)). Choose another address with --listen."
-    case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
-    case StorageError.io(let operation, let path, let number): "\(path): \(operation) failed: \(reason(number))."
-    default: "\(error)"
-    }
-  }
-
-  private static func reason(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
 
   private func settings() throws -> Configuration {
     var settings = Configuration()

@@ -22,6 +22,7 @@ final class MemoryWatch: Sendable {
           $0.service = max($0.service, service)
           $0.child = max($0.child, children)
         }
+        // A sampler: the kernel tells of no peak of anonymous memory, and of no child that came and went.
         Thread.sleep(forTimeInterval: 0.01)
       }
       ended.signal()
