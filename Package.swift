@@ -22,19 +22,21 @@ let package = Package(
     // C libraries of the system, and what the Glibc overlay lacks.
     .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
+    .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CViewer"),
 
     // The five siblings, which never import each other.
-    .target(name: "HTTP", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
       dependencies: ["CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
     .target(
-      name: "Waveform", swiftSettings: strict,
+      name: "Waveform", dependencies: ["CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
       name: "Denoise", dependencies: ["CFFTW"], swiftSettings: strict,
@@ -53,15 +55,15 @@ let package = Package(
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "Processing",
+        "AudioService", "HTTP", "Processing",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
 
-    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux"], swiftSettings: strict),
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux", "CZlib"], swiftSettings: strict),
     .testTarget(
-      name: "WaveformTests", dependencies: ["Waveform"],
-      resources: [.copy("Golden")], swiftSettings: strict),
+      name: "WaveformTests", dependencies: ["Waveform", "CPNG"],
+      resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO"], swiftSettings: strict),
@@ -80,7 +82,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "EndToEndTests", dependencies: ["stillwave", "Contract"], swiftSettings: strict),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["AudioIO", "CSndfile"], path: "Tests/Benchmarks", swiftSettings: strict),
+      name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
+      exclude: ["denoise.md"],
+      swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu2x

@@ -4,11 +4,15 @@ enum ASCII {
   static let lineFeed: UInt8 = 0x0A
   static let carriageReturn: UInt8 = 0x0D
   static let space: UInt8 = 0x20
+  static let quote: UInt8 = 0x22
   static let percent: UInt8 = 0x25
   static let slash: UInt8 = 0x2F
   static let colon: UInt8 = 0x3A
   static let semicolon: UInt8 = 0x3B
+  static let equals: UInt8 = 0x3D
   static let question: UInt8 = 0x3F
+  static let backslash: UInt8 = 0x5C
+  static let comma: UInt8 = 0x2C
   static let dash: UInt8 = 0x2D
 
   /// Bit masks of `tchar`, `!#$%&'*+-.^_`|~` with letters and digits: bytes below 64, and from 64 to 127. Literals,
@@ -85,6 +89,10 @@ enum ASCII {
   /// Decodes `%XX` once, and `+` as a blank where the text is a query. Nil where an escape is broken or NUL, or where
   /// the result is not UTF-8.
   static func percentDecoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> String? {
+    // Most texts have nothing to decode, and ASCII needs no check.
+    guard text.contains(where: { $0 == percent || plusIsSpace && $0 == 0x2B || $0 >= 0x80 }) else {
+      return String(decoding: text, as: UTF8.self)
+    }
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)
     var index = text.startIndex

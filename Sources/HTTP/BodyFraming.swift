@@ -2,7 +2,7 @@
 //
 //   Content-Length   exactly that many bytes
 //   chunked          *( size [ext] CRLF data CRLF )  1*"0" [ext] CRLF  *( trailer CRLF )  CRLF
-//   size             1 to 16 hexadecimal digits;  ext = *( *blank ";" … ) of at most 256 bytes
+//   size             1 to 16 hexadecimal digits;  ext of at most 256 bytes, see ChunkExtension
 //
 // Lines end in CRLF exactly. A size is only ever counted down, never allocated from.
 
@@ -28,8 +28,7 @@ struct BodyFraming {
   private enum Part {
     case content(Int64)
     case chunkSize(digits: Int, value: Int64)
-    case chunkExtensionBlank
-    case chunkExtension
+    case chunkExtension(ChunkExtension)
     case chunkSizeLineFeed
     case chunkData(Int64)
     case chunkDataReturn
@@ -93,27 +92,29 @@ struct BodyFraming {
     return isComplete ? .complete(next: position) : .needsInput
   }
 
+  /// What is wrong with the chunks that came with the head already. A request known to be malformed is refused and not
+  /// routed: else a handler that does not read its body would answer it with something milder.
+  func fault(in input: [UInt8], from start: Int) -> RequestBodyError? {
+    guard case .chunkSize = part else { return nil }
+    var ahead = self
+    var position = start
+    do throws(RequestBodyError) {
+      while case .content(let range) = try ahead.step(input, from: position, to: input.count) {
+        position = range.upperBound
+      }
+      return nil
+    } catch {
+      return error
+    }
+  }
+
   /// Takes one byte of what is between the content.
   private mutating func take(_ byte: UInt8) throws(RequestBodyError) {
     switch part {
     case .chunkSize(let digits, let value): try takeSizeByte(byte, digits, value)
-    case .chunkExtensionBlank:
-      try countExtensionByte()
-      if byte == ASCII.semicolon {
-        part = .chunkExtension
-      } else if !ASCII.isBlank(byte) {
-        throw .malformed(.chunkSize)
-      }
-    case .chunkExtension:
-      try countExtensionByte()
-      if byte == ASCII.carriageReturn {
-        part = .chunkSizeLineFeed
-      } else if !ASCII.isFieldValueByte(byte) {
-        throw .malformed(.chunkExtension)
-      }
+    case .chunkExtension(let chunkExtension): try takeExtensionByte(byte, chunkExtension)
     case .chunkSizeLineFeed:
       guard byte == ASCII.lineFeed else { throw .malformed(.chunkSize) }
-      extensionBytes = 0
       part = chunkSize == 0 ? .trailerLine : .chunkData(chunkSize)
     case .chunkDataReturn:
       guard byte == ASCII.carriageReturn else { throw .malformed(.chunkEnd) }
@@ -134,17 +135,29 @@ struct BodyFraming {
     }
     guard digits > 0 else { throw .malformed(.chunkSize) }
     chunkSize = value
-    switch byte {
-    case ASCII.carriageReturn: part = .chunkSizeLineFeed
-    case ASCII.semicolon: part = .chunkExtension
-    case ASCII.space, ASCII.tab: part = .chunkExtensionBlank
-    default: throw .malformed(.chunkSize)
+    if byte == ASCII.carriageReturn {
+      part = .chunkSizeLineFeed
+    } else if let chunkExtension = ChunkExtension(byte) {
+      extensionBytes = 1
+      part = .chunkExtension(chunkExtension)
+    } else {
+      throw .malformed(.chunkSize)
     }
   }
 
-  private mutating func countExtensionByte() throws(RequestBodyError) {
+  private mutating func takeExtensionByte(
+    _ byte: UInt8, _ sofar: ChunkExtension
+  ) throws(RequestBodyError) {
+    var chunkExtension = sofar
+    if byte == ASCII.carriageReturn, chunkExtension.mayEnd {
+      part = .chunkSizeLineFeed
+      return
+    }
     extensionBytes += 1
-    guard extensionBytes <= limits.chunkExtensionBytes else { throw .malformed(.chunkExtension) }
+    guard extensionBytes <= limits.chunkExtensionBytes, chunkExtension.take(byte) else {
+      throw .malformed(.chunkExtension)
+    }
+    part = .chunkExtension(chunkExtension)
   }
 
   /// Trailers are checked as fields are, and dropped: nothing here has a use for them, and a trailer that became a

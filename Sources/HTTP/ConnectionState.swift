@@ -35,8 +35,8 @@ struct ConnectionState: Sendable {
     case head(body: BodyLength, isPersistent: Bool, expectsContinue: Bool)
     /// The head breaks a rule, or the server has no room: an answer follows, and nothing else is served.
     case rejected
-    /// The handler waits for content.
-    case bodyWanted
+    /// The handler waits for content; some may have come with the head.
+    case bodyWanted(hasCome: Bool)
     /// Bytes of the body came in.
     case bodyArrived(Int)
     /// The last byte of the body has been seen.
@@ -47,8 +47,8 @@ struct ConnectionState: Sendable {
     case answerBegan(unread: Int64?, isPersistent: Bool)
     /// Output waits for the client.
     case outputBlocked
-    /// The client took some.
-    case outputAdvanced
+    /// The client took so many bytes.
+    case outputAdvanced(Int)
     /// The client has taken everything there was for it.
     case outputDrained
     /// The answer is with the kernel, whole.
@@ -63,6 +63,8 @@ struct ConnectionState: Sendable {
     case deadline
     /// The server is stopping.
     case stopping
+    /// The server has waited long enough with stopping.
+    case lastCall
   }
 
   /// What to do about it.
@@ -104,6 +106,8 @@ struct ConnectionState: Sendable {
   private var bodyBytes: Int64 = 0
   private var bodyWaitSeconds = 0.0
   private var blockedSince: Instant?
+  private var blockedSeconds = 0.0
+  private var writtenBytes: Int64 = 0
   private var droppedBytes: Int64 = 0
 
   init(limits: HTTPLimits, at now: Instant) {
@@ -134,16 +138,22 @@ struct ConnectionState: Sendable {
     case .lingering: return since.adding(seconds: isStopping ? min(0.5, limits.lingerSeconds) : limits.lingerSeconds)
     case .closed: return nil
     case .exchange:
-      let stall = blockedSince?.adding(seconds: limits.writeStallSeconds)
-      guard body == .wanted else { return stall }
+      guard body == .wanted else { return writeDeadline }
       let read = since.adding(seconds: min(limits.bodyGapSeconds, max(0, allowedWait - bodyWaitSeconds)))
-      return stall.map { min($0, read) } ?? read
+      return writeDeadline.map { min($0, read) } ?? read
     }
   }
 
   /// How long the bytes received so far may have been waited for.
   private var allowedWait: Double {
     max(limits.bodyRateGraceSeconds, Double(bodyBytes) / limits.bodyBytesPerSecond)
+  }
+
+  /// When a client that should read has stalled for too long, or been too slow on the whole: one that takes a byte
+  /// every half minute would else hold its connection for ever.
+  private var writeDeadline: Instant? {
+    let allowed = max(limits.writeRateGraceSeconds, Double(writtenBytes) / limits.writeBytesPerSecond)
+    return blockedSince?.adding(seconds: min(limits.writeStallSeconds, max(0, allowed - blockedSeconds)))
   }
 
   /// Takes an event and says what to do.
@@ -162,8 +172,8 @@ struct ConnectionState: Sendable {
       return .startHandler
     case .rejected:
       return reject(now)
-    case .bodyWanted:
-      return wantBody(now)
+    case .bodyWanted(let hasCome):
+      return wantBody(hasCome, now)
     case .bodyArrived(let count):
       return arrive(count, now)
     case .bodyCompleted:
@@ -178,10 +188,13 @@ struct ConnectionState: Sendable {
     case .outputBlocked:
       if blockedSince == nil { blockedSince = now }
       return []
-    case .outputAdvanced:
+    case .outputAdvanced(let count):
+      writtenBytes += Int64(count)
+      endBlock(now)
       if blockedSince != nil { blockedSince = now }
       return []
     case .outputDrained:
+      endBlock(now)
       blockedSince = nil
       return []
     case .answerWritten:
@@ -197,7 +210,10 @@ struct ConnectionState: Sendable {
       return expire(now)
     case .stopping:
       isStopping = true
-      return phase == .idle ? close() : []
+      // Not closed at once: what the client is just sending would be answered by a reset.
+      return phase == .idle ? linger(now) : []
+    case .lastCall:
+      return lastCall()
     }
   }
 
@@ -216,18 +232,17 @@ struct ConnectionState: Sendable {
     return []
   }
 
-  private mutating func wantBody(_ now: Instant) -> Actions {
+  /// A client that has not waited for the 100 it asked for is not owed one (RFC 9110 §10.1.1).
+  private mutating func wantBody(_ hasCome: Bool, _ now: Instant) -> Actions {
     guard phase == .exchange, body == .unread else { return [] }
     (body, since) = (.wanted, now)
-    guard owesContinue else { return [] }
-    owesContinue = false
-    return .sendContinue
+    defer { owesContinue = false }
+    return owesContinue && !hasCome ? .sendContinue : []
   }
 
   /// Only time spent waiting counts towards the slowest rate: a handler that is slow to read is not the client's fault.
   private mutating func arrive(_ count: Int, _ now: Instant) -> Actions {
     bodyBytes += Int64(count)
-    // A client that does not wait for the 100 it asked for is not owed one (RFC 9110 §10.1.1).
     owesContinue = false
     guard body == .wanted else { return [] }
     bodyWaitSeconds += now.seconds(since: since)
@@ -238,8 +253,21 @@ struct ConnectionState: Sendable {
   /// The connection is kept only if what is left of the body is known to be little and on its way. A client that still
   /// waits for a 100 may or may not send the body: where its next request begins cannot be known.
   private mutating func beginAnswer(_ unread: Int64?, _ persistent: Bool) {
+    (writtenBytes, blockedSeconds) = (0, 0)
     let canDrain = body == .complete || !owesContinue && (unread.map { $0 <= limits.unreadBodyBytes } ?? false)
     isPersistent = isPersistent && persistent && canDrain && body != .failed && !inputHasEnded && !isStopping
+  }
+
+  private mutating func endBlock(_ now: Instant) {
+    if let blockedSince { blockedSeconds += now.seconds(since: blockedSince) }
+  }
+
+  /// A handler that waits for the rest of a body is told that it did not come, so that it can clean up and answer; what
+  /// waits for anything else is broken off.
+  private mutating func lastCall() -> Actions {
+    guard phase == .exchange, body == .wanted else { return [close(), .cancelHandler, .failBodyTruncated] }
+    (body, bodyError) = (.failed, .timedOut)
+    return .failBodyTimedOut
   }
 
   private mutating func finishAnswer(_ now: Instant) -> Actions {
@@ -285,7 +313,7 @@ struct ConnectionState: Sendable {
       _ = reject(now)
       return .rejectSlowHead
     case .exchange:
-      if let blockedSince, blockedSince.adding(seconds: limits.writeStallSeconds) <= now {
+      if let writeDeadline, writeDeadline <= now {
         phase = .closed
         return [.cancelHandler, .failBodyTruncated, .abort]
       }

@@ -26,7 +26,8 @@ struct Readiness: OptionSet, Sendable {
 /// What a loop watches a descriptor, or a deadline, for. Called on the loop's queue.
 protocol EventHandler: AnyObject {
   func handle(_ readiness: Readiness)
-  func deadlineReached()
+  /// Told once of each deadline that was scheduled, also of one that something has made pointless since.
+  func deadlineReached(_ deadline: Instant)
 }
 
 /// A serial queue with descriptors and deadlines, on which async code can run too. Everything private is confined to
@@ -38,7 +39,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   let queue: DispatchQueue
   /// Where all of the loop's sockets are read into, one at a time.
-  var readBuffer = [UInt8](repeating: 0, count: 64 * 1024)
+  var readBuffer: [UInt8] = []
   /// The time at which the present batch of events began.
   private(set) var now = EventLoop.clock()
 
@@ -68,9 +69,12 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private static let idle = Mutex<[EventLoop]>([])
 
   /// A loop that no server uses: an idle one, or a new one, where nothing runs until `start`.
-  static func take(index: Int) throws(HTTPServerError) -> EventLoop {
-    if let loop = idle.withLock({ $0.popLast() }) { return loop }
-    return try EventLoop(index: index)
+  static func take(index: Int, readBytes: Int) throws(HTTPServerError) -> EventLoop {
+    let known = idle.withLock { $0.popLast() }
+    let loop = if let known { known } else { try EventLoop(index: index) }
+    // Nothing runs on the loop now, so that nobody else touches the buffer.
+    loop.readBuffer = [UInt8](repeating: 0, count: readBytes)
+    return loop
   }
 
   private init(index: Int) throws(HTTPServerError) {
@@ -235,7 +239,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     var expirations: UInt64 = 0
     _ = unsafe read(timer, &expirations, 8)
     timerSetTo = nil
-    while let due = deadlines.popDue(at: now) { handler(due.owner)?.deadlineReached() }
+    while let due = deadlines.popDue(at: now) { handler(due.owner)?.deadlineReached(due.deadline) }
     setTimer()
   }
 

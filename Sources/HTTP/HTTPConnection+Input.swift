@@ -91,19 +91,28 @@ extension HTTPConnection {
       let (head, next) = try parser.consume(bytes, from: start, to: end)
       keep(bytes, from: next, to: end, isPending)
       guard let head else {
-        perform(state.on(.headBegan, at: loop.now))
+        // An empty line in front of a request is no beginning of one.
+        if parser.hasBegun { perform(state.on(.headBegan, at: loop.now)) }
         return
       }
       framing = BodyFraming(head.body, limits: core.limits)
       readsInARow = 0
+      if let error = framing.fault(in: pending, from: pendingStart) {
+        _ = beginExchange(head)
+        return refuse(error.problem)
+      }
       let event = ConnectionState.Event.head(
         body: head.body, isPersistent: head.isPersistent, expectsContinue: head.expectsContinue)
       if state.on(event, at: loop.now).contains(.startHandler) { startHandler(head) }
     } catch {
       keep(bytes, from: end, to: end, isPending)
-      perform(state.on(.rejected, at: loop.now))
-      answer(error.problem)
+      refuse(error.problem)
     }
+  }
+
+  private func refuse(_ problem: Problem) {
+    perform(state.on(.rejected, at: loop.now))
+    answer(problem)
   }
 
   private func takeBody(_ bytes: [UInt8], _ start: Int, _ end: Int, _ isPending: Bool) {
@@ -146,7 +155,7 @@ extension HTTPConnection {
     if framing.isComplete { return continuation.resume(returning: .success(nil)) }
     precondition(bodyWaiter == nil, "a body has one reader at a time")
     bodyWaiter = continuation
-    perform(state.on(.bodyWanted, at: loop.currentTime()))
+    perform(state.on(.bodyWanted(hasCome: pendingStart < pending.count), at: loop.currentTime()))
     readsInARow += 1
     // A fast client and a handler that never waits would keep the loop to themselves.
     if readsInARow % 8 == 0 { loop.async { [self] in advance() } } else { advance() }

@@ -62,7 +62,7 @@ extension HTTPConnection {
         while isCurrent(id), output.byteCount >= core.limits.queuedBytes { await roomForOutput() }
         pieces += 1
         // A producer that never waits, and a client that takes everything, would keep the loop to themselves.
-        if pieces % 16 == 0 { await loop.yield() }
+        if pieces % 4 == 0 { await loop.yield() }
       }
     } catch {
       return breakOffAnswer(id)
@@ -100,7 +100,7 @@ extension HTTPConnection {
       switch output.write(to: socket) {
       case .moved(let count):
         exchange?.bytesSent += Int64(count)
-        _ = state.on(.outputAdvanced, at: loop.now)
+        _ = state.on(.outputAdvanced(count), at: loop.now)
       case .wouldBlock:
         isWritable = false
         _ = state.on(.outputBlocked, at: loop.now)

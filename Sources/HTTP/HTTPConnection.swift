@@ -90,7 +90,9 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     advance()
   }
 
-  func deadlineReached() {
+  /// Of several entries the latest counts, which is the earliest: one that it has overtaken must not bring another.
+  func deadlineReached(_ deadline: Instant) {
+    guard deadline == scheduledAt else { return }
     scheduledAt = nil
     perform(state.on(.deadline, at: loop.now))
     advance()
@@ -100,6 +102,11 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   func stop() {
     perform(state.on(.stopping, at: loop.now))
     schedule()
+  }
+
+  /// The server has waited long enough: what waits for its client is told so, the rest broken off.
+  func giveUp() {
+    perform(state.on(.lastCall, at: loop.now))
   }
 
   /// Closes without waiting for anything.
@@ -139,9 +146,11 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
       body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: exchange.id))
     }
     let request = HTTPRequest(head: head, body: body, peer: peer, id: exchange.requestID)
-    let task = Task.immediate(executorPreference: loop) { [self] in
+    worker?.handlerBegan()
+    let task = Task.immediate(executorPreference: loop) { [self, worker] in
       let response = await core.responder.respond(to: request)
       await deliver(response, exchange: exchange.id)
+      worker?.handlerEnded()
     }
     // A handler that never waited is done by now, and perhaps its connection with it.
     if self.exchange?.id == exchange.id { handlerTask = task }

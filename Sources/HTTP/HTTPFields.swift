@@ -57,6 +57,16 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     entries.contains { matches($0, name) }
   }
 
+  /// The bytes of the first value of a name.
+  func bytes(of name: String) -> ArraySlice<UInt8>? {
+    entries.first { matches($0, name) }.map { lines[$0.valueStart..<$0.valueStart + $0.valueLength] }
+  }
+
+  /// How many fields have that name.
+  func count(of name: String) -> Int {
+    entries.count { matches($0, name) }
+  }
+
   /// Adds a field behind the others. The name must be a token. Control bytes in the value become blanks, so that no
   /// value, wherever it came from, can end its line and start a field of its own.
   public mutating func append(_ name: String, _ value: String) {
@@ -87,18 +97,32 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     self = kept
   }
 
-  /// Adds those fields of `defaults` whose names are not here.
-  public mutating func merge(defaults: HTTPFields) {
-    for (index, entry) in defaults.entries.enumerated() where !contains(defaults.name(at: index)) {
-      copy(entry, from: defaults)
+  /// Appends, as they go over the wire, those fields whose names are not in `others`.
+  func appendLines(missingIn others: HTTPFields, to bytes: inout [UInt8]) {
+    for (index, entry) in entries.enumerated() where !others.contains(name(at: index)) {
+      bytes.append(contentsOf: lines[entry.start..<entry.end])
     }
   }
 
   /// The values of one name split at commas and trimmed, empty elements dropped (RFC 9110 §5.6.1).
   public func list(_ name: String) -> [String] {
-    values(of: name).flatMap { $0.split(separator: ",") }
-      .map { $0.trimmingBlanks() }
+    values(of: name).flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+      .map { String(decoding: Array($0)[...].trimmingBlanks(), as: UTF8.self) }
       .filter { !$0.isEmpty }
+  }
+
+  /// Whether an element of such a list is that word, in any case. Makes no Strings.
+  func list(_ name: String, contains word: String) -> Bool {
+    for entry in entries where matches(entry, name) {
+      var start = entry.valueStart
+      let end = start + entry.valueLength
+      while start < end {
+        let comma = lines[start..<end].firstIndex(of: ASCII.comma) ?? end
+        if lines[start..<comma].trimmingBlanks().equalsIgnoringCase(word) { return true }
+        start = comma + 1
+      }
+    }
+    return false
   }
 
   func name(at index: Int) -> String { string(entries[index].start, entries[index].nameLength) }

@@ -16,6 +16,10 @@ public struct HTTPLimits: Sendable {
   public var bodyRateGraceSeconds = 30.0
   /// Longest stall of a client that should read; past it the connection is reset.
   public var writeStallSeconds = 30.0
+  /// Slowest mean rate at which a client may take an answer once `writeRateGraceSeconds` have been spent waiting for it.
+  public var writeBytesPerSecond = 1024.0
+  /// How long an answer may be taken more slowly than that.
+  public var writeRateGraceSeconds = 30.0
   /// How long a connection may lie idle between requests.
   public var idleSeconds = 60.0
   /// Bytes of trailers behind a chunked body.
@@ -30,8 +34,11 @@ public struct HTTPLimits: Sendable {
   public var lingerBytes: Int64 = 32 * 1024 * 1024
   /// Open connections; past it 503. Never more than the process's descriptor limit less 64.
   public var connectionCount = 8192
-  /// Bytes of a streamed response waiting for the client before its producer is made to wait.
-  public var queuedBytes = 256 * 1024
+  /// Bytes of one read from a socket.
+  public var readBytes = 64 * 1024
+  /// Bytes of a streamed response waiting for the client before its producer is made to wait; a piece of the stream may
+  /// come on top. The kernel holds up to some megabytes more.
+  public var queuedBytes = 32 * 1024
   /// Connections that the kernel holds for `accept`.
   public var backlog: Int32 = 1024
 

@@ -25,6 +25,14 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   /// Known so that it is answered 405; no route ever serves it.
   public static let trace = HTTPMethod(rawValue: "TRACE")
 
+  /// Whether a request of this method asks for no change (RFC 9110 §9.2.1).
+  public var isSafe: Bool {
+    switch rawValue {
+    case "GET", "HEAD", "OPTIONS", "TRACE": true
+    default: false
+    }
+  }
+
   /// Whether the method is one of those above. Others, CONNECT among them, are answered 501.
   public var isKnown: Bool {
     switch rawValue {

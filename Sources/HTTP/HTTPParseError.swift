@@ -15,8 +15,6 @@ public enum HTTPParseError: Error, Equatable, Sendable {
   case unsupportedVersion
   /// A transfer coding other than chunked → 501.
   case unsupportedTransferCoding
-  /// A Content-Length past Int64.max → 413.
-  case contentLengthOverflow
   /// An expectation other than 100-continue → 417.
   case unsupportedExpectation
   /// The head did not arrive in time → 408.
@@ -38,8 +36,10 @@ public enum HTTPParseError: Error, Equatable, Sendable {
     case obsoleteFolding = "obsolete line folding"
     /// None, several, or an invalid one.
     case host = "Host"
-    /// Not one plain number.
+    /// Not one plain number, or one too large to count.
     case contentLength = "Content-Length"
+    /// More than one.
+    case contentType = "Content-Type"
     /// Not exactly `chunked`, or in HTTP/1.0, or beside Content-Length.
     case transferEncoding = "Transfer-Encoding"
   }
@@ -52,7 +52,6 @@ public enum HTTPParseError: Error, Equatable, Sendable {
     case .headTooLarge, .tooManyFields: .headerFieldsTooLarge
     case .unknownMethod, .unsupportedTransferCoding: .notImplemented
     case .unsupportedVersion: .versionNotSupported
-    case .contentLengthOverflow: .contentTooLarge
     case .unsupportedExpectation: .expectationFailed
     case .timedOut: .requestTimeout
     }
@@ -75,8 +74,6 @@ public enum HTTPParseError: Error, Equatable, Sendable {
       Problem(status, code: "unsupported_transfer_coding", detail: "The one transfer coding understood is chunked.")
     case .unsupportedVersion:
       Problem(status, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
-    case .contentLengthOverflow:
-      Problem(status, code: "content_too_large", detail: "The Content-Length is beyond what can be counted.")
     case .unsupportedExpectation:
       Problem(status, code: "unsupported_expectation", detail: "The one expectation met is 100-continue.")
     case .timedOut:

@@ -1,5 +1,5 @@
-/// A request: its head, and the body to be read from it.
-public struct HTTPRequest: Sendable {
+/// A request: its head, and the body to be read from it. An object, because it is handed through every responder.
+public final class HTTPRequest: Sendable {
   /// One of the known methods.
   public let method: HTTPMethod
   /// Path and query, decoded once.

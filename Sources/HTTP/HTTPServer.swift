@@ -15,8 +15,14 @@ public final class HTTPServer: Sendable {
   private let running = Mutex<Running?>(nil)
 
   /// A server that does not run yet.
-  public init(_ configuration: HTTPServerConfiguration, responder: some HTTPResponder) {
+  public init(_ configuration: HTTPServerConfiguration, responder: any HTTPResponder) {
     core = ServerCore(configuration, responder)
+  }
+
+  /// Sees to it that the process may open as many descriptors as so many connections need. Before the server is made,
+  /// which takes no more connections than there are descriptors.
+  public static func raiseDescriptorLimit(forConnections count: Int) {
+    ProcessLimits.raiseDescriptors(forConnections: count)
   }
 
   /// Listens and serves; returns at once, with the address that is listened on. Ignores SIGPIPE for the process.
@@ -28,7 +34,10 @@ public final class HTTPServer: Sendable {
       host: configuration.host, port: configuration.port, backlog: configuration.limits.backlog)
     var started: [LoopWorker] = []
     for index in 0..<max(1, configuration.loopCount) {
-      started.append(LoopWorker(loop: try EventLoop.take(index: index), core: core, listener: listener))
+      started.append(
+        LoopWorker(
+          loop: try EventLoop.take(index: index, readBytes: configuration.limits.readBytes), core: core,
+          listener: listener))
     }
     for worker in started { worker.start(among: started) }
     running.withLock { [started] in $0 = Running(listener: listener, workers: started) }
@@ -44,9 +53,8 @@ public final class HTTPServer: Sendable {
     }
     guard let stopping else { return }
     stopping.listener.refuse()
-    await withTaskGroup(of: Void.self) { group in
-      for worker in stopping.workers { group.addTask { await worker.stop(within: seconds) } }
-    }
+    for worker in stopping.workers { worker.stop(within: seconds) }
+    for worker in stopping.workers { await worker.ended() }
   }
 
   /// Open connections, requests and so on, now.

@@ -52,6 +52,16 @@ public struct ServerStatistics: Sendable {
   public let refusedConnections: Int
   /// Heads answered, refused ones included.
   public let requests: Int
+
+  init(openConnections: Int, acceptedConnections: Int, refusedConnections: Int, requests: Int) {
+    self.openConnections = openConnections
+    self.acceptedConnections = acceptedConnections
+    self.refusedConnections = refusedConnections
+    self.requests = requests
+  }
+
+  /// Those of a server that has done nothing.
+  public init() { self.init(openConnections: 0, acceptedConnections: 0, refusedConnections: 0, requests: 0) }
 }
 
 /// Why a server could not start.

@@ -13,11 +13,16 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   private var retry: RetryTimer?
   private var connections: [ObjectIdentifier: HTTPConnection] = [:]
   private var isStopping = false
+  private var stopTimer: RetryTimer?
   private var whenEmpty: CheckedContinuation<Void, Never>?
+  /// Handlers outlive their connections: one whose client is gone may have a file to remove.
+  private var handlerCount = 0
   private let load = Atomic<Int>(0)
 
   /// How long to leave clients in the backlog when descriptors are short and no connection closes.
   private static let retrySeconds = 0.1
+  /// After the time for stopping is up: how long handlers have to answer and clean up, and then to end.
+  private static let cleanUpSeconds = 1.0
   /// Answers "503" beyond the limit, so many at a time; past that clients are only hung up on.
   private static let refusalsAtOnce = 32
 
@@ -43,11 +48,14 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
       case .connection(let descriptor, let peer): assign(descriptor, peer)
       case .none: return
       case .outOfDescriptors: return pauseAccepting()
+      // The socket stays readable for ever: a loop that went on watching it would take all of its core until it is told
+      // to stop.
+      case .refused: return leaveListener()
       }
     }
   }
 
-  func deadlineReached() {}
+  func deadlineReached(_ deadline: Instant) {}
 
   private func assign(_ descriptor: Int32, _ peer: SocketAddress) {
     let isAdmitted = core.admit()
@@ -85,14 +93,25 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
     finishIfEmpty()
   }
 
+  func handlerBegan() { handlerCount += 1 }
+
+  func handlerEnded() {
+    handlerCount -= 1
+    finishIfEmpty()
+  }
+
   /// Out of descriptors: the listener is left alone, so that the loop does not spin on it, until one may be free.
   private func pauseAccepting() {
-    guard let token = listenerToken else { return }
-    loop.remove(token, listener.descriptor)
-    listenerToken = nil
+    guard listenerToken != nil else { return }
+    leaveListener()
     let timer = RetryTimer { [weak self] in self?.resumeAccepting() }
     retry = timer
     timer.token = loop.schedule(after: Self.retrySeconds, timer)
+  }
+
+  private func leaveListener() {
+    if let token = listenerToken { loop.remove(token, listener.descriptor) }
+    listenerToken = nil
   }
 
   private func resumeAccepting() {
@@ -104,32 +123,57 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   // MARK: Stopping
 
-  /// Stops accepting, lets the connections finish what they do, and breaks off those that take longer.
-  func stop(within seconds: Double) async {
+  /// Stops accepting, lets the connections finish what they do, and breaks off those that take longer. Returns at once:
+  /// no thread has to be free for it.
+  func stop(within seconds: Double) {
+    loop.async { [self] in beginStop(seconds) }
+  }
+
+  /// Returns when the last connection has ended. Called once, after `stop`.
+  func ended() async {
     await withCheckedContinuation { continuation in
-      loop.async { [self] in beginStop(seconds, continuation) }
+      loop.async { [self] in
+        whenEmpty = continuation
+        finishIfEmpty()
+      }
     }
   }
 
-  private func beginStop(_ seconds: Double, _ continuation: CheckedContinuation<Void, Never>) {
+  private func beginStop(_ seconds: Double) {
     isStopping = true
     loop.refreshNow()
-    if let token = listenerToken { loop.remove(token, listener.descriptor) }
-    listenerToken = nil
-    whenEmpty = continuation
-    retry = RetryTimer { [weak self] in self?.breakOffAll() }
-    if let retry { retry.token = loop.schedule(after: seconds, retry) }
+    leaveListener()
+    later(seconds) { $0.giveUp() }
     for connection in Array(connections.values) { connection.stop() }
     finishIfEmpty()
   }
 
+  private func giveUp() {
+    later(Self.cleanUpSeconds) { $0.breakOffAll() }
+    for connection in Array(connections.values) { connection.giveUp() }
+  }
+
   private func breakOffAll() {
+    later(Self.cleanUpSeconds) { $0.finish() }
     for connection in Array(connections.values) { connection.breakOff() }
   }
 
+  /// The next step of stopping, unless all is done before.
+  private func later(_ seconds: Double, _ step: @escaping (LoopWorker) -> Void) {
+    if let token = stopTimer?.token { loop.forget(token) }
+    let timer = RetryTimer { [weak self] in self.map(step) }
+    stopTimer = timer
+    timer.token = loop.schedule(after: seconds, timer)
+  }
+
   private func finishIfEmpty() {
-    guard isStopping, connections.isEmpty, let continuation = whenEmpty else { return }
-    whenEmpty = nil
+    if isStopping, connections.isEmpty, handlerCount == 0 { finish() }
+  }
+
+  private func finish() {
+    guard let continuation = whenEmpty else { return }
+    for timer in [retry, stopTimer] { if let token = timer?.token { loop.forget(token) } }
+    (retry, stopTimer, whenEmpty) = (nil, nil, nil)
     workers = []
     loop.end()
     continuation.resume()
@@ -146,5 +190,5 @@ private final class RetryTimer: EventHandler {
   }
 
   func handle(_ readiness: Readiness) {}
-  func deadlineReached() { action() }
+  func deadlineReached(_ deadline: Instant) { action() }
 }

@@ -118,10 +118,9 @@ struct MultipartParser {
       }
       switch phase {
       case .preamble:
-        guard let found = skipPreamble() else {
-          guard preambleBytes <= limits.preambleBytes else { throw .malformed(.preamble) }
-          return .needsInput
-        }
+        let found = skipPreamble()
+        guard preambleBytes <= limits.preambleBytes else { throw .malformed(.preamble) }
+        guard let found else { return .needsInput }
         start = found + delimiter.count
         phase = .delimiterEnd
       case .delimiterEnd:

@@ -82,6 +82,9 @@ struct OutputQueue {
     if isEmpty {
       segments.removeAll(keepingCapacity: true)
       first = 0
+    } else if first >= 64 {
+      segments.removeFirst(first)
+      first = 0
     }
   }
 }

@@ -40,8 +40,10 @@ public struct ParameterizedValue: Sendable, Equatable {
   /// `filename*` (RFC 8187, UTF-8 only) or else `filename`, without any folders in front of it.
   public var filename: String? {
     guard let name = self["filename*"].flatMap(Self.decodeExtended) ?? self["filename"] else { return nil }
-    let last = name.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
-    return String(last)
+    // By bytes: a slash with a combining character behind it is another Character, and still a slash to the system.
+    let bytes = Array(name.utf8)
+    let slash = bytes.lastIndex { $0 == ASCII.slash || $0 == ASCII.backslash }
+    return String(decoding: bytes[(slash.map { $0 + 1 } ?? 0)...], as: UTF8.self)
   }
 
   private static func takeValue(_ rest: inout ArraySlice<UInt8>) -> String? {

@@ -40,7 +40,8 @@ enum Precondition: Equatable {
   /// Whether a Range may be served: true without If-Range.
   static func allowsRange(_ request: HTTPRequest, etag: String?, lastModified: HTTPDate?) -> Bool {
     guard let condition = request.fields["If-Range"] else { return true }
-    if condition.hasSuffix("\"") { return matches([condition], etag, strong: true) }
+    // Ranges are those of the plain form: the coded one's tag is no match here.
+    if condition.hasSuffix("\"") { return condition == etag && !condition.hasPrefix("W/") }
     return lastModified != nil && HTTPDate(condition) == lastModified
   }
 
@@ -55,20 +56,41 @@ enum Precondition: Equatable {
       }
       tags += parts.map { String(decoding: Array($0)[...].trimmingBlanks(), as: UTF8.self) }
     }
-    return tags.filter { !$0.isEmpty }
+    return tags.filter { $0 == "*" || isTag($0) }
   }
 
+  /// `[ "W/" ] DQUOTE *etagc DQUOTE`; what is none is as if it were not there.
+  private static func isTag(_ text: String) -> Bool {
+    let bytes = Array(opaque(text).utf8)
+    return bytes.count >= 2 && bytes.first == ASCII.quote && bytes.last == ASCII.quote
+      && bytes.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != ASCII.quote && $0 != 0x7F }
+  }
+
+  /// The tag of the coded form names the same state of the resource as that of the plain one.
   private static func matches(_ tags: [String], _ etag: String?, strong: Bool) -> Bool {
     if tags == ["*"] { return true }
     guard let etag else { return false }
-    if strong { return !etag.hasPrefix("W/") && tags.contains(etag) }
-    return tags.contains { opaque($0) == opaque(etag) }
+    let names = [etag, ContentCoding.tag(etag)]
+    if strong { return !etag.hasPrefix("W/") && tags.contains(where: names.contains) }
+    return tags.contains { tag in names.contains { opaque($0) == opaque(tag) } }
+  }
+
+  /// The tag that a 304 has: that of the form which the client holds.
+  static func tagHeld(by request: HTTPRequest, of etag: String) -> String {
+    let coded = ContentCoding.tag(etag)
+    let held = tags(request.fields, "If-None-Match").map(opaque)
+    return held.contains(opaque(coded)) && !held.contains(opaque(etag)) ? coded : etag
   }
 
   private static func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
 }
 
 extension HTTPRequest {
+  /// Whether the request has conditions under which it changes something.
+  public var hasPreconditions: Bool {
+    ["If-Match", "If-None-Match", "If-Unmodified-Since"].contains { fields.contains($0) }
+  }
+
   /// Whether `If-Match` forbids a change of what has this tag now (nil: nothing is there). True where the request has
   /// no such condition.
   public func mayChange(etag: String?) -> Bool {

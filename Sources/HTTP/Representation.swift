@@ -1,63 +1,94 @@
+import Synchronization
+
 /// Content with what is needed to answer conditions and ranges about it.
 public struct Representation: Sendable {
   /// Bytes or a file; a stream is always answered whole.
   public var body: ResponseBody
-  /// The media type.
-  public var contentType: String
-  /// With its quotes, `W/` in front where it is weak; nil where there is none.
-  public var etag: String?
-  /// The Cache-Control value.
-  public var cacheControl: String
-  /// Further fields, such as `Vary`, `Content-Disposition` or `Last-Modified`.
-  public var fields: HTTPFields
-  /// Whether parts of it are served.
-  public var acceptsRanges: Bool
+  fileprivate let head: Head
+
+  /// What is said about the content. Put together once, and shared: objects that are polled keep their representation.
+  fileprivate final class Head: Sendable {
+    let contentType: String
+    let etag: String?
+    let acceptsRanges: Bool
+    let lastModified: HTTPDate?
+    /// What a 304 has too (RFC 9110 §15.4.5).
+    let metadata: HTTPFields
+    /// `metadata` and the media type.
+    let fields: HTTPFields
+    /// The coded form of content in memory, made when it is first asked for.
+    private let coded = Mutex<[UInt8]?>(nil)
+
+    func coded(_ content: [UInt8]) -> [UInt8] {
+      if let known = coded.withLock({ $0 }) { return known }
+      var stream = GzipStream()
+      let made = stream.compress(content, isLast: true)
+      coded.withLock { $0 = made }
+      return made
+    }
+
+    init(_ contentType: String, _ etag: String?, _ cacheControl: String, _ fields: HTTPFields, _ acceptsRanges: Bool) {
+      (self.contentType, self.etag, self.acceptsRanges) = (contentType, etag, acceptsRanges)
+      lastModified = fields["Last-Modified"].flatMap(HTTPDate.init)
+      var fields = fields
+      if let etag { fields["ETag"] = etag }
+      fields["Cache-Control"] = cacheControl
+      if acceptsRanges { fields["Accept-Ranges"] = "bytes" }
+      if ContentCoding.isWorthwhile(contentType) { fields.vary(by: "Accept-Encoding") }
+      metadata = fields
+      fields["Content-Type"] = contentType
+      self.fields = fields
+    }
+  }
 
   /// A representation of these parts.
+  ///
+  /// `etag`: with its quotes, `W/` in front where it is weak; nil where there is none. `fields`: further ones, such as
+  /// `Vary`, `Content-Disposition` or `Last-Modified`. `acceptsRanges`: whether parts of it are served.
   public init(
     body: ResponseBody, contentType: String, etag: String?, cacheControl: String, fields: HTTPFields = [:],
     acceptsRanges: Bool = false
   ) {
-    (self.body, self.contentType, self.etag) = (body, contentType, etag)
-    (self.cacheControl, self.fields, self.acceptsRanges) = (cacheControl, fields, acceptsRanges)
-  }
-
-  /// What a 304 has too (RFC 9110 §15.4.5).
-  fileprivate var metadata: HTTPFields {
-    var fields = fields
-    if let etag { fields["ETag"] = etag }
-    fields["Cache-Control"] = cacheControl
-    if acceptsRanges { fields["Accept-Ranges"] = "bytes" }
-    return fields
+    self.body = body
+    head = Head(contentType, etag, cacheControl, fields, acceptsRanges)
   }
 }
 
 extension HTTPResponse {
-  /// Answers a request for a representation: 200, 206, 304, 412 or 416, as its conditions and ranges ask.
-  public init(_ representation: Representation, for request: HTTPRequest) {
-    let lastModified = representation.fields["Last-Modified"].flatMap(HTTPDate.init)
-    switch Precondition(request, etag: representation.etag, lastModified: lastModified) {
+  /// The answer where the request's conditions spare the content: 304 or 412. Nil where it must be sent: whoever makes
+  /// it at some cost asks here first.
+  public init?(sparing representation: Representation, for request: HTTPRequest) {
+    switch Precondition(request, etag: representation.head.etag, lastModified: representation.head.lastModified) {
     case .notModified:
-      self.init(.notModified, fields: representation.metadata)
-      return
+      self.init(.notModified, fields: representation.head.metadata)
+      if let etag = representation.head.etag { fields["ETag"] = Precondition.tagHeld(by: request, of: etag) }
     case .failed:
       self =
         Problem(.preconditionFailed, code: "precondition_failed", detail: "What is here has another version.")
         .response()
-      return
-    case .proceed: break
+    case .proceed: return nil
     }
-    var fields = representation.metadata
-    fields["Content-Type"] = representation.contentType
-    guard representation.acceptsRanges, request.method == .get, let length = representation.body.length,
+  }
+
+  /// Answers a request for a representation: 200, 206, 304, 412 or 416, as its conditions and ranges ask.
+  public init(_ representation: Representation, for request: HTTPRequest) {
+    if let spared = HTTPResponse(sparing: representation, for: request) {
+      self = spared
+      return
+    }
+    var fields = representation.head.fields
+    guard representation.head.acceptsRanges, request.method == .get, let length = representation.body.length,
       representation.body.canBeSliced,
-      Precondition.allowsRange(request, etag: representation.etag, lastModified: lastModified)
+      Precondition.allowsRange(request, etag: representation.head.etag, lastModified: representation.head.lastModified)
     else {
       self.init(.ok, fields: fields, body: representation.body)
+      code(representation, for: request)
       return
     }
     switch ByteRangeRequest(request.fields["Range"], length: length) {
-    case .whole: self.init(.ok, fields: fields, body: representation.body)
+    case .whole:
+      self.init(.ok, fields: fields, body: representation.body)
+      if !request.fields.contains("Range") { code(representation, for: request) }
     case .unsatisfiable:
       self =
         Problem(
@@ -72,6 +103,16 @@ extension HTTPResponse {
     }
   }
 
+  /// Takes the coded form that the representation keeps: whoever asks for the same object again spares the work.
+  private mutating func code(_ representation: Representation, for request: HTTPRequest) {
+    guard case .bytes(let bytes) = representation.body, ContentCoding.isCodedAtOnce(bytes.count),
+      ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request)
+    else { return }
+    body = .bytes(representation.head.coded(bytes))
+    fields["Content-Encoding"] = "gzip"
+    if let etag = representation.head.etag { fields["ETag"] = ContentCoding.tag(etag) }
+  }
+
   /// multipart/byteranges (RFC 9110 §14.6).
   private static func multipart(
     _ ranges: [Range<Int64>], of representation: Representation, _ length: Int64, _ fields: HTTPFields
@@ -81,7 +122,7 @@ extension HTTPResponse {
     var parts: [ResponseBody] = []
     for range in ranges {
       let head =
-        "\r\n--\(boundary)\r\nContent-Type: \(representation.contentType)\r\n"
+        "\r\n--\(boundary)\r\nContent-Type: \(representation.head.contentType)\r\n"
         + "Content-Range: \(contentRange(range, length))\r\n\r\n"
       parts.append(.bytes(Array(head.utf8)))
       parts.append(representation.body.slice(range))

@@ -2,8 +2,8 @@
 // Two parties that read these fields differently let a request be smuggled past one of them, so anything that could be
 // read in two ways is refused.
 
-/// A request's head, checked whole.
-struct RequestHead: Sendable {
+/// A request's head, checked whole. One object, shared by the connection and whoever handles the request.
+final class RequestHead: Sendable {
   let method: HTTPMethod
   let target: RequestTarget
   let version: HTTPVersion
@@ -16,8 +16,12 @@ struct RequestHead: Sendable {
   init(
     method: HTTPMethod, target: RequestTarget, version: HTTPVersion, fields: HTTPFields
   ) throws(HTTPParseError) {
-    (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
     try Self.checkHost(fields, version)
+    var fields = fields
+    // An absolute target's own host counts, whatever the field says (RFC 9112 §3.2.2).
+    if let authority = target.authority { fields["Host"] = authority }
+    (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
+    guard fields.count(of: "Content-Type") < 2 else { throw .malformed(.contentType) }
     body = try Self.bodyLength(fields, version)
     let options = fields.contains("Connection") ? fields.list("Connection") : []
     let closes = options.contains { $0.equalsIgnoringCase("close") }
@@ -27,9 +31,9 @@ struct RequestHead: Sendable {
   }
 
   private static func checkHost(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) {
-    let hosts = fields.values(of: "Host")
-    if hosts.isEmpty, version == .http10 { return }
-    guard hosts.count == 1, isHost(Array(hosts[0].utf8)[...]) else { throw .malformed(.host) }
+    let count = fields.count(of: "Host")
+    if count == 0, version == .http10 { return }
+    guard count == 1, let host = fields.bytes(of: "Host"), isHost(host) else { throw .malformed(.host) }
   }
 
   /// `name`, `1.2.3.4` or `[v6]`, with an optional decimal port.
@@ -37,7 +41,7 @@ struct RequestHead: Sendable {
     var rest = host
     if rest.first == UInt8(ascii: "[") {
       guard let close = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
-      guard isIPv6(rest[(rest.startIndex + 1)..<close]) else { return false }
+      guard IPv6Address.isValid(rest[(rest.startIndex + 1)..<close]) else { return false }
       rest = rest[(close + 1)...]
     } else {
       let end = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
@@ -52,21 +56,20 @@ struct RequestHead: Sendable {
     return port.value <= 65535
   }
 
-  private static func isIPv6(_ text: ArraySlice<UInt8>) -> Bool {
-    let colons = text.count { $0 == ASCII.colon }
-    return (2...7).contains(colons) && text.count <= 45
-      && text.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.colon || $0 == UInt8(ascii: ".") }
-  }
-
+  /// A leading zero is valid to the grammar, but 010 is eight to some: nobody honest sends one.
   private static func bodyLength(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
+    // What takes "_" for "-", as CGI and its kin do, would find a second length in these.
+    guard !fields.contains("Content_Length") else { throw .malformed(.contentLength) }
+    guard !fields.contains("Transfer_Encoding") else { throw .malformed(.transferEncoding) }
     let isChunked = fields.contains("Transfer-Encoding")
     guard fields.contains("Content-Length") else {
       return isChunked ? try chunked(fields, version) : .none
     }
     guard !isChunked else { throw .malformed(.transferEncoding) }
     let lengths = fields.values(of: "Content-Length")
-    guard lengths.count == 1, let length = ASCII.decimal(lengths[0].utf8) else { throw .malformed(.contentLength) }
-    guard !length.overflow else { throw .contentLengthOverflow }
+    guard lengths.count == 1, let length = ASCII.decimal(lengths[0].utf8), !length.overflow,
+      !lengths[0].hasPrefix("0") || lengths[0] == "0"
+    else { throw .malformed(.contentLength) }
     return length.value == 0 ? .none : .length(length.value)
   }
 

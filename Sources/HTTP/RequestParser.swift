@@ -21,6 +21,9 @@ struct RequestParser {
     self.limits = limits
   }
 
+  /// Whether there is more of a head than an empty line in front of it.
+  var hasBegun: Bool { requestLine != nil || !partialLine.isEmpty }
+
   /// Takes what it needs of `input[start..<end]`. The head is nil while it is not whole; `next` is the first byte not
   /// taken. After a head the parser is ready for the next one.
   mutating func consume(_ input: [UInt8], from start: Int, to end: Int) throws(HTTPParseError)
@@ -28,7 +31,7 @@ struct RequestParser {
   {
     var position = start
     while let lineFeed = Self.lineFeed(in: input, position, end) {
-      try checkLength(lineFeed + 1 - position)
+      try checkLength(input[position...lineFeed])
       var head: RequestHead?
       if partialLine.isEmpty {
         head = try parse(input[position...lineFeed])
@@ -41,7 +44,7 @@ struct RequestParser {
       position = lineFeed + 1
       if let head { return (head, position) }
     }
-    try checkLength(end - position)
+    try checkLength(input[position..<end])
     partialLine.append(contentsOf: input[position..<end])
     return (nil, end)
   }
@@ -56,10 +59,18 @@ struct RequestParser {
     return nil
   }
 
-  private func checkLength(_ count: Int) throws(HTTPParseError) {
-    let length = partialLine.count + count
+  /// Checks the line begun in `partialLine` with what has come of its rest.
+  private func checkLength(_ rest: ArraySlice<UInt8>) throws(HTTPParseError) {
+    let length = partialLine.count + rest.count
     if requestLine == nil {
-      guard length <= limits.requestLineBytes + 2 else { throw .requestLineTooLong(limit: limits.requestLineBytes) }
+      guard length > limits.requestLineBytes + 2 else { return }
+      // 414 says that the target is too long; what has no blank by now has no target.
+      let limit = limits.requestLineBytes
+      let more = max(0, limit - partialLine.count)
+      guard partialLine.prefix(limit).contains(ASCII.space) || rest.prefix(more).contains(ASCII.space) else {
+        throw .malformed(.requestLine)
+      }
+      throw .requestLineTooLong(limit: limits.requestLineBytes)
     } else {
       guard fieldBytes + length <= limits.headBytes + 2 else { throw .headTooLarge(limit: limits.headBytes) }
     }

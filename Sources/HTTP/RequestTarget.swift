@@ -26,30 +26,42 @@ public struct RequestTarget: Sendable {
   public let segments: [String]
   /// In the order sent, repeats kept.
   public let query: [QueryItem]
+  /// The host and port of an absolute target.
+  let authority: String?
 
   /// Checks and takes apart a target.
   init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
     if target.count == 1, target.first == 0x2A {
       guard method == .options else { throw .malformed(.target) }
-      (path, segments, query) = ("*", [], [])
+      (path, segments, query, authority) = ("*", [], [], nil)
       return
     }
-    let origin = target.first == ASCII.slash ? target : try Self.afterAuthority(target)
+    var origin = target
+    if target.first == ASCII.slash {
+      authority = nil
+    } else {
+      let (host, rest) = try Self.absolute(target)
+      (authority, origin) = (String(decoding: host, as: UTF8.self), rest)
+    }
     let mark = origin.firstIndex(of: ASCII.question)
     let pathBytes = origin[..<(mark ?? origin.endIndex)]
+    // No URI has one, and browsers take it for a slash (WHATWG URL).
+    guard !pathBytes.contains(ASCII.backslash) else { throw .malformed(.target) }
     path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
     segments = try Self.segments(pathBytes)
     query = try mark.map { (mark) throws(HTTPParseError) in try Self.query(origin[(mark + 1)...]) } ?? []
   }
 
-  private static func afterAuthority(_ target: ArraySlice<UInt8>) throws(HTTPParseError) -> ArraySlice<UInt8> {
+  private static func absolute(
+    _ target: ArraySlice<UInt8>
+  ) throws(HTTPParseError) -> (authority: ArraySlice<UInt8>, origin: ArraySlice<UInt8>) {
     let scheme = ["http://", "https://"].first { target.prefix($0.utf8.count).equalsIgnoringCase($0) }
     guard let scheme else { throw .malformed(.target) }
     let rest = target.dropFirst(scheme.utf8.count)
     let end = rest.firstIndex { $0 == ASCII.slash || $0 == ASCII.question } ?? rest.endIndex
     guard RequestHead.isHost(rest[..<end]) else { throw .malformed(.target) }
-    return rest[end...]
+    return (rest[..<end], rest[end...])
   }
 
   private static func segments(_ path: ArraySlice<UInt8>) throws(HTTPParseError) -> [String] {

@@ -39,16 +39,23 @@ struct ResponseWriter: Sendable {
     method != .head && !response.status.forbidsContent
   }
 
+  /// Fields that handlers do not set.
+  private static let serversOwn = ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"]
+
   /// The head, its empty line included.
   func head(of response: HTTPResponse, framing: ResponseFraming, _ context: Context) -> [UInt8] {
     var head: [UInt8] = []
     head.reserveCapacity(320 + response.fields.lines.count + defaults.lines.count)
     head.append(contentsOf: response.status.statusLine)
     Self.append("Date: ", context.date, to: &head)
-    var fields = response.fields
-    for name in ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"] { fields.remove(name) }
-    if !defaults.isEmpty { fields.merge(defaults: defaults) }
-    head.append(contentsOf: fields.lines)
+    if Self.serversOwn.contains(where: response.fields.contains) {
+      var fields = response.fields
+      for name in Self.serversOwn { fields.remove(name) }
+      head.append(contentsOf: fields.lines)
+    } else {
+      head.append(contentsOf: response.fields.lines)
+    }
+    defaults.appendLines(missingIn: response.fields, to: &head)
     if !context.requestID.isEmpty { Self.append("X-Request-Id: ", context.requestID.utf8, to: &head) }
     switch framing {
     case .noContent, .untilClose: break

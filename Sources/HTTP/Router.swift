@@ -54,7 +54,7 @@ public enum RoutingError: Error, Equatable, Sendable {
 /// Finds the handler for a request by a tree of path segments. A literal segment goes before a `{name}`; a name never
 /// matches an empty segment. HEAD is served by GET's handler unless it has a row of its own; OPTIONS is answered with
 /// what is allowed unless it has a row.
-public struct Router: HTTPResponder {
+public final class Router: HTTPResponder {
   /// The table, in its own order.
   public let routes: [Route]
 
@@ -63,17 +63,19 @@ public struct Router: HTTPResponder {
     var parameter: Int?
     var endpoints: [(method: HTTPMethod, handler: Handler, names: [String])] = []
   }
-  private var nodes = [Node()]
+  private let nodes: [Node]
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
 
   /// `problem` turns what a handler throws, and `RoutingError`, into the response.
   public init(routes: [Route], problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse) {
     self.routes = routes
     self.problem = problem
-    for route in routes { add(route) }
+    var nodes = [Node()]
+    for route in routes { Self.add(route, to: &nodes) }
+    self.nodes = nodes
   }
 
-  private mutating func add(_ route: Route) {
+  private static func add(_ route: Route, to nodes: inout [Node]) {
     var node = 0
     var names: [String] = []
     for segment in route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init) {

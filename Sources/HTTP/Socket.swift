@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// A connected, nonblocking TCP socket. Owns its descriptor. Confined to the queue of the loop that serves it.
 @safe
@@ -97,7 +98,8 @@ final class Socket: @unchecked Sendable {
 final class ListeningSocket: @unchecked Sendable {
   let descriptor: Int32
   let address: SocketAddress
-  private var reserve: Int32
+  /// Taken out while it is in use: two loops may run out of descriptors at once.
+  private let reserve: Atomic<Int32>
 
   /// What became of an `accept`.
   enum Accepted {
@@ -105,6 +107,8 @@ final class ListeningSocket: @unchecked Sendable {
     case none
     /// The client was turned away; no other can be let in until a descriptor is free.
     case outOfDescriptors
+    /// `refuse` was called: there will be no other.
+    case refused
   }
 
   /// Listens on the first address that `host` has. Port 0 takes any free one.
@@ -119,7 +123,7 @@ final class ListeningSocket: @unchecked Sendable {
     defer { unsafe freeaddrinfo(first) }
     descriptor = unsafe socket(
       first.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    reserve = Self.openReserve()
+    reserve = Atomic(Self.openReserve())
     guard descriptor >= 0 else {
       address = SocketAddress(host: host, port: port)
       throw .cannotListen(host: host, port: port, errno: errno)
@@ -149,13 +153,13 @@ final class ListeningSocket: @unchecked Sendable {
 
   deinit {
     if descriptor >= 0 { close(descriptor) }
-    if reserve >= 0 { close(reserve) }
+    let kept = reserve.exchange(-1, ordering: .relaxed)
+    if kept >= 0 { close(kept) }
   }
 
   private static func openReserve() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
-  /// Takes one waiting connection. Called by one loop at a time only as far as the kernel is concerned: `reserve` is
-  /// touched under EMFILE alone, by the loop that accepts.
+  /// Takes one waiting connection.
   func accept() -> Accepted {
     while true {
       var storage = sockaddr_storage()
@@ -172,6 +176,7 @@ final class ListeningSocket: @unchecked Sendable {
       case EMFILE, ENFILE, ENOBUFS, ENOMEM:
         turnOneAway()
         return .outOfDescriptors
+      case EINVAL: return .refused
       default: return .none
       }
     }
@@ -183,10 +188,12 @@ final class ListeningSocket: @unchecked Sendable {
   /// With the reserve closed there is one descriptor: enough to take the client off the queue and hang up, where it
   /// would otherwise wait for nothing.
   private func turnOneAway() {
-    if reserve >= 0 { close(reserve) }
+    let kept = reserve.exchange(-1, ordering: .acquiringAndReleasing)
+    guard kept >= 0 else { return }
+    close(kept)
     let accepted = accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
     if accepted >= 0 { close(accepted) }
-    reserve = Self.openReserve()
+    reserve.store(Self.openReserve(), ordering: .releasing)
   }
 }
 
@@ -228,6 +235,17 @@ enum ProcessLimits {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
     return Int(clamping: limit.rlim_cur)
+  }
+
+  /// Raises the soft limit of descriptors, 1,024 on many systems, to what so many connections need, each with a file that
+  /// it is sent, as far as the hard limit allows.
+  static func raiseDescriptors(forConnections count: Int) {
+    var limit = rlimit()
+    guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+    let wanted = min(rlim_t(clamping: count) * 2 + 256, limit.rlim_max)
+    guard wanted > limit.rlim_cur else { return }
+    limit.rlim_cur = wanted
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
   /// How many cores the process may use.

@@ -107,6 +107,7 @@ private func part(_ disposition: String) -> String {
     ("form-data; name=f; filename=\"é.wav\"", "é.wav"), ("form-data; name=f; filename*=UTF-8''%e2%82%ac.wav", "€.wav"),
     ("form-data; name=f; filename=x.wav; filename*=utf-8'en'a%20b.wav", "a b.wav"),
     ("form-data; name=f; filename=\"../../etc/passwd\"", "passwd"),
+    ("form-data; name=f; filename=\"a/\u{301}b\"", "\u{301}b"),
     ("form-data; name=f; filename=\"C:\\dir\\s.wav\"", "s.wav"), ("form-data; name=f; filename=\"%22.wav\"", "%22.wav"),
     ("form-data ;name=f ; filename=\"\"", ""), ("form-data; filename*=latin1''x; name=f; filename=y.wav", "y.wav"),
   ])
@@ -136,6 +137,9 @@ private func part(_ disposition: String) -> String {
     Broken("no closing delimiter", "--b\r\nContent-Disposition: form-data; name=f\r\n\r\nx", .truncated),
     Broken("no delimiter", "abc", .truncated), Broken("nothing", "", .truncated),
     Broken("a long preamble", String(repeating: "x", count: 5000), .malformed(.preamble)),
+    Broken(
+      "a long preamble in one piece with all the rest",
+      String(repeating: "x", count: 5000) + "\r\n" + part("form-data; name=f"), .malformed(.preamble)),
     Broken("a long head", "--b\r\nX: " + String(repeating: "y", count: 9000), .partHeadTooLarge(limit: 8192)),
     Broken(
       "many parts",

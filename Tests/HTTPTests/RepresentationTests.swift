@@ -15,7 +15,7 @@ private func answer(
   return (response.status.code, response.fields, String(decoding: try await response.body.collect(), as: UTF8.self))
 }
 
-@Suite struct ByteRangeTests {
+@Suite("Line 11: ranges") struct ByteRangeTests {
   @Test(arguments: [
     ("bytes=0-0", "0", "bytes 0-0/10"), ("bytes=2-4", "234", "bytes 2-4/10"), ("bytes=7-", "789", "bytes 7-9/10"),
     ("bytes=-3", "789", "bytes 7-9/10"), ("bytes=-99", "0123456789", "bytes 0-9/10"),
@@ -67,7 +67,7 @@ private func answer(
   }
 }
 
-@Suite struct PreconditionTests {
+@Suite("Line 11: conditions") struct PreconditionTests {
   struct Case: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var status: Int
@@ -99,6 +99,14 @@ private func answer(
     Case("a date that is none", 200, ["If-Modified-Since": "now"]),
     Case("If-Match with the tag", 200, ["If-Match": "\"v0\", \"v1\""]),
     Case("If-Match with another", 412, ["If-Match": "\"v2\""]),
+    Case("a tag without its quotes", 200, ["If-None-Match": "v1"]),
+    Case("a lower-case w", 200, ["If-None-Match": "w/\"v1\""]),
+    Case("an open quote", 200, ["If-None-Match": "\"v1"]),
+    Case("a blank inside the quotes", 200, ["If-None-Match": "\"v1 \""]),
+    Case("a broken tag beside a good one", 304, ["If-None-Match": "v0, \"v1\""]),
+    Case("an empty condition", 200, ["If-None-Match": ""]),
+    Case("If-Match with nothing in it", 412, ["If-Match": ""]),
+    Case("If-Match without quotes", 412, ["If-Match": "v1"]),
     Case("If-Match compares strongly", 412, ["If-Match": "W/\"v1\""]),
     Case("If-Match with an asterisk", 200, ["If-Match": "*"]),
     Case("unmodified since", 200, ["If-Unmodified-Since": modified]),

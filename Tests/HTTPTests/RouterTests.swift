@@ -123,10 +123,9 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
   }
 
   @Test func defaultsAreAddedOnlyWhereTheNameIsMissing() {
-    var fields: HTTPFields = ["A": "1"]
-    fields.merge(defaults: ["a": "2", "B": "3", "B": "4"])
-    #expect(fields["a"] == "1")
-    #expect(fields.contains("b"))
+    var lines: [UInt8] = []
+    (["a": "2", "B": "3", "B": "4"] as HTTPFields).appendLines(missingIn: ["A": "1"], to: &lines)
+    #expect(lines == Array("B: 3\r\nB: 4\r\n".utf8))
   }
 }
 

@@ -10,16 +10,21 @@ struct WireReader {
   }
 
   private(set) var requests: [Request] = []
+  /// The heads of `requests`.
+  private(set) var heads: [RequestHead] = []
   private(set) var refusal: Int?
   /// Whether the input ended inside a request.
   private(set) var isIncomplete = false
-  private var parser = RequestParser(limits: HTTPLimits())
+  private let limits: HTTPLimits
+  private var parser: RequestParser
   private var framing: BodyFraming?
   private var head: RequestHead?
   private var body: [UInt8] = []
 
   /// Reads `pieces` as if each came in one read.
-  init(_ pieces: [[UInt8]]) {
+  init(_ pieces: [[UInt8]], limits: HTTPLimits = HTTPLimits()) {
+    self.limits = limits
+    parser = RequestParser(limits: limits)
     for piece in pieces where refusal == nil { take(piece) }
   }
 
@@ -48,7 +53,7 @@ struct WireReader {
       let (found, next) = try parser.consume(piece, from: start, to: piece.count)
       if let found {
         head = found
-        framing = BodyFraming(found.body, limits: HTTPLimits())
+        framing = BodyFraming(found.body, limits: limits)
         if found.body == .none { finish() }
       }
       return next
@@ -80,6 +85,7 @@ struct WireReader {
 
   private mutating func finish() {
     guard let head else { return }
+    heads.append(head)
     requests.append(
       Request(
         method: head.method.rawValue, path: head.target.path, body: String(decoding: body, as: UTF8.self)))

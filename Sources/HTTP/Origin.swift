@@ -1,0 +1,73 @@
+// The names in requests that say who talks to whom: Host (RFC 9110 §7.2) and Origin (RFC 6454 §7).
+//
+//   authority   host [ ":" port ]
+//   origin      scheme "://" host [ ":" port ]     or "null", for a page that has none to show
+
+/// A host and a port, compared without regard to case and to a default port written out.
+struct Authority: Hashable, Sendable {
+  /// In lower case, without a closing dot; an IPv6 address without its brackets.
+  let host: String
+  /// Nil where it is the scheme's own.
+  let port: UInt16?
+
+  /// Takes apart what stood in a Host field that the parser has accepted, or behind an origin's scheme. An empty port
+  /// is the default (RFC 3986 §3.2.3).
+  init?(_ text: some StringProtocol, defaultPort: UInt16) {
+    guard RequestHead.isHost(Array(text.utf8)[...]) else { return nil }
+    let lowered = text.lowercased()
+    let isV6 = lowered.hasPrefix("[")
+    let end = isV6 ? lowered.firstIndex(of: "]") : lowered.firstIndex(of: ":")
+    var name = lowered[..<(end ?? lowered.endIndex)]
+    var rest = lowered[name.endIndex...]
+    if isV6 {
+      name = name.dropFirst()
+      rest = rest.dropFirst()
+    } else if name.count > 1, name.hasSuffix(".") {
+      name = name.dropLast()
+    }
+    host = String(name)
+    let number = UInt16(rest.dropFirst())
+    port = number == defaultPort ? nil : number
+  }
+
+  /// Whether the name always means this machine: `localhost` and what is under it (RFC 6761 §6.3), 127.0.0.0/8, ::1.
+  var isLoopback: Bool {
+    if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "0:0:0:0:0:0:0:1" { return true }
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+}
+
+/// Where a web page comes from.
+public struct Origin: Hashable, Sendable {
+  let scheme: String
+  let authority: Authority
+
+  var defaultPort: UInt16 { scheme == "https" ? 443 : 80 }
+
+  /// Nil for anything but `http://…` or `https://…` with a host and perhaps a port: `null`, a path, a list.
+  public init?(_ text: String) {
+    let lowered = text.lowercased()
+    guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }
+    self.scheme = scheme
+    guard
+      let authority = Authority(text.dropFirst(scheme.utf8.count + 3), defaultPort: scheme == "https" ? 443 : 80)
+    else { return nil }
+    self.authority = authority
+  }
+}
+
+/// The origins whose pages may use a service.
+public enum AllowedOrigins: Sendable, Equatable {
+  /// Any page at all: `*`.
+  case any
+  /// These; none by default.
+  case only(Set<Origin>)
+
+  func contains(_ text: String) -> Bool {
+    switch self {
+    case .any: true
+    case .only(let origins): Origin(text).map(origins.contains) ?? false
+    }
+  }
+}

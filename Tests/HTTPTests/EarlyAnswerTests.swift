@@ -1,0 +1,51 @@
+import Testing
+
+@testable import HTTP
+
+@Suite("Line 10: an answer while the body still comes", .serialized) struct EarlyAnswerTests {
+  @Test func anEarlyErrorReachesAClientThatSendsEverythingFirst() async throws {
+    try await withServer { _ in
+      text("no", .notFound)
+    } test: { port, _ in
+      for length in ["Content-Length: 16777216\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1000000\r\n"] {
+        let client = try WireClient(port: port)
+        try client.send("POST /unknown HTTP/1.1\r\nHost: a\r\n\(length)")
+        try client.send([UInt8](repeating: 0x61, count: 16 * 1024 * 1024))
+        let answer = try client.answer()
+        #expect(answer.status == 404)
+        #expect(answer.field("Connection") == "close")
+        #expect(try client.readToEnd() == "")
+      }
+    }
+  }
+
+  @Test func lingeringEndsAfterItsTimeOrItsBytes() async throws {
+    for change: @Sendable (inout HTTPServerConfiguration) -> Void in [
+      { $0.limits.lingerSeconds = 0.05 }, { $0.limits.lingerBytes = 1024 * 1024 },
+    ] {
+      try await withServer({ _ in text("no", .notFound) }, configuration: configured(change)) { port, _ in
+        let client = try WireClient(port: port)
+        try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
+        #expect(try client.answer().status == 404)
+        // The server has closed by the time that a gigabyte would have gone through.
+        #expect(throws: WireClient.WireError.self) {
+          for _ in 0..<1000 { try client.send([UInt8](repeating: 0, count: 1_000_000)) }
+        }
+      }
+    }
+  }
+
+  @Test func aSmallRestIsReadAndTheConnectionKept() async throws {
+    try await withServer { _ in
+      text("no", .notFound)
+    } test: { port, server in
+      let client = try WireClient(port: port)
+      for _ in 0..<3 {
+        try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n")
+        try client.send([UInt8](repeating: 0x61, count: 65536))
+        #expect(try client.answer().status == 404)
+      }
+      #expect(server.statistics.acceptedConnections == 1)
+    }
+  }
+}

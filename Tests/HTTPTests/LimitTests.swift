@@ -1,0 +1,140 @@
+import Glibc
+import Testing
+
+@testable import HTTP
+
+@Suite("Limits, each a setting", .serialized) struct LimitTests {
+  @Test func aHeadThatDoesNotComeIsAnswered408() async throws {
+    try await withServer(echo, configuration: configured { $0.limits.headSeconds = 0.05 }) { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("GET / HT")
+      #expect(try client.answer().status == 408)
+    }
+  }
+
+  @Test func aBodyThatDoesNotComeIsAnswered408() async throws {
+    try await withServer(echo, configuration: configured { $0.limits.bodyGapSeconds = 0.05 }) { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
+      #expect(try client.answer().status == 408)
+    }
+  }
+
+  @Test func theDefaultsAreThoseOfTheTable() {
+    let limits = HTTPLimits()
+    #expect(limits.requestLineBytes == 8 * 1024)
+    #expect(limits.headBytes == 16 * 1024 && limits.fieldCount == 100)
+    #expect(limits.headSeconds == 10)
+    #expect(limits.bodyGapSeconds == 30)
+    #expect(limits.bodyRateGraceSeconds == 30 && limits.bodyBytesPerSecond == 1024)
+    #expect(limits.writeStallSeconds == 30)
+    #expect(limits.writeRateGraceSeconds == 30 && limits.writeBytesPerSecond == 1024)
+    #expect(limits.idleSeconds == 60)
+    #expect(limits.connectionCount == 8192)
+    #expect(limits.queuedBytes <= 256 * 1024)
+    #expect(limits.backlog == 1024)
+    #expect(limits.lingerSeconds == 5 && limits.lingerBytes == 32 * 1024 * 1024)
+    #expect(limits.chunkExtensionBytes == 256 && limits.trailerBytes == 8 * 1024)
+  }
+
+  @Test(arguments: [
+    ("the request line", 414, "GET /\(String(repeating: "a", count: 64)) HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ("the header section", 431, "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 128))\r\n\r\n"),
+    ("the number of fields", 431, "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\nX: 3\r\n\r\n"),
+    (
+      "a chunk's extensions", 400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0;abcdefghi\r\n\r\n"
+    ),
+    ("trailers", 400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: abcdefghi\r\n\r\n"),
+  ])
+  func theLimitOfEachPartOfAHeadCanBeSet(_ part: String, _ status: Int, _ wire: String) async throws {
+    let configuration = configured {
+      ($0.limits.requestLineBytes, $0.limits.headBytes, $0.limits.fieldCount) = (64, 128, 3)
+      ($0.limits.chunkExtensionBytes, $0.limits.trailerBytes) = (8, 8)
+    }
+    try await withServer(echo, configuration: configuration) { port, _ in
+      let client = try WireClient(port: port)
+      try client.send(wire)
+      #expect(try client.answer().status == status)
+    }
+  }
+
+  @Test func aBodyThatComesTooSlowlyIsAnswered408() async throws {
+    let configuration = configured { ($0.limits.bodyRateGraceSeconds, $0.limits.bodyBytesPerSecond) = (0.05, 1e9) }
+    try await withServer(echo, configuration: configuration) { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
+      #expect(try client.answer().status == 408)
+    }
+  }
+
+  /// The answer breaks off somewhere behind what the kernel's buffers hold.
+  @Test(arguments: ["stalls", "is too slow"]) func aClientThatDoesNotTakeItsAnswerIsReset(_ why: String) async throws {
+    let configuration = configured {
+      if why == "stalls" {
+        $0.limits.writeStallSeconds = 0.05
+      } else {
+        ($0.limits.writeRateGraceSeconds, $0.limits.writeBytesPerSecond) = (0.05, 1e12)
+      }
+    }
+    let cancelled = Signal()
+    try await withServer(
+      { _ in
+        HTTPResponse(
+          .ok,
+          body: .stream(length: nil) {
+            if Task.isCancelled { cancelled.give() }
+            return [UInt8](repeating: 0, count: 1 << 20)
+          })
+      }, configuration: configuration
+    ) { port, server in
+      let client = try WireClient(port: port, receiveBuffer: 64 * 1024)
+      try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      _ = try client.read(1)
+      let other = try WireClient(port: port)
+      while server.statistics.openConnections > 1 {
+        try other.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = try other.answer(toHead: true)
+      }
+      #expect(throws: WireClient.WireError.self) { try client.read(1 << 30) }
+    }
+  }
+
+  @Test func anIdleConnectionIsClosed() async throws {
+    try await withServer(echo, configuration: configured { $0.limits.idleSeconds = 0.05 }) { port, _ in
+      let silent = try WireClient(port: port)
+      let kept = try WireClient(port: port)
+      try kept.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+      #expect(try kept.answer().status == 200)
+      #expect(try kept.readToEnd() == "")
+      #expect(try silent.readToEnd() == "")
+    }
+  }
+
+  @Test(arguments: ["Content-Length: 4\r\n\r\nabcd", "Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n"])
+  func aRoutesLimitOnTheBodyIs413(_ body: String) async throws {
+    try await withServer { request in
+      text(String(decoding: try await request.body.collect(upTo: 3), as: UTF8.self))
+    } test: { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("POST / HTTP/1.1\r\nHost: a\r\n\(body)")
+      #expect(try client.answer().status == 413)
+    }
+  }
+
+  @Test func theBacklogIsTheKernels() throws {
+    let listener = try ListeningSocket(host: "127.0.0.1", port: 0, backlog: 7)
+    var info = tcp_info()
+    var length = socklen_t(MemoryLayout<tcp_info>.size)
+    #expect(unsafe getsockopt(listener.descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0)
+    // Of a listening socket these two say how many wait and how many may (tcp(7), tcp_get_info).
+    #expect(info.tcpi_sacked == 7)
+  }
+
+  @Test func anEmptyLineInFrontOfARequestIsNoBeginningOfOne() throws {
+    var parser = RequestParser(limits: HTTPLimits())
+    _ = try parser.consume(Array("\r\n".utf8), from: 0, to: 2)
+    #expect(!parser.hasBegun)
+    _ = try parser.consume(Array("G".utf8), from: 0, to: 1)
+    #expect(parser.hasBegun)
+  }
+}
