@@ -1,7 +1,7 @@
 // The sums of one whole point: 256 interleaved frames to min, max, Σx² and Σ|x| for each channel.
 //
-// Samples are taken W at a time (W = 16 or 24, a multiple of the channel count), sample i of each W into accumulator
-// lane i; at the end the lanes i, i + channels, i + 2·channels … fold into channel i. So the inner loops have a fixed
+// Samples are taken W at a time (W = 16 to 32, a multiple of the channel count that divides 256 of them), sample i of
+// each W into accumulator lane i; at the end the lanes i, i + channels, i + 2·channels … fold into channel i. So the inner loops have a fixed
 // length and no dependence between lanes, which LLVM turns into plain SSE2, bounds checks and all.
 //
 // The three passes run over samples that the first has brought into the nearest cache; together they are faster than
@@ -18,12 +18,17 @@ enum PeakKernel {
   ///
   /// `samples`: exactly `256 * channels` interleaved values.
   static func addPoint(_ samples: Span<Int16>, channels: Int, to sums: inout [PointSums], at first: Int) {
-    if 16 % channels == 0 {
-      add16(samples, channels: channels, to: &sums, at: first)
-    } else if 24 % channels == 0 {
-      add24(samples, channels: channels, to: &sums, at: first)
-    } else {
-      addFrames(samples, channels: channels, to: &sums, at: first)
+    switch channels {
+    case 1, 2, 4, 8, 16: fold(accumulate(samples) as InlineArray<16, PointSums>, channels, to: &sums, at: first)
+    case 3, 6, 12, 24: fold(accumulate(samples) as InlineArray<24, PointSums>, channels, to: &sums, at: first)
+    case 5, 10, 20: fold(accumulate(samples) as InlineArray<20, PointSums>, channels, to: &sums, at: first)
+    case 7, 14, 28: fold(accumulate(samples) as InlineArray<28, PointSums>, channels, to: &sums, at: first)
+    case 9, 18: fold(accumulate(samples) as InlineArray<18, PointSums>, channels, to: &sums, at: first)
+    case 11, 22: fold(accumulate(samples) as InlineArray<22, PointSums>, channels, to: &sums, at: first)
+    case 13, 26: fold(accumulate(samples) as InlineArray<26, PointSums>, channels, to: &sums, at: first)
+    case 15, 30: fold(accumulate(samples) as InlineArray<30, PointSums>, channels, to: &sums, at: first)
+    case 32: fold(accumulate(samples) as InlineArray<32, PointSums>, channels, to: &sums, at: first)
+    default: addFrames(samples, channels: channels, to: &sums, at: first)
     }
   }
 
@@ -36,19 +41,9 @@ enum PeakKernel {
     }
   }
 
-  private static func add16(_ samples: Span<Int16>, channels: Int, to sums: inout [PointSums], at first: Int) {
-    let lanes: InlineArray<16, PointSums> = accumulate(samples)
-    fold(lanes, channels: channels, to: &sums, at: first)
-  }
-
-  private static func add24(_ samples: Span<Int16>, channels: Int, to sums: inout [PointSums], at first: Int) {
-    let lanes: InlineArray<24, PointSums> = accumulate(samples)
-    fold(lanes, channels: channels, to: &sums, at: first)
-  }
-
   @inline(__always)
   private static func fold<let width: Int>(
-    _ lanes: InlineArray<width, PointSums>, channels: Int, to sums: inout [PointSums], at first: Int
+    _ lanes: InlineArray<width, PointSums>, _ channels: Int, to sums: inout [PointSums], at first: Int
   ) {
     for channel in 0..<channels {
       var sum = sums[first + channel]
@@ -57,7 +52,7 @@ enum PeakKernel {
     }
   }
 
-  @inline(__always)
+  @inline(never)
   private static func accumulate<let width: Int>(_ samples: Span<Int16>) -> InlineArray<width, PointSums> {
     var low = InlineArray<width, Int16>(repeating: .max)
     var high = InlineArray<width, Int16>(repeating: .min)
@@ -75,12 +70,14 @@ enum PeakKernel {
     }
     var lowSquares = InlineArray<width, UInt32>(repeating: 0)
     var highSquares = InlineArray<width, UInt32>(repeating: 0)
-    for base in stride(from: 0, to: samples.count, by: width) {
-      let run = samples.extracting(base..<base + width)
+    // Two squares fit 32 bits together, and are split once.
+    for base in stride(from: 0, to: samples.count, by: 2 * width) {
+      let run = samples.extracting(base..<base + 2 * width)
       for lane in 0..<width {
-        let square = UInt32(bitPattern: Int32(run[lane]) &* Int32(run[lane]))
-        lowSquares[lane] &+= square & 0xffff
-        highSquares[lane] &+= square >> 16
+        let (one, other) = (Int32(run[lane]), Int32(run[lane + width]))
+        let squares = UInt32(bitPattern: one &* one) &+ UInt32(bitPattern: other &* other)
+        lowSquares[lane] &+= squares & 0xffff
+        highSquares[lane] &+= squares >> 16
       }
     }
     return InlineArray { lane in

@@ -18,6 +18,12 @@ public enum WaveformError: Error, Equatable, Sendable {
   case measureNotInForm
   /// A `.dat` of a version that does not exist, or version 1 for more than one channel.
   case versionUnavailable(version: Int, lanes: Int)
+  /// A picture's `height`, `pixel_ratio` or `amplitude_scale` is not in `lowest ... highest`.
+  case pictureOutOfRange(parameter: String, value: Double, lowest: Double, highest: Double)
+  /// `width × pixel_ratio`, or what a scale makes of them, is over `limit`. `parameter` is `width` or `scale`.
+  case pictureTooWide(parameter: String, pixels: Int64, limit: Int)
+  /// `width × height × pixel_ratio²` is over `limit`.
+  case pictureTooLarge(pixels: Int64, limit: Int)
 
   /// Below 256 frames per pixel a slice is made of samples, not of the pyramid.
   case needsSamples(scale: Int)
@@ -33,6 +39,8 @@ public enum WaveformError: Error, Equatable, Sendable {
   case unevenSamples(count: Int, channels: Int)
   /// More frames than a pyramid can hold.
   case tooManyFrames(limit: Int64)
+  /// libpng could not write a picture: it ran out of memory.
+  case pictureNotEncoded
   /// A file could not be opened, read, written or mapped.
   case io(operation: String, path: String, errno: Int32)
 }

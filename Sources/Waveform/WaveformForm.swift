@@ -1,12 +1,12 @@
 /// The forms in which a slice can be written.
 public enum WaveformForm: Sendable, Hashable {
-  /// `WaveformSlice.json()`.
+  /// The API's own object.
   case json
-  /// `WaveformSlice.strictJSON()`.
+  /// audiowaveform's file with its seven members alone.
   case strictJSON
-  /// `WaveformSlice.dat(version:)`.
+  /// audiowaveform's binary file.
   case dat(version: Int)
-  /// `WaveformSlice.peaksJSON()`.
+  /// wavesurfer.js's object.
   case peaksJSON
 }
 

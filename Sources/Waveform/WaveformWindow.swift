@@ -28,11 +28,11 @@ public struct WaveformWindow: Sendable, Hashable {
   /// Frames per pixel.
   public let scale: Int
   /// The first pixel, counted from frame 0.
-  public let firstPixel: Int64
+  public private(set) var firstPixel: Int64
   /// Pixels that can be answered now.
-  public let pixelCount: Int
+  public private(set) var pixelCount: Int
   /// What was asked.
-  public let query: WaveformQuery
+  public private(set) var query: WaveformQuery
   /// What there was to answer from.
   public let extent: WaveformExtent
 
@@ -87,6 +87,22 @@ public struct WaveformWindow: Sendable, Hashable {
     self.extent = extent
   }
 
+  /// Some of the pixels, counted from the window's first.
+  public func part(_ pixels: Range<Int>) -> WaveformWindow {
+    precondition(pixels.lowerBound >= 0 && pixels.upperBound <= pixelCount, "a part lies within the window")
+    var part = self
+    part.firstPixel += Int64(pixels.lowerBound)
+    part.pixelCount = pixels.count
+    return part
+  }
+
+  /// One of the lanes of a window in which the channels are split.
+  func lane(_ channel: Int) -> WaveformWindow {
+    var lane = self
+    lane.query.channels = .channel(channel)
+    return lane
+  }
+
   private static func numbers(perPixelOf query: WaveformQuery, lanes: Int) -> Int64 {
     let measures = query.measures
     return Int64(lanes)
@@ -95,7 +111,7 @@ public struct WaveformWindow: Sendable, Hashable {
 }
 
 /// A query's window in frames.
-private struct FrameSpan {
+struct FrameSpan {
   let start: Int64
   /// Past the last frame; at most `length`, and `start` where nothing is left.
   let end: Int64

@@ -97,4 +97,36 @@ struct WaveformFormTests {
       #expect(throws: WaveformError.measureNotInForm) { try rms.check(form) }
     }
   }
+
+  @Test(arguments: [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2), .dat(version: 1)], [1, 2, 5, 100])
+  func aDocumentInPiecesIsTheWholeDocument(form: WaveformForm, numbers: Int) throws {
+    for channels in [ChannelSelection.mix, .split, .channel(1)] {
+      for bits in [SampleBits.eight, .sixteen] {
+        let measures: Measures = form == .json ? [.peak, .rms, .average] : .peak
+        let query = WaveformQuery(resolution: .scale(1), channels: channels, measures: measures, bits: bits)
+        let window = try WaveformWindow(query, of: recording.extent)
+        let document = WaveformDocument(window, as: form)
+        let whole = document.bytes(of: WaveformSlice(window, samples: recording.samples(window.frameRange).span))
+        var pieces = document.pieces(ofNumbers: numbers)
+        var joined: [UInt8] = []
+        while let piece = pieces.next({ WaveformSlice($0, samples: recording.samples($0.frameRange).span) }) {
+          #expect(!piece.isEmpty)
+          joined += piece
+        }
+        #expect(text(joined) == text(whole))
+        if let count = document.byteCount { #expect(count == Int64(whole.count)) }
+      }
+    }
+  }
+
+  @Test func aDocumentOfNoPixelsComesInPiecesToo() throws {
+    let window = try WaveformWindow(WaveformQuery(start: 5, resolution: .scale(1)), of: recording.extent)
+    for form in [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2)] {
+      let document = WaveformDocument(window, as: form)
+      var pieces = document.pieces(ofNumbers: 10)
+      var joined: [UInt8] = []
+      while let piece = pieces.next({ WaveformSlice($0, samples: [Int16]().span) }) { joined += piece }
+      #expect(joined == document.bytes(of: WaveformSlice(window, samples: [Int16]().span)))
+    }
+  }
 }
