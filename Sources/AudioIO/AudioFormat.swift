@@ -152,6 +152,15 @@ public struct AudioLimits: Sendable, Equatable {
   /// The default limits.
   public init() {}
 
+  /// No limits: for a file that has been judged already.
+  public static let none: AudioLimits = {
+    var limits = AudioLimits()
+    limits.channels = .max
+    limits.sampleRates = 1...(.max)
+    limits.durationSeconds = .infinity
+    return limits
+  }()
+
   /// Throws the first limit that a file of this shape breaks. `frames` is nil where the length is not known.
   public func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
     guard channels >= 1, channels <= self.channels else {

@@ -15,32 +15,40 @@ public struct AudioReader: ~Copyable {
   /// Frames of one read at the most.
   public let framesPerRead: Int
 
-  private let file: SndfileHandle
+  /// Where the sound is in the file: for further readers of the same one.
+  public let map: SoundMap
+  private let path: String
+  /// The stream that is being decoded.
+  private var stream = 0
+  private var file: SndfileHandle
+  /// Frames to be decoded and thrown away first.
+  private var skip: Int64 = 0
+  /// Whether the present stream has no more to give.
+  private var isOver = false
   private var order: ChannelOrder?
   private var floats: PageBuffer<Float>
   private var shorts: PageBuffer<Int16>
 
-  /// Opens the file at `path`, whatever its name says.
+  /// Opens the file at `path`, whatever its name says. `map` is that of the same file, where it is known already:
+  /// without it all of an MP3 or Ogg file is read first.
   ///
   /// Throws `.unsupportedMedia` for what is no sound that can be read here, a limit's error where the header breaks
   /// one, `.undecodable` where libsndfile refuses it.
-  public init(path: String, limits: AudioLimits = AudioLimits()) throws(AudioIOError) {
-    let header = try ContainerHeader(path: path)
-    if let channels = header.channels, let sampleRate = header.sampleRate {
+  public init(path: String, limits: AudioLimits = AudioLimits(), map known: SoundMap? = nil) throws(AudioIOError) {
+    let map = if let known { known } else { try SoundMap(path: path) }
+    if let channels = map.header.channels, let sampleRate = map.header.sampleRate {
       try limits.check(channels: channels, sampleRate: sampleRate, frames: nil)
     }
-    let file =
-      if let mended = try MendedFile.ifNeeded(header, path: path) {
-        try SndfileHandle(reading: mended)
-      } else {
-        try SndfileHandle(reading: path)
-      }
+    let opening = try map.streams[0].opening(at: 0, path: path)
+    let file = try SndfileHandle(reading: path, opening.pieces)
     guard let format = AudioFormat(file.info) else { throw .unsupportedMedia(found: nil) }
-    let frames = Int64(file.info.frames)
-    let claimedFrames = frames >= 0 && frames < Int64.max / 2 ? frames : nil
+    let claimedFrames = map.frames ?? (file.hasKnownLength ? Int64(file.info.frames) : nil)
     try limits.check(channels: format.channels, sampleRate: Int64(format.sampleRate), frames: claimedFrames)
-    self.header = header
+    self.path = path
+    self.map = map
+    header = map.header
     self.file = file
+    skip = opening.skip
     self.claimedFrames = claimedFrames
     self.format = format
     // About 64 K samples: two buffers that stay in the second-level cache.
@@ -71,10 +79,48 @@ public struct AudioReader: ~Copyable {
     return got
   }
 
+  /// Decodes into `floats`, from one stream into the next.
   private mutating func readFloats(_ frames: Int) -> Int {
-    let got = file.read(into: floats, frames: frames)
+    while true {
+      let left = map.end(of: stream).map { $0 - position } ?? .max
+      if left > 0 {
+        let wanted = Int(min(Int64(frames), left))
+        let got = decode(wanted)
+        if got > 0 { return got }
+        // The next stream begins where the map says: silence stands for what could not be decoded.
+        guard stream + 1 < map.streams.count else { return 0 }
+        floats.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
+        return wanted
+      }
+      guard stream + 1 < map.streams.count else { return 0 }
+      open(stream + 1, at: 0)
+    }
+  }
+
+  /// Decodes from the present stream; 0 at its end.
+  private mutating func decode(_ frames: Int) -> Int {
+    while skip > 0, !isOver {
+      let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
+      skip -= Int64(got)
+      isOver = got == 0
+    }
+    let got = isOver ? 0 : file.read(into: floats, frames: frames)
+    isOver = got <= 0
     if got > 0, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
     return got
+  }
+
+  /// Takes up the stream of that number; one that can't be opened is over at once.
+  private mutating func open(_ number: Int, at frame: Int64) {
+    (stream, skip) = (number, 0)
+    do {
+      let opening = try map.streams[number].opening(at: frame, path: path)
+      skip = opening.skip
+      file = try SndfileHandle(reading: path, opening.pieces)
+      isOver = Int(file.info.channels) != format.channels
+    } catch {
+      isOver = true
+    }
   }
 
   private mutating func readQuantised(_ frames: Int) -> Int {
@@ -104,16 +150,34 @@ public struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Continues at `frame`, counted from 0, with the samples that decoding from the start would give; MP3 may differ by
-  /// one in 16 bits. Throws `.seekFailed` where the file can't.
+  /// Continues at `frame`, counted from 0, with the samples that decoding from the start would give.
+  ///
+  /// Throws `.seekFailed` where the file can't. Costs a few milliseconds at the most, but in an Ogg file of unknown
+  /// length, which is decoded from its start.
   public mutating func seek(to frame: Int64) throws(AudioIOError) {
-    let entry = entryFrame(before: frame)
-    guard file.seek(to: entry) == entry else { throw .seekFailed(frame: frame) }
-    position = entry
-    while position < frame {
-      let got = file.read(into: floats, frames: Int(min(frame - position, Int64(framesPerRead))))
+    let number = map.stream(of: frame)
+    let start = map.streams[number].start
+    switch map.streams[number].source {
+    case .mpeg:
+      guard frame - start < map.streams[number].frames ?? 0 else { throw .seekFailed(frame: frame) }
+      open(number, at: frame - start)
+      position = frame
+    case .file, .pieces:
+      if number != stream { open(number, at: 0) }
+      let entry = entryFrame(before: frame - start)
+      if entry == 0, format.container == .ogg {
+        // Not by seeking, which in a damaged file may miss the start by Opus's 312 frames of delay.
+        open(number, at: 0)
+      } else if file.seek(to: entry) != entry {
+        throw .seekFailed(frame: frame)
+      }
+      (isOver, skip, position) = (false, frame - start - entry, frame)
+    }
+    // Now, so that a place that isn't there is told here.
+    while skip > 0 {
+      let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
       guard got > 0 else { throw .seekFailed(frame: frame) }
-      position += Int64(got)
+      skip -= Int64(got)
     }
   }
 
@@ -123,9 +187,9 @@ public struct AudioReader: ~Copyable {
   /// Where the length isn't known libsndfile can't seek at all but to the start.
   private func entryFrame(before frame: Int64) -> Int64 {
     guard format.container == .ogg else { return frame }
-    guard let claimedFrames else { return 0 }
+    guard file.hasKnownLength else { return 0 }
     let lastPage = format.codec == .vorbis ? 258 * 1024 : 2 * Int64(format.sampleRate)
-    return max(min(frame - 8192, claimedFrames - lastPage), 0)
+    return max(min(frame - 8192, Int64(file.info.frames) - lastPage), 0)
   }
 }
 

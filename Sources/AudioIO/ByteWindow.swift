@@ -2,6 +2,7 @@ import Glibc
 
 /// Small forward steps through a file of any size, by large reads.
 struct ByteWindow: ~Copyable {
+  /// Fits the second-level cache: what a read has copied is still there when it is looked at.
   private static let length = 1 << 18
 
   private let descriptor: Int32
@@ -20,15 +21,30 @@ struct ByteWindow: ~Copyable {
 
   /// `count` bytes, far fewer than the window's length; nil where the file ends before.
   mutating func bytes(at offset: Int64, count: Int) throws(AudioIOError) -> ArraySlice<UInt8>? {
-    if offset < start || offset + Int64(count) > start + Int64(filled) {
-      let got = unsafe bytes.withUnsafeMutableBytes {
-        unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset))
-      }
-      guard got >= 0 else { throw .system(operation: "read", errno: errno) }
-      (start, filled) = (offset, got)
-      guard got >= count else { return nil }
-    }
+    guard try reaches(offset, count: count) else { return nil }
     let first = Int(offset - start)
     return bytes[first..<first + count]
+  }
+
+  /// Four bytes as one number, the first the highest; nil where the file ends before.
+  @inline(__always)
+  mutating func word(at offset: Int64) throws(AudioIOError) -> UInt32? {
+    guard try reaches(offset, count: 4) else { return nil }
+    let first = Int(offset - start)
+    return UInt32(bytes[first]) << 24 | UInt32(bytes[first + 1]) << 16 | UInt32(bytes[first + 2]) << 8
+      | UInt32(bytes[first + 3])
+  }
+
+  @inline(__always)
+  private mutating func reaches(_ offset: Int64, count: Int) throws(AudioIOError) -> Bool {
+    if offset >= start, offset + Int64(count) <= start + Int64(filled) { return true }
+    return try refill(at: offset, count: count)
+  }
+
+  private mutating func refill(at offset: Int64, count: Int) throws(AudioIOError) -> Bool {
+    let got = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, off_t(offset)) }
+    guard got >= 0 else { throw .system(operation: "read", errno: errno) }
+    (start, filled) = (offset, got)
+    return got >= count
   }
 }

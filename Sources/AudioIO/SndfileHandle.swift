@@ -9,9 +9,18 @@ struct SndfileHandle: ~Copyable {
   /// Kept alive for libsndfile's callbacks; nil where it has a descriptor.
   private let virtualFile: AnyObject?
 
+  /// Decodes the file at `path`, or only those pieces of it.
+  init(reading path: String, _ pieces: [FilePiece]? = nil) throws(AudioIOError) {
+    if let pieces {
+      try self.init(reading: try PiecedFile(path: path, pieces: pieces))
+    } else {
+      try self.init(descriptorOf: path)
+    }
+  }
+
   /// Opens by descriptor and never by name: libsndfile takes a file named `.vox`, `.gsm` or `.au` for headerless
   /// sound whatever its bytes are, and extensions lie.
-  init(reading path: String) throws(AudioIOError) {
+  private init(descriptorOf path: String) throws(AudioIOError) {
     let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
     var info = SF_INFO()
@@ -23,9 +32,9 @@ struct SndfileHandle: ~Copyable {
   }
 
   /// Decodes what `source` gives for the file.
-  init(reading source: MendedFile) throws(AudioIOError) {
+  private init(reading source: PiecedFile) throws(AudioIOError) {
     var info = SF_INFO()
-    var callbacks = MendedFile.callbacks()
+    var callbacks = PiecedFile.callbacks()
     guard let file = unsafe sf_open_virtual(&callbacks, Int32(SFM_READ), &info, source.opaque) else {
       throw Self.failure()
     }
@@ -63,6 +72,9 @@ struct SndfileHandle: ~Copyable {
 
   var errorCode: Int32 { unsafe sf_error(file) }
   var errorMessage: String { unsafe Self.message(file) }
+
+  /// Whether libsndfile claims a number of frames that may be true.
+  var hasKnownLength: Bool { (0..<Int64.max / 2).contains(info.frames) }
 
   /// Frames read, 0 at the end. Only for integer codecs: a transform codec louder than full scale wraps around.
   func read(into buffer: borrowing PageBuffer<Int16>, frames: Int) -> Int {

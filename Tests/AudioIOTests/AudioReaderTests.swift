@@ -41,11 +41,7 @@ struct AudioReaderTests {
     let path = try make(format)
     let whole = try decode(path)
     #expect(whole.count >= 150_001 * 2)
-    // mpg123 rounds another way, depending on the frame it began with.
-    let tolerance = format.codec == .mp3 ? 1 : 0
-    func agree(_ read: [Int16], at frame: Int) -> Bool {
-      zip(read, whole[(frame * 2)...]).allSatisfy { abs(Int($0) - Int($1)) <= tolerance }
-    }
+    func agree(_ read: [Int16], at frame: Int) -> Bool { whole[(frame * 2)...].starts(with: read) }
     var reader = try AudioReader(path: path)
     for frame in [0, 1, 1152, 20_000, 133_333, 12, 90_000, 149_000, 149_999, 150_000, 90_000] {
       if frame > 140_000 || frame == 1 {

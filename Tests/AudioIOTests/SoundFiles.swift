@@ -118,7 +118,9 @@ func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> 
   var reader = try AudioReader(path: path)
   if frame > 0 { try reader.seek(to: frame) }
   var samples: [Int16] = []
-  while reader.readInt16(upTo: piece, { span in for index in span.indices { samples.append(span[index]) } }) > 0 {}
+  while reader.readInt16(
+    upTo: piece, { span in unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) } }) > 0
+  {}
   return samples
 }
 

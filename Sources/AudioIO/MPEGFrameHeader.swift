@@ -1,0 +1,104 @@
+// A frame's header, ISO 11172-3 2.4.1.3 and 13818-3 (bits, from the highest): sync 11, version 2, layer 2, protection 1,
+// bit rate 4, sample rate 2, padding 1, private 1, mode 2, …. Its length in bytes, header included:
+//   layer I    (12 · bit rate / sample rate + padding) · 4,      384 samples
+//   layer II   144 · bit rate / sample rate + padding,           1152 samples
+//   layer III  the same; version 2 and 2.5: half of it,          1152 samples; 576
+
+/// The first four bytes of an MPEG audio frame.
+struct MPEGFrameHeader: Sendable {
+  private let word: UInt32
+  /// Bytes of the frame.
+  let length: Int
+
+  /// nil where the four bytes, the first the highest, are none, or tell no length ("free format" among them).
+  @inline(__always)
+  init?(_ word: UInt32) {
+    guard word >= 0xFFE0_0000 else { return nil }
+    let plain = Int(Self.lengths[Int(word >> 11 & 0x3C0 | word >> 10 & 0x3F)])
+    guard plain > 0 else { return nil }
+    self.word = word
+    let padding = Int(word >> 9 & 1)
+    length = plain + (word & 0x6_0000 == 0x6_0000 ? 4 * padding : padding)
+  }
+
+  /// Version, layer, sample rate and whether there is one channel: what is the same in all frames of a stream.
+  var identity: UInt32 { word & 0x1E_0C00 | (isMono ? 1 : 0) }
+
+  /// What tells one bit rate from another.
+  var bitRateIndex: UInt32 { word >> 12 & 15 }
+
+  /// 3: version 1; 2: version 2; 0: version 2.5.
+  private var version: UInt32 { word >> 19 & 3 }
+  private var isFirstVersion: Bool { version == 3 }
+  private var isMono: Bool { word & 0xC0 == 0xC0 }
+  var isLayerIII: Bool { word & 0x6_0000 == 0x2_0000 }
+
+  var channels: Int { isMono ? 1 : 2 }
+  var sampleRate: Int { Self.rates[Int(word >> 10 & 3)] >> (isFirstVersion ? 0 : version == 2 ? 1 : 2) }
+
+  var samples: Int {
+    switch word >> 17 & 3 {
+    case 3: 384
+    case 1 where !isFirstVersion: 576
+    default: 1152
+    }
+  }
+
+  /// What tells how the rest of the frame is coded, layer III: bytes of the frame.
+  var sideInformation: Range<Int64> {
+    let first: Int64 = isProtected ? 6 : 4
+    return first..<first + (isFirstVersion ? (isMono ? 17 : 32) : (isMono ? 9 : 17))
+  }
+
+  /// Whether two bytes of a checksum follow the header.
+  private var isProtected: Bool { word & 0x1_0000 == 0 }
+
+  /// Bytes of the frames before that a frame of layer III may use.
+  var reservoir: Int64 { isFirstVersion ? 511 : 255 }
+
+  /// Side information that says silence, and that the frame may use so many bytes of those before: its first 9 bits, or
+  /// 8 in version 2.
+  func silentSideInformation(using bytes: Int64) -> [UInt8] {
+    let count = Int(min(bytes, reservoir))
+    let start = isFirstVersion ? [UInt8(count >> 1), UInt8(count & 1) << 7] : [UInt8(count)]
+    return start + [UInt8](repeating: 0, count: sideInformation.count - start.count)
+  }
+
+  /// A frame of silence that tells the number of the frames that follow: like them but for its bit rate, the ninth, at
+  /// which there is room for it.
+  func countingFrame(_ count: Int64) -> [UInt8] {
+    let word = word & 0xFFFF_0CFF | 0x0001_9000
+    guard let header = Self(word) else { preconditionFailure("every sample rate has a ninth bit rate") }
+    func bytes(_ word: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+    let text = Array("Xing".utf8) + [0, 0, 0, 1] + bytes(UInt32(clamping: count))
+    let place = Int(header.sideInformation.upperBound)
+    var frame = bytes(word) + [UInt8](repeating: 0, count: header.length - 4)
+    frame.replaceSubrange(place..<place + text.count, with: text)
+    return frame
+  }
+
+  private static let rates = [44_100, 48_000, 32_000, 0]
+
+  /// Length without padding by version, layer, bit rate and sample rate, as they stand in the header; 0: there is none.
+  private static let lengths: [UInt16] = (0..<1024).map { index in
+    let (version, layer, bitRateIndex, rateIndex) = (index >> 8, 4 - (index >> 6 & 3), index >> 2 & 15, index & 3)
+    guard version != 1, layer != 4, rateIndex != 3, (1...14).contains(bitRateIndex) else { return 0 }
+    let isFirst = version == 3
+    let sampleRate = rates[rateIndex] >> (isFirst ? 0 : version == 2 ? 1 : 2)
+    let bitRate = 1000 * bitRates[isFirst ? layer - 1 : layer == 1 ? 3 : 4][bitRateIndex - 1]
+    switch layer {
+    case 1: return UInt16(12 * bitRate / sampleRate * 4)
+    case 3 where !isFirst: return UInt16(72 * bitRate / sampleRate)
+    default: return UInt16(144 * bitRate / sampleRate)
+    }
+  }
+
+  /// kbit/s: version 1 layers I, II, III; versions 2 and 2.5 layer I, layers II and III.
+  private static let bitRates = [
+    [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+    [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+    [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+    [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+    [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  ]
+}

@@ -1,0 +1,126 @@
+import Testing
+
+@testable import AudioIO
+
+struct SegmentedReaderTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  static let kinds: [AudioFormat] =
+    [
+      (.flac, .flacS16, 44_100, 2), (.flac, .flacS24, 96_000, 1), (.ogg, .vorbis, 44_100, 2), (.ogg, .vorbis, 8000, 1),
+      (.ogg, .opus, 48_000, 2), (.ogg, .opus, 24_000, 1), (.mp3, .mp3, 44_100, 2), (.mp3, .mp3, 48_000, 1),
+      (.mp3, .mp3, 22_050, 2), (.mp3, .mp3, 8000, 1),
+    ].map { AudioFormat(container: $0, codec: $1, sampleRate: $2, channels: $3) }
+
+  private func make(_ format: AudioFormat, frames: Int = 130_001) throws -> String {
+    let path = folder("sound.\(format.fileExtension)")
+    try encode(
+      swell(frames: frames, channels: format.channels, sampleRate: format.sampleRate, peak: 0.9), to: path, format)
+    return path
+  }
+
+  /// All samples, and whether the workers' were used to the end.
+  private func segmented(
+    _ path: String, workers: Int, segmentFrames: Int
+  ) throws -> (samples: [Int16], isParallel: Bool) {
+    var reader = SegmentedReader(
+      try AudioReader(path: path), path: path, workers: workers, segmentFrames: segmentFrames)
+    var samples: [Int16] = []
+    var position: Int64 = 0
+    while true {
+      let got = reader.readInt16 { span in
+        unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) }
+      }
+      position += Int64(got)
+      let told = reader.position
+      #expect(told == position)
+      if got == 0 { break }
+    }
+    let past = reader.readInt16 { _ in }
+    #expect(past == 0)
+    return (samples, reader.isParallel)
+  }
+
+  @Test(arguments: kinds)
+  func segmentsAreTheSamplesOfOneReaderToTheLastBit(format: AudioFormat) throws {
+    let path = try make(format)
+    let whole = try decode(path)
+    for (workers, frames) in [(2, 30_000), (2, 12_345), (3, 20_000), (4, 16_000)] {
+      let (samples, isParallel) = try segmented(path, workers: workers, segmentFrames: frames)
+      let equal = samples == whole
+      #expect(equal && isParallel, "\(workers) workers, \(frames) frames")
+    }
+  }
+
+  /// With a segment, within a tail, just after one, with one.
+  @Test(arguments: [25_000, 24_900, 24_796, 24_700, 25_001])
+  func theFileMayEndAnywhereInASegment(segmentFrames: Int) throws {
+    for format in [Self.kinds[0], Self.kinds[6]] {
+      let path = try make(format, frames: 100_000)
+      let whole = try decode(path)
+      let (samples, isParallel) = try segmented(path, workers: 2, segmentFrames: min(segmentFrames, 25_000))
+      let equal = samples == whole
+      #expect(equal && isParallel)
+    }
+  }
+
+  @Test(arguments: [AudioCodec.vorbis, .opus, .mp3])
+  func streamsThatFollowOneAnotherAreSegmentedToo(codec: AudioCodec) throws {
+    let format = AudioFormat(
+      container: codec == .mp3 ? .mp3 : .ogg, codec: codec, sampleRate: 48_000, channels: 2)
+    let bytes = try contents(try make(format, frames: 60_000))
+    let path = try folder.file("joined", bytes + bytes + bytes)
+    let (samples, isParallel) = try segmented(path, workers: 2, segmentFrames: 27_000)
+    let equal = try samples == decode(path)
+    #expect(equal && isParallel && samples.count == 360_000)
+  }
+
+  /// Where the decoder drops something, what comes after a seek is another place.
+  @Test(arguments: kinds)
+  func aDamagedFileGivesWhatOneReaderMakesOfIt(format: AudioFormat) throws {
+    var bytes = try contents(try make(format))
+    var generator = SeededGenerator(state: 3)
+    for _ in 0..<4 {
+      let place = Int.random(in: bytes.count / 4..<bytes.count * 3 / 4, using: &generator)
+      for index in place..<min(place + 700, bytes.count) { bytes[index] = UInt8.random(in: 0...255, using: &generator) }
+    }
+    let path = try folder.file("damaged", bytes)
+    let whole = try decode(path)
+    for frames in [11_000, 23_333] {
+      let equal = try segmented(path, workers: 2, segmentFrames: frames).samples == whole
+      #expect(equal, "segments of \(frames)")
+    }
+  }
+
+  @Test func aFileCutShortGivesWhatOneReaderMakesOfIt() throws {
+    for format in Self.kinds {
+      let bytes = try contents(try make(format))
+      let path = try folder.file("cut", Array(bytes.prefix(bytes.count * 2 / 3)))
+      let equal = try segmented(path, workers: 2, segmentFrames: 17_000).samples == decode(path)
+      #expect(equal, "\(format)")
+    }
+  }
+
+  @Test func whatIsShortOrQuickToReadIsReadByOneReader() throws {
+    func isParallel(_ path: String, workers: Int = 2) throws -> Bool {
+      SegmentedReader(try AudioReader(path: path), path: path, workers: workers, segmentFrames: 10_000).isParallel
+    }
+    let short = try make(Self.kinds[0], frames: 39_999)
+    #expect(try !isParallel(short))
+    let long = try make(Self.kinds[0], frames: 40_000)
+    #expect(try isParallel(long) && !isParallel(long, workers: 1) && !isParallel(long, workers: 3))
+    let wave = try folder.file("a.wav", wave([Int16](repeating: 1, count: 100_000)))
+    #expect(try !isParallel(wave))
+  }
+
+  @Test func aCallerThatStopsHalfwayLeavesNothingBehind() throws {
+    struct Enough: Error {}
+    let path = try make(Self.kinds[0])
+    for _ in 0..<20 {
+      var reader = SegmentedReader(try AudioReader(path: path), path: path, workers: 4, segmentFrames: 15_000)
+      #expect(throws: Enough.self) { _ = try reader.readInt16 { _ in throw Enough() } }
+    }
+  }
+}
