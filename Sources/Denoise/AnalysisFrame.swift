@@ -39,7 +39,7 @@ public struct AnalysisFrame: Sendable, Equatable {
   var synthesisScale: Double { 1 / (2 * Double(length)) }
 
   /// The multiple of 8 nearest to `wanted` that is 2^a · 3^b · 5^c; 16 at the least.
-  private static func quickLength(near wanted: Double) -> Int {
+  static func quickLength(near wanted: Double) -> Int {
     func isQuick(_ length: Int) -> Bool {
       var rest = length
       for prime in [2, 3, 5] {

@@ -1,7 +1,7 @@
 /// The analysed frames that segments still need: γ of each, and the spectra of those not yet turned into sound.
 ///
-/// Frame `firstFrame` is row 0 of γ, frame `firstSpectrum` row 0 of the spectra. Rows are dropped by moving the rest
-/// to the front, once per segment.
+/// Frame `firstFrame` is row 0 of γ, frame `firstSpectrum` row 0 of the spectra. Once per segment the rows are handed
+/// over, but for those that the next one needs.
 struct SpectrumStore: ~Copyable {
   let frame: AnalysisFrame
   let channels: Int
@@ -12,6 +12,8 @@ struct SpectrumStore: ~Copyable {
   private(set) var firstFrame: Int64
   private(set) var firstSpectrum: Int64
   private(set) var endFrame: Int64
+  private let posteriorCapacity: Int
+  private let spectraCapacity: Int
   private let window: [Float]
   /// 1/λ, and 0 where there is no noise; γ is then `bias`.
   private let inverseNoise: [Float]
@@ -28,8 +30,10 @@ struct SpectrumStore: ~Copyable {
     bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
     posterior = []
     spectra = []
-    posterior.reserveCapacity((grid.segmentHops + 2 * grid.contextHops) * frame.binCount)
-    spectra.reserveCapacity((grid.segmentHops + grid.contextHops) * channels * 2 * frame.binCount)
+    posteriorCapacity = (grid.segmentHops + 2 * grid.contextHops) * frame.binCount
+    spectraCapacity = (grid.segmentHops + grid.contextHops) * channels * 2 * frame.binCount
+    posterior.reserveCapacity(posteriorCapacity)
+    spectra.reserveCapacity(spectraCapacity)
   }
 
   /// The spectra of one frame, all channels.
@@ -58,13 +62,22 @@ struct SpectrumStore: ~Copyable {
     endFrame += 1
   }
 
-  /// Forgets γ of the frames before `frame` and the spectra of those before `spectrum`.
-  mutating func drop(before frame: Int64, spectraBefore spectrum: Int64) {
-    let keptFrom = max(frame, firstFrame)
-    posterior.removeFirst(Int(keptFrom - firstFrame) * self.frame.binCount)
-    firstFrame = keptFrom
-    spectra.removeFirst(spectraRange(of: spectrum).lowerBound)
+  /// Gives γ and the spectra away and goes on with those of γ from `frame` and of the spectra from `spectrum` on.
+  /// - Parameter material: arrays of an earlier segment, whose memory is used again; then what is given away.
+  mutating func handOver(
+    keepingFrom frame: Int64, spectraFrom spectrum: Int64, as material: inout SegmentWorker.Material
+  ) {
+    let kept = max(frame, firstFrame)
+    material.posterior.removeAll(keepingCapacity: true)
+    material.spectra.removeAll(keepingCapacity: true)
+    material.posterior.reserveCapacity(posteriorCapacity)
+    material.spectra.reserveCapacity(spectraCapacity)
+    material.posterior.append(contentsOf: posterior[(Int(kept - firstFrame) * self.frame.binCount)...])
+    material.spectra.append(contentsOf: spectra[spectraRange(of: spectrum).lowerBound...])
+    firstFrame = kept
     firstSpectrum = spectrum
+    swap(&posterior, &material.posterior)
+    swap(&spectra, &material.spectra)
   }
 
   @inline(__always)

@@ -29,8 +29,10 @@ struct Synthesis: ~Copyable {
   }
 
   /// Sums up a segment.
-  /// - Parameter gains: a row per frame of the segment, for all channels.
-  mutating func add(_ segment: Range<Int64>, of store: borrowing SpectrumStore, gains: [Float], _ fft: inout RealFFT) {
+  /// - Parameters:
+  ///   - spectra: of its frames, from the first on, the channels of a frame together.
+  ///   - gains: a row per frame of the segment, for all channels.
+  mutating func add(_ segment: Range<Int64>, spectra all: [Float], gains: [Float], _ fft: inout RealFFT) {
     let bins = frame.binCount
     let overlap = 3 * frame.hop
     sumStart = (segment.lowerBound - 3) * Int64(frame.hop)
@@ -39,9 +41,10 @@ struct Synthesis: ~Copyable {
     if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
     for index in 0..<(channels * stride) { sum[index] = 0 }
     let window = self.window
-    for (row, index) in segment.enumerated() {
+    let size = channels * 2 * bins
+    for row in 0..<segment.count {
       let gain = gains.span.extracting((row * bins)..<((row + 1) * bins))
-      let spectra = store.spectra.span.extracting(store.spectraRange(of: index))
+      let spectra = all.span.extracting((row * size)..<((row + 1) * size))
       for channel in 0..<channels {
         let spectrum = spectra.extracting((channel * 2 * bins)..<((channel + 1) * 2 * bins))
         let offset = channel * stride + row * frame.hop

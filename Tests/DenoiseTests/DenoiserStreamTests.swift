@@ -28,6 +28,22 @@ import Testing
     }
   }
 
+  @Test("a second thread does not change a bit", arguments: DenoiseMethod.allCases)
+  func threads(method: DenoiseMethod) {
+    let samples = sound(seconds: 13, channels: 2)
+    for output in DenoiseSettings.Output.allCases {
+      var cleaning = Cleaning(
+        sampleRate: rate, channels: 2, settings: DenoiseSettings(method: method, output: output))
+      let profile = cleaning.flatProfile(meanSquare: 1e-4)
+      for count in [samples.count, 60_000, 2, 0] {
+        cleaning.usesSecondThread = false
+        let alone = cleaning.clean(Array(samples[..<count]), profile)
+        cleaning.usesSecondThread = true
+        #expect(cleaning.clean(Array(samples[..<count]), profile, pieces: [1000, 7]) == alone)
+      }
+    }
+  }
+
   @Test(
     "a window with its context around it has the bits of the whole",
     arguments: [

@@ -57,6 +57,7 @@ struct Cleaning {
   var sampleRate = 16000
   var channels = 1
   var settings = DenoiseSettings()
+  var usesSecondThread = false
 
   func profile(of samples: [Float]) throws(DenoiseError) -> NoiseProfile {
     var builder = NoiseProfileBuilder(sampleRate: sampleRate, channels: channels)
@@ -77,7 +78,8 @@ struct Cleaning {
   ) -> [Float] {
     var output: [Float] = []
     var denoiser = Denoiser(
-      profile: profile, settings: settings, sampleRate: sampleRate, channels: channels, startFrame: startFrame)
+      profile: profile, settings: settings, sampleRate: sampleRate, channels: channels, startFrame: startFrame,
+      usesSecondThread: usesSecondThread)
     var position = 0, turn = 0
     while position < samples.count {
       let end = min(samples.count, position + pieces[turn % pieces.count] * channels)

@@ -1,0 +1,59 @@
+import Glibc
+
+/// The levels of a frame's bands, in steps of 1/16 dB: whole numbers, so that sums over a sliding window stay exact.
+struct BandLevels: ~Copyable {
+  static let stepsPerDB = 16.0
+  /// One for each band.
+  private(set) var levels: [Int32]
+  var count: Int { levels.count }
+
+  private var fft: RealFFT
+  private let window: [Float]
+  private var power: [Float]
+  /// The bins at which the bands begin, and where the last one ends.
+  private let edges: [Int]
+
+  /// - Parameters:
+  ///   - length: samples of a frame.
+  ///   - sampleRate: in Hz.
+  init(length: Int, sampleRate: Double) {
+    fft = RealFFT(length: length)
+    window = (0..<length).map { index in
+      let root = sin(Double.pi * Double(index) / Double(length))
+      return Float(root * root)
+    }
+    power = [Float](repeating: 0, count: fft.binCount)
+    edges = Self.edges(length: length, sampleRate: sampleRate)
+    levels = [Int32](repeating: 0, count: edges.count - 1)
+  }
+
+  /// Bands of equal ratio; where they would be narrower than a bin there are fewer.
+  private static func edges(length: Int, sampleRate: Double) -> [Int] {
+    let (low, high) = (100.0, min(8000, 0.45 * sampleRate))
+    var edges: [Int] = []
+    for band in 0...20 {
+      let hertz = low * pow(high / low, Double(band) / 20)
+      let bin = max(1, Int((hertz * Double(length) / sampleRate).rounded()))
+      if bin > edges.last ?? 0 { edges.append(bin) }
+    }
+    return edges
+  }
+
+  mutating func measure(_ samples: [Float]) {
+    let window = self.window
+    fft.forward({ Kernels.multiply(samples.span, window.span, into: &$0) }) { Self.measure($0, into: &power) }
+    for band in 0..<(edges.count - 1) {
+      var sum: Float = 0
+      for bin in edges[band]..<edges[band + 1] { sum += power[bin] }
+      // The mean of a bin; a band without any sound is far below a step of 16 bits.
+      let mean = max(sum / Float(edges[band + 1] - edges[band]), 1e-3)
+      levels[band] = Int32((log2(mean) * Float(10 * log10(2.0) * Self.stepsPerDB)).rounded())
+    }
+  }
+
+  @inline(__always)
+  private static func measure(_ spectrum: Span<Float>, into power: inout [Float]) {
+    var target = power.mutableSpan
+    Kernels.power(of: spectrum, into: &target)
+  }
+}

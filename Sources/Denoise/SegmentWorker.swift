@@ -1,0 +1,73 @@
+import Dispatch
+
+/// Computes the gains of a segment and its sound, on a thread of its own where that is wanted.
+///
+/// One segment at a time: what `start` is given belongs to the worker until `finish`, which waits. The arithmetic and
+/// its order are the same on any thread, and so are the bits.
+final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start` to `finish`, else its one owner
+  /// What a segment is made of.
+  struct Material {
+    /// γ, a row per frame; the segment's rows and those of its context.
+    var posterior: [Float] = []
+    /// The segment's spectra, and some after it.
+    var spectra: [Float] = []
+  }
+
+  private let gainRule: SegmentGains
+  private let isResidue: Bool
+  private let binCount: Int
+  private let queue: DispatchQueue?
+  private let isDone = DispatchSemaphore(value: 0)
+  private var synthesis: Synthesis
+  private var fft: RealFFT
+  private var gains: [Float] = []
+  private var material = Material()
+  private var isBusy = false
+
+  /// - Parameter isThreaded: whether `start` returns before the work is done.
+  init(gainRule: SegmentGains, synthesis: consuming Synthesis, frame: AnalysisFrame, isResidue: Bool, isThreaded: Bool)
+  {
+    self.gainRule = gainRule
+    self.isResidue = isResidue
+    self.synthesis = synthesis
+    binCount = frame.binCount
+    fft = RealFFT(length: frame.length)
+    queue = isThreaded ? DispatchQueue(label: "denoise") : nil
+  }
+
+  /// Begins a segment; the one before must be finished.
+  /// - Parameters:
+  ///   - segment: its frames.
+  ///   - rows: where their γ are in the material.
+  ///   - context: rows of γ that count.
+  func start(_ segment: Range<Int64>, rows: Range<Int>, context: Int, of material: consuming Material) {
+    precondition(!isBusy, "one segment at a time")
+    isBusy = true
+    self.material = material
+    guard let queue else { return compute(segment, rows, context) }
+    queue.async { [self] in
+      compute(segment, rows, context)
+      isDone.signal()
+    }
+  }
+
+  /// Waits for the segment and gives out what of it is final and lies before `end`. Its material, to be used again; nil
+  /// where no segment was begun.
+  func finish<E: Error>(upTo end: Int64, _ output: (Span<Float>) throws(E) -> Void) throws(E) -> Material? {
+    guard isBusy else { return nil }
+    if queue != nil { isDone.wait() }
+    isBusy = false
+    let used = material
+    material = Material()
+    try synthesis.emit(upTo: end, output)
+    return used
+  }
+
+  private func compute(_ segment: Range<Int64>, _ rows: Range<Int>, _ context: Int) {
+    let needed = rows.count * binCount
+    if gains.count < needed { gains = [Float](repeating: 0, count: needed) }
+    gainRule.compute(posterior: material.posterior, frames: context, segment: rows, into: &gains)
+    if isResidue { Kernels.complement(&gains) }
+    synthesis.add(segment, spectra: material.spectra, gains: gains, &fft)
+  }
+}

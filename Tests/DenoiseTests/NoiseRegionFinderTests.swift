@@ -1,0 +1,125 @@
+import Glibc
+import Testing
+
+@testable import Denoise
+
+@Suite struct NoiseRegionFinderTests {
+  private func find(
+    _ samples: [Float], sampleRate: Int = 16_000, channels: Int = 1, pieces: [Int] = [65_536]
+  ) -> [NoiseRegion] {
+    let shorts = samples.map { Int16(max(-32768, min(32767, ($0 * 32768).rounded()))) }
+    var finder = NoiseRegionFinder(sampleRate: sampleRate, channels: channels)
+    var (position, turn) = (0, 0)
+    while position < shorts.count {
+      let end = min(shorts.count, position + pieces[turn % pieces.count] * channels)
+      finder.append(shorts.span.extracting(position..<end))
+      (position, turn) = (end, turn + 1)
+    }
+    return finder.finish()
+  }
+
+  /// Syllables: a buzz that comes and goes four times a second, never twice running at the same pitch.
+  private func speech(seconds: Double, sampleRate: Int = 16_000, rate: Double = 4) -> [Float] {
+    (0..<Int(seconds * Double(sampleRate))).map { index in
+      let time = Double(index) / Double(sampleRate)
+      let syllable = (time * rate).rounded(.down)
+      let place = time * rate - syllable
+      guard place < 0.75 else { return 0 }
+      let turn = time * (110 + 17 * syllable.truncatingRemainder(dividingBy: 5))
+      return Float(0.4 * sin(.pi * place / 0.75) * (turn - turn.rounded(.down) - 0.5))
+    }
+  }
+
+  private func mixed(_ speech: [Float], from start: Double, noise: [Float], sampleRate: Int = 16_000) -> [Float] {
+    var samples = noise
+    let first = Int(start * Double(sampleRate))
+    for index in speech.indices where first + index < samples.count { samples[first + index] += speech[index] }
+    return samples
+  }
+
+  @Test("the best region lies where there is only noise", arguments: [8000, 16_000, 44_100, 96_000])
+  func bestRegion(sampleRate: Int) throws {
+    let noise = TestSignals.noise(7 * sampleRate, level: 0.01)
+    for (start, quiet) in [(0.0, 5.43...7.0), (1.5, 0...1.5)] {
+      let samples = mixed(
+        speech(seconds: 5.5, sampleRate: sampleRate), from: start, noise: noise, sampleRate: sampleRate)
+      let best = try #require(find(samples, sampleRate: sampleRate).first)
+      #expect(quiet.contains(best.start) && quiet.contains(best.end), "\(best)")
+      #expect(abs(best.level + 40) < 0.5 && best.score > 0.6, "\(best)")
+    }
+  }
+
+  @Test func aPauseOfSevenTenthsIsFoundWhereThereIsNothingLonger() throws {
+    let noise = TestSignals.noise(7 * 16_000, level: 0.01)
+    let before = mixed(speech(seconds: 3), from: 0, noise: noise)
+    let samples = mixed(speech(seconds: 3.3), from: 3.7, noise: before)
+    let best = try #require(find(samples).first)
+    #expect(best.start >= 2.9 && best.end <= 3.75 && best.end - best.start < 0.6, "\(best)")
+  }
+
+  @Test func whereNothingIsSteadyThereIsNoRegion() {
+    let samples = mixed(speech(seconds: 6, rate: 7), from: 0, noise: TestSignals.noise(6 * 16_000, level: 0.0002))
+    #expect(find(samples) == [])
+  }
+
+  @Test func regionsAreWithinTheRecordingApartAndBestFirst() {
+    var samples = TestSignals.noise(60 * 16_000, level: 0.01)
+    for second in stride(from: 2, to: 60, by: 4) {
+      samples = mixed(speech(seconds: 2), from: Double(second), noise: samples)
+    }
+    let regions = find(samples)
+    #expect((10...20).contains(regions.count))
+    #expect(zip(regions, regions.dropFirst()).allSatisfy { $0.score >= $1.score })
+    let inOrder = regions.sorted { $0.start < $1.start }
+    #expect(zip(inOrder, inOrder.dropFirst()).allSatisfy { $0.end <= $1.start })
+    #expect(regions.allSatisfy { $0.start >= 0 && $0.end <= 60 && $0.start < $0.end })
+    #expect(regions.prefix(5).allSatisfy { abs($0.level + 40) < 1 })
+  }
+
+  @Test func steadyNoiseMakesARegionLonger() throws {
+    let best = try #require(find(TestSignals.noise(20 * 16_000, level: 0.01)).first)
+    #expect((2...5).contains(best.end - best.start), "\(best)")
+  }
+
+  @Test func theQuieterOfTwoSteadyStretchesIsBetter() throws {
+    let hum = (0..<(3 * 16_000)).map { 0.3 * Float(sin(2 * .pi * 440 * Double($0) / 16_000)) }
+    let samples = mixed(hum, from: 3, noise: TestSignals.noise(6 * 16_000, level: 0.003))
+    let best = try #require(find(samples).first)
+    #expect(best.end <= 3.05, "\(best)")
+  }
+
+  @Test func digitalSilenceIsNoRegion() throws {
+    #expect(find([Float](repeating: 0, count: 5 * 16_000)) == [])
+    let samples = [Float](repeating: 0, count: 32_000) + TestSignals.noise(32_000, level: 0.01)
+    let regions = find(samples)
+    #expect(!regions.isEmpty && regions.allSatisfy { $0.start >= 1.97 && $0.level > -41 })
+    #expect(find(samples.map { $0 == 0 ? 1 / 32768 : $0 }).allSatisfy { $0.start >= 1.97 })
+  }
+
+  @Test func whatIsOutOfPhaseOrInOneChannelIsHeard() throws {
+    let noise = TestSignals.noise(6 * 16_000, level: 0.01)
+    let other = TestSignals.noise(6 * 16_000, level: 0.01, seed: 8)
+    let talk = mixed(speech(seconds: 4), from: 0, noise: [Float](repeating: 0, count: noise.count))
+    for factor in [Float(-1), 0, 1] {
+      let left = zip(noise, talk).map { $0 + $1 }
+      let right = zip(other, talk).map { $0 + factor * $1 }
+      for pair in [[left, right], [right, left]] {
+        let best = try #require(find(TestSignals.interleaved(pair), channels: 2).first)
+        #expect(best.start >= 3.9 && abs(best.level + 40) < 0.5, "\(factor) \(best)")
+      }
+    }
+  }
+
+  @Test func theSizesOfThePiecesDoNotMatter() {
+    let noise = TestSignals.noise(2 * 8 * 16_000, level: 0.01)
+    let samples = zip(noise, TestSignals.interleaved([speech(seconds: 8), speech(seconds: 8, rate: 3)])).map { $0 + $1 }
+    let whole = find(samples, channels: 2)
+    #expect(find(samples, channels: 2, pieces: [1, 319, 320, 321, 480, 7, 10_000]) == whole)
+  }
+
+  @Test(
+    "what is too short or of too low a rate has none", arguments: [(16_000, 0), (16_000, 6000), (1000, 20_000), (1, 9)])
+  func none(sampleRate: Int, count: Int) {
+    #expect(find(TestSignals.noise(count, level: 0.1), sampleRate: sampleRate) == [])
+  }
+}
