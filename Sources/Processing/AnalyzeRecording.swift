@@ -1,4 +1,5 @@
 import AudioIO
+import Denoise
 import Waveform
 
 /// What decoding a file from end to end told.
@@ -7,6 +8,8 @@ public struct Analysis: Codable, Sendable, Equatable {
   public var frames: Int64
   /// What the file's header got wrong, and what was done about it.
   public var warnings: [Anomaly]
+  /// Where there is only noise, best first; nil where nobody asked.
+  public var noiseRegions: [NoiseRegion]?
 }
 
 /// Decodes a recording once and writes all levels of its waveform.
@@ -17,51 +20,59 @@ public struct AnalyzeRecording: Sendable {
   public let pyramid: String
   /// What a recording may be at the most.
   public let limits: AudioLimits
+  /// Cores that may be used, 1 or more: for what takes long to decode.
+  public let threads: Int
+  /// Whether to look for noise regions in the same pass.
+  public let findsNoiseRegions: Bool
 
   /// Work on `source`; nothing happens before `run`.
-  public init(source: String, pyramid: String, limits: AudioLimits = AudioLimits()) {
+  public init(
+    source: String, pyramid: String, limits: AudioLimits = AudioLimits(), threads: Int = 1,
+    findsNoiseRegions: Bool = false
+  ) {
     self.source = source
     self.pyramid = pyramid
     self.limits = limits
+    self.threads = threads
+    self.findsNoiseRegions = findsNoiseRegions
   }
 
   /// Reads `source` to its end and leaves a durable pyramid file at `pyramid`.
   ///
   /// `progress` is called after every chunk, several thousand times an hour of sound; what it says is readable in the
-  /// file by then. Memory is constant.
+  /// file by then. Memory is constant. What `threads` there are changes the time only.
   public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
-    var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
-    let format = reader.format
+    let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let (format, map, claimedFrames) = (reader.format, reader.map, reader.claimedFrames)
     let length = ExpectedLength(reader, path: source)
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
+    var sound = SegmentedReader(reader, path: source, workers: threads)
     var writer = try waveform { () throws(WaveformError) in
       try PyramidWriter(creating: pyramid, sampleRate: format.sampleRate, channels: format.channels)
     }
+    var finder = findsNoiseRegions ? NoiseRegionFinder(sampleRate: format.sampleRate, channels: format.channels) : nil
     func append(_ samples: Span<Int16>) throws(ProcessingError) {
+      finder?.append(samples)
       do { try writer.append(samples) } catch { throw .waveform(error) }
     }
-    while try reader.readInt16({ (samples) throws(ProcessingError) in try append(samples) }) > 0 {
-      guard reader.position <= frameLimit else { throw tooLong(reader.position, format) }
-      progress(length.progress(read: reader.position, ready: writer.readyFrames))
+    while try sound.readInt16({ (samples) throws(ProcessingError) in try append(samples) }) > 0 {
+      guard sound.position <= frameLimit else { throw tooLong(sound.position, format) }
+      progress(length.progress(read: sound.position, ready: writer.readyFrames))
     }
-    guard reader.position > 0 else { throw .audio(.empty) }
+    guard sound.position > 0 else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .waveform(error) }
-    progress(length.finished(frames: reader.position))
-    return Analysis(frames: reader.position, warnings: try warnings(of: reader))
+    progress(length.finished(frames: sound.position))
+    var warnings = Anomaly.inHeader(map.header) + Anomaly.found(map.findings)
+    if let claimedFrames, claimedFrames != sound.position, !warnings.contains(where: { $0.code == "truncated" }) {
+      warnings.append(.decodedFrames(sound.position, claimed: claimedFrames))
+    }
+    if sound.nonFiniteSamples > 0 { warnings.append(.nonFinite(sound.nonFiniteSamples)) }
+    var analysis = Analysis(frames: sound.position, warnings: warnings)
+    if let finder = finder.take() { analysis.noiseRegions = finder.finish() }
+    return analysis
   }
 
   private func tooLong(_ frames: Int64, _ format: AudioFormat) -> ProcessingError {
     .audio(.durationOutOfRange(seconds: Double(frames) / Double(format.sampleRate), limit: limits.durationSeconds))
-  }
-
-  private func warnings(of reader: borrowing AudioReader) throws(ProcessingError) -> [Anomaly] {
-    let (decoded, format) = (reader.position, reader.format)
-    var warnings = Anomaly.inHeader(reader.header)
-    warnings += try audio { () throws(AudioIOError) in try Anomaly.beyond(decoded, of: format, path: source) }
-    if let claimed = reader.claimedFrames, claimed != decoded, !warnings.contains(where: { $0.code == "truncated" }) {
-      warnings.append(.decodedFrames(decoded, claimed: claimed))
-    }
-    if reader.nonFiniteSamples > 0 { warnings.append(.nonFinite(reader.nonFiniteSamples)) }
-    return warnings
   }
 }

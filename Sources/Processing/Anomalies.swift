@@ -21,35 +21,44 @@ extension Anomaly {
     ]
   }
 
-  /// What the bytes suggest beyond what was decoded: libsndfile stops at the first stream's end, or at a guess of it.
-  ///
-  /// Reads the whole file where it is MP3 or Ogg.
-  static func beyond(_ decoded: Int64, of format: AudioFormat, path: String) throws(AudioIOError) -> [Anomaly] {
-    switch format.container {
-    case .mp3:
-      let survey = try MPEGSurvey(path: path)
-      // An encoder's delay and padding are not decoded: 576 to 2880 samples.
-      guard survey.frames > decoded + 4 * 1152 else { return [] }
-      return [survey.hasCount ? .chained : .uncounted(decoded, of: survey.frames, format.sampleRate)]
-    case .ogg:
-      let survey = try OggSurvey(path: path)
-      if survey.isChained { return [.chained] }
-      return survey.hasEnd ? [] : [.endMissing]
-    default: return []
+  /// What the file's bytes say about its headers.
+  static func found(_ findings: SoundMap.Findings) -> [Anomaly] {
+    var found: [Anomaly] = []
+    if findings.streams > 1 {
+      found.append(
+        Anomaly(
+          code: "chained_stream",
+          detail: "\(findings.streams) streams follow one another in the file; all are used, one after the other."))
     }
+    if findings.streamsLeftOut > 0 {
+      found.append(.leftOut(findings.streamsLeftOut, seconds: findings.secondsLeftOut))
+    }
+    if findings.lacksEnd {
+      found.append(Anomaly(code: "truncated", detail: "The file ends within its sound; what is there is used."))
+    }
+    if let count = findings.wrongCount { found.append(.decodedFrames(count.found, claimed: count.promised)) }
+    if findings.lacksLength {
+      found.append(
+        Anomaly(
+          code: "length_unknown",
+          detail: "The bit rate varies and no header tells the length; the file is read to its end."))
+    }
+    if findings.foreignBytes > 0 {
+      found.append(
+        Anomaly(
+          code: "foreign_bytes",
+          detail: "\(findings.foreignBytes) bytes between the frames are no sound; they are passed over."))
+    }
+    return found
   }
 
-  private static let chained = Anomaly(
-    code: "chained_stream", detail: "Several streams follow one another in the file; only the first is used.")
-
-  private static let endMissing = Anomaly(
-    code: "truncated", detail: "The stream's last page is missing; what is there is used.")
-
-  private static func uncounted(_ decoded: Int64, of frames: Int64, _ sampleRate: Int) -> Anomaly {
-    Anomaly(
-      code: "header_missing",
-      detail: "No header tells the file's length; only the first \(decoded / Int64(sampleRate)) s of about "
-        + "\(frames / Int64(sampleRate)) s could be decoded.")
+  private static func leftOut(_ streams: Int, seconds: Double) -> Anomaly {
+    let rounded = (seconds * 10).rounded() / 10
+    return Anomaly(
+      code: "streams_left_out",
+      detail:
+        "\(streams) of the streams in the file have another sample rate, number of channels or codec than most of "
+        + "it, or can't be decoded; they are left out (\(rounded) s).")
   }
 
   static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {

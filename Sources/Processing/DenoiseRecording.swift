@@ -18,6 +18,10 @@ public struct DenoiseOutcome: Codable, Sendable, Equatable {
   public var frames: Int64
   /// What the noise was learnt from.
   public var noise: Noise
+  /// The noise learnt, in at most 96 points.
+  public var profile: PowerSpectrum?
+  /// Where the result holds only noise, best first; nil where nobody asked.
+  public var noiseRegions: [NoiseRegion]?
   /// Samples of the result that were beyond full scale and were cut to it.
   public var clippedSamples: Int64
   /// What the result can't tell otherwise.
@@ -40,11 +44,18 @@ public struct DenoiseRecording: Sendable {
   public let format: OutputFormat
   /// What a recording may be at the most.
   public let limits: AudioLimits
+  /// Whether to look for noise regions in the result.
+  public let findsNoiseRegions: Bool
+  /// The stretch of the result to write; nil for all of it.
+  public let window: TimeWindow?
+  /// Whether to use a second core; the result is the same.
+  public let usesSecondThread: Bool
 
   /// Work on `source`; nothing happens before `run`.
   public init(
     source: String, output: String, pyramid: String?, noise: NoiseSource, settings: DenoiseSettings,
-    format: OutputFormat = .same, limits: AudioLimits = AudioLimits()
+    format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
+    window: TimeWindow? = nil, usesSecondThread: Bool = false
   ) {
     self.source = source
     self.output = output
@@ -53,38 +64,76 @@ public struct DenoiseRecording: Sendable {
     self.settings = settings
     self.format = format
     self.limits = limits
+    self.findsNoiseRegions = findsNoiseRegions
+    self.window = window
+    self.usesSecondThread = usesSecondThread
   }
 
   /// Runs in constant memory; `progress` is called after every chunk. The output has as many frames as the source
-  /// decodes to, its rate, channels and (where the format can hold it) depth.
+  /// decodes to, its rate, channels and (where the format can hold it) depth. With a window it has that window's, with
+  /// the bits they have in the whole; only some seconds around it are read.
   public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
     var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let format = reader.format
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(source: source, noise: noise, limits: limits)
-    let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, reader.format.sampleRate)
+    let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(
         WorkerProgress(
           fraction: fraction, readyFrames: ready, totalFrames: length.total, estimatedFrames: length.estimate))
     }
 
-    let profile = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
-    var target = try DenoisedFile(self, source: reader.format, expectedFrames: length.total ?? length.estimate ?? 0)
+    let learnt = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
+    let frames = FrameWindow(window, of: format)
+    try begin(&reader, at: frames.read.lowerBound)
+    let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
+    var target = try DenoisedFile(self, source: format, expectedFrames: expected)
+    // The residue is what the written file lacks, not what the gains took.
+    var kept = settings
+    kept.output = .denoised
     var denoiser = Denoiser(
-      profile: profile, settings: settings, sampleRate: reader.format.sampleRate, channels: reader.format.channels)
-    func denoise(_ input: Span<Float>) throws(ProcessingError) {
-      try denoiser.process(input) { (output: Span<Float>) throws(ProcessingError) in try target.write(output) }
+      profile: learnt.profile, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
+      startFrame: reader.position, usesSecondThread: usesSecondThread)
+    var position = reader.position
+    var pending = PendingSound()
+    func write(_ output: Span<Float>) throws(ProcessingError) {
+      let wanted = frames.wanted(of: output, at: position, channels: format.channels)
+      let first = position * Int64(format.channels) + Int64(wanted.lowerBound)
+      position += Int64(output.count / format.channels)
+      try pending.take(output.count) { (original) throws(ProcessingError) in
+        guard !wanted.isEmpty else { return }
+        try target.write(output.extracting(wanted), original: original.extracting(wanted), number: first)
+      }
     }
-    while try reader.readFloat({ (input) throws(ProcessingError) in try denoise(input) }) > 0 {
+    func denoise(_ input: Span<Float>) throws(ProcessingError) {
+      pending.append(input)
+      try denoiser.process(input) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    }
+    while reader.position < frames.read.upperBound {
+      let most = Int(min(frames.read.upperBound - reader.position, Int64(reader.framesPerRead)))
+      guard try reader.readFloat(upTo: most, { (input) throws(ProcessingError) in try denoise(input) }) > 0 else {
+        break
+      }
       report(share + (1 - share) * length.fraction(read: reader.position), ready: target.readyFrames)
     }
     guard reader.position > 0 else { throw .audio(.empty) }
-    try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try target.write(output) }
+    try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish()
-    progress(length.finished(frames: reader.position))
+    progress(length.finished(frames: target.frames))
     let warnings = reader.nonFiniteSamples > 0 ? [Anomaly.nonFinite(reader.nonFiniteSamples)] : []
     return DenoiseOutcome(
-      frames: reader.position, noise: noiseUsed, clippedSamples: target.clippedSamples, warnings: warnings)
+      frames: target.frames, noise: .init(learnt.source), profile: PowerSpectrum(learnt.profile, upTo: 96),
+      noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, warnings: warnings)
+  }
+
+  private func begin(_ reader: inout AudioReader, at frame: Int64) throws(ProcessingError) {
+    guard frame > 0 else { return }
+    do { try reader.seek(to: frame) } catch {
+      guard let window else { throw .audio(error) }
+      throw .windowOutside(start: window.start, end: window.end)
+    }
   }
 
   /// Learning costs a decode and half of the transforms for each frame it reads.
@@ -92,11 +141,14 @@ public struct DenoiseRecording: Sendable {
     let learning = 0.4 * Double(learner.frames(of: expected, sampleRate: sampleRate))
     return min(learning / (learning + Double(max(expected, 1))), 0.5)
   }
+}
 
-  private var noiseUsed: DenoiseOutcome.Noise {
-    switch noise {
-    case .region(let start, let end): .init(start: start, end: end, quantile: nil)
-    case .quantile(let quantile): .init(start: nil, end: nil, quantile: quantile)
+extension DenoiseOutcome.Noise {
+  fileprivate init(_ source: NoiseSource) {
+    switch source {
+    case .region(let start, let end): self.init(start: start, end: end, quantile: nil)
+    case .quantile(let quantile): self.init(start: nil, end: nil, quantile: quantile)
+    case .automatic: preconditionFailure("noise is learnt from a region or a quantile")
     }
   }
 }
@@ -105,17 +157,32 @@ public struct DenoiseRecording: Sendable {
 private struct DenoisedFile: ~Copyable {
   private var audio: AudioWriter?
   private var waveform: PyramidWriter?
+  private var finder: NoiseRegionFinder?
+  private var requantiser: Requantiser
+  private var samples: [Float] = []
   private var quantised: [Int16] = []
+  private let channels: Int
+  /// Frames written.
+  private(set) var frames: Int64 = 0
   private(set) var readyFrames: Int64 = 0
   private(set) var clippedSamples: Int64 = 0
+  private(set) var noiseRegions: [NoiseRegion]?
 
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
       try AudioWriter(creating: job.output, format: job.format.format(for: source), expectedFrames: expectedFrames)
     }
+    let requantiser = Requantiser(
+      audio.format.codec.sampleKind, changesNothing: job.settings.reductionDB <= 0,
+      isResidue: job.settings.output == .residue)
     let waveform = try Self.pyramid(at: job.pyramid, of: source)
+    self.requantiser = requantiser
     self.audio = consume audio
     self.waveform = consume waveform
+    channels = source.channels
+    if job.findsNoiseRegions {
+      finder = NoiseRegionFinder(sampleRate: source.sampleRate, channels: source.channels)
+    }
   }
 
   private static func pyramid(at path: String?, of source: AudioFormat) throws(ProcessingError) -> PyramidWriter? {
@@ -126,19 +193,42 @@ private struct DenoisedFile: ~Copyable {
   }
 
   /// A writer that throws is not taken up again: the job ends there.
-  mutating func write(_ samples: Span<Float>) throws(ProcessingError) {
+  ///
+  /// - Parameters:
+  ///   - cleaned: interleaved.
+  ///   - original: what they were made of.
+  ///   - number: of the first one in the recording, all channels counted.
+  mutating func write(_ cleaned: Span<Float>, original: Span<Float>, number: Int64) throws(ProcessingError) {
     guard var audio = audio.take() else { return }
-    do { try audio.write(samples, quantised: &quantised) } catch { throw .audio(error) }
-    clippedSamples = audio.clippedSamples
+    requantise(cleaned, original, number)
+    let samples = self.samples
+    do { try audio.write(samples.span, quantised: &quantised) } catch { throw .audio(error) }
+    clippedSamples = requantiser.clippedSamples + audio.clippedSamples
     self.audio = consume audio
+    frames += Int64(cleaned.count / channels)
+    if var finder = finder.take() {
+      finder.append(quantised.span)
+      self.finder = consume finder
+    }
     guard var waveform = waveform.take() else { return }
     do { try waveform.append(quantised.span) } catch { throw .waveform(error) }
     readyFrames = waveform.readyFrames
     self.waveform = consume waveform
   }
 
+  private mutating func requantise(_ cleaned: Span<Float>, _ original: Span<Float>, _ number: Int64) {
+    var samples: [Float] = []
+    swap(&samples, &self.samples)
+    samples.removeAll(keepingCapacity: true)
+    for index in cleaned.indices { samples.append(cleaned[index]) }
+    var all = samples.mutableSpan
+    requantiser.apply(to: &all, original: original, number: number)
+    self.samples = samples
+  }
+
   /// Makes both files whole and durable.
   mutating func finish() throws(ProcessingError) {
+    if let finder = finder.take() { noiseRegions = finder.finish() }
     if let audio = audio.take() {
       do { try audio.finish() } catch { throw .audio(error) }
     }

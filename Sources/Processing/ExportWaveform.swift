@@ -4,7 +4,10 @@ import Waveform
 
 /// The kinds of file a waveform is written to.
 public enum WaveformFile: String, Sendable {
-  case dat, json
+  case dat, json, png, svg
+
+  /// Whether it is drawn.
+  public var isPicture: Bool { self == .png || self == .svg }
 
   /// What the ending of a file's name asks for; nil where it says nothing known.
   public init?(path: String) {
@@ -13,40 +16,85 @@ public enum WaveformFile: String, Sendable {
   }
 }
 
-/// Writes one window of a finished pyramid to a file of its own.
-public struct ExportWaveform: Sendable {
-  /// The recording's sound file.
+/// A recording's sound file and its finished pyramid.
+public struct AnalyzedRecording: Sendable {
+  /// The recording's sound file: read again where the scale is finer than the pyramid.
   public let source: String
   /// The recording's finished pyramid.
   public let pyramid: String
-  /// The window to write.
-  public let query: WaveformQuery
 
-  /// `source` is read again where the scale is finer than the pyramid.
-  public init(source: String, pyramid: String, query: WaveformQuery) {
+  /// A recording of these two files.
+  public init(source: String, pyramid: String) {
     self.source = source
     self.pyramid = pyramid
+  }
+
+  func open() throws(ProcessingError) -> PyramidFile {
+    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid) }
+  }
+
+  func slice(_ window: WaveformWindow, of file: PyramidFile) throws(ProcessingError) -> WaveformSlice {
+    guard window.needsSamples else { return try waveform { () throws(WaveformError) in try file.slice(window) } }
+    return try audio { () throws(AudioIOError) in try SampleWindow(path: source).slice(window) }
+  }
+}
+
+/// Writes one window of a finished pyramid to a file of its own.
+public struct ExportWaveform: Sendable {
+  /// What is shown.
+  public let recording: AnalyzedRecording
+  /// The window to write.
+  public let query: WaveformQuery
+  /// How pictures look.
+  public let style: PictureStyle
+  /// What is drawn over the recording, in pictures.
+  public let overlay: AnalyzedRecording?
+
+  /// A window of a recording whose sound file is `source`; that is read again where the scale is finer than the pyramid.
+  public init(
+    source: String, pyramid: String, query: WaveformQuery, style: PictureStyle = PictureStyle(),
+    overlay: AnalyzedRecording? = nil
+  ) {
+    recording = AnalyzedRecording(source: source, pyramid: pyramid)
     self.query = query
+    self.style = style
+    self.overlay = overlay
   }
 
   /// Throws `.waveform` where the query doesn't fit the recording; nothing is written then.
   public func write(_ kind: WaveformFile, to path: String) throws(ProcessingError) {
-    let slice = try slice()
     switch kind {
-    case .json: try writeFile(slice.strictJSON(), to: path)
+    case .json: try writeFile(slice().strictJSON(), to: path)
     case .dat:
       // One channel is written as version 1, as the reference tool does.
+      let slice = try slice()
       try writeFile(slice.dat(version: slice.lanes == 1 ? 1 : 2), to: path)
+    case .png, .svg: try writeFile(picture(kind), to: path)
     }
   }
 
   private func slice() throws(ProcessingError) -> WaveformSlice {
-    let file = try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid) }
+    let file = try recording.open()
     let window = try waveform { () throws(WaveformError) in
       try WaveformWindow(query, of: WaveformExtent(finished: file))
     }
-    guard window.needsSamples else { return try waveform { () throws(WaveformError) in try file.slice(window) } }
-    return try audio { () throws(AudioIOError) in try SampleWindow(path: source).slice(window) }
+    return try recording.slice(window, of: file)
+  }
+
+  private func picture(_ kind: WaveformFile) throws(ProcessingError) -> [UInt8] {
+    let file = try recording.open()
+    let overlayFile = try overlay.map { (overlay) throws(ProcessingError) in try overlay.open() }
+    let picture = try waveform { () throws(WaveformError) in
+      try WaveformPicture(
+        query, style: style, of: WaveformExtent(finished: file), overlay: overlayFile.map(WaveformExtent.init))
+    }
+    let slice = try recording.slice(picture.window, of: file)
+    var over: WaveformSlice?
+    if let overlay, let overlayFile, let window = picture.overlayWindow {
+      over = try overlay.slice(window, of: overlayFile)
+    }
+    guard kind == .png else { return picture.svg(slice, overlay: over) }
+    return try waveform { () throws(WaveformError) in try picture.png(slice, overlay: over) }
   }
 
   private func writeFile(_ bytes: [UInt8], to path: String) throws(ProcessingError) {
@@ -61,33 +109,5 @@ public struct ExportWaveform: Sendable {
       rest = rest.dropFirst(written)
     }
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", path: path, errno: errno) }
-  }
-}
-
-/// Slices finer than a pyramid's finest level, from the samples themselves.
-public struct SampleWindow: Sendable {
-  /// The recording's sound file.
-  public let path: String
-
-  /// Slices of the recording whose sound file is at `path`.
-  public init(path: String) { self.path = path }
-
-  /// Decodes the window's frames and no others, but for what the codec needs to get there. Blocks.
-  public func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
-    let range = window.frameRange
-    var reader = try AudioReader(path: path)
-    var samples: [Int16] = []
-    if !range.isEmpty {
-      samples.reserveCapacity(range.count * reader.format.channels)
-      try reader.seek(to: range.lowerBound)
-      while reader.position < range.upperBound {
-        let wanted = Int(range.upperBound - reader.position)
-        let got = reader.readInt16(upTo: wanted) { span in
-          for index in span.indices { samples.append(span[index]) }
-        }
-        guard got > 0 else { throw .seekFailed(frame: reader.position) }
-      }
-    }
-    return WaveformSlice(window, samples: samples.span)
   }
 }

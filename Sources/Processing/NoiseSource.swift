@@ -7,30 +7,55 @@ public enum NoiseSource: Sendable, Equatable {
   case region(start: Double, end: Double)
   /// The quiet quantile of every frequency over the whole recording, 0 … 1: for recordings without such a stretch.
   case quantile(Double)
+  /// The best region that is found; where there is none, `usualQuantile`.
+  case automatic
 
-  /// What `auto` means while no region has been found.
-  public static let automatic = NoiseSource.quantile(0.2)
+  /// The quantile where nobody asked for one.
+  public static let usualQuantile = 0.2
+  /// Regions found in a recording at the most.
+  public static let regionLimit = NoiseRegionFinder.regionLimit
 }
 
-/// Learns a noise profile from a file. Reads the region, or the whole file for a quantile.
+/// A noise profile, and where it was learnt in the end: a region or a quantile.
+struct LearntNoise {
+  let profile: NoiseProfile
+  let source: NoiseSource
+}
+
+/// Learns a noise profile from a file. Reads the region, or the whole file for a quantile or to find a region.
 struct NoiseLearner {
   let source: String
   let noise: NoiseSource
   let limits: AudioLimits
 
-  /// Frames the profile is learnt from, for a recording of `total` frames; the region may not be within it.
+  /// Frames that are read to learn, for a recording of `total` frames; the region may not be within it.
   func frames(of total: Int64, sampleRate: Int) -> Int64 {
     guard case .region(let start, let end) = noise else { return total }
     let frames = (end - start) * Double(sampleRate)
     return frames > 0 && frames < Double(total) ? Int64(frames) : total
   }
 
-  /// `progress` is called with the frames read so far.
-  func learn(progress: (Int64) -> Void) throws(ProcessingError) -> NoiseProfile {
-    var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
-    switch noise {
-    case .region(let start, let end): return try learnRegion(start: start, end: end, from: &reader, progress)
-    case .quantile(let quantile): return try learnQuantile(quantile, from: &reader, progress)
+  /// `progress` is called with the frames read so far, which never fall; where a region is looked for first, that pass
+  /// and the next one count half.
+  func learn(progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
+    var searched: Int64 = 0
+    var source = noise
+    if noise == .automatic {
+      let regions = try FindNoiseRegions(source: self.source, limits: limits).run { frames, _ in
+        searched = frames
+        progress(frames / 2)
+      }
+      source = NoiseSource(best: regions)
+    }
+    let first = searched / 2
+    func learning(_ frames: Int64) { progress(first > 0 ? first + frames / 2 : frames) }
+    var reader = try audio { () throws(AudioIOError) in try AudioReader(path: self.source, limits: limits) }
+    switch source {
+    case .region(let start, let end):
+      return LearntNoise(profile: try learnRegion(start: start, end: end, from: &reader, learning), source: source)
+    case .quantile(let quantile):
+      return LearntNoise(profile: try learnQuantile(quantile, from: &reader, learning), source: source)
+    case .automatic: preconditionFailure("what was found is a region or a quantile")
     }
   }
 
@@ -71,6 +96,11 @@ struct NoiseLearner {
 }
 
 extension NoiseSource {
+  /// What `automatic` comes to where these regions, best first, were found.
+  public init(best regions: [NoiseRegion]) {
+    self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
+  }
+
   /// Frames a region must have at the least: two analysis frames.
   public static func minimumFrames(sampleRate: Int) -> Int64 { 2 * Int64(AnalysisFrame(sampleRate: sampleRate).length) }
 

@@ -9,6 +9,8 @@ public enum ProcessingError: Error, Sendable {
   case denoise(DenoiseError)
   /// The noise region is not within the recording, whose `duration` is nil where only its end would tell.
   case regionOutside(start: Double, end: Double, duration: Double?)
+  /// No frame of the window is within the recording.
+  case windowOutside(start: Double, end: Double)
   /// A system call on a file failed.
   case system(operation: String, path: String, errno: Int32)
 }

@@ -37,7 +37,28 @@ public struct QueryComplaint: Sendable, Equatable {
       self.init("measures", "This form holds peaks only; take the JSON of /waveform for the others.")
     case .versionUnavailable(let version, let lanes):
       self.init("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
+    case .pictureOutOfRange(let parameter, let value, let lowest, let highest):
+      self.init(
+        parameter,
+        "“\(parameter)” is \(shown(value)); it must be \(shown(lowest)) to \(shown(highest))"
+          + (parameter == "height" ? ": each lane needs 4 pixels, a time axis 22." : "."))
+    case .pictureTooWide("scale", let pixels, let limit):
+      self.init(
+        "scale", code: "too_many_pixels",
+        "At this scale the picture would be \(pixels) pixels wide, \(limit) are the most; take a larger scale or a "
+          + "shorter window.")
+    case .pictureTooWide(_, let pixels, let limit):
+      self.init(
+        "width", code: "too_many_pixels",
+        "The picture would be \(pixels) pixels wide (width × pixel_ratio); \(limit) are the most.")
+    case .pictureTooLarge(let pixels, let limit):
+      self.init(
+        "height", code: "too_many_pixels",
+        "The picture would have \(pixels) pixels (width × height × pixel_ratio²); \(limit) are the most.")
     default: return nil
     }
   }
 }
+
+/// Whole numbers without a decimal point.
+private func shown(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }

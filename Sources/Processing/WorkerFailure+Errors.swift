@@ -22,6 +22,10 @@ extension WorkerFailure {
         code: "noise_region_outside",
         detail: "The noise region \(shown(start))–\(shown(end)) s is not within the recording"
           + (duration.map { ", which lasts \(shown($0)) s." } ?? "."), retry: false)
+    case .windowOutside(let start, let end):
+      self.init(
+        code: "window_outside", detail: "The window \(shown(start))–\(shown(end)) s is not within the recording.",
+        retry: false)
     case .system(let operation, _, let number):
       self = Self.system(operation, number)
     }

@@ -1,10 +1,12 @@
 import AudioIO
+import Denoise
 import FoundationEssentials
 
 // What a worker process tells the service: one JSON object a line on its standard output.
 //
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
-//   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}}                             once, the last line, exit status 0
+//   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}} or {"noise_regions":[…]}
+//   or {"spectrum":{…}}                                                               once, the last line, exit status 0
 //   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
 
 /// One line from a worker. Exactly one member is set.
@@ -17,6 +19,10 @@ public struct WorkerReport: Codable, Sendable, Equatable {
   public var analysis: Analysis?
   /// What `denoise` made.
   public var denoised: DenoiseOutcome?
+  /// What `noise-regions` found, best first.
+  public var noiseRegions: [NoiseRegion]?
+  /// What `spectrum` measured.
+  public var spectrum: PowerSpectrum?
   /// Why the worker gave up.
   public var error: WorkerFailure?
 
@@ -39,6 +45,7 @@ public struct WorkerReport: Codable, Sendable, Equatable {
     guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
     let isSet = [
       report.progress != nil, report.probe != nil, report.analysis != nil, report.denoised != nil, report.error != nil,
+      report.noiseRegions != nil, report.spectrum != nil,
     ]
     guard isSet.count(where: { $0 }) == 1 else { return nil }
     self = report

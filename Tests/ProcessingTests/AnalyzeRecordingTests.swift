@@ -130,12 +130,22 @@ struct AnalyzeRecordingTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus])
-  func chainedStreamsAreWarnedOf(codec: AudioCodec) throws {
-    let format = AudioFormat(container: .ogg, codec: codec, sampleRate: 48_000, channels: 1)
+  func chainedStreamsAreAllUsedAndReported(codec: AudioCodec) throws {
+    var format = AudioFormat(container: .ogg, codec: codec, sampleRate: 48_000, channels: 1)
     try encode(swell(frames: 90_000, channels: 1, sampleRate: 48_000), to: folder("a"), format)
     try encode(swell(frames: 70_000, channels: 1, sampleRate: 48_000), to: folder("b"), format)
     let path = try folder.file("c", try contents(folder("a")) + contents(folder("b")))
-    #expect(try codes(path).contains("chained_stream"))
+    let analysis = try analyze(path)
+    #expect(analysis.frames == 160_000 && analysis.warnings.map(\.code) == ["chained_stream"])
+    #expect(analysis.warnings[0].detail.hasPrefix("2 streams"))
+    try writePyramid(of: try decode(folder("a")) + decode(folder("b")), format)
+    let equal = try contents(folder("pyramid")) == contents(folder("expected"))
+    #expect(equal)
+    format.channels = 2
+    try encode(swell(frames: 24_000, channels: 2, sampleRate: 48_000), to: folder("d"), format)
+    let mixed = try analyze(try folder.file("e", try contents(path) + contents(folder("d"))))
+    #expect(mixed.frames == 160_000 && mixed.warnings.map(\.code) == ["chained_stream", "streams_left_out"])
+    #expect(mixed.warnings[1].detail.hasPrefix("1 of the streams") && mixed.warnings[1].detail.contains("0.5 s"))
   }
 
   @Test func anMP3OfVaryingRateWithoutACountIsDecodedWhole() throws {
@@ -147,19 +157,51 @@ struct AnalyzeRecordingTests {
     let count = try #require(frameLength(bytes))
     let analysis = try analyze(try folder.file("b", Array(bytes.dropFirst(count))))
     // With the encoder's delay and padding, which only its own header would tell.
-    #expect((1_100_000...1_104_000).contains(analysis.frames) && analysis.warnings.isEmpty, "\(analysis)")
+    #expect((1_100_000...1_104_000).contains(analysis.frames), "\(analysis)")
+    #expect(analysis.warnings.map(\.code) == ["length_unknown"])
   }
 
-  @Test func joinedMP3FilesAreWarnedOf() throws {
+  @Test func joinedMP3FilesAreOneRecording() throws {
     let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
     try encode(swell(frames: 100_000, channels: 1, sampleRate: 44_100), to: folder("a"), format)
     let bytes = try contents(folder("a"))
-    let analysis = try analyze(try folder.file("b", bytes + bytes))
-    #expect(analysis.frames == 100_000 && analysis.warnings.map(\.code) == ["chained_stream"], "\(analysis)")
+    let analysis = try analyze(try folder.file("b", bytes + [1, 2, 3] + bytes))
+    #expect(analysis.frames == 200_000 && analysis.warnings.map(\.code) == ["chained_stream", "foreign_bytes"])
+    try writePyramid(of: try decode(folder("a")) + decode(folder("a")), format)
+    let equal = try contents(folder("pyramid")) == contents(folder("expected"))
+    #expect(equal)
+  }
+
+  @Test(arguments: [(UInt8(0), "longer_than_claimed"), (99, "truncated")])
+  func anMP3WhoseCountIsWrongIsDecodedWhole(count: UInt8, code: String) throws {
+    let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
+    try encode(swell(frames: 100_000, channels: 1, sampleRate: 44_100), to: folder("a"), format)
+    var bytes = try contents(folder("a"))
+    // "Xing" or "Info", flags, then the count: of some ninety frames.
+    let mark = try #require(bytes.firstRange(of: Array("Xing".utf8)) ?? bytes.firstRange(of: Array("Info".utf8)))
+    bytes[mark.upperBound + 7] = count
+    let analysis = try analyze(try folder.file("b", bytes))
+    #expect((100_000...103_000).contains(analysis.frames) && analysis.warnings.map(\.code) == [code])
   }
 
   /// Up to the second header like the first.
   private func frameLength(_ bytes: [UInt8]) -> Int? {
     (24..<3000).first { bytes[$0] == 0xFF && bytes[$0 + 1] == bytes[1] && bytes[$0 + 2] & 0x0C == bytes[2] & 0x0C }
+  }
+
+  @Test func theNoiseRegionsOfTheSamePassAreThoseOfAPassOfTheirOwn() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmS24, sampleRate: 16_000, channels: 2)
+    var generator = SeededGenerator(state: 3)
+    let noise = (0..<96_000).map { _ in Float.random(in: -0.02...0.02, using: &generator) }
+    try encode(noise, to: folder("noise"), format)
+    func analyze(_ findsNoiseRegions: Bool) throws -> Analysis {
+      try AnalyzeRecording(
+        source: folder("noise"), pyramid: folder("pyramid"), findsNoiseRegions: findsNoiseRegions
+      ).run { _ in }
+    }
+    let found = try analyze(true).noiseRegions
+    #expect(try found == FindNoiseRegions(source: folder("noise")).run { _, _ in })
+    #expect(found?.isEmpty == false)
+    #expect(try analyze(false).noiseRegions == nil)
   }
 }

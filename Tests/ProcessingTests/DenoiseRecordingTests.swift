@@ -39,11 +39,11 @@ struct DenoiseRecordingTests {
   private func denoise(
     to name: String = "out", noise: NoiseSource = .region(start: 0, end: 0.45),
     settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same, pyramid: Bool = true,
-    progress: (WorkerProgress) -> Void = { _ in }
+    window: TimeWindow? = nil, progress: (WorkerProgress) -> Void = { _ in }
   ) throws(ProcessingError) -> DenoiseOutcome {
     try DenoiseRecording(
       source: folder("in"), output: folder(name), pyramid: pyramid ? folder(name + ".pyramid") : nil, noise: noise,
-      settings: settings, format: format
+      settings: settings, format: format, window: window
     ).run(progress: progress)
   }
 
@@ -86,17 +86,57 @@ struct DenoiseRecordingTests {
     #expect(try decode(folder("out")).count == 96_000)
   }
 
-  @Test func whatWasTakenAndWhatIsLeftAreTheOriginal() throws {
-    _ = try source(.wav, .pcmS24)
+  @Test(
+    "what was taken and what is left are the original, sample by sample",
+    arguments: [
+      (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.flac, .flacS16), (.flac, .flacS24), (.aiff, .pcmS16),
+    ] as [(AudioContainer, AudioCodec)])
+  func residue(container: AudioContainer, codec: AudioCodec) throws {
+    _ = try source(container, codec)
     var residue = DenoiseSettings()
     residue.output = .residue
-    try denoise()
-    try denoise(to: "residue", settings: residue)
+    let (kept, rest) = (try denoise(), try denoise(to: "residue", settings: residue))
     let (original, left, taken) = (
       try decodeFloat(folder("in")), try decodeFloat(folder("out")), try decodeFloat(folder("residue"))
     )
-    let worst = original.indices.map { abs(original[$0] - left[$0] - taken[$0]) }.max() ?? 1
-    #expect(worst < 4 / 8_388_608, "\(worst)")
+    #expect(zip(left, taken).map { $0 + $1 } == original)
+    #expect(kept.clippedSamples == 0 && rest.clippedSamples == 0)
+  }
+
+  @Test func nothingTakenLeavesEverySampleAsItWas() throws {
+    for codec in [AudioCodec.pcmU8, .pcmS16] {
+      _ = try source(.wav, codec)
+      try denoise(settings: DenoiseSettings(reductionDB: 0))
+      #expect(try decodeFloat(folder("out")) == decodeFloat(folder("in")), "\(codec)")
+    }
+  }
+
+  @Test func digitalSilenceStaysSilentAndAllElseIsDithered() throws {
+    let format = try source(.wav, .pcmS16, channels: 1, seconds: 6)
+    var generator = SeededGenerator(state: 2)
+    let whisper = (0..<96_000).map { index -> Float in
+      (40_000..<60_000).contains(index) ? 0 : Float(Int.random(in: -3...3, using: &generator)) / 32768
+    }
+    try encode(whisper, to: folder("in"), format)
+    try denoise(settings: DenoiseSettings(reductionDB: 25))
+    let after = try decode(folder("out"))
+    #expect(after[41_000..<59_000].allSatisfy { $0 == 0 })
+    // A ninth of a step of noise is left: bare, it would all be 0. With dither every fourth sample is a step off.
+    let steps = after[2000..<38_000].filter { $0 != 0 }.count
+    #expect((7000...11_000).contains(steps), "\(steps)")
+    #expect(after.allSatisfy { abs($0) <= 3 })
+  }
+
+  @Test func samplesBeyondFullScaleAreCutAndCounted() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 16_000, channels: 1)
+    let loud = noisy(channels: 1, sampleRate: 16_000).map { $0 * 4 }
+    try encode(loud, to: folder("in"), format)
+    let beyond = loud.filter { abs($0) > 1 }.count
+    let flac = try denoise(format: .flac)
+    #expect(abs(flac.clippedSamples - Int64(beyond)) < Int64(beyond / 20))
+    let peaks = try decode(folder("out"))
+    #expect(peaks.max() == 32767 && peaks.min() == -32768)
+    #expect(try denoise(format: .wav).clippedSamples == 0)
   }
 
   @Test func aWholeRecordingsQuietQuantileServesForARegion() throws {
@@ -106,6 +146,86 @@ struct DenoiseRecordingTests {
     #expect(outcome.noise == .init(start: nil, end: nil, quantile: 0.2))
     let after = try decodeFloat(folder("out"))
     #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
+  }
+
+  @Test func theBestRegionIsFoundWhereNoneIsGiven() throws {
+    let format = try source(.flac, .flacS16)
+    // Two seconds of noise after tones that beat.
+    let beating = try decodeFloat(folder("in")).enumerated().map { index, sample in
+      index < 64_000 ? sample * abs(sin(Float(index / 2) / 700)) : 0.02 * Float(sin(Double(index * index % 7919)))
+    }
+    try encode(beating, to: folder("in"), format)
+    let outcome = try denoise(noise: .automatic)
+    let regions = try FindNoiseRegions(source: folder("in")).run { _, _ in }
+    let best = try #require(regions.first)
+    #expect(best.start >= 1.9 && best.end <= 3.01)
+    #expect(outcome.noise == .init(start: best.start, end: best.end, quantile: nil))
+    let (found, given) = try (
+      contents(folder("out")),
+      { () throws in
+        try denoise(to: "given", noise: .region(start: best.start, end: best.end))
+        return try contents(folder("given"))
+      }()
+    )
+    #expect(found == given)
+  }
+
+  @Test func whereNoRegionIsFoundTheQuantileServes() throws {
+    let format = try source(.wav, .pcmS16, channels: 1, seconds: 4)
+    var generator = SeededGenerator(state: 5)
+    let restless = try decodeFloat(folder("in")).enumerated().map { index, _ in
+      Float.random(in: -0.5...0.5, using: &generator) * pow(abs(sin(Float(index) / 800)), 4)
+    }
+    try encode(restless, to: folder("in"), format)
+    #expect(try denoise(noise: .automatic).noise == .init(start: nil, end: nil, quantile: 0.2))
+  }
+
+  @Test(
+    "a window has the samples it has in the whole",
+    arguments: [
+      (.wav, .pcmS16), (.wav, .pcmF32), (.flac, .flacS24), (.ogg, .vorbis),
+    ] as [(AudioContainer, AudioCodec)])
+  func window(container: AudioContainer, codec: AudioCodec) throws {
+    _ = try source(container, codec, rate: 8000, seconds: 20)
+    var settings = DenoiseSettings()
+    for output in DenoiseSettings.Output.allCases {
+      settings.output = output
+      try denoise(settings: settings, format: .wav)
+      let whole = try decodeFloat(folder("out"))
+      for (start, end) in [(0, 2), (0.3, 0.30001), (8.25, 11), (15.5, 20), (19, 40)] {
+        let outcome = try denoise(
+          to: "part", settings: settings, format: .wav, pyramid: false, window: TimeWindow(start: start, end: end))
+        let part = try decodeFloat(folder("part"))
+        let (first, last) = (Int((start * 8000).rounded()), min(max(Int(end * 8000), Int(start * 8000) + 1), 160_000))
+        #expect(outcome.frames == Int64(last - first))
+        #expect(part == Array(whole[(2 * first)..<(2 * last)]), "\(start)–\(end)")
+      }
+    }
+  }
+
+  @Test func aWindowPastTheEndIsRefused() throws {
+    for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.mp3, .mp3)] {
+      _ = try source(container, codec)
+      for start in [3.5, 40, 1e12] {
+        let error = #expect(throws: ProcessingError.self) {
+          try denoise(pyramid: false, window: TimeWindow(start: start, end: start + 1))
+        }
+        guard case .windowOutside? = error else {
+          Issue.record("\(codec) \(start): \(String(describing: error))")
+          continue
+        }
+      }
+    }
+  }
+
+  @Test func theOutcomeTellsTheProfileInFewPoints() throws {
+    _ = try source(.wav, .pcmS16)
+    let profile = try #require(try denoise().profile)
+    #expect(profile.frequencies.count == 96 && profile.powerDB.count == 96)
+    // Noise of ±0.03 is 35 dB under full scale, spread over 384 bins.
+    #expect(profile.powerDB.suffix(40).allSatisfy { abs($0 + 61) < 3 })
+    let spectrum = try MeasureSpectrum(source: folder("in"), window: TimeWindow(start: 0, end: 0.45)).run()
+    #expect(spectrum.frequencies.count == 385)
   }
 
   @Test func aRegionMayBeAtTheVeryEnd() throws {

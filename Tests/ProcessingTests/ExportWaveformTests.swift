@@ -76,6 +76,7 @@ struct ExportWaveformTests {
 
   @Test func theEndingOfANameTellsTheKind() {
     #expect(WaveformFile(path: "a/b.c.DAT") == .dat && WaveformFile(path: "x.json") == .json)
-    #expect(WaveformFile(path: "x.png") == nil && WaveformFile(path: "") == nil)
+    #expect(WaveformFile(path: "x.png") == .png && WaveformFile(path: "x.svg") == .svg)
+    #expect(WaveformFile(path: "x.gif") == nil && WaveformFile(path: "") == nil)
   }
 }
