@@ -72,11 +72,15 @@ extension Catalog {
   ///
   /// The job as it is now, then the unfinished jobs on that recording, now cancelled (as `deleteRecording` does); nil
   /// where there is no such job. `change` must finish the job; one that has finished already is left as it is, with
-  /// what it made. The files are the caller's to remove, after this.
+  /// what it made. The files are the caller's to remove, after this. Throws `.changedMeanwhile`, and ends nothing,
+  /// where `isExpected` says no to the job as it is.
   @discardableResult
-  public func abandon(_ id: JobID, _ change: (inout Job) -> Void) throws(StorageError) -> [Job]? {
+  public func abandon(
+    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, _ change: (inout Job) -> Void
+  ) throws(StorageError) -> [Job]? {
     try write { db in
       guard let before = try Self.job(id, db) else { return nil }
+      guard isExpected(before) else { throw StorageError.changedMeanwhile }
       guard !before.state.isFinished, let job = try Self.update(id, db, change) else { return [before] }
       precondition(job.state.isFinished, "an abandoned job is finished")
       return [job] + (try job.output.map { try Self.delete($0, db) } ?? [])

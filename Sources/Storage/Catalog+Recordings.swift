@@ -44,22 +44,33 @@ extension Catalog {
   }
 
   /// Changes a recording by what `change` makes of it; the recording as it is now, nil where there is none.
+  ///
+  /// `isExpected` judges the recording as it is, in the same transaction; where it says no, nothing is changed and
+  /// `.changedMeanwhile` thrown.
   @discardableResult
   public func update(
-    _ id: RecordingID, _ change: (inout Recording) -> Void
+    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }, _ change: (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    try write { try Self.update(id, $0, change) }
+    try write { db in
+      if let recording = try Self.recording(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
+      return try Self.update(id, db, change)
+    }
   }
 
-  /// Removes a recording's row; nil where there is none.
+  /// Removes a recording's row; nil where there is none. Throws `.changedMeanwhile`, and removes nothing, where
+  /// `isExpected` says no to the recording as it is.
   ///
   /// In the same transaction, its queued and running jobs become cancelled, as does the job that is making it, and the
   /// unfinished recordings that those jobs were making go too; finished results stay. The cancelled jobs are given
   /// back. Their processes are the caller's to stop, and `MediaStore.remove` the caller's to call, for this recording
   /// and then for every `output` among them.
-  public func deleteRecording(_ id: RecordingID) throws(StorageError) -> [Job]? {
+  public func deleteRecording(
+    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }
+  ) throws(StorageError) -> [Job]? {
     try write { db in
-      try Self.recording(id, db) == nil ? nil : Self.delete(id, db)
+      guard let recording = try Self.recording(id, db) else { return nil }
+      guard isExpected(recording) else { throw StorageError.changedMeanwhile }
+      return try Self.delete(id, db)
     }
   }
 

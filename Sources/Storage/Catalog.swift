@@ -1,4 +1,5 @@
 import GRDB
+import Synchronization
 
 /// The recordings and jobs of a data directory, in SQLite. Safe from any thread.
 ///
@@ -7,6 +8,7 @@ import GRDB
 /// The closures given to it run inside the transaction: they must be brief and must not call the catalogue.
 public final class Catalog: Sendable {
   let pool: DatabasePool
+  private let writes = Atomic<UInt64>(0)
 
   /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
   ///
@@ -40,11 +42,16 @@ public final class Catalog: Sendable {
 
   /// Writes a row, to see that the catalogue can: throws what stands in the way, `.diskFull` for one.
   public func check() throws(StorageError) {
-    try write { db in
-      // Counted, because SQLite writes nothing for a row that an update leaves as it was.
-      try db.cachedStatement(
-        sql: "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = beats + 1"
-      ).execute()
+    // Not by way of `write`: nothing that anybody reads has changed.
+    do {
+      try pool.write { db in
+        // Counted, because SQLite writes nothing for a row that an update leaves as it was.
+        try db.cachedStatement(
+          sql: "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = beats + 1"
+        ).execute()
+      }
+    } catch {
+      throw StorageError(error)
     }
   }
 
@@ -53,6 +60,11 @@ public final class Catalog: Sendable {
   }
 
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
+    defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     do { return try pool.write(body) } catch { throw StorageError(error) }
   }
+
+  /// Grows with every write, before the call that made it returns: what was read after the count was taken is current
+  /// for as long as the count stays.
+  public var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
 }

@@ -26,13 +26,15 @@ public struct Recording: Sendable, Equatable {
   public var warnings: [RecordingWarning]
   /// Where it came from, nil for an upload.
   public var derivedFrom: Derivation?
+  /// Where it holds only noise, best first; nil until it has been read.
+  public var noiseRegions: [RecordingNoiseRegion]?
 
   /// A recording with nothing finished yet but what is given.
   public init(
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
     sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
     waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil,
-    warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil
+    warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil, noiseRegions: [RecordingNoiseRegion]? = nil
   ) {
     self.id = id
     self.name = name
@@ -46,6 +48,7 @@ public struct Recording: Sendable, Equatable {
     self.audioFile = audioFile
     self.warnings = warnings
     self.derivedFrom = derivedFrom
+    self.noiseRegions = noiseRegions
   }
 }
 
@@ -92,6 +95,26 @@ public struct RecordingWarning: Sendable, Codable, Equatable {
   public init(code: String, detail: String) {
     self.code = code
     self.detail = detail
+  }
+}
+
+/// A stretch in which only noise is heard.
+public struct RecordingNoiseRegion: Sendable, Codable, Equatable {
+  /// In seconds.
+  public var start: Double
+  /// In seconds.
+  public var end: Double
+  /// In dB of full scale.
+  public var level: Double
+  /// 0 … 1.
+  public var score: Double
+
+  /// A region of known parts.
+  public init(start: Double, end: Double, level: Double, score: Double) {
+    self.start = start
+    self.end = end
+    self.level = level
+    self.score = score
   }
 }
 

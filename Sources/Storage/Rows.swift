@@ -27,7 +27,10 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
       waveformFile: row["waveform_file"], audioFile: row["audio_file"],
       warnings: try JSONDecoder().decode([RecordingWarning].self, from: Data((row["warnings"] as String).utf8)),
-      derivedFrom: derivedFrom)
+      derivedFrom: derivedFrom,
+      noiseRegions: try (row["noise_regions"] as String?).map {
+        try JSONDecoder().decode([RecordingNoiseRegion].self, from: Data($0.utf8))
+      })
   }
 
   func encode(to container: inout PersistenceContainer) throws {
@@ -52,6 +55,9 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
     container["derived_recording"] = recording.derivedFrom?.recording.text
     container["derived_job"] = recording.derivedFrom?.job.text
     container["derived_operation"] = recording.derivedFrom?.operation
+    container["noise_regions"] = try recording.noiseRegions.map {
+      String(decoding: try JSONEncoder().encode($0), as: UTF8.self)
+    }
   }
 }
 

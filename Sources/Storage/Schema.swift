@@ -16,6 +16,9 @@ enum Schema {
     migrator.registerMigration("2 interruptions of jobs") { db in
       try db.execute(sql: "ALTER TABLE jobs ADD COLUMN interruptions INTEGER NOT NULL DEFAULT 0")
     }
+    migrator.registerMigration("3 noise regions of recordings") { db in
+      try db.execute(sql: "ALTER TABLE recordings ADD COLUMN noise_regions TEXT")
+    }
     return migrator
   }
 

@@ -21,6 +21,9 @@ public enum StorageError: Error, Equatable, Sendable {
   /// A job was to be inserted whose source is not (or no longer) in the catalogue.
   case noSuchRecording(RecordingID)
 
+  /// A change that was meant for another version of a row than the one that is there.
+  case changedMeanwhile
+
   /// A stored value that no version of this program writes.
   case corrupt(column: String, value: String)
 

@@ -28,11 +28,12 @@ struct UUIDv7: Hashable, Comparable, Sendable {
 
   /// The id written as `text`, where it is exactly the form that `text` gives: lower case, version 7.
   init?(_ text: String) {
-    let digits = Array(text.utf8)
-    guard digits.count == 36 else { return nil }
+    guard text.utf8.count == 36 else { return nil }
     var words: (high: UInt64, low: UInt64) = (0, 0)
-    for (position, digit) in digits.enumerated() {
-      if Self.dashes.contains(position) {
+    var position = 0
+    for digit in text.utf8 {
+      defer { position += 1 }
+      if Self.isDash(position) {
         guard digit == UInt8(ascii: "-") else { return nil }
         continue
       }
@@ -49,7 +50,7 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     digits.reserveCapacity(36)
     for word in [high, low] {
       for shift in stride(from: UInt64(60), through: 0, by: -4) {
-        if Self.dashes.contains(digits.count) { digits.append(UInt8(ascii: "-")) }
+        if Self.isDash(digits.count) { digits.append(UInt8(ascii: "-")) }
         digits.append(Self.hexDigits[Int(word >> shift & 0xF)])
       }
     }
@@ -60,7 +61,10 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     (a.high, a.low) < (b.high, b.low)
   }
 
-  private static let dashes: Set<Int> = [8, 13, 18, 23]
+  private static func isDash(_ position: Int) -> Bool {
+    position == 8 || position == 13 || position == 18 || position == 23
+  }
+
   private static let hexDigits = Array("0123456789abcdef".utf8)
   private static let latest = Mutex(UUIDClock())
 

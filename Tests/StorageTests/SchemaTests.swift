@@ -27,6 +27,17 @@ import Testing
     #expect(try Catalog(path: path).recording(recording.id) == recording)
   }
 
+  @Test("noise regions come back, and none at all is another thing than not known", arguments: [0, 1, 20])
+  func noiseRegions(count: Int) throws {
+    var recording = sample()
+    recording.noiseRegions = (0..<count).map {
+      RecordingNoiseRegion(start: Double($0) + 0.1, end: Double($0) + 0.6, level: -52.1, score: 0.93)
+    }
+    try Catalog(path: path).insert(recording)
+    #expect(try Catalog(path: path).recording(recording.id) == recording)
+    #expect(try Catalog(path: path).recording(recording.id)?.noiseRegions?.count == count)
+  }
+
   @Test("a catalogue of the first release is read")
   func firstRelease() throws {
     try DatabaseQueue(path: path).write { try $0.execute(sql: dump) }
@@ -36,6 +47,7 @@ import Testing
     #expect(recording.format.frames == 79_380_000)
     #expect(recording.warnings == [RecordingWarning(code: "truncated", detail: "short")])
     #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
+    #expect(recording.noiseRegions == nil)
     #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
   }
 
