@@ -1,17 +1,35 @@
 import HTTP
 import Storage
 
-/// What every handler needs.
-struct Context: Sendable {
+/// What every handler needs. One object: a copy of a dozen references would cost every request as many atomic counts.
+final class Context: Sendable {
   let configuration: Configuration
   let catalog: Catalog
   let store: MediaStore
   let runner: JobRunner
   let probes: ProbeLane
+  let previews: WorkerLane
   let waveforms: WaveformTable
+  let slices = SliceTable()
+  let readiness = Readiness()
+  let documents: DocumentTable
   let work: WorkQueue
   let log: ServiceLog
   let metrics: Metrics
+
+  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
+    self.configuration = configuration
+    self.catalog = catalog
+    self.store = store
+    self.work = work
+    self.log = log
+    runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
+    probes = ProbeLane(configuration)
+    previews = WorkerLane(configuration, label: "previews", timeoutSeconds: 60)
+    waveforms = WaveformTable(catalog: catalog, store: store, live: runner.live, work: work)
+    documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
+    metrics = Metrics()
+  }
 
   /// The recording a path names. Throws where it is none.
   func recording(_ parameters: PathParameters) async throws -> Recording {

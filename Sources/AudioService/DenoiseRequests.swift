@@ -59,7 +59,7 @@ struct DenoiseRequests: Sendable {
     return begun
   }
 
-  private static func parameters(_ members: inout JSONMembers) throws -> DenoiseParameters {
+  static func parameters(_ members: inout JSONMembers) throws -> DenoiseParameters {
     let noise = try noise(&members)
     let method: Method? = try members.choice("method")
     let strength: Strength? = try members.choice("strength")
@@ -95,7 +95,7 @@ struct DenoiseRequests: Sendable {
   }
 
   /// What can be known before the job: that the region lies in the recording and is long enough to learn from.
-  private static func check(
+  static func check(
     _ noise: DenoiseParameters.Noise?, fits format: RecordingFormat, _ members: JSONMembers
   ) throws {
     let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)

@@ -1,5 +1,3 @@
-import FoundationEssentials
-import HTTP
 import Storage
 
 /// The Recording object of the API.
@@ -83,8 +81,13 @@ struct JobDocument: Encodable, Sendable {
       var quantile: Double?
     }
 
+    struct Profile: Encodable, Sendable {
+      var frequencies, powerDb: [Double]
+    }
+
     var recording: String
     @Nullable var noise: Noise?
+    var profile: Profile?
     var clippedSamples: Int64?
   }
 
@@ -124,6 +127,7 @@ struct JobDocument: Encodable, Sendable {
       self.result = Result(
         recording: result.recording.text,
         noise: result.noise.map { Result.Noise(start: $0.start, end: $0.end, quantile: $0.quantile) },
+        profile: result.profile.map { Result.Profile(frequencies: $0.frequencies, powerDb: $0.powerDB) },
         clippedSamples: result.clippedSamples)
     }
     error = RowJSON.value(JobError.self, from: job.error).map {
@@ -141,60 +145,4 @@ struct RecordingList: Encodable, Sendable {
 struct JobList: Encodable, Sendable {
   var jobs: [JobDocument]
   @Nullable var nextCursor: String?
-}
-
-extension HTTPResponse {
-  /// `value` as JSON with snake_case names.
-  static func json(_ status: HTTPStatus, _ value: some Encodable, fields: HTTPFields = [:]) throws -> HTTPResponse {
-    var response = HTTPResponse(status, fields: fields, body: .bytes(try encoded(value)))
-    response.fields["Content-Type"] = "application/json"
-    return response
-  }
-
-  /// A changing object: always revalidated, by an entity tag over its bytes.
-  static func changing(_ value: some Encodable, for request: HTTPRequest) throws -> HTTPResponse {
-    let bytes = try encoded(value)
-    return HTTPResponse(
-      Representation(
-        body: .bytes(bytes), contentType: "application/json", etag: entityTag(of: bytes),
-        cacheControl: "no-cache"),
-      for: request)
-  }
-
-  /// The same after the request has changed the object: its conditions were about what was there before.
-  static func changed(_ value: some Encodable) throws -> HTTPResponse {
-    let bytes = try encoded(value)
-    return HTTPResponse(
-      .ok,
-      fields: [
-        "Content-Type": "application/json", "ETag": entityTag(of: bytes), "Cache-Control": "no-cache",
-      ],
-      body: .bytes(bytes))
-  }
-
-  fileprivate static func entityTag(of bytes: [UInt8]) -> String {
-    var hash = SHA256()
-    hash.update(bytes.span)
-    return "\"\(hash.hexDigest().prefix(32))\""
-  }
-
-  fileprivate static func encoded(_ value: some Encodable) throws -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return Array(try encoder.encode(value))
-  }
-}
-
-extension HTTPRequest {
-  /// Throws 412 where the request's conditions are about another version of an object than this one: it must then not
-  /// be changed (RFC 9110 §13.2.1).
-  func requireConditions(on value: some Encodable) throws {
-    let etag = HTTPResponse.entityTag(of: try HTTPResponse.encoded(value))
-    guard mayChange(etag: etag) else {
-      throw Problem(
-        .preconditionFailed, code: "precondition_failed",
-        detail: "It has another version by now, \(etag); nothing was changed.")
-    }
-  }
 }

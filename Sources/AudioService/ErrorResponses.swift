@@ -1,4 +1,5 @@
 import AudioIO
+import Glibc
 import HTTP
 import Processing
 import Storage
@@ -14,12 +15,18 @@ func problem(for error: any Error) -> Problem {
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
   case let error as AudioIOError: problem(for: error)
+  case FileContentError.io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case let error as RequestBodyError: error.problem
   case let error as MultipartError: error.problem
   case let error as RoutingError: error.problem
   default: internalProblem
   }
 }
+
+/// Others hold all the files that the process may have open.
+private let busyProblem = Problem(
+  .serviceUnavailable, code: "unavailable", detail: "The service has as many files open as it can; try again later.",
+  fields: ["Retry-After": "1"])
 
 /// Says nothing of what happened: that is for the log.
 private let internalProblem = Problem(
@@ -51,6 +58,7 @@ private func problem(for error: ServiceError) -> Problem {
       fields: ["Retry-After": "10"])
   case .rejectedByProbe(let code, let detail):
     Problem(code == "unsupported_format" ? .unprocessableContent : .unsupportedMediaType, code: code, detail: detail)
+  case .rejectedByWorker(let code, let detail): Problem(.unprocessableContent, code: code, detail: detail)
   case .workerUnavailable:
     Problem(
       .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
@@ -62,6 +70,9 @@ private func problem(for error: StorageError) -> Problem {
   switch error {
   case .diskFull: problem(for: ServiceError.diskFull)
   case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
+  case .changedMeanwhile:
+    Problem(
+      .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")
   default: internalProblem
   }
 }

@@ -1,9 +1,8 @@
 import FoundationEssentials
-import Glibc
 import Logging
 import Storage
 
-/// Writes each entry as one line of JSON to the standard error, in a single write, so that lines never mix.
+/// Writes each entry as one line of JSON to the standard error, on a thread of its own.
 public struct JSONLogHandler: LogHandler {
   /// The least level that is written.
   public var logLevel: Logger.Level = .info
@@ -21,7 +20,7 @@ public struct JSONLogHandler: LogHandler {
   }
 
   /// Numbers stay numbers, anything else becomes text.
-  private enum Member: Encodable {
+  private enum Member: Encodable, Sendable {
     case text(String)
     case number(Double)
 
@@ -42,7 +41,10 @@ public struct JSONLogHandler: LogHandler {
     }
   }
 
-  /// Writes one line. Blocks for the write, which a full pipe can hold up.
+  /// Returns when all lines are written, or after so many seconds: for the end of the process.
+  public static func flush(within seconds: Double) { LogWriter.standardError.flush(within: seconds) }
+
+  /// Leaves one line to be written. Never blocks.
   public func log(event: LogEvent) {
     var members: [String: Member] = [
       "time": .text(Timestamp.now.rfc3339), "level": .text(event.level.rawValue), "message": .text("\(event.message)"),
@@ -50,11 +52,11 @@ public struct JSONLogHandler: LogHandler {
     for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) where "\(value)" != "" {
       members[key] = Member(value)
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard var line = try? encoder.encode(members) else { return }
-    line.append(UInt8(ascii: "\n"))
-    let bytes = Array(line)
-    _ = unsafe bytes.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    LogWriter.standardError.write { [members] in
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      guard let line = try? encoder.encode(members) else { return [] }
+      return Array(line) + [UInt8(ascii: "\n")]
+    }
   }
 }

@@ -24,27 +24,28 @@ struct JobCommand: Sendable {
       }
       let path = "\(folder)/attempt-\(job.attempts).audio"
       audioPath = path
-      words = ["denoise", sourcePath, "-o", path, "--format", parameters.format] + Self.arguments(parameters)
+      words = ["denoise", sourcePath, "-o", path, "--format", parameters.format]
+      words += Self.arguments(parameters, source: source)
     case .convert:
       throw .workerUnavailable(reason: "jobs of kind convert are not made yet")
     }
-    words += ["--pyramid", pyramidPath, "--progress", "json", "--until-standard-input-closes"]
+    words += ["--pyramid", pyramidPath, "--noise-regions", "--progress", "json", "--until-standard-input-closes"]
     arguments = words + limitArguments
   }
 
-  private static func arguments(_ parameters: DenoiseParameters) -> [String] {
-    var words = [
+  static func arguments(_ parameters: DenoiseParameters, source: Recording) -> [String] {
+    [
       "--method", parameters.method, "--reduction", "\(parameters.reduction)", "--sensitivity",
-      "\(parameters.sensitivity)", "--output", parameters.output,
+      "\(parameters.sensitivity)", "--output", parameters.output, "--noise",
+      noise(parameters.noise ?? .automatic(for: source)),
     ]
-    if let noise = parameters.noise {
-      if let quantile = noise.quantile {
-        words += ["--noise", "quantile:\(quantile)"]
-      } else if let start = noise.start, let end = noise.end {
-        words += ["--noise", "\(start)-\(end)"]
-      }
-    }
-    return words
+  }
+
+  /// Where nothing is known of the recording's noise, the child looks for it.
+  private static func noise(_ noise: DenoiseParameters.Noise?) -> String {
+    if let quantile = noise?.quantile { return "quantile:\(quantile)" }
+    if let start = noise?.start, let end = noise?.end { return "\(start)-\(end)" }
+    return "auto"
   }
 }
 

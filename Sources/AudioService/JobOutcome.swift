@@ -36,6 +36,7 @@ struct JobOutcome {
       $0.waveformFile = file.name
       $0.setLength(frames: analysis.frames)
       $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
     }
   }
 
@@ -48,11 +49,13 @@ struct JobOutcome {
     let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: "waveform-\(job.id).pyramid")
     let noise = DenoiseParameters.Noise(
       start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
-    let result = JobResult(recording: output, noise: noise, clippedSamples: outcome.clippedSamples)
+    let result = JobResult(
+      recording: output, noise: noise, profile: outcome.profile, clippedSamples: outcome.clippedSamples)
     return try finish(result, recording: output, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = pyramid.name
       $0.warnings = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      $0.noiseRegions = outcome.noiseRegions.map(RecordingNoiseRegion.all)
       $0.audioFile = audio.name
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
@@ -78,6 +81,12 @@ struct JobOutcome {
       }, recording: recording, { if isWanted { change(&$0) } })
     if ended.recording == nil { try store.remove(recording) }
     return ended.job
+  }
+}
+
+extension RecordingNoiseRegion {
+  fileprivate static func all(_ found: [FoundNoiseRegion]) -> [RecordingNoiseRegion] {
+    found.map { RecordingNoiseRegion(start: $0.start, end: $0.end, level: $0.level, score: $0.score) }
   }
 }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Processing
 import Storage
 
 /// What a denoise job was asked to do, as it is kept in its row.
@@ -7,6 +8,15 @@ struct DenoiseParameters: Codable, Sendable, Equatable {
     var start: Double?
     var end: Double?
     var quantile: Double?
+
+    /// What `auto` comes to for a recording that has been read; nil for one that hasn't.
+    static func automatic(for recording: Recording) -> Noise? {
+      guard let regions = recording.noiseRegions else { return nil }
+      guard let best = regions.first else {
+        return Noise(start: nil, end: nil, quantile: NoiseSource.usualQuantile)
+      }
+      return Noise(start: best.start, end: best.end, quantile: nil)
+    }
   }
 
   /// nil: `auto`.
@@ -22,6 +32,7 @@ struct DenoiseParameters: Codable, Sendable, Equatable {
 struct JobResult: Codable, Sendable, Equatable {
   var recording: RecordingID
   var noise: DenoiseParameters.Noise?
+  var profile: NoiseSpectrum?
   var clippedSamples: Int64?
 }
 

@@ -106,7 +106,7 @@ final class JobRunner: Sendable {
   }
 
   func waitForChange(of id: JobID, seconds: Double) async {
-    await live.waitForChange(of: id, seconds: seconds, on: queue)
+    await live.waitForChange(of: id, seconds: seconds)
   }
 
   // MARK: One attempt
@@ -158,9 +158,17 @@ final class JobRunner: Sendable {
       live.progress = nil
       live.pyramidPath = command.pyramidPath
     }
+    let arguments = command.arguments + threadArguments(job)
     state.value.running[job.id]?.worker = WorkerProcess.start(
-      program: configuration.program, arguments: command.arguments, queue: queue,
+      program: configuration.program, arguments: arguments, queue: queue,
       onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0) })
+  }
+
+  /// A waveform's child may use the cores that nobody else is using or waiting for.
+  private func threadArguments(_ job: Job) -> [String] {
+    guard job.kind == .waveform else { return [] }
+    let idle = state.value.waiting.isEmpty ? configuration.workerCount - state.value.running.count : 0
+    return ["--threads", "\(1 + max(idle, 0))"]
   }
 
   private func heard(_ report: WorkerReport, of id: JobID) {

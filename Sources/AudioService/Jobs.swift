@@ -20,24 +20,26 @@ struct Jobs: Sendable {
       guard let id = JobID(text) else { throw query.invalid("cursor", text, "the next_cursor of an earlier answer") }
       return id
     }
-    let catalog = context.catalog
-    let found = try await context.work.run { () throws(StorageError) in
-      try catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
+    let context = context
+    let document = try await context.work.run {
+      // One more than asked for tells whether there is another page.
+      let found = try context.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
+      let page = found.prefix(limit)
+      return try JSONDocument(
+        JobList(jobs: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil))
     }
-    let page = found.prefix(limit)
-    return try .changing(
-      JobList(jobs: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil),
-      for: request)
+    return .changing(document, for: request)
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     var query = try QueryParameters(request)
     let wait = try query.integer("wait", in: 0...60)
     try query.end()
-    let job = try await context.job(parameters)
-    guard let wait, wait > 0, !job.state.isFinished else { return try .changing(context.document(job), for: request) }
-    await context.runner.waitForChange(of: job.id, seconds: Double(wait))
-    return try .changing(context.document(await context.job(parameters)), for: request)
+    let text = parameters["id"]
+    guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }
+    if let wait, wait > 0 { await context.runner.waitForChange(of: id, seconds: Double(wait)) }
+    guard let document = try await context.documents.job(id) else { throw ServiceError.noSuchJob(text) }
+    return .changing(document, for: request)
   }
 
   /// The row says `cancelled` first; the child is ended and its files removed right after.
@@ -45,10 +47,9 @@ struct Jobs: Sendable {
     try QueryParameters(request).end()
     let job = try await context.job(parameters)
     guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
-    try request.requireConditions(on: context.document(job))
-    let (catalog, reached) = (context.catalog, context.runner.live[job.id]?.fraction ?? 0)
+    let (context, catalog, reached) = (context, context.catalog, context.runner.live[job.id]?.fraction ?? 0)
     let ended = try await context.work.run { () throws(StorageError) -> [Job]? in
-      let ended = try catalog.abandon(job.id) { job in
+      let ended = try catalog.abandon(job.id, if: { request.permitsChange(of: context.document($0)) }) { job in
         job.state = .cancelled
         job.progress = reached
         job.finishedAt = .now

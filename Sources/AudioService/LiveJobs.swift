@@ -29,6 +29,7 @@ final class LiveJobs: Sendable {
   private struct Waiter {
     let fraction: Double
     let isRunning: Bool
+    let deadline: DispatchTime
     let continuation: CheckedContinuation<Void, Never>
   }
 
@@ -36,10 +37,17 @@ final class LiveJobs: Sendable {
     var jobs: [JobID: LiveJob] = [:]
     var byRecording: [RecordingID: JobID] = [:]
     var waiters: [JobID: [UInt64: Waiter]] = [:]
-    var nextWaiter: UInt64 = 0
+    var nextSweep: DispatchTime?
+    var hasEnded = false
   }
 
   private let state = Mutex(State())
+  private let changes = Atomic<UInt64>(0)
+  private let nextKey = Atomic<UInt64>(0)
+  private let timers = DispatchQueue(label: "job waits")
+
+  /// Grows with every step of a job: what was read after the count was taken is current for as long as the count stays.
+  var changeCount: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
 
   var count: Int { state.withLock { $0.jobs.count } }
 
@@ -57,6 +65,7 @@ final class LiveJobs: Sendable {
     state.withLock { state in
       state.jobs[id] = job
       state.byRecording[job.recording] = id
+      changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
     }
   }
 
@@ -65,6 +74,7 @@ final class LiveJobs: Sendable {
       guard var job = state.jobs[id] else { return [] }
       change(&job)
       state.jobs[id] = job
+      changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       let due = state.waiters[id, default: [:]].filter { _, waiter in
         job.isRunning != waiter.isRunning || job.fraction >= waiter.fraction + 0.01
       }
@@ -80,27 +90,85 @@ final class LiveJobs: Sendable {
       if let job = state.jobs.removeValue(forKey: id), state.byRecording[job.recording] == id {
         state.byRecording[job.recording] = nil
       }
+      changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       return Array((state.waiters.removeValue(forKey: id) ?? [:]).values)
     }
     for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// Returns when the job's state changes, its progress grows by 0.01, or `seconds` have passed; at once where the job
-  /// is not live.
-  func waitForChange(of id: JobID, seconds: Double, on queue: DispatchQueue) async {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      let key = state.withLock { state -> UInt64? in
-        guard let job = state.jobs[id] else { return nil }
-        state.nextWaiter += 1
-        state.waiters[id, default: [:]][state.nextWaiter] = Waiter(
-          fraction: job.fraction, isRunning: job.isRunning, continuation: continuation)
-        return state.nextWaiter
+  /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is
+  /// cancelled; at once where the job is not live, or when `endWaits` was called.
+  func waitForChange(of id: JobID, seconds: Double) async {
+    let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        insert(continuation, key, id, deadline: .now() + seconds)
+        // A cancellation that came before found nobody to wake.
+        if Task.isCancelled { wake(key, id) }
       }
-      guard let key else { return continuation.resume() }
-      queue.asyncAfter(deadline: .now() + seconds) { [self] in
-        let late = state.withLock { $0.waiters[id]?.removeValue(forKey: key) }
-        late?.continuation.resume()
-      }
+    } onCancel: {
+      wake(key, id)
     }
+  }
+
+  /// The service stops: who waits is answered with what there is, and nobody waits any more.
+  func endWaits() {
+    let waiting = state.withLock { state in
+      defer { (state.waiters, state.hasEnded) = ([:], true) }
+      return state.waiters.values.flatMap(\.values)
+    }
+    for waiter in waiting { waiter.continuation.resume() }
+  }
+
+  private func insert(
+    _ continuation: CheckedContinuation<Void, Never>, _ key: UInt64, _ id: JobID, deadline: DispatchTime
+  ) {
+    let isTaken = state.withLock { state -> Bool in
+      guard let job = state.jobs[id], !state.hasEnded else { return false }
+      state.waiters[id, default: [:]][key] = Waiter(
+        fraction: job.fraction, isRunning: job.isRunning, deadline: deadline, continuation: continuation)
+      return true
+    }
+    if isTaken { sweep(by: deadline) } else { continuation.resume() }
+  }
+
+  private func wake(_ key: UInt64, _ id: JobID) {
+    state.withLock { $0.waiters[id]?.removeValue(forKey: key) }?.continuation.resume()
+  }
+
+  /// Sees to it that somebody looks for late waiters then: one timer for all of them, which goes off at most ten times a
+  /// second.
+  private func sweep(by deadline: DispatchTime) {
+    let isNeeded = state.withLock { state in
+      guard state.nextSweep.map({ deadline < $0 }) ?? true else { return false }
+      state.nextSweep = deadline
+      return true
+    }
+    guard isNeeded else { return }
+    timers.asyncAfter(deadline: deadline) { [self] in wakeLate(at: deadline) }
+  }
+
+  private func wakeLate(at deadline: DispatchTime) {
+    let now = DispatchTime.now()
+    let (late, next) = state.withLock { state -> ([Waiter], DispatchTime?) in
+      // An earlier sweep was asked for since, and has asked for the next.
+      guard state.nextSweep == deadline else { return ([], nil) }
+      state.nextSweep = nil
+      var late: [Waiter] = []
+      var next: DispatchTime?
+      for (id, waiters) in state.waiters {
+        for (key, waiter) in waiters {
+          if waiter.deadline <= now {
+            late.append(waiter)
+            state.waiters[id]?[key] = nil
+          } else {
+            next = min(next ?? waiter.deadline, waiter.deadline)
+          }
+        }
+      }
+      return (late, next)
+    }
+    for waiter in late { waiter.continuation.resume() }
+    if let next { sweep(by: max(next, now + 0.1)) }
   }
 }

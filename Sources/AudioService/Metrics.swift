@@ -25,6 +25,11 @@ final class Metrics: Sendable {
     requestMicroseconds.add(Int(record.seconds * 1e6))
   }
 
+  private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
+
+  /// Where the HTTP server's own counters come from.
+  func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) { server.withLock { $0 = statistics } }
+
   func text(liveJobs: Int) -> String {
     var text = ""
     func metric(_ name: String, _ kind: String, _ help: String, _ values: [(label: String, value: String)]) {
@@ -40,6 +45,16 @@ final class Metrics: Sendable {
     metric("stillwave_http_sent_bytes_total", "counter", "Bytes of responses.", [("", "\(bytesSent.value)")])
     metric("stillwave_upload_bytes_total", "counter", "Bytes of uploads.", [("", "\(bytesReceived.value)")])
     metric("stillwave_uploads_total", "counter", "Uploads that became recordings.", [("", "\(uploads.value)")])
+    if let statistics = server.withLock({ $0 })?() {
+      metric(
+        "stillwave_http_connections", "gauge", "Connections open now.", [("", "\(statistics.openConnections)")])
+      metric(
+        "stillwave_http_connections_total", "counter", "Connections by what became of them.",
+        [
+          ("{outcome=\"accepted\"}", "\(statistics.acceptedConnections - statistics.refusedConnections)"),
+          ("{outcome=\"refused\"}", "\(statistics.refusedConnections)"),
+        ])
+    }
     metric("stillwave_jobs_unfinished", "gauge", "Jobs that wait or run.", [("", "\(liveJobs)")])
     let uptime = (ContinuousClock.now - started) / .seconds(1)
     metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])

@@ -16,21 +16,24 @@ struct Operations: Sendable {
   /// Ready is who can write to the catalogue and has room on the disk.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
-    let (catalog, store) = (context.catalog, context.store)
-    let free: Int64
-    do {
-      free = try await context.work.run { () throws(StorageError) in
-        try catalog.check()
-        return try store.freeBytes()
-      }
-    } catch {
-      context.log.failure("not ready", ["error": "\(error)"])
+    let context = context
+    switch await context.work.run({ context.readiness.finding { Self.look(context) } }) {
+    case .ready: break
+    case .diskIsFull: throw Problem(.serviceUnavailable, code: "not_ready", detail: "The disk is full.")
+    case .catalogueFails(let reason):
+      context.log.notice("not ready", ["error": reason])
       throw Problem(.serviceUnavailable, code: "not_ready", detail: "The catalogue can't be written.")
     }
-    guard free > context.configuration.reservedDiskBytes else {
-      throw Problem(.serviceUnavailable, code: "not_ready", detail: "The disk is full.")
-    }
     return try .json(.ok, Health(status: "ready"), fields: ["Cache-Control": "no-store"])
+  }
+
+  private static func look(_ context: Context) -> Readiness.Finding {
+    do {
+      try context.catalog.check()
+      return try context.store.freeBytes() > context.configuration.reservedDiskBytes ? .ready : .diskIsFull
+    } catch {
+      return .catalogueFails("\(error)")
+    }
   }
 
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -42,14 +45,12 @@ struct Operations: Sendable {
 
   @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
-    return embedded(Self.openAPIDocument, contentType: "application/yaml", for: request)
+    return HTTPResponse(Self.openAPIDocument, for: request)
   }
 
   /// The query, if there is one, is for the page's own script.
   @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    embedded(
-      Self.indexPage, contentType: "text/html; charset=utf-8", fields: ["Content-Security-Policy": Self.pagePolicy],
-      for: request)
+    HTTPResponse(Self.indexPage, for: request)
   }
 
   /// The page is one file: it loads nothing but what it asks the API for.
@@ -58,31 +59,22 @@ struct Operations: Sendable {
     media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
     """
 
-  private func embedded(
-    _ file: EmbeddedFile, contentType: String, fields: HTTPFields = [:], for request: HTTPRequest
-  ) -> HTTPResponse {
-    HTTPResponse(
-      Representation(
-        body: .bytes(file.bytes), contentType: contentType, etag: file.etag, cacheControl: "no-cache", fields: fields),
-      for: request)
-  }
+  private static let openAPIDocument = unsafe embedded(
+    stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size, contentType: "application/yaml")
+  private static let indexPage = unsafe embedded(
+    stillwave_index_html_start(), count: stillwave_index_html_size, contentType: "text/html; charset=utf-8",
+    fields: ["Content-Security-Policy": pagePolicy])
 
-  private static let openAPIDocument = unsafe EmbeddedFile(
-    stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size)
-  private static let indexPage = unsafe EmbeddedFile(stillwave_index_html_start(), count: stillwave_index_html_size)
-}
-
-/// A file that is part of the program.
-private struct EmbeddedFile: Sendable {
-  let bytes: [UInt8]
-  let etag: String
-
+  /// A file that is part of the program.
   @unsafe
-  init(_ start: UnsafePointer<UInt8>?, count: Int) {
+  private static func embedded(
+    _ start: UnsafePointer<UInt8>?, count: Int, contentType: String, fields: HTTPFields = [:]
+  ) -> Representation {
     let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
     var hash = SHA256()
     hash.update(bytes.span)
-    self.bytes = bytes
-    etag = "\"\(hash.hexDigest().prefix(32))\""
+    return Representation(
+      body: .bytes(bytes), contentType: contentType, etag: "\"\(hash.hexDigest().prefix(32))\"",
+      cacheControl: "no-cache", fields: fields)
   }
 }

@@ -17,21 +17,25 @@ struct Recordings: Sendable {
       }
       return id
     }
-    let catalog = context.catalog
-    // One more than asked for tells whether there is another page.
-    let found = try await context.work.run { () throws(StorageError) in
-      try catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
+    let context = context
+    let document = try await context.work.run {
+      // One more than asked for tells whether there is another page.
+      let found = try context.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
+      let page = found.prefix(limit)
+      return try JSONDocument(
+        RecordingList(
+          recordings: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil))
     }
-    let page = found.prefix(limit)
-    return try .changing(
-      RecordingList(
-        recordings: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil),
-      for: request)
+    return .changing(document, for: request)
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
-    return try .changing(context.document(await context.recording(parameters)), for: request)
+    let text = parameters["id"]
+    guard let id = RecordingID(text), let document = try await context.documents.recording(id) else {
+      throw ServiceError.noSuchRecording(text)
+    }
+    return .changing(document, for: request)
   }
 
   @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -40,24 +44,24 @@ struct Recordings: Sendable {
     var members = try await JSONMembers(bodyOf: request)
     guard let given = try members.string("name", upTo: 255) else { throw members.invalid("name", "given") }
     try members.end(known: "name")
-    try request.requireConditions(on: context.document(recording))
     let name = RecordingName(given, extension: recording.audioFormat?.fileExtension ?? "wav").text
-    let catalog = context.catalog
+    let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
-      try catalog.update(recording.id) { $0.name = name }
+      try context.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {
+        $0.name = name
+      }
     }
     guard let renamed else { throw ServiceError.noSuchRecording(recording.id.text) }
-    return try .changed(context.document(renamed))
+    return .changed(try JSONDocument(context.document(renamed)))
   }
 
   /// The rows go first, in one transaction; then children are ended and files removed.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
     let recording = try await context.recording(parameters)
-    try request.requireConditions(on: context.document(recording))
-    let (catalog, store) = (context.catalog, context.store)
+    let (context, store) = (context, context.store)
     let cancelled = try await context.work.run { () throws(StorageError) in
-      try catalog.deleteRecording(recording.id)
+      try context.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
     context.waveforms.forget(recording.id)

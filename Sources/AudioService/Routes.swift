@@ -5,8 +5,11 @@ func routes(_ context: Context) -> [Route] {
   let uploads = Uploads(context: context)
   let recordings = Recordings(context: context)
   let waveforms = Waveforms(context: context)
+  let pictures = WaveformPictures(context: context)
   let audio = AudioFiles(context: context)
   let denoise = DenoiseRequests(context: context)
+  let noiseRegions = NoiseRegions(context: context)
+  let previews = Previews(context: context)
   let jobs = Jobs(context: context)
   let operations = Operations(context: context)
   return [
@@ -21,7 +24,12 @@ func routes(_ context: Context) -> [Route] {
     Route(.get, "/v1/recordings/{id}/waveform.dat", waveforms.dat),
     Route(.get, "/v1/recordings/{id}/waveform.json", waveforms.strictJSON),
     Route(.get, "/v1/recordings/{id}/peaks.json", waveforms.peaks),
+    Route(.get, "/v1/recordings/{id}/waveform.png", pictures.png),
+    Route(.get, "/v1/recordings/{id}/waveform.svg", pictures.svg),
     Route(.post, "/v1/recordings/{id}/denoise", denoise.create),
+    Route(.post, "/v1/recordings/{id}/denoise/preview", previews.denoise),
+    Route(.get, "/v1/recordings/{id}/noise-regions", noiseRegions.list),
+    Route(.get, "/v1/recordings/{id}/spectrum", previews.spectrum),
     Route(.get, "/v1/jobs", jobs.list),
     Route(.get, "/v1/jobs/{id}", jobs.read),
     Route(.delete, "/v1/jobs/{id}", jobs.cancel),

@@ -5,6 +5,7 @@ import Storage
 /// The whole service: catalogue, files, jobs and server, from start to stop.
 public final class Service: Sendable {
   private let context: Context
+  private let responder: any HTTPResponder
   private let server: HTTPServer
 
   /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
@@ -16,34 +17,29 @@ public final class Service: Sendable {
     let store = try MediaStore(directory: configuration.dataDirectory)
     try store.claim()
     let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
-    let runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
-    let metrics = Metrics()
-    context = Context(
-      configuration: configuration, catalog: catalog, store: store, runner: runner,
-      probes: ProbeLane(configuration),
-      waveforms: WaveformTable(catalog: catalog, store: store, live: runner.live, work: work), work: work, log: log,
-      metrics: metrics)
+    let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
+    self.context = context
     var http = HTTPServerConfiguration()
     http.host = configuration.host
     http.port = configuration.port
     http.limits = configuration.httpLimits
     http.responseFields = ["X-Content-Type-Options": "nosniff"]
     http.onCompleted = { record in
-      metrics.count(record)
+      context.metrics.count(record)
       log.request(record)
     }
-    server = HTTPServer(http, responder: Self.router(context))
-    Self.sweep(context)
-  }
-
-  private static func router(_ context: Context) -> Router {
-    Router(routes: routes(context)) { error, request in
+    responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       if problem.status.code >= 500 {
         context.log.failure("a request failed", ["request_id": request.id, "error": "\(error)"])
       }
       return problem.response()
     }
+    HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
+    let server = HTTPServer(http, responder: responder)
+    self.server = server
+    context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
+    Self.sweep(context)
   }
 
   /// Removes files that no row owns. A catalogue that fails to answer owns everything.
@@ -63,7 +59,7 @@ public final class Service: Sendable {
   }
 
   /// For tests in process: the answer to a request without a socket.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse { await Self.router(context).respond(to: request) }
+  public func respond(to request: HTTPRequest) async -> HTTPResponse { await responder.respond(to: request) }
 
   /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
   public func start() throws -> String {
@@ -75,6 +71,7 @@ public final class Service: Sendable {
 
   /// Stops accepting, lets running requests finish within the grace period, ends the children.
   public func stop() async {
+    context.runner.live.endWaits()
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await context.runner.stop()
     context.log.notice("stopped")

@@ -13,5 +13,7 @@ enum ServiceError: Error, Sendable {
   case queueFull(limit: Int)
   /// The probe said no; `code` is its stable code.
   case rejectedByProbe(code: String, detail: String)
+  /// A child that a request waited for found the request at fault; `code` is its stable code.
+  case rejectedByWorker(code: String, detail: String)
   case workerUnavailable(reason: String)
 }

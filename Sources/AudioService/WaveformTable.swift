@@ -8,8 +8,8 @@ struct OpenWaveform: Sendable {
   let extent: WaveformExtent
   /// nil while there is no point yet.
   let pyramid: PyramidFile?
-  /// Where samples finer than the pyramid are read; nil while the sound is still being made.
-  let audioPath: String?
+  /// The samples, for what is finer than the pyramid; nil while the sound is still being made.
+  let samples: SampleWindow?
 }
 
 /// The open pyramids: once warm, a slice costs no query. Bounded; the least recently used finished one goes first.
@@ -64,9 +64,10 @@ final class WaveformTable: Sendable {
 
   private func finished(_ id: RecordingID) -> OpenWaveform? {
     state.withLock { state in
+      guard let index = state.finished.index(forKey: id) else { return nil }
       state.clock += 1
-      state.finished[id]?.lastUse = state.clock
-      return state.finished[id]?.waveform
+      state.finished.values[index].lastUse = state.clock
+      return state.finished.values[index].waveform
     }
   }
 
@@ -79,10 +80,10 @@ final class WaveformTable: Sendable {
       throw ServiceError.noSuchRecording(id.text)
     }
     let folder = store.folder(of: id)
-    let audioPath = recording.audioFile.map { "\(folder)/\($0)" }
+    let samples = recording.audioFile.map { SampleWindow(path: "\(folder)/\($0)") }
     if recording.waveformState == .ready, let file = recording.waveformFile {
       let pyramid = try PyramidFile(path: "\(folder)/\(file)")
-      let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, audioPath: audioPath)
+      let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)
       keep(waveform, of: id, unlessForgottenSince: forgotten)
       return waveform
     }
@@ -101,9 +102,9 @@ final class WaveformTable: Sendable {
         ? progress?.estimatedFrames ?? recording.format.frames ?? recording.format.estimatedFrames : nil,
       isComplete: false)
     guard available > 0, let path = job?.pyramidPath else {
-      return OpenWaveform(extent: extent, pyramid: nil, audioPath: nil)
+      return OpenWaveform(extent: extent, pyramid: nil, samples: nil)
     }
-    return OpenWaveform(extent: extent, pyramid: try growingPyramid(recording.id, path: path), audioPath: nil)
+    return OpenWaveform(extent: extent, pyramid: try growingPyramid(recording.id, path: path), samples: nil)
   }
 
   private func growingPyramid(_ id: RecordingID, path: String) throws -> PyramidFile {

@@ -2,6 +2,7 @@ import AudioIO
 import HTTP
 import Processing
 import Storage
+import Synchronization
 import Waveform
 
 /// `GET …/waveform` and its other forms: one window of a recording, as far as it has been read.
@@ -11,7 +12,7 @@ struct Waveforms: Sendable {
   private static let datType = "application/vnd.bbc.audiowaveform"
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    let wantsDat = request.fields["Accept"]?.lowercased().contains(Self.datType) ?? false
+    let wantsDat = request.prefers(Self.datType, to: "application/json")
     return try await answer(request, parameters, form: wantsDat ? .dat(version: 2) : .json)
   }
 
@@ -37,50 +38,69 @@ struct Waveforms: Sendable {
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     let waveform = try await context.waveforms.open(id)
+    let key = SliceTable.Key(recording: id, query: asked, form: form)
+    if waveform.extent.isComplete, let known = context.slices[key] { return HTTPResponse(known, for: request) }
     let window = try WaveformWindow(asked, of: waveform.extent)
     try window.check(form)
     let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
-    let bytes = try await bytes(of: window, in: waveform, as: form)
-    return HTTPResponse(
-      Representation(
-        body: .bytes(bytes), contentType: Self.contentType(of: form), etag: etag,
-        cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable",
-        fields: Self.fields(window)),
-      for: request)
+    var representation = Representation(
+      body: .empty, contentType: Self.contentType(of: form), etag: etag,
+      cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Self.fields(window))
+    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
+    representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform)
+    if waveform.extent.isComplete { context.slices.keep(representation, for: key) }
+    return HTTPResponse(representation, for: request)
   }
 
-  /// Numbers that are written in about the time of a hop to another queue and back.
+  /// Numbers that are written in about the time of a hop to another queue and back, and held for a slow client.
   private static let numbersWrittenAtOnce = 20_000
+  /// Numbers of a piece of a longer answer: 10 to 14 KB of text.
+  private static let numbersOfAPiece = 2048
 
-  /// A window of usual size at once; what reads samples or writes a lot off the connection's queue, where others wait.
-  private func bytes(
-    of window: WaveformWindow, in waveform: OpenWaveform, as form: WaveformForm
-  ) async throws -> [UInt8] {
-    guard window.pixelCount > 0 else { return Self.encode(WaveformSlice(window, samples: [Int16]().span), as: form) }
-    if window.needsSamples, let path = waveform.audioPath {
-      return try await context.work.run { () throws(AudioIOError) in
-        Self.encode(try SampleWindow(path: path).slice(window), as: form)
-      }
+  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, and the long
+  /// one only as fast as the client takes it.
+  private func body(of document: WaveformDocument, from waveform: OpenWaveform) async throws -> ResponseBody {
+    let window = document.window
+    let read = Self.reader(of: window, from: waveform)
+    if window.numberCount > Self.numbersWrittenAtOnce {
+      let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), read)
+      let work = context.work
+      return .stream(length: document.byteCount) { try await work.run { try pieces.next() } }
     }
+    guard window.needsSamples else { return .bytes(document.bytes(of: try read(window))) }
+    return .bytes(try await context.work.run { document.bytes(of: try read(window)) })
+  }
+
+  private typealias SliceReader = @Sendable (WaveformWindow) throws -> WaveformSlice
+
+  private static func reader(of window: WaveformWindow, from waveform: OpenWaveform) -> SliceReader {
+    guard window.pixelCount > 0 else { return { WaveformSlice($0, samples: [Int16]().span) } }
+    if window.needsSamples, let samples = waveform.samples { return { try samples.slice($0) } }
     guard let pyramid = waveform.pyramid else { preconditionFailure("pixels without a pyramid") }
-    guard window.numberCount > Self.numbersWrittenAtOnce else {
-      return Self.encode(try pyramid.slice(window), as: form)
+    return { try pyramid.slice($0) }
+  }
+
+  /// The pieces of one answer. A response has one producer, which asks for one piece at a time.
+  private final class Pieces: Sendable {
+    private let pieces: Mutex<WaveformDocument.Pieces>
+    private let read: SliceReader
+
+    init(_ pieces: WaveformDocument.Pieces, _ read: @escaping SliceReader) {
+      self.pieces = Mutex(pieces)
+      self.read = read
     }
-    return try await context.work.run { () throws(WaveformError) in Self.encode(try pyramid.slice(window), as: form) }
+
+    func next() throws -> [UInt8]? {
+      var rest = pieces.withLock { $0 }
+      let piece = try rest.next(read)
+      pieces.withLock { [rest] in $0 = rest }
+      return piece
+    }
   }
 
   private static func version(of form: WaveformForm, _ query: inout QueryParameters) throws -> WaveformForm {
     guard case .dat = form, let version = try query.integer("version", in: 1...2) else { return form }
     return .dat(version: version)
-  }
-
-  private static func encode(_ slice: WaveformSlice, as form: WaveformForm) -> [UInt8] {
-    switch form {
-    case .json: slice.json()
-    case .strictJSON: slice.strictJSON()
-    case .dat(let version): slice.dat(version: version)
-    case .peaksJSON: slice.peaksJSON()
-    }
   }
 
   private static func contentType(of form: WaveformForm) -> String {
@@ -143,7 +163,7 @@ extension WaveformQuery {
     }
   }
 
-  private static func channels(_ query: inout QueryParameters) throws -> ChannelSelection? {
+  static func channels(_ query: inout QueryParameters) throws -> ChannelSelection? {
     switch query.string("channels") {
     case nil: return nil
     case "mix": return .mix

@@ -34,8 +34,8 @@ import Waveform
   }
 
   @Test func theRoutesAreTheContractsOperationsInItsOrder() throws {
-    let routes = try TestBench().router.routes.map { "\($0.method.rawValue) \($0.pattern)" }
-    #expect(routes == document.operations.map { "\($0.method) \($0.path)" })
+    let served = try routes(TestBench().context).map { "\($0.method.rawValue) \($0.pattern)" }
+    #expect(served == document.operations.map { "\($0.method) \($0.path)" })
   }
 
   @Test func everyExampleAndDefaultFitsItsSchema() throws {
@@ -120,12 +120,16 @@ import Waveform
     let recording = try bench.recording(state: .queued)
     let path = "/v1/recordings/\(recording.id)"
     #expect(try await check(bench, .get, path + "/waveform", 200).contains("\"complete\":false"))
+    for picture in ["waveform.png", "waveform.svg?axis=1"] { try await check(bench, .get, path + "/" + picture, 200) }
     try bench.makeWaveform(of: recording)
     let slice = try await check(bench, .get, path + "/waveform?scale=256&measures=peak,rms,average&bits=8", 200)
     #expect(slice.contains("\"complete\":true") && slice.contains("\"average\""))
     try await check(bench, .get, path + "/waveform?channels=split&measures=rms&width=100", 200)
     try await check(bench, .get, path + "/waveform?start=1000", 200)
-    for form in ["waveform.dat?version=1&width=9", "waveform.json?width=9", "peaks.json?channels=1&start=1&scale=512"] {
+    for form in [
+      "waveform.dat?version=1&width=9", "waveform.json?width=9", "peaks.json?channels=1&start=1&scale=512",
+      "waveform.png?width=200", "waveform.svg?width=200&channels=split&overlay=\(recording.id)",
+    ] {
       try await check(bench, .get, path + "/" + form, 200)
       try await check(bench, .get, path + "/" + form, fields: ["If-None-Match": "*"], 304)
     }

@@ -37,6 +37,14 @@ import Waveform
     (WaveformError.noMeasures, 400, "invalid_parameter", "measures"),
     (WaveformError.measureNotInForm, 400, "invalid_parameter", "measures"),
     (WaveformError.versionUnavailable(version: 1, lanes: 2), 400, "invalid_parameter", "version"),
+    (
+      WaveformError.pictureOutOfRange(parameter: "height", value: 9, lowest: 10, highest: 20), 400, "invalid_parameter",
+      "height"
+    ),
+    (WaveformError.pictureTooWide(parameter: "width", pixels: 9, limit: 8), 400, "too_many_pixels", "width"),
+    (WaveformError.pictureTooWide(parameter: "scale", pixels: 9, limit: 8), 400, "too_many_pixels", "scale"),
+    (WaveformError.pictureTooLarge(pixels: 9, limit: 8), 400, "too_many_pixels", "height"),
+    (WaveformError.pictureNotEncoded, 500, "internal_error", nil),
     (WaveformError.extentMismatch, 500, "internal_error", nil),
     (WaveformError.io(operation: "open", path: "/secret", errno: 5), 500, "internal_error", nil),
     (MultipartError.truncated, 400, "malformed_multipart", nil),

@@ -31,6 +31,21 @@ import Testing
     }
   }
 
+  @Test func aChildMayUseTheCoresThatNobodyElseUsesOrWaitsFor() async throws {
+    let bench = try TestBench(script: "echo $job $threads >> \"$folder/threads\"; gate; finish") { $0.workerCount = 3 }
+    let jobs = try (0..<4).map { _ in try bench.waveformJob() }
+    for job in jobs {
+      bench.runner.submit(job)
+      if job.id != jobs[3].id { try await bench.eventually { bench.isRunning(job.id) && bench.threads[job.id] != nil } }
+    }
+    // The last waits for the first to end, and nobody waits behind it.
+    try await bench.openGate(jobs[0].id)
+    try await bench.eventually { bench.threads.count == 4 }
+    #expect(jobs.map { bench.threads[$0.id] } == [3, 2, 1, 1])
+    for job in jobs[1...] { try await bench.openGate(job.id) }
+    for job in jobs { #expect(try await bench.finished(job.id).state == .succeeded) }
+  }
+
   @Test func jobsAreBegunInTheOrderTheyCame() async throws {
     let bench = try TestBench { $0.workerCount = 1 }
     let jobs = try (0..<8).map { _ in try bench.waveformJob() }

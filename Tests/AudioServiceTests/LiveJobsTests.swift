@@ -12,7 +12,7 @@ import Testing
 
   /// Waits far longer than the test may take, so that returning at all shows that the change was told.
   private func waiting(for id: JobID, in jobs: LiveJobs) async -> Task<Void, Never> {
-    let task = Task { await jobs.waitForChange(of: id, seconds: 10_000, on: .global()) }
+    let task = Task { await jobs.waitForChange(of: id, seconds: 10_000) }
     while jobs.waiterCount(of: id) == 0 { await Task.yield() }
     return task
   }
@@ -45,14 +45,50 @@ import Testing
     let first = await waiting(for: id, in: jobs)
     jobs.remove(id)
     await first.value
-    await jobs.waitForChange(of: id, seconds: 10_000, on: .global())
+    await jobs.waitForChange(of: id, seconds: 10_000)
   }
 
   @Test func waitingReturnsWhenItsTimeIsOver() async {
     let jobs = LiveJobs()
     let id = JobID()
     jobs.insert(id, LiveJob(recording: RecordingID()))
-    await jobs.waitForChange(of: id, seconds: 0, on: .global())
+    await jobs.waitForChange(of: id, seconds: 0)
+    #expect(jobs.waiterCount(of: id) == 0)
+  }
+
+  @Test func whoGoesAwayIsForgotten() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    let task = await waiting(for: id, in: jobs)
+    task.cancel()
+    await task.value
+    #expect(jobs.waiterCount(of: id) == 0)
+    let late = Task { await jobs.waitForChange(of: id, seconds: 10_000) }
+    late.cancel()
+    await late.value
+    #expect(jobs.waiterCount(of: id) == 0)
+  }
+
+  @Test func aServiceThatStopsLetsNobodyWait() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    let task = await waiting(for: id, in: jobs)
+    jobs.endWaits()
+    await task.value
+    await jobs.waitForChange(of: id, seconds: 10_000)
+  }
+
+  @Test func manyWaitsOfDifferentLengthsEndEachInItsTime() async {
+    let jobs = LiveJobs()
+    let id = JobID()
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<50 {
+        group.addTask { await jobs.waitForChange(of: id, seconds: Double(50 - number) / 500) }
+      }
+    }
     #expect(jobs.waiterCount(of: id) == 0)
   }
 

@@ -15,6 +15,14 @@ import Waveform
     return nil
   }
 
+  @Test func moreParametersThanAnythingHasAreRefused() throws {
+    let query = (0..<65).map { "a\($0)=1" }.joined(separator: "&")
+    let error = #expect(throws: Problem.self) {
+      try QueryParameters(HTTPRequest(method: .get, target: "/?\(query)"))
+    }
+    #expect(error?.status == .badRequest)
+  }
+
   @Test(
     "a bad value in a waveform's query is refused with its parameter",
     arguments: [

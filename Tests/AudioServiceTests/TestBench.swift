@@ -19,14 +19,14 @@ final class TemporaryFolder: Sendable {
 
 /// The service's parts without a socket, on a folder of their own, with a shell script for a program.
 ///
-/// The script finds `$command`, `$pyramid`, `$output`, `$job` and `$attempt` set, and functions: `finish` says what a
+/// The script finds `$command`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions: `finish` says what a
 /// child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until the test opens the job's
 /// gate.
 final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
   let context: Context
-  let router: Router
+  let responder: any HTTPResponder
 
   var runner: JobRunner { context.runner }
   var catalog: Catalog { context.catalog }
@@ -51,13 +51,8 @@ final class TestBench: Sendable {
     let work = WorkQueue(label: "test")
     let store = try MediaStore(directory: configuration.dataDirectory)
     let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
-    let runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
-    context = Context(
-      configuration: configuration, catalog: catalog, store: store, runner: runner,
-      probes: ProbeLane(configuration),
-      waveforms: WaveformTable(catalog: catalog, store: store, live: runner.live, work: work), work: work, log: log,
-      metrics: Metrics())
-    router = Router(routes: routes(context)) { error, request in
+    context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
+    responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       if problem.status == .internalServerError {
         Issue.record(error, "\(request.method.rawValue) \(request.target.path)")
@@ -72,7 +67,9 @@ final class TestBench: Sendable {
         case "$1" in
           --pyramid) pyramid=$2; shift ;;
           -o) output=$2; shift ;;
-          probe|waveform|denoise) command=$1 ;;
+          --noise) noise=$2; shift ;;
+          --threads) threads=$2; shift ;;
+          probe|waveform|denoise|spectrum) command=$1 ;;
         esac
         shift
       done
@@ -116,6 +113,17 @@ final class TestBench: Sendable {
   var starts: [String] {
     let text = (try? String(contentsOfFile: folder.path + "/starts", encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix(" ") }
+  }
+
+  /// The `--threads` of the children that wrote it down.
+  var threads: [JobID: Int] {
+    let text = (try? String(contentsOfFile: folder.path + "/threads", encoding: .utf8)) ?? ""
+    let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+    return Dictionary(
+      lines.compactMap { line in
+        guard line.count == 2, let id = JobID(line[0]), let number = Int(line[1]) else { return nil }
+        return (id, number)
+      }, uniquingKeysWith: { $1 })
   }
 
   // MARK: Rows
@@ -174,7 +182,7 @@ final class TestBench: Sendable {
     pace.insert(tick, LiveJob(recording: RecordingID()))
     while try !condition() {
       try #require(ContinuousClock.now < deadline, "what was waited for never came")
-      await pace.waitForChange(of: tick, seconds: 0.005, on: .global())
+      await pace.waitForChange(of: tick, seconds: 0.005)
     }
   }
 
@@ -193,6 +201,6 @@ final class TestBench: Sendable {
   func respond(
     _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = ""
   ) async throws -> HTTPResponse {
-    await router.respond(to: try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8)))
+    await responder.respond(to: try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8)))
   }
 }

@@ -1,0 +1,31 @@
+import HTTP
+import Processing
+import Storage
+
+/// `GET …/noise-regions`: where a recording's noise is best learnt, as its waveform job found it.
+struct NoiseRegions: Sendable {
+  let context: Context
+
+  private struct Answer: Encodable {
+    struct Region: Encodable {
+      let start, end, level, score: Double
+    }
+
+    let regions: [Region]
+    let complete: Bool
+  }
+
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let limit = try query.integer("limit", in: 1...NoiseSource.regionLimit) ?? 5
+    try query.end()
+    let recording = try await context.recording(parameters)
+    guard let found = recording.noiseRegions else {
+      return try .json(.ok, Answer(regions: [], complete: false), fields: ["Cache-Control": "no-store"])
+    }
+    let regions = found.prefix(limit).map {
+      Answer.Region(start: $0.start, end: $0.end, level: $0.level, score: $0.score)
+    }
+    return .changing(try JSONDocument(Answer(regions: regions, complete: true)), for: request)
+  }
+}

@@ -1,0 +1,34 @@
+import HTTP
+
+/// The service as one responder: the routes, and around them what holds for every request.
+func responder(
+  _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
+) -> any HTTPResponder {
+  let configuration = context.configuration
+  var responder: any HTTPResponder = ContentCoder(Router(routes: routes(context), problem: problem))
+  // Whoever listens beyond loopback is reached by names that nobody can know here, unless they are told.
+  if HostGuard.isLoopback(configuration.host) || !configuration.allowedHosts.isEmpty {
+    responder = HostGuard(names: configuration.allowedHosts, origins: configuration.corsOrigins, responder)
+  }
+  guard configuration.corsOrigins != .only([]) else { return responder }
+  return CrossOriginSharing(.service(configuration.corsOrigins), responder)
+}
+
+extension CrossOriginPolicy {
+  fileprivate static func service(_ origins: AllowedOrigins) -> CrossOriginPolicy {
+    CrossOriginPolicy(
+      origins: origins,
+      requestFields: [
+        "Accept", "Authorization", "Content-Disposition", "Content-Type", "Idempotency-Key", "If-Match",
+        "If-None-Match", "If-Range", "Last-Event-ID", "Range", "Traceparent", "Tus-Resumable", "Upload-Checksum",
+        "Upload-Defer-Length", "Upload-Length", "Upload-Metadata", "Upload-Offset", "X-HTTP-Method-Override",
+        "X-Request-Id",
+      ],
+      exposedFields: [
+        "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Location", "Retry-After",
+        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Recording", "Stillwave-Start-Frame",
+        "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires", "Upload-Length",
+        "Upload-Offset", "X-Request-Id",
+      ])
+  }
+}

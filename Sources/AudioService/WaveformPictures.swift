@@ -1,0 +1,162 @@
+import AudioIO
+import HTTP
+import Processing
+import Storage
+import Waveform
+
+/// `GET …/waveform.png` and `…/waveform.svg`: one window of a recording as a picture, with another drawn over it.
+struct WaveformPictures: Sendable {
+  let context: Context
+
+  private enum Form: String {
+    case png, svg
+
+    var contentType: String { self == .png ? "image/png" : "image/svg+xml" }
+  }
+
+  @Sendable func png(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try await answer(request, parameters, form: .png)
+  }
+
+  @Sendable func svg(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try await answer(request, parameters, form: .svg)
+  }
+
+  private func answer(
+    _ request: HTTPRequest, _ parameters: PathParameters, form: Form
+  ) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let window = try WaveformQuery(picture: &query)
+    let style = try PictureStyle(&query)
+    let overlayID = try Self.overlay(&query)
+    try query.end()
+    let text = parameters["id"]
+    guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
+    let recording = try await context.waveforms.open(id)
+    let overlay = try await openOverlay(overlayID)
+    let picture = try WaveformPicture(window, style: style, of: recording.extent, overlay: overlay?.extent)
+
+    let isFinal = recording.extent.isComplete && overlay?.extent.isComplete != false
+    var answer = Representation(
+      body: .empty, contentType: form.contentType,
+      etag: isFinal ? Self.entityTag(id, overlayID, picture, form) : nil,
+      cacheControl: isFinal ? "private, max-age=31536000, immutable" : "no-store",
+      fields: [
+        "Stillwave-Start-Frame": "\(picture.startFrame)",
+        "Stillwave-Available-Frames": "\(recording.extent.availableFrames)",
+        "Stillwave-Complete": recording.extent.isComplete ? "true" : "false",
+      ])
+    if let spared = HTTPResponse(sparing: answer, for: request) { return spared }
+    answer.body = .bytes(try await context.work.run { try Self.draw(picture, recording, overlay, form) })
+    return HTTPResponse(answer, for: request)
+  }
+
+  private func openOverlay(_ id: RecordingID?) async throws -> OpenWaveform? {
+    guard let id else { return nil }
+    do {
+      return try await context.waveforms.open(id)
+    } catch ServiceError.noSuchRecording(let text) {
+      throw Problem(
+        .notFound, code: "not_found", detail: "There is no recording “\(text)” to draw over this one.",
+        parameter: "overlay")
+    }
+  }
+
+  /// Reads what the picture shows, and draws it: blocks.
+  private static func draw(
+    _ picture: WaveformPicture, _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form
+  ) throws -> [UInt8] {
+    let slice = try slice(picture.window, of: recording)
+    var over: WaveformSlice?
+    if let overlay, let window = picture.overlayWindow { over = try Self.slice(window, of: overlay) }
+    switch form {
+    case .png: return try picture.png(slice, overlay: over)
+    case .svg: return picture.svg(slice, overlay: over)
+    }
+  }
+
+  private static func slice(_ window: WaveformWindow, of waveform: OpenWaveform) throws -> WaveformSlice {
+    guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
+    if window.needsSamples, let samples = waveform.samples { return try samples.slice(window) }
+    guard let pyramid = waveform.pyramid else { preconditionFailure("pixels without a pyramid") }
+    return try pyramid.slice(window)
+  }
+
+  /// Finished recordings never change, so their ids and the picture's signature name the bytes.
+  private static func entityTag(
+    _ id: RecordingID, _ overlay: RecordingID?, _ picture: WaveformPicture, _ form: Form
+  ) -> String {
+    "\"\(form.rawValue)\(picture.signature)-\(id)\(overlay.map { "-\($0)" } ?? "")\""
+  }
+
+  private static func overlay(_ query: inout QueryParameters) throws -> RecordingID? {
+    guard let text = query.string("overlay") else { return nil }
+    guard let id = RecordingID(text) else { throw query.invalid("overlay", text, "a recording's id") }
+    return id
+  }
+}
+
+extension WaveformQuery {
+  /// Takes a picture's window out of a request's query.
+  init(picture query: inout QueryParameters) throws {
+    self.init(resolution: .width(PictureStyle.defaultWidth))
+    start = try query.number("start")
+    end = try query.number("end")
+    let scale = try query.integer("scale", in: 1...WaveformWindow.scaleLimit)
+    let width = try query.integer("width", in: 1...PictureStyle.widthLimit)
+    if scale != nil, width != nil {
+      throw Problem(
+        .badRequest, code: "invalid_parameter", detail: "Only one of “scale” and “width” can be given.",
+        parameter: "width")
+    }
+    if let scale { resolution = .scale(scale) }
+    if let width { resolution = .width(width) }
+    if let channels = try Self.channels(&query) { self.channels = channels }
+  }
+}
+
+extension PictureStyle {
+  /// Takes how a picture looks out of a request's query.
+  init(_ query: inout QueryParameters) throws {
+    self.init()
+    if let height = try query.integer("height", in: 1...Self.heightLimit) { self.height = height }
+    if let ratio = try Self.number("pixel_ratio", in: Self.pixelRatios, &query) { pixelRatio = ratio }
+    color = try Self.color("color", &query)
+    overlayColor = try Self.color("overlay_color", &query)
+    if let color = try Self.color("background", &query) { background = color }
+    axis = try query.flag("axis")
+    if let amplitude = try Self.amplitude(&query) { self.amplitude = amplitude }
+    if let look: PictureLook = try query.choice("style") { self.look = look }
+  }
+
+  private static func color(_ name: String, _ query: inout QueryParameters) throws -> PictureColor? {
+    guard let text = query.string(name) else { return nil }
+    guard let color = PictureColor(text) else {
+      throw query.invalid(
+        name, text,
+        "#rgb, #rrggbb or #rrggbbaa (the # written %23, or left out), or a colour's name: "
+          + PictureColor.names.joined(separator: ", "))
+    }
+    return color
+  }
+
+  private static func amplitude(_ query: inout QueryParameters) throws -> PictureAmplitude? {
+    let name = "amplitude_scale"
+    guard let text = query.string(name) else { return nil }
+    if text == "auto" { return .auto }
+    guard let factor = Double(decimal: text), amplitudeFactors.contains(factor) else {
+      throw query.invalid(name, text, "auto or a number from 0.01 to 1000")
+    }
+    return .factor(factor)
+  }
+
+  private static func number(
+    _ name: String, in range: ClosedRange<Double>, _ query: inout QueryParameters
+  ) throws -> Double? {
+    guard let text = query.string(name) else { return nil }
+    guard let number = Double(decimal: text), range.contains(number) else {
+      throw query.invalid(name, text, "a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}

@@ -1,0 +1,72 @@
+import HTTP
+import Testing
+
+@testable import AudioService
+
+/// Who may use the service from a browser.
+@Suite struct AccessTests {
+  @Test func aWebPageCannotReachAServiceOnLoopback() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    let path = "/v1/recordings/\(recording.id)"
+    let rebound = try await bench.respond(.get, path, fields: ["Host": "evil.example:8080"])
+    #expect(rebound.status == .forbidden)
+    let forged = try await bench.respond(
+      .delete, path, fields: ["Host": "localhost:8080", "Origin": "https://evil.example"])
+    #expect(forged.status == .forbidden)
+    #expect(try bench.catalog.recording(recording.id) != nil)
+    #expect(try await bench.respond(.get, path, fields: ["Host": "localhost:8080"]).status == .ok)
+  }
+
+  @Test func aConfiguredOriginMayUpload() async throws {
+    let origin = try #require(Origin("https://app.example"))
+    let bench = try TestBench { $0.corsOrigins = .only([origin]) }
+    let fields: HTTPFields = ["Host": "localhost:8080", "Origin": "https://app.example"]
+    let response = try await bench.respond(.post, "/v1/recordings", fields: fields, body: "RIFF")
+    #expect(response.status == .created)
+    #expect(response.fields["Access-Control-Allow-Origin"] == "https://app.example")
+    let exposed = response.fields.list("Access-Control-Expose-Headers")
+    for name in ["Location", "ETag", "Content-Range", "X-Request-Id", "Upload-Offset"] {
+      #expect(exposed.contains(name))
+    }
+  }
+
+  @Test func aServiceBeyondLoopbackHasNamesThatNobodyKnows() async throws {
+    let open = try TestBench { $0.host = "0.0.0.0" }
+    #expect(try await open.respond(.get, "/healthz", fields: ["Host": "audio.example"]).status == .ok)
+    let named = try TestBench {
+      $0.host = "0.0.0.0"
+      $0.allowedHosts = ["audio.example"]
+    }
+    #expect(try await named.respond(.get, "/healthz", fields: ["Host": "audio.example"]).status == .ok)
+    #expect(try await named.respond(.get, "/healthz", fields: ["Host": "other.example"]).status == .forbidden)
+  }
+
+  @Test func aLongListIsCodedForWhoAcceptsIt() async throws {
+    let bench = try TestBench()
+    for number in 0..<5 { _ = try bench.recording(name: "talk \(number).wav") }
+    let response = try await bench.respond(.get, "/v1/recordings", fields: ["Accept-Encoding": "gzip"])
+    #expect(response.fields["Content-Encoding"] == "gzip")
+    #expect(response.fields.list("Vary") == ["Accept-Encoding"])
+  }
+
+  @Test func aPolledObjectIsNewAfterEveryChange() async throws {
+    let bench = try TestBench(script: "progress 0.5; gate; finish")
+    let job = try bench.waveformJob()
+    let path = "/v1/jobs/\(job.id)"
+    func state() async throws -> String {
+      let body = try await bench.respond(.get, path).body.collect()
+      return String(decoding: body, as: UTF8.self)
+    }
+    #expect(try await state().contains("\"state\":\"queued\""))
+    bench.runner.submit(job)
+    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.5 }
+    #expect(try await state().contains("\"progress\":0.5"))
+    try await bench.openGate(job.id)
+    _ = try await bench.finished(job.id)
+    #expect(try await state().contains("\"state\":\"succeeded\""))
+    _ = try bench.catalog.deleteRecording(job.recording)
+    // The row of a finished job stays after its recording.
+    #expect(try await bench.respond(.get, "/v1/recordings/\(job.recording)").status == .notFound)
+  }
+}

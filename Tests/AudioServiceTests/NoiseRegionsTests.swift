@@ -1,0 +1,70 @@
+import Contract
+import Foundation
+import Storage
+import Testing
+
+@testable import AudioService
+
+/// Where noise is best learnt: found by the waveform's child, kept, told, and used for `auto`.
+@Suite struct NoiseRegionsTests {
+  private static let best = RecordingNoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)
+  private static let second = RecordingNoiseRegion(start: 9, end: 10, level: -50, score: 0.5)
+
+  /// A child that says of any recording what the two regions are.
+  private static let script = """
+    [ "$command" = waveform ] || { echo "$noise" > "$folder/noise"; finish; exit; }
+    echo x > "$pyramid"
+    echo '{"analysis":{"frames":1000,"warnings":[],"noise_regions":[{"start":1.26,"end":2.76,"level":-52.1,\
+    "score":0.93},{"start":9,"end":10,"level":-50,"score":0.5}]}}'
+    """
+
+  private func text(_ bench: TestBench, _ target: String) async throws -> String {
+    let response = try await bench.respond(.get, target)
+    let body = Data(try await response.body.collect())
+    var headers = ["X-Request-Id": "test"]
+    for (name, value) in response.fields { headers[name] = value }
+    let violations = try OpenAPIDocument().validate(
+      method: "GET", path: String(target.prefix { $0 != "?" }), status: response.status.code,
+      contentType: response.fields["Content-Type"], headers: headers, body: body)
+    #expect(violations.isEmpty, "\(violations)")
+    return String(decoding: body, as: UTF8.self)
+  }
+
+  @Test func theWaveformsChildFindsThemAndTheyAreKept() async throws {
+    let bench = try TestBench(script: "[ $attempt != 1 ] || gate; " + Self.script)
+    let job = try bench.waveformJob()
+    let path = "/v1/recordings/\(job.recording)/noise-regions"
+    #expect(try await text(bench, path) == #"{"complete":false,"regions":[]}"#)
+    bench.runner.submit(job)
+    try await bench.openGate(job.id)
+    _ = try await bench.finished(job.id)
+    #expect(try bench.catalog.recording(job.recording)?.noiseRegions == [Self.best, Self.second])
+    let all = try await text(bench, path)
+    #expect(all.contains(#""complete":true"#) && all.contains("-52.1") && all.contains("10"))
+    let one = try await text(bench, path + "?limit=1")
+    #expect(one == #"{"complete":true,"regions":[{"end":2.76,"level":-52.1,"score":0.93,"start":1.26}]}"#)
+  }
+
+  @Test("a limit out of range is refused", arguments: ["0", "21", "x", ""])
+  func limit(text: String) async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    let answer = try await bench.respond(.get, "/v1/recordings/\(recording.id)/noise-regions?limit=\(text)")
+    #expect(answer.status.code == 400)
+  }
+
+  @Test(
+    "auto means the best region, the quantile where there is none, and a search where nothing is known",
+    arguments: [([best, second], "1.26-2.76"), ([], "quantile:0.2"), (nil, "auto")]
+      as [([RecordingNoiseRegion]?, String)]
+  )
+  func automatic(regions: [RecordingNoiseRegion]?, argument: String) async throws {
+    let bench = try TestBench(script: Self.script)
+    let source = try bench.recording()
+    try bench.catalog.update(source.id) { $0.noiseRegions = regions }
+    _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: #"{"noise":"auto"}"#)
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == argument + "\n")
+  }
+}
