@@ -1,6 +1,7 @@
 import ArgumentParser
 import AudioIO
 import Denoise
+import Glibc
 import Processing
 
 struct DenoiseCommand: ParsableCommand {
@@ -8,8 +9,9 @@ struct DenoiseCommand: ParsableCommand {
     commandName: "denoise",
     abstract: "Removes the noise from a recording.",
     discussion: """
-      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds), or, without one, \
-      from what is quietest at every frequency over the whole recording.
+      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds). Without one the best \
+      such stretch is looked for; where there is none, the noise is what is quietest at every frequency over the whole \
+      recording.
       """)
 
   @Argument(help: "The sound file to clean.")
@@ -19,7 +21,7 @@ struct DenoiseCommand: ParsableCommand {
   var destination: String
 
   @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
-  var noise: NoiseArgument = .automatic
+  var noise: NoiseSource = .automatic
 
   @Option(help: "mmse_lsa, wiener or spectral_subtraction.")
   var method: DenoiseMethod = .mmseLSA
@@ -39,8 +41,17 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus; by default what OUT's ending says.")
   var format: OutputFormat?
 
+  @Option(help: ArgumentHelp("Write only this stretch of the result, in seconds.", valueName: "START-END"))
+  var window: WindowArgument?
+
+  @Option(help: ArgumentHelp("1 or 2; the result is the same. By default 2 where there are as many cores."))
+  var threads: Int?
+
   @Option(help: .hidden)
   var pyramid: String?
+
+  @Flag(help: .hidden)
+  var noiseRegions = false
 
   @OptionGroup var options: WorkerOptions
 
@@ -49,6 +60,7 @@ struct DenoiseCommand: ParsableCommand {
       throw ValidationError("Give --strength or --reduction, not both.")
     }
     guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction is 0 to 60 dB.") }
+    guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads is 1 or 2.") }
     guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity is 0.5 to 2.") }
   }
 
@@ -56,8 +68,9 @@ struct DenoiseCommand: ParsableCommand {
     try options.run { display in
       let file = try OutputFile(path: destination)
       let job = DenoiseRecording(
-        source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise.source, settings: settings,
-        format: format ?? OutputFormat(ending: destination), limits: options.limits)
+        source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,
+        format: format ?? OutputFormat(ending: destination), limits: options.limits, findsNoiseRegions: noiseRegions,
+        window: window?.window)
       var report = WorkerReport()
       report.denoised = try job.run { display.show($0) }
       try file.commit()
@@ -88,42 +101,40 @@ extension OutputFormat: ExpressibleByArgument {
 }
 
 /// `START-END` in seconds, `auto`, or `quantile:Q`.
-enum NoiseArgument: ExpressibleByArgument {
-  case automatic
-  case source(NoiseSource)
-
-  init?(argument: String) {
+extension NoiseSource: ExpressibleByArgument {
+  /// nil where the text is none of the three.
+  public init?(argument: String) {
     if argument == "auto" {
       self = .automatic
     } else if argument.hasPrefix("quantile:"), let quantile = Double(argument.dropFirst(9)),
       (0.01...0.9).contains(quantile)
     {
-      self = .source(.quantile(quantile))
-    } else if let region = Self.region(argument) {
-      self = .source(region)
+      self = .quantile(quantile)
+    } else if let region = WindowArgument(argument: argument)?.window {
+      self = .region(start: region.start, end: region.end)
     } else {
       return nil
     }
   }
 
+  /// As the help shows it.
+  public var defaultValueDescription: String { "auto" }
+}
+
+/// `START-END` in seconds.
+struct WindowArgument: ExpressibleByArgument {
+  let window: TimeWindow
+
   /// Tries every hyphen: a number may have one in its exponent.
-  private static func region(_ text: String) -> NoiseSource? {
+  init?(argument text: String) {
     for index in text.indices where text[index] == "-" {
       if let start = Double(text[..<index]), let end = Double(text[text.index(after: index)...]), start >= 0,
         start < end, end.isFinite
       {
-        return .region(start: start, end: end)
+        window = TimeWindow(start: start, end: end)
+        return
       }
     }
     return nil
-  }
-
-  var defaultValueDescription: String { "auto" }
-
-  var source: NoiseSource {
-    switch self {
-    case .automatic: .automatic
-    case .source(let source): source
-    }
   }
 }

@@ -48,6 +48,9 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "trace, debug, info, notice, warning, error or critical; by default info.")
   var logLevel: String?
 
+  @OptionGroup(title: "HTTP")
+  var http: HTTPOptions
+
   func run() async throws {
     let configuration = try settings()
     let level = try setting("log-level", logLevel, default: "info")
@@ -55,6 +58,7 @@ struct ServeCommand: AsyncParsableCommand {
     LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
     var logger = Logger(label: "stillwave")
     logger.logLevel = logLevel
+    let termination = Termination()
     let service: Service
     do {
       service = try Service(configuration, logger: logger)
@@ -62,10 +66,12 @@ struct ServeCommand: AsyncParsableCommand {
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {
       logger.critical("could not start", metadata: ["error": "\(Service.words(forFailedStart: error))"])
+      JSONLogHandler.flush(within: 1)
       throw ExitCode.failure
     }
-    await Self.termination()
+    await termination.wait()
     await service.stop()
+    JSONLogHandler.flush(within: 1)
   }
 
   private func settings() throws -> Configuration {
@@ -76,6 +82,9 @@ struct ServeCommand: AsyncParsableCommand {
     }
     settings.host = String(address[..<colon]).trimmingBrackets
     settings.port = port
+    settings.allowedHosts = try http.hosts()
+    settings.corsOrigins = try http.origins()
+    settings.httpLimits = try http.limits()
     settings.dataDirectory = try setting("data", data, default: settings.dataDirectory)
     settings.workerCount = try positive("workers", workers, default: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     settings.maximumUploadBytes = try positive("max-upload-bytes", maxUploadBytes, default: settings.maximumUploadBytes)
@@ -90,40 +99,29 @@ struct ServeCommand: AsyncParsableCommand {
     return settings
   }
 
-  /// The flag, else the environment variable of the same name, else the default.
-  private func setting<Value: LosslessStringConvertible>(
-    _ name: String, _ flag: Value?, default standard: Value
-  ) throws -> Value {
-    if let flag { return flag }
-    let variable = "STILLWAVE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
-    guard let pointer = unsafe getenv(variable) else { return standard }
-    let text = unsafe String(cString: pointer)
-    guard let value = Value(text) else { throw ValidationError("\(variable) can't be “\(text)”.") }
-    return value
-  }
+}
 
-  private func positive<Value: LosslessStringConvertible & Comparable & Numeric>(
-    _ name: String, _ flag: Value?, default standard: Value
-  ) throws -> Value {
-    let value = try setting(name, flag, default: standard)
-    guard value > 0 else { throw ValidationError("--\(name) must be greater than 0; it was \(value).") }
-    return value
-  }
+/// SIGTERM and SIGINT, from the moment that this is made: a service that has said where it listens can be stopped.
+private struct Termination {
+  private let signals: AsyncStream<Int32>
+  private let sources: [any DispatchSourceSignal]
 
-  /// Returns at the first SIGTERM or SIGINT.
-  private static func termination() async {
+  init() {
+    let (signals, continuation) = AsyncStream<Int32>.makeStream()
     let queue = DispatchQueue(label: "termination")
-    var sources: [any DispatchSourceSignal] = []
-    let stream = AsyncStream<Int32> { continuation in
-      for number in [SIGTERM, SIGINT] {
-        _ = signal(number, SIG_IGN)
-        let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-        source.setEventHandler { continuation.yield(number) }
-        source.resume()
-        sources.append(source)
-      }
+    self.signals = signals
+    sources = [SIGTERM, SIGINT].map { number in
+      _ = signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setEventHandler { continuation.yield(number) }
+      source.resume()
+      return source
     }
-    for await _ in stream { break }
+  }
+
+  /// Returns when one has come.
+  func wait() async {
+    for await _ in signals { break }
     withExtendedLifetime(sources) {}
   }
 }

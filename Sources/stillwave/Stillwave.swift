@@ -6,5 +6,8 @@ struct Stillwave: AsyncParsableCommand {
     commandName: "stillwave",
     abstract: "Shows recordings as waveforms and removes their noise, as a service or file by file.",
     version: "0.1.0",
-    subcommands: [ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, ProbeCommand.self])
+    subcommands: [
+      ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, ProbeCommand.self,
+      SpectrumCommand.self,
+    ])
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AudioIO
+import Glibc
 import Processing
 import Waveform
 
@@ -8,7 +9,8 @@ struct WaveformCommand: ParsableCommand {
     commandName: "waveform",
     abstract: "Writes the waveform of a recording.",
     discussion: """
-      The ending of OUT says what is written: .dat (BBC audiowaveform's binary form) or .json (its JSON).
+      The ending of OUT says what is written: .dat (BBC audiowaveform's binary form), .json (its JSON), .png or .svg \
+      (a picture: peaks in a light shade, loudness in a dark one).
       """)
 
   @Argument(help: "The sound file to read.")
@@ -20,8 +22,11 @@ struct WaveformCommand: ParsableCommand {
   @Option(help: .hidden)
   var pyramid: String?
 
-  @Option(help: "Frames per pixel, 1 to 16777216.")
-  var scale = 256
+  @Flag(help: .hidden)
+  var noiseRegions = false
+
+  @Option(help: "Frames per pixel, 1 to 16777216 (default: 256; pictures go by --width).")
+  var scale: Int?
 
   @Option(help: "8 or 16 bits a value.")
   var bits = 16
@@ -35,15 +40,31 @@ struct WaveformCommand: ParsableCommand {
   @Option(help: "Where to end, in seconds.")
   var end: Double?
 
+  @Option(help: ArgumentHelp("Cores to use for what takes long to decode; by default all.", valueName: "N"))
+  var threads: Int?
+
+  @OptionGroup(title: "Pictures") var pictures: PictureOptions
+
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
+    guard threads ?? 1 >= 1 else { throw ValidationError("--threads is 1 or more.") }
     guard SampleBits(rawValue: bits) != nil else { throw ValidationError("--bits is 8 or 16.") }
     guard let destination else {
-      guard pyramid != nil else { throw ValidationError("Name the file to write: -o OUT.dat or -o OUT.json.") }
+      guard pyramid != nil else {
+        throw ValidationError("Name the file to write: -o OUT.dat, OUT.json, OUT.png or OUT.svg.")
+      }
       return
     }
-    guard WaveformFile(path: destination) != nil else { throw ValidationError("OUT ends in .dat or .json.") }
+    guard let kind = WaveformFile(path: destination) else {
+      throw ValidationError("OUT ends in .dat, .json, .png or .svg.")
+    }
+    guard kind.isPicture || !pictures.isUsed else {
+      throw ValidationError("The options for pictures go with an OUT that ends in .png or .svg.")
+    }
+    guard scale == nil || pictures.width == nil else {
+      throw ValidationError("Only one of --scale and --width can be given.")
+    }
   }
 
   func run() throws {
@@ -63,17 +84,33 @@ struct WaveformCommand: ParsableCommand {
   }
 
   private func analyze(into path: String, _ display: inout ProgressDisplay) throws -> Analysis {
-    try AnalyzeRecording(source: input, pyramid: path, limits: options.limits).run { display.show($0) }
+    // More than four would take more memory, and wait for the disk.
+    let threads = min(threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4)
+    return try AnalyzeRecording(
+      source: input, pyramid: path, limits: options.limits, threads: threads, findsNoiseRegions: noiseRegions
+    ).run { display.show($0) }
   }
 
   private func export(from pyramid: String) throws {
     guard let destination, let kind = WaveformFile(path: destination), let bits = SampleBits(rawValue: bits) else {
       return
     }
+    let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
+    let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
     let query = WaveformQuery(
-      start: start, end: end, resolution: .scale(scale), channels: channels, measures: .peak, bits: bits)
+      start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
     let file = try OutputFile(path: destination)
-    try ExportWaveform(source: input, pyramid: pyramid, query: query).write(kind, to: file.temporaryPath)
+    guard let overlay = pictures.overlay else {
+      let export = ExportWaveform(source: input, pyramid: pyramid, query: query, style: pictures.style)
+      try export.write(kind, to: file.temporaryPath)
+      return try file.commit()
+    }
+    let working = try OutputFile(path: destination + ".overlay")
+    _ = try AnalyzeRecording(source: overlay, pyramid: working.temporaryPath, limits: options.limits).run { _ in }
+    let export = ExportWaveform(
+      source: input, pyramid: pyramid, query: query, style: pictures.style,
+      overlay: AnalyzedRecording(source: overlay, pyramid: working.temporaryPath))
+    try export.write(kind, to: file.temporaryPath)
     try file.commit()
   }
 }

@@ -1,0 +1,128 @@
+import ArgumentParser
+import AudioService
+import HTTP
+
+/// The settings of the HTTP server; see `HTTPLimits` for what each one means and what answer it leads to.
+struct HTTPOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Names, by comma, that requests may be sent to besides the loopback ones. On loopback no others are served.",
+      valueName: "NAMES"))
+  var allowedHosts: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Origins, by comma, whose pages may use the service from a browser: https://app.example.com, or * for any.",
+      valueName: "ORIGINS"))
+  var corsOrigin: String?
+
+  @Option(help: "Connections open at once; by default 8192, and at most the descriptor limit less 64.")
+  var maxConnections: Int?
+
+  @Option(help: "Connections that wait to be accepted; by default 1024.")
+  var backlog: Int32?
+
+  @Option(help: "Bytes of a request line; by default 8192.")
+  var maxRequestLineBytes: Int?
+
+  @Option(help: "Bytes of a header section; by default 16384.")
+  var maxHeadBytes: Int?
+
+  @Option(help: "Fields of a header section; by default 100.")
+  var maxHeadFields: Int?
+
+  @Option(help: "Bytes of the extensions of one chunk; by default 256.")
+  var maxChunkExtensionBytes: Int?
+
+  @Option(help: "Bytes of the trailers behind a chunked body; by default 8192.")
+  var maxTrailerBytes: Int?
+
+  @Option(help: "Seconds for a whole head; by default 10.")
+  var headTimeout: Double?
+
+  @Option(help: "Seconds between two pieces of a body; by default 30.")
+  var bodyTimeout: Double?
+
+  @Option(help: "Bytes a second that a body must come at; by default 1024.")
+  var minBodyRate: Double?
+
+  @Option(help: "Seconds for which a body may come more slowly; by default 30.")
+  var bodyRateGrace: Double?
+
+  @Option(help: "Seconds for which a client may read nothing of its answer; by default 30.")
+  var writeTimeout: Double?
+
+  @Option(help: "Bytes a second that an answer must be taken at; by default 1024.")
+  var minWriteRate: Double?
+
+  @Option(help: "Seconds for which an answer may be taken more slowly; by default 30.")
+  var writeRateGrace: Double?
+
+  @Option(help: "Seconds between two requests of a connection; by default 60.")
+  var idleTimeout: Double?
+
+  @Option(help: "Seconds for which input is still read behind an early answer; by default 5.")
+  var lingerTimeout: Double?
+
+  @Option(help: "Bytes that are still read behind an early answer; by default 32 MiB.")
+  var lingerBytes: Int64?
+
+  @Option(help: "Bytes of an unread body that are read to keep the connection; by default 65536.")
+  var maxUnreadBytes: Int64?
+
+  @Option(help: "Bytes of one read from a connection; by default 65536.")
+  var readBytes: Int?
+
+  @Option(help: "Bytes of a long answer that wait in memory for a slow client; by default 32768.")
+  var writeQueueBytes: Int?
+
+  func hosts() throws -> Set<String> {
+    let names = try list("allowed-hosts", allowedHosts)
+    for name in names where !HostGuard.isName(name) {
+      throw ValidationError("--allowed-hosts takes names such as audio.example.com; “\(name)” is none.")
+    }
+    return Set(names)
+  }
+
+  func origins() throws -> AllowedOrigins {
+    let texts = try list("cors-origin", corsOrigin)
+    if texts == ["*"] { return .any }
+    return .only(
+      Set(
+        try texts.map { text in
+          guard let origin = Origin(text) else {
+            throw ValidationError(
+              "--cors-origin takes origins such as https://app.example.com, or * alone; “\(text)” is neither.")
+          }
+          return origin
+        }))
+  }
+
+  func limits() throws -> HTTPLimits {
+    var limits = HTTPLimits()
+    limits.connectionCount = try positive("max-connections", maxConnections, default: limits.connectionCount)
+    limits.backlog = try positive("backlog", backlog, default: limits.backlog)
+    limits.requestLineBytes = try positive(
+      "max-request-line-bytes", maxRequestLineBytes, default: limits.requestLineBytes)
+    limits.headBytes = try positive("max-head-bytes", maxHeadBytes, default: limits.headBytes)
+    limits.fieldCount = try positive("max-head-fields", maxHeadFields, default: limits.fieldCount)
+    limits.chunkExtensionBytes = try positive(
+      "max-chunk-extension-bytes", maxChunkExtensionBytes, default: limits.chunkExtensionBytes)
+    limits.trailerBytes = try positive("max-trailer-bytes", maxTrailerBytes, default: limits.trailerBytes)
+    limits.headSeconds = try positive("head-timeout", headTimeout, default: limits.headSeconds)
+    limits.bodyGapSeconds = try positive("body-timeout", bodyTimeout, default: limits.bodyGapSeconds)
+    limits.bodyBytesPerSecond = try positive("min-body-rate", minBodyRate, default: limits.bodyBytesPerSecond)
+    limits.bodyRateGraceSeconds = try positive("body-rate-grace", bodyRateGrace, default: limits.bodyRateGraceSeconds)
+    limits.writeStallSeconds = try positive("write-timeout", writeTimeout, default: limits.writeStallSeconds)
+    limits.writeBytesPerSecond = try positive("min-write-rate", minWriteRate, default: limits.writeBytesPerSecond)
+    limits.writeRateGraceSeconds = try positive(
+      "write-rate-grace", writeRateGrace, default: limits.writeRateGraceSeconds)
+    limits.idleSeconds = try positive("idle-timeout", idleTimeout, default: limits.idleSeconds)
+    limits.lingerSeconds = try positive("linger-timeout", lingerTimeout, default: limits.lingerSeconds)
+    limits.lingerBytes = try positive("linger-bytes", lingerBytes, default: limits.lingerBytes)
+    limits.unreadBodyBytes = try positive("max-unread-bytes", maxUnreadBytes, default: limits.unreadBodyBytes)
+    limits.readBytes = try positive("read-bytes", readBytes, default: limits.readBytes)
+    limits.queuedBytes = try positive("write-queue-bytes", writeQueueBytes, default: limits.queuedBytes)
+    return limits
+  }
+}

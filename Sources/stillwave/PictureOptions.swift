@@ -1,0 +1,73 @@
+import ArgumentParser
+import Processing
+import Waveform
+
+/// How `stillwave waveform` draws pictures.
+struct PictureOptions: ParsableArguments {
+  @Option(help: "Pixels across the window, 1 to 20000 (default: 1000). Not beside --scale.")
+  var width: Int?
+
+  @Option(help: "Pixels down, 1 to 2000 (default: 200).")
+  var height: Int?
+
+  @Option(help: "Pixels of the PNG for each pixel of width and height, 1 to 4: 2 for fine screens.")
+  var pixelRatio: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      "The loudness; peaks are a lighter shade. #rgb, #rrggbb, #rrggbbaa or a name.", valueName: "color"))
+  var color: PictureColor?
+
+  @Option(help: ArgumentHelp("What it is drawn on (default: transparent).", valueName: "color"))
+  var background: PictureColor?
+
+  @Flag(help: "Draw a time axis below.")
+  var axis = false
+
+  @Option(name: .customLong("style"), help: ArgumentHelp("An outline or bars.", valueName: "wave|bars"))
+  var look: PictureLook?
+
+  @Option(help: ArgumentHelp("Draw it larger, or as large as it fits.", valueName: "factor|auto"))
+  var amplitudeScale: PictureAmplitude?
+
+  @Option(help: ArgumentHelp("A second sound file to be drawn over the first.", valueName: "file"))
+  var overlay: String?
+
+  @Option(help: ArgumentHelp("The second file's colour.", valueName: "color"))
+  var overlayColor: PictureColor?
+
+  var style: PictureStyle {
+    var style = PictureStyle()
+    if let height { style.height = height }
+    if let pixelRatio { style.pixelRatio = pixelRatio }
+    style.color = color
+    style.overlayColor = overlayColor
+    if let background { style.background = background }
+    style.axis = axis
+    if let look { style.look = look }
+    if let amplitudeScale { style.amplitude = amplitudeScale }
+    return style
+  }
+
+  /// Whether any of them was given.
+  var isUsed: Bool { width != nil || overlay != nil || style != PictureStyle() }
+}
+
+extension PictureColor: ExpressibleByArgument {
+  /// CSS's hexadecimal forms, or one of the names.
+  public init?(argument: String) { self.init(argument) }
+}
+
+extension PictureLook: ExpressibleByArgument {}
+
+extension PictureAmplitude: ExpressibleByArgument {
+  /// `auto` or a factor.
+  public init?(argument: String) {
+    if argument == "auto" {
+      self = .auto
+    } else {
+      guard let factor = Double(argument) else { return nil }
+      self = .factor(factor)
+    }
+  }
+}
