@@ -99,7 +99,7 @@ struct BadRequestTests {
   @Test(arguments: [unknown, "x", "..%2F..%2Fetc", unknown + "0"])
   func whatDoesNotExistIsNotFound(_ id: String) throws {
     let server = try TestServer()
-    for path in ["", "/audio", "/waveform", "/waveform.dat", "/waveform.json", "/peaks.json"] {
+    for path in ["", "/audio", "/waveform", "/waveform.dat", "/waveform.json", "/peaks.json", "/waveform.png"] {
       expectProblem(try server.client.get("/v1/recordings/\(id)\(path)"), 404, "not_found")
     }
     expectProblem(try server.client.post("/v1/recordings/\(id)/denoise", json: "{}"), 404, "not_found")

@@ -62,6 +62,23 @@ struct CommandTests {
     #expect(zip(sum, sound.channels[0]).allSatisfy { abs($0 - $1) < 4 / 32768 })
   }
 
+  @Test func noiseRegionsAreLinesOrOneObject() throws {
+    let folder = try TemporaryFolder()
+    let input = folder.file("in.wav")
+    try write(WAVFile(Sound.noisy(rate: 16_000, channels: 1, seconds: 4, voice: Sound.tone)).bytes, to: input)
+    let lines = try Command.stillwave("noise-regions", input)
+    let object = try Command.stillwave("noise-regions", input, "--json", "--limit", "1")
+    #expect(lines.status == 0 && object.status == 0)
+    let regions = try JSON(Array(object.lines[0].utf8))["regions"]
+    #expect(object.lines.count == 1 && regions[1] == .absent)
+    let (start, end) = (try #require(regions[0]["start"].double), try #require(regions[0]["end"].double))
+    #expect(lines.lines.first?.hasPrefix("\(start)-\(end)  ") == true)
+    let cleaned = try Command.stillwave(
+      "denoise", input, "-o", folder.file("out.wav"), "--noise", "\(start)-\(end)")
+    #expect(cleaned.status == 0)
+    #expect(try Command.stillwave("noise-regions", input, "--limit", "0").status != 0)
+  }
+
   @Test(arguments: ["waveform", "denoise"])
   func progressIsOneObjectALineThatNeverFalls(_ command: String) throws {
     let folder = try TemporaryFolder()

@@ -96,6 +96,18 @@ struct DurabilityTests {
     try server.stop()
   }
 
+  @Test func aServiceThatIsToldToStopTellsAStalledUploadAndLeavesNothingOfIt() throws {
+    let server = try TestServer("--grace-period", "0.1")
+    let wire = try Wire(port: server.client.port)
+    wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
+    wire.send(Array(BadUploadTests.tone.bytes.prefix(30_000)))
+    let hasBegun = try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } }
+    #expect(hasBegun)
+    try server.stop()
+    #expect(try wire.answer(to: "POST").status == 408)
+    #expect(try !server.leftovers().contains { $0.hasPrefix("incoming/") })
+  }
+
   @Test func aCrashInTheMiddleOfAnUploadLeavesNothingAfterTheNextStart() throws {
     let server = try TestServer()
     let wire = try Wire(port: server.client.port)

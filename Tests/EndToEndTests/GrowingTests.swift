@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// Everything grows in the open: what is shown of a recording before it has been read whole is final.
@@ -16,6 +17,52 @@ struct GrowingTests {
       try #require(recording["id"].string), job: try #require(recording["waveform"]["job"].string), client)
     #expect(whole["total_frames"].int == recording["format"]["frames"].int)
     #expect(sights.count >= 5, "seen while growing: \(sights.map(\.available))")
+    try server.stop()
+  }
+
+  /// The child stands still while it is looked at, so that all of its work is seen, in small steps.
+  @Test func whatIsAvailableKeepsUpWithTheProgressTold() throws {
+    let server = try TestServer()
+    let client = server.client
+    let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    let id = try #require(recording["id"].string)
+    let duration = try #require(recording["format"]["duration"].double)
+    let path = "/v1/recordings/\(id)/waveform?channels=split&measures=peak,rms,average"
+    let scales = [256, 1000, 4096, 65_536]
+    var (served, steps): ([Int: [String: [Int]]], Set<Double>) = ([:], [])
+    try client.succeed(try #require(recording["waveform"]["job"].string)) { _ in
+      let children = Processes.children(of: server.processID).filter {
+        Processes.commandLine(of: $0).contains("waveform")
+      }
+      for child in children { kill(child, SIGSTOP) }
+      defer { for child in children { kill(child, SIGCONT) } }
+      let waveform = try client.recording(id)["waveform"]
+      guard waveform["state"].string == "building" else { return }
+      let (progress, available) = (
+        try #require(waveform["progress"].double), try #require(waveform["available"].double)
+      )
+      #expect(abs(available / duration - progress) <= 0.05, "\(available) of \(duration) s at \(progress)")
+      // Every step is judged, every fourth looked at closely.
+      guard steps.insert(progress).inserted, steps.count % 4 == 1 else { return }
+      for scale in scales {
+        // The last second of what there is: whatever grew since the last look is in one of them.
+        let slice = try client.get("\(path)&scale=\(scale)&start=\(max(available - 1, 0))").json
+        guard slice["complete"] == .bool(false) else { continue }
+        served[scale, default: [:]]["\(try #require(slice["start_frame"].int))"] = slice["data"].integers
+      }
+    }
+    #expect(steps.count >= 10, "seen at \(steps.sorted())")
+    for scale in scales {
+      #expect(served[scale]?.isEmpty == false)
+      for (start, data) in served[scale] ?? [:] {
+        let seconds = Double(try #require(Int(start))) / Double(LongClip.rate)
+        // Two channels, two values each.
+        let end = seconds + Double((data.count / 4 + 1) * scale) / Double(LongClip.rate)
+        let whole = try client.get("\(path)&scale=\(scale)&start=\(seconds)&end=\(end)").json["data"].integers
+        let isKept = whole?.starts(with: data) ?? false
+        #expect(isKept, "scale \(scale) from frame \(start)")
+      }
+    }
     try server.stop()
   }
 

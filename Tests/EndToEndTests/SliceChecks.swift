@@ -104,6 +104,8 @@ struct SliceChecks {
       #expect(answer["content-type"] == "application/vnd.bbc.audiowaveform")
       let known = expected.dat(lanes, scale: scale, bits: bits, version: version)
       #expect(answer.body == known, ".dat?\(query)")
+      #expect(answer["stillwave-start-frame"] == "0" && answer["stillwave-complete"] == "true")
+      #expect(answer["stillwave-available-frames"] == "\(expected.frames)")
     }
     let accepted = try client.get(
       "\(path)/waveform?scale=256", ["Accept": "application/vnd.bbc.audiowaveform"])

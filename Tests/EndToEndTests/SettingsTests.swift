@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+
+/// The settings of `serve`, as flags and as environment variables.
+struct SettingsTests {
+  @Test func theHTTPServersLimitsAreFlags() throws {
+    let server = try TestServer("--max-head-bytes", "500", "--max-request-line-bytes", "200", "--max-head-fields", "9")
+    server.client.followsContract = false
+    #expect(try server.client.get("/healthz", ["X-Long": String(repeating: "x", count: 600)]).status == 431)
+    #expect(try server.client.get("/healthz?" + String(repeating: "x", count: 300)).status == 414)
+    let many = Dictionary(uniqueKeysWithValues: (0..<12).map { ("X-\($0)", "") })
+    #expect(try server.client.get("/healthz", many).status == 431)
+    #expect(try server.client.get("/healthz").status == 200)
+    try server.stop()
+  }
+
+  @Test func aPageOfAConfiguredOriginMayUseTheService() throws {
+    let server = try TestServer("--cors-origin", "https://app.example,https://other.example:8443")
+    server.client.followsContract = false
+    let asked = try server.client.send(
+      "OPTIONS", "/v1/recordings", ["Origin": "https://app.example", "Access-Control-Request-Method": "POST"])
+    #expect(asked.status == 204)
+    #expect(asked["Access-Control-Allow-Origin"] == "https://app.example")
+    #expect(asked["Access-Control-Allow-Methods"]?.contains("POST") == true)
+    let read = try server.client.get("/v1/recordings", ["Origin": "https://other.example:8443"])
+    #expect(read["Access-Control-Allow-Origin"] == "https://other.example:8443")
+    #expect(read["Vary"]?.contains("Origin") == true)
+    let foreign = try server.client.get("/v1/recordings", ["Origin": "https://evil.example"])
+    #expect(foreign["Access-Control-Allow-Origin"] == nil)
+    try server.stop()
+  }
+
+  @Test func aForeignPageCanNeitherReachNorChangeAnything() throws {
+    let server = try TestServer("--allowed-hosts", "audio.example")
+    #expect(try server.client.get("/v1/recordings", ["Host": "evil.example"]).status == 403)
+    #expect(try server.client.get("/v1/recordings", ["Host": "audio.example"]).status == 200)
+    let forged = try server.client.send(
+      "POST", "/v1/recordings", ["Origin": "https://evil.example", "Content-Type": "text/plain"],
+      .bytes(Array("RIFF".utf8)))
+    #expect(forged.status == 403)
+    #expect(forged.json["code"].string == "origin_not_allowed")
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  @Test(arguments: [
+    ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
+    ["--head-timeout", "0"], ["--max-connections", "-1"], ["--listen", "nowhere"],
+  ])
+  func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {
+    let folder = try TemporaryFolder()
+    let command = try Command(try Program.path(), ["serve", "--data", folder.file("data")] + arguments)
+    let finished = try command.finish(withinSeconds: 30)
+    #expect(finished.status != 0)
+    #expect(finished.errors.contains(arguments[0]), "\(finished.errors)")
+  }
+}
