@@ -1,10 +1,11 @@
 import CSndfile
 import Glibc
 
-/// The floor for anything that reads a file: libsndfile's `sf_readf_short` into a page-aligned buffer, nothing else.
+/// The floor for anything that reads a file: libsndfile's `sf_readf_short` into a page-aligned buffer, nothing else; for
+/// lossy codecs `sf_readf_float`, since short integers wrap.
 enum BareRead {
   /// Seconds for the whole file at `path`.
-  static func seconds(_ path: String) throws -> Double {
+  static func seconds(_ path: String, floats: Bool = false) throws -> Double {
     let start = ContinuousClock.now
     var info = SF_INFO()
     guard let file = unsafe sf_open(path, Int32(SFM_READ), &info) else {
@@ -13,12 +14,16 @@ enum BareRead {
     defer { unsafe _ = sf_close(file) }
     let frames = 65_536 / Int(info.channels)
     var memory: UnsafeMutableRawPointer?
-    guard unsafe posix_memalign(&memory, 4096, frames * Int(info.channels) * 2) == 0, let base = unsafe memory else {
+    guard unsafe posix_memalign(&memory, 4096, frames * Int(info.channels) * 4) == 0, let base = unsafe memory else {
       throw BenchmarkFailure(what: "out of memory")
     }
     defer { unsafe free(base) }
-    let samples = unsafe base.assumingMemoryBound(to: Int16.self)
-    while unsafe sf_readf_short(file, samples, sf_count_t(frames)) > 0 {}
+    let (shorts, reals) = unsafe (base.assumingMemoryBound(to: Int16.self), base.assumingMemoryBound(to: Float.self))
+    if floats {
+      while unsafe sf_readf_float(file, reals, sf_count_t(frames)) > 0 {}
+    } else {
+      while unsafe sf_readf_short(file, shorts, sf_count_t(frames)) > 0 {}
+    }
     return (ContinuousClock.now - start) / .seconds(1)
   }
 }

@@ -19,6 +19,36 @@ struct Client {
     }
   }
 
+  /// A port that nobody listens on now.
+  static func freePort() throws -> UInt16 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let failure = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        unsafe bind(descriptor, address, length) + getsockname(descriptor, address, &length)
+      }
+    }
+    guard failure == 0 else { throw BenchmarkFailure(what: "no free port") }
+    return UInt16(bigEndian: address.sin_port)
+  }
+
+  /// Returns when somebody listens on the port; gives up after five seconds.
+  func waitUntilItAnswers() throws {
+    for _ in 0..<500 {
+      if let connection = try? connect() {
+        close(connection)
+        return
+      }
+      // nginx says nowhere that it listens.
+      usleep(10_000)
+    }
+    throw BenchmarkFailure(what: "nobody answers on port \(port)")
+  }
+
   func get(_ target: String) throws -> Answer { try send("GET", target, length: 0) { _ in } }
 
   func post(_ target: String, json: String) throws -> Answer {
@@ -45,7 +75,7 @@ struct Client {
     return Answer(status: status, body: Array(received[end.upperBound...]), seconds: seconds)
   }
 
-  private func connect() throws -> Int32 {
+  func connect() throws -> Int32 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -60,7 +90,7 @@ struct Client {
     return descriptor
   }
 
-  private func write(_ bytes: [UInt8], to connection: Int32) throws {
+  func write(_ bytes: [UInt8], to connection: Int32) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
       let sent = unsafe rest.withUnsafeBytes {

@@ -17,7 +17,7 @@ final class MemoryWatch: Sendable {
     Thread.detachNewThread { [self] in
       while !peaks.withLock({ $0.isOver }) {
         let service = Self.anonymous(process)
-        let children = Self.children(of: process).map(Self.anonymous).max() ?? 0
+        let children = Processes.children(of: process).map(Self.anonymous).max() ?? 0
         peaks.withLock {
           $0.service = max($0.service, service)
           $0.child = max($0.child, children)
@@ -41,13 +41,5 @@ final class MemoryWatch: Sendable {
       let line = status.split(separator: "\n").first(where: { $0.hasPrefix("RssAnon") })
     else { return 0 }
     return Int(line.filter(\.isNumber)) ?? 0
-  }
-
-  private static func children(of process: Int32) -> [Int32] {
-    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-    return tasks.flatMap { task in
-      let list = (try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? ""
-      return list.split(separator: " ").compactMap { Int32($0) }
-    }
   }
 }

@@ -34,9 +34,9 @@ final class Server {
     }
   }
 
-  func stop() {
+  func stop(keepingData: Bool = false) {
     process.terminate()
     process.waitUntilExit()
-    try? FileManager.default.removeItem(atPath: directory)
+    if !keepingData { try? FileManager.default.removeItem(atPath: directory) }
   }
 }

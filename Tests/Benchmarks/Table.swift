@@ -1,3 +1,5 @@
+import Foundation
+
 /// Rows of figures, printed as they are measured.
 struct Table {
   private(set) var failures = 0
@@ -9,6 +11,7 @@ struct Table {
     let verdict = bound.isEmpty ? "" : isMet ? "  ok (\(bound))" : "  MISSED (\(bound))"
     let padding = String(repeating: " ", count: max(1, 58 - what.count))
     print("\(what)\(padding)\(figure)\(verdict)")
+    fflush(nil)
     if !isMet { failures += 1 }
   }
 }

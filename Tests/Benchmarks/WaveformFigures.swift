@@ -1,0 +1,184 @@
+import AudioIO
+import Foundation
+import Waveform
+
+/// Building waveforms of every codec and serving windows of them, beside `audiowaveform` where it is installed and beside
+/// libsndfile's bare decoding everywhere.
+struct WaveformFigures {
+  let binary: String
+  let folder: String
+  let seconds: Int
+
+  private static let compressed: [AudioFormat] =
+    [(.flac, .flacS16, 44_100), (.mp3, .mp3, 44_100), (.ogg, .vorbis, 44_100), (.ogg, .opus, 48_000)].map {
+      AudioFormat(container: $0, codec: $1, sampleRate: $2, channels: 2)
+    }
+
+  /// Seconds of a compressed file: over ten minutes, so that it is worth several cores.
+  private var compressedSeconds: Int { min(seconds, 1800) }
+
+  /// Prints a row per figure; returns how many missed their bound.
+  func run() throws -> Int {
+    var table = Table(title: "\nWaveforms (medians of 5; CPU time unless said otherwise)")
+    try SyntheticRecording.write(seconds: seconds, to: wave)
+    try SyntheticRecording.write(seconds: 600, to: shortWave)
+    for format in Self.compressed { try encode(format) }
+    try measureBuild(wave, "WAV, \(seconds) s", &table)
+    for format in Self.compressed {
+      try measureBuild(path(format), "\(format.codec.name), \(compressedSeconds) s", &table)
+    }
+    try measureMemory(&table)
+    measureJSON(&table)
+    try measureService(&table)
+    return table.failures
+  }
+
+  private var wave: String { "\(folder)/\(seconds)s.wav" }
+  private var shortWave: String { "\(folder)/600s.wav" }
+  private func path(_ format: AudioFormat) -> String { "\(folder)/\(compressedSeconds)s.\(format.codec.name)" }
+
+  private func encode(_ format: AudioFormat) throws {
+    guard !FileManager.default.fileExists(atPath: path(format)) else { return }
+    var reader = try AudioReader(path: wave)
+    let frames = Int64(compressedSeconds * format.sampleRate)
+    var writer = try AudioWriter(creating: path(format), format: format, expectedFrames: frames)
+    var quantised: [Int16] = []
+    var left = Int(frames)
+    while left > 0 {
+      // Played a little faster at another rate, and then from the start: it is only to be long.
+      let got = try reader.readFloat(upTo: left) { try writer.write($0, quantised: &quantised) }
+      left -= got
+      if got == 0 { try reader.seek(to: 0) }
+    }
+    try writer.finish()
+  }
+
+  // MARK: Building
+
+  private func build(_ path: String, threads: Int) throws -> Child {
+    try Child([
+      binary, "waveform", path, "--pyramid", "\(folder)/figures.pyramid", "--progress", "none", "--threads",
+      "\(threads)",
+    ])
+  }
+
+  private func measureBuild(_ path: String, _ name: String, _ table: inout Table) throws {
+    let isWave = path == wave
+    let other = Child.find("audiowaveform")
+    var (bare, alone, both, theirs): ([Double], [Child], [Child], [Double]) = ([], [], [], [])
+    for _ in 0..<5 {
+      let before = Child.ownWork
+      _ = try BareRead.seconds(path, floats: !isWave && !path.hasSuffix("flac"))
+      bare.append(Child.ownWork - before)
+      alone.append(try build(path, threads: 1))
+      if !isWave { both.append(try build(path, threads: 2)) }
+      if let other {
+        let arguments = [other, "-q", "-i", path, "-o", "\(folder)/figures.dat", "-z", "256", "-b", "16"]
+        theirs.append(try Child(arguments).work)
+      }
+    }
+    let ratio = median(zip(alone, bare).map { $0.work / $1 })
+    let figure = "\(rounded(ratio)) × (\(rounded(median(alone.map(\.work)))) s / \(rounded(median(bare))) s)"
+    table.row("build / bare decoding, \(name)", figure, isWave ? "" : "≤ 1.1 ×", isWave || ratio <= 1.1)
+    if !theirs.isEmpty {
+      let gain = median(zip(theirs, alone).map { $0 / $1.work })
+      let bound = isWave ? "≥ 4 ×" : ""
+      table.row("audiowaveform / build, \(name)", "\(rounded(gain)) ×", bound, !isWave || gain >= 4)
+    }
+    if !both.isEmpty {
+      let gain = median(zip(both, alone).map { $0.wall / $1.wall })
+      let walls = "\(rounded(median(both.map(\.wall)))) s / \(rounded(median(alone.map(\.wall)))) s"
+      table.row("two cores / one by the clock, \(name)", "\(rounded(gain)) × (\(walls))", "≤ 0.65 ×", gain <= 0.65)
+    }
+  }
+
+  private func measureMemory(_ table: inout Table) throws {
+    for (name, short, long) in [
+      ("WAV", shortWave, wave), ("flac on two cores", path(Self.compressed[0]), path(Self.compressed[0])),
+    ] {
+      let peaks = try [short, long].map { path in
+        median(try (0..<5).map { _ in Double(try build(path, threads: 2).peakResident) / 1024 })
+      }
+      let most = peaks.max() ?? 0
+      table.row("peak resident memory, \(name)", "\(rounded(most)) MB", "< 40 MB", most < 40)
+      guard short != long else { continue }
+      let grown = abs(peaks[1] - peaks[0])
+      table.row("  \(seconds) s more than 600 s", "\(rounded(grown)) MB", "≤ 1 MB", grown <= 1)
+    }
+  }
+
+  private func measureJSON(_ table: inout Table) {
+    let frames: Int64 = 20_000
+    var state: UInt64 = 9
+    let samples = (0..<2 * frames).map { _ in
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int16(truncatingIfNeeded: state >> 40)
+    }
+    let extent = WaveformExtent(
+      sampleRate: 44_100, channels: 2, availableFrames: frames, totalFrames: frames, isComplete: true)
+    let query = WaveformQuery(resolution: .scale(1), channels: .split, measures: [.peak, .rms, .average])
+    guard let window = try? WaveformWindow(query, of: extent) else { return }
+    let slice = WaveformSlice(window, samples: samples.span)
+    var (times, bytes): ([Double], Int) = ([], 0)
+    for _ in 0..<51 {
+      let start = ContinuousClock.now
+      bytes += slice.json().count
+      times.append((ContinuousClock.now - start) / .nanoseconds(1) / Double(window.numberCount))
+    }
+    let figure = median(times)
+    table.row(
+      "JSON of \(window.numberCount) numbers", "\(rounded(figure)) ns a number", "< 3 ns", figure < 3 && bytes > 0)
+  }
+
+  // MARK: Serving
+
+  private func upload(_ path: String, to server: Server) throws -> (id: String, job: String) {
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int64 ?? 0
+    guard let file = FileHandle(forReadingAtPath: path) else { throw BenchmarkFailure(what: "no \(path)") }
+    let answer = try server.client.send("POST", "/v1/recordings?name=figures", length: size) { send in
+      while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { try send(Array(piece)) }
+    }
+    guard answer.status == 201, let id = answer.member("id"), let job = answer.member("job") else {
+      throw BenchmarkFailure(what: "the upload of \(path) was answered \(answer.status)")
+    }
+    return (id, job)
+  }
+
+  private func measureService(_ table: inout Table) throws {
+    var server = try Server(binary: binary, directory: folder)
+    defer { server.stop() }
+    var times: [Double] = []
+    for _ in 0..<5 {
+      let (id, job) = try upload(shortWave, to: server)
+      let start = ContinuousClock.now
+      _ = try server.finish(job: job)
+      times.append((ContinuousClock.now - start) / .seconds(1))
+      _ = try server.client.send("DELETE", "/v1/recordings/\(id)", length: 0) { _ in }
+    }
+    table.row(
+      "201 to ready, 600 s of WAV", "\(rounded(median(times) * 1000)) ms", "< 300 ms", median(times) < 0.3)
+    let files = [("WAV", wave, seconds)] + Self.compressed.map { ($0.codec.name, path($0), compressedSeconds) }
+    for (name, path, length) in files {
+      let (id, job) = try upload(path, to: server)
+      _ = try server.finish(job: job)
+      // 2,000 pixels of some 600 frames at the least, and of 100.
+      for (kind, window, limit) in [("from 256 up", 0.03 * Double(length), 0.005), ("below 256", 4.5, 0.03)] {
+        var times: [Double] = []
+        for place in [0.9, 0.1, 0.5, 0.97, 0.3] {
+          server.stop(keepingData: true)
+          server = try Server(binary: binary, directory: folder)
+          _ = try server.client.get("/healthz")
+          let start = min(place * Double(length), Double(length) - window)
+          let answer = try server.client.get(
+            "/v1/recordings/\(id)/waveform?width=2000&start=\(start)&end=\(start + window)")
+          guard answer.status == 200 else { throw BenchmarkFailure(what: "a slice was answered \(answer.status)") }
+          times.append(answer.seconds)
+        }
+        let figure = median(times)
+        table.row(
+          "first slice after a start, \(kind), \(name)", "\(rounded(figure * 1000)) ms",
+          "< \(Int(limit * 1000)) ms", figure < limit)
+      }
+    }
+  }
+}
