@@ -82,6 +82,10 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// Adds a field whose bytes the parser has checked.
   mutating func append(parsedName name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
     let start = lines.count
+    if start == 0 {
+      lines.reserveCapacity(240)
+      entries.reserveCapacity(8)
+    }
     lines.append(contentsOf: name)
     lines.append(ASCII.colon)
     lines.append(ASCII.space)
@@ -99,8 +103,11 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// Appends, as they go over the wire, those fields whose names are not in `others`.
   func appendLines(missingIn others: HTTPFields, to bytes: inout [UInt8]) {
-    for (index, entry) in entries.enumerated() where !others.contains(name(at: index)) {
-      bytes.append(contentsOf: lines[entry.start..<entry.end])
+    for entry in entries {
+      let name = lines.span.extracting(entry.start..<entry.start + entry.nameLength)
+      if !others.entries.contains(where: { others.matches($0, name) }) {
+        bytes.append(contentsOf: lines[entry.start..<entry.end])
+      }
     }
   }
 
@@ -139,12 +146,14 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     lines.append(contentsOf: other.lines[entry.start..<entry.end])
   }
 
-  private func matches(_ entry: Entry, _ name: String) -> Bool {
-    guard entry.nameLength == name.utf8.count else { return false }
-    var index = entry.start
-    for byte in name.utf8 {
-      guard ASCII.lowercased(lines[index]) == ASCII.lowercased(byte) else { return false }
-      index += 1
+  private func matches(_ entry: Entry, _ name: String) -> Bool { matches(entry, name.utf8.span) }
+
+  private func matches(_ entry: Entry, _ name: borrowing Span<UInt8>) -> Bool {
+    guard entry.nameLength == name.count else { return false }
+    let bytes = lines.span
+    for index in 0..<name.count
+    where ASCII.lowercased(bytes[entry.start + index]) != ASCII.lowercased(name[index]) {
+      return false
     }
     return true
   }

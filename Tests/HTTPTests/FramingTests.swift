@@ -67,6 +67,19 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     }
   }
 
+  @Test func aHeadThatComesAgainIsReadAgainAndNoOtherIsTakenForIt() {
+    let wires = [
+      good, good, "GET /good HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
+      "GET /good HTTP/1.1\r\nHost: b\r\n\r\n", "GET /gooD HTTP/1.1\r\nHost: a\r\n\r\n", good, good,
+    ]
+    for outcome in WireReader.outcomesOfAllSplits(wires.joined()) {
+      #expect(outcome.requests.map(\.path) == ["/good", "/good", "/good", "/good", "/gooD", "/good", "/good"])
+      #expect(outcome.requests.map(\.body) == ["", "", "abc", "", "", "", ""])
+      #expect(outcome.refusal == nil)
+    }
+    #expect(WireReader(good + good + "GET /good HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n").refusal == 400)
+  }
+
   @Test(arguments: [
     "Content-Length: 3\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r\nab",
     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
