@@ -34,6 +34,12 @@ final class DocumentTable: Sendable {
     self.work = work
   }
 
+  /// The Job as it is now, where that needs no look at the catalogue.
+  func known(_ id: JobID) -> JSONDocument? { known(id, in: jobs, stamp) }
+
+  /// The Recording as it is now, where that needs no look at the catalogue.
+  func known(_ id: RecordingID) -> JSONDocument? { known(id, in: recordings, stamp) }
+
   /// The Job as it is now; nil where there is none.
   func job(_ id: JobID) async throws -> JSONDocument? {
     try await document(id, in: jobs) { [catalog, live] in
@@ -48,11 +54,22 @@ final class DocumentTable: Sendable {
     }
   }
 
+  private var stamp: Stamp { Stamp(catalog: catalog.changeCount, live: live.changeCount) }
+
+  private func known<Key: Hashable & Sendable>(
+    _ key: Key, in entries: borrowing Mutex<[Key: Entry]>, _ stamp: Stamp
+  ) -> JSONDocument? {
+    entries.withLock { entries in
+      guard let entry = entries[key], entry.stamp == stamp else { return nil }
+      return entry.document
+    }
+  }
+
   private func document<Key: Hashable & Sendable>(
     _ key: Key, in entries: borrowing Mutex<[Key: Entry]>, _ make: @escaping @Sendable () throws -> JSONDocument?
   ) async throws -> JSONDocument? {
-    let stamp = Stamp(catalog: catalog.changeCount, live: live.changeCount)
-    if let known = entries.withLock({ $0[key] }), known.stamp == stamp { return known.document }
+    let stamp = stamp
+    if let known = known(key, in: entries, stamp) { return known }
     let document = try await work.run { try make() }
     entries.withLock { entries in
       if entries.count >= Self.limit { entries.removeAll(keepingCapacity: true) }

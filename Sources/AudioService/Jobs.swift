@@ -31,15 +31,18 @@ struct Jobs: Sendable {
     return .changing(document, for: request)
   }
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     var query = try QueryParameters(request)
-    let wait = try query.integer("wait", in: 0...60)
+    let wait = try query.integer("wait", in: 0...60) ?? 0
     try query.end()
     let text = parameters["id"]
     guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }
-    if let wait, wait > 0 { await context.runner.waitForChange(of: id, seconds: Double(wait)) }
-    guard let document = try await context.documents.job(id) else { throw ServiceError.noSuchJob(text) }
-    return .changing(document, for: request)
+    if wait == 0, let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
+    return .later { [context] in
+      if wait > 0 { await context.runner.waitForChange(of: id, seconds: Double(wait)) }
+      guard let document = try await context.documents.job(id) else { throw ServiceError.noSuchJob(text) }
+      return .changing(document, for: request)
+    }
   }
 
   /// The row says `cancelled` first; the child is ended and its files removed right after.

@@ -29,13 +29,15 @@ struct Recordings: Sendable {
     return .changing(document, for: request)
   }
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters(request).end()
     let text = parameters["id"]
-    guard let id = RecordingID(text), let document = try await context.documents.recording(id) else {
-      throw ServiceError.noSuchRecording(text)
+    guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
+    if let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
+    return .later { [context] in
+      guard let document = try await context.documents.recording(id) else { throw ServiceError.noSuchRecording(text) }
+      return .changing(document, for: request)
     }
-    return .changing(document, for: request)
   }
 
   @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

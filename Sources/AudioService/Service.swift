@@ -59,7 +59,9 @@ public final class Service: Sendable {
   }
 
   /// For tests in process: the answer to a request without a socket.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse { await responder.respond(to: request) }
+  public func respond(to request: HTTPRequest) async throws -> HTTPResponse {
+    try await responder.respond(to: request).response
+  }
 
   /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
   public func start() throws -> String {

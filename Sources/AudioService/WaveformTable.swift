@@ -62,13 +62,18 @@ final class WaveformTable: Sendable {
     }
   }
 
+  /// Whether a recording's waveform is known to be whole, and its recording to be there.
+  func isFinished(_ id: RecordingID) -> Bool { state.withLock { Self.use(id, &$0) != nil } }
+
   private func finished(_ id: RecordingID) -> OpenWaveform? {
-    state.withLock { state in
-      guard let index = state.finished.index(forKey: id) else { return nil }
-      state.clock += 1
-      state.finished.values[index].lastUse = state.clock
-      return state.finished.values[index].waveform
-    }
+    state.withLock { state in Self.use(id, &state).map { state.finished.values[$0].waveform } }
+  }
+
+  private static func use(_ id: RecordingID, _ state: inout State) -> Dictionary<RecordingID, Entry>.Index? {
+    guard let index = state.finished.index(forKey: id) else { return nil }
+    state.clock += 1
+    state.finished.values[index].lastUse = state.clock
+    return index
   }
 
   /// The job first, then the row: a job that ends in between has its row finished before it leaves the table.

@@ -11,36 +11,43 @@ struct Waveforms: Sendable {
 
   private static let datType = "application/vnd.bbc.audiowaveform"
 
-  @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     let wantsDat = request.prefers(Self.datType, to: "application/json")
-    return try await answer(request, parameters, form: wantsDat ? .dat(version: 2) : .json)
+    return try answer(request, parameters, form: wantsDat ? .dat(version: 2) : .json)
   }
 
-  @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try await answer(request, parameters, form: .dat(version: 2))
+  @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+    try answer(request, parameters, form: .dat(version: 2))
   }
 
-  @Sendable func strictJSON(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try await answer(request, parameters, form: .strictJSON)
+  @Sendable func strictJSON(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+    try answer(request, parameters, form: .strictJSON)
   }
 
-  @Sendable func peaks(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try await answer(request, parameters, form: .peaksJSON)
+  @Sendable func peaks(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+    try answer(request, parameters, form: .peaksJSON)
   }
 
   private func answer(
     _ request: HTTPRequest, _ parameters: PathParameters, form: WaveformForm
-  ) async throws -> HTTPResponse {
+  ) throws -> HTTPAnswer {
     var query = try QueryParameters(request)
     let asked = try WaveformQuery(&query)
     let form = try Self.version(of: form, &query)
     try query.end()
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let waveform = try await context.waveforms.open(id)
     let key = SliceTable.Key(recording: id, query: asked, form: form)
-    if waveform.extent.isComplete, let known = context.slices[key] { return HTTPResponse(known, for: request) }
-    let window = try WaveformWindow(asked, of: waveform.extent)
+    if context.waveforms.isFinished(id), let known = context.slices[key] {
+      return .now(HTTPResponse(known, for: request))
+    }
+    return .later { try await make(key, for: request) }
+  }
+
+  private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
+    let (id, form) = (key.recording, key.form)
+    let waveform = try await context.waveforms.open(id)
+    let window = try WaveformWindow(key.query, of: waveform.extent)
     try window.check(form)
     let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
     var representation = Representation(

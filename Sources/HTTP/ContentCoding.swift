@@ -12,8 +12,11 @@ public final class ContentCoder: HTTPResponder {
   public init(_ next: any HTTPResponder) { self.next = next }
 
   /// The other's response, coded where that is worth while.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse {
-    await next.respond(to: request).coded(for: request)
+  public func respond(to request: HTTPRequest) -> HTTPAnswer {
+    switch next.respond(to: request) {
+    case .now(let response): .now(response.coded(for: request))
+    case .later(let work): .later { try await work().coded(for: request) }
+    }
   }
 }
 

@@ -28,8 +28,15 @@ public final class CrossOriginSharing: HTTPResponder {
   }
 
   /// The other's response with the fields of the protocol. A preflight is answered with what OPTIONS allows here.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse {
-    var response = await next.respond(to: request)
+  public func respond(to request: HTTPRequest) -> HTTPAnswer {
+    switch next.respond(to: request) {
+    case .now(let response): .now(sharing(response, with: request))
+    case .later(let work): .later { [self] in sharing(try await work(), with: request) }
+    }
+  }
+
+  private func sharing(_ shared: HTTPResponse, with request: HTTPRequest) -> HTTPResponse {
+    var response = shared
     // Which page asks decides about the answer even where this request came from none: caches must tell them apart.
     if policy.origins != .any { response.fields.vary(by: "Origin") }
     guard let origin = request.fields["Origin"], policy.origins.contains(origin) else { return response }

@@ -4,23 +4,23 @@ import Dispatch
 // for its next piece only while little is queued.
 
 extension HTTPConnection {
-  /// Sends a handler's response, whole or, a stream, as it comes. Runs in the handler's Task.
-  func deliver(_ response: HTTPResponse, exchange id: UInt64) async {
-    guard let framing = beginAnswer(response, exchange: id) else { return }
-    if case .stream(let length, let next) = response.body {
-      await send(stream: next, length: length, framing: framing, exchange: id)
-    }
+  /// The content of a stream, whose head is on its way.
+  struct Stream: Sendable {
+    let exchange: UInt64
+    let framing: ResponseFraming
+    let length: Int64?
+    let next: @Sendable () async throws -> [UInt8]?
   }
 
   /// Answers without a handler.
   func answer(_ problem: Problem) {
     if exchange == nil { _ = beginExchange(nil) }
     guard let exchange else { return }
-    _ = beginAnswer(core.configuration.problem(problem).response(), exchange: exchange.id)
+    _ = begin(core.configuration.problem(problem).response(), exchange: exchange.id)
   }
 
-  /// Queues the head, and the content unless it is a stream that remains to be sent: then its framing is returned.
-  private func beginAnswer(_ response: HTTPResponse, exchange id: UInt64) -> ResponseFraming? {
+  /// Queues the head and the content, unless that is a stream, which remains to be sent.
+  func begin(_ response: HTTPResponse, exchange id: UInt64) -> Stream? {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return nil }
     let method = exchange?.head?.method ?? .get
@@ -35,9 +35,13 @@ extension HTTPConnection {
         .init(
           method: method, version: version, isPersistent: state.isPersistent,
           requestID: exchange?.requestID ?? "", date: loop.date)))
-    var rest: ResponseFraming?
+    var rest: Stream?
     if ResponseWriter.sendsContent(response, method: method) {
-      if case .stream = response.body { rest = framing } else { output.append(response.body) }
+      if case .stream(let length, let next) = response.body {
+        rest = Stream(exchange: id, framing: framing, length: length, next: next)
+      } else {
+        output.append(response.body)
+      }
     }
     answerIsQueued = rest == nil
     flush()
@@ -46,17 +50,16 @@ extension HTTPConnection {
   }
 
   /// Pulls a stream to its end.
-  private func send(
-    stream next: @Sendable () async throws -> [UInt8]?, length: Int64?, framing: ResponseFraming, exchange id: UInt64
-  ) async {
+  func send(_ stream: Stream) async {
+    let id = stream.exchange
     var sent: Int64 = 0
     var pieces = 0
     do {
-      while let piece = try await next() {
+      while let piece = try await stream.next() {
         guard isCurrent(id) else { return }
         sent += Int64(piece.count)
-        if let length, sent > length { break }
-        output.append(framing == .chunked ? ResponseWriter.chunk(piece) : piece)
+        if let length = stream.length, sent > length { break }
+        output.append(stream.framing == .chunked ? ResponseWriter.chunk(piece) : piece)
         flush()
         schedule()
         while isCurrent(id), output.byteCount >= core.limits.queuedBytes { await roomForOutput() }
@@ -68,8 +71,8 @@ extension HTTPConnection {
       return breakOffAnswer(id)
     }
     guard isCurrent(id) else { return }
-    if let length, sent != length { return breakOffAnswer(id) }
-    if framing == .chunked { output.append(ResponseWriter.lastChunk) }
+    if let length = stream.length, sent != length { return breakOffAnswer(id) }
+    if stream.framing == .chunked { output.append(ResponseWriter.lastChunk) }
     answerIsQueued = true
     flush()
     advance()

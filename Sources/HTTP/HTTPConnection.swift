@@ -146,14 +146,37 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
       body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: exchange.id))
     }
     let request = HTTPRequest(head: head, body: body, peer: peer, id: exchange.requestID)
+    switch core.responder.respond(to: request) {
+    case .now(let response):
+      guard let rest = begin(response, exchange: exchange.id) else { return }
+      run(exchange.id) { await $0.send(rest) }
+    case .later(let work):
+      run(exchange.id) { connection in
+        let response = await connection.response(of: work)
+        if let rest = connection.begin(response, exchange: exchange.id) { await connection.send(rest) }
+      }
+    }
+  }
+
+  private func response(of work: @Sendable () async throws -> HTTPResponse) async -> HTTPResponse {
+    do {
+      return try await work()
+    } catch {
+      let problem = Problem(
+        .internalServerError, code: "internal_error", detail: "The server failed to make an answer.")
+      return core.configuration.problem(problem).response()
+    }
+  }
+
+  /// Runs what waits for something on the loop, cancelled when the client goes away.
+  private func run(_ id: UInt64, _ work: @escaping @Sendable (HTTPConnection) async -> Void) {
     worker?.handlerBegan()
     let task = Task.immediate(executorPreference: loop) { [self, worker] in
-      let response = await core.responder.respond(to: request)
-      await deliver(response, exchange: exchange.id)
+      await work(self)
       worker?.handlerEnded()
     }
-    // A handler that never waited is done by now, and perhaps its connection with it.
-    if self.exchange?.id == exchange.id { handlerTask = task }
+    // What never waited is done by now, and perhaps its connection with it.
+    if exchange?.id == id { handlerTask = task }
   }
 
   /// Whether that exchange is still the one under way.

@@ -1,36 +1,36 @@
 /// A request: its head, and the body to be read from it. An object, because it is handed through every responder.
 public final class HTTPRequest: Sendable {
-  /// One of the known methods.
-  public let method: HTTPMethod
-  /// Path and query, decoded once.
-  public let target: RequestTarget
-  /// 1.0 or 1.1.
-  public let version: HTTPVersion
-  /// The header fields as they came.
-  public let fields: HTTPFields
   /// The content.
   public let body: RequestBody
   /// The client's address and port, `127.0.0.1:50312`; `in-process` where there is no socket.
   public let peer: String
   /// The caller's `X-Request-Id` where it was sane, a new one otherwise. Every response carries it.
   public let id: String
+  private let head: RequestHead
+
+  /// One of the known methods.
+  public var method: HTTPMethod { head.method }
+  /// Path and query, decoded once.
+  public var target: RequestTarget { head.target }
+  /// 1.0 or 1.1.
+  public var version: HTTPVersion { head.version }
+  /// The header fields as they came.
+  public var fields: HTTPFields { head.fields }
 
   init(head: RequestHead, body: RequestBody, peer: String, id: String) {
-    (method, target, version, fields) = (head.method, head.target, head.version, head.fields)
-    (self.body, self.peer, self.id) = (body, peer, id)
+    (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
   }
 
-  /// A request without a socket, for tests of handlers: `target` is checked as one from the wire is.
-  public init(
+  /// A request without a socket, for tests of handlers: `target` is checked as one from the wire is,
+  /// `fields` are taken as they are.
+  public convenience init(
     method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = []
   ) throws(HTTPParseError) {
-    self.method = method
-    self.target = try RequestTarget(parsing: Array(target.utf8)[...], method: method)
-    self.version = .http11
-    self.fields = fields
-    self.body = body.isEmpty ? .none : RequestBody(body)
-    self.peer = "in-process"
-    self.id = RequestIdentifier.callers(fields) ?? RequestIdentifier.make(UInt64.random(in: .min ... .max))
+    let target = try RequestTarget(parsing: Array(target.utf8)[...], method: method)
+    let head = RequestHead(method: method, target: target, fields: fields)
+    self.init(
+      head: head, body: body.isEmpty ? .none : RequestBody(body), peer: "in-process",
+      id: RequestIdentifier.callers(fields) ?? RequestIdentifier.make(UInt64.random(in: .min ... .max)))
   }
 }
 
@@ -47,14 +47,14 @@ enum RequestIdentifier {
 
   /// 13 characters of base 32: short enough for a String that needs no allocation.
   static func make(_ number: UInt64) -> String {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(13)
-    var rest = number
-    for _ in 0..<13 {
-      let digit = UInt8(rest & 31)
-      bytes.append(digit < 10 ? digit + 0x30 : digit + 0x57)
-      rest >>= 5
+    unsafe String(unsafeUninitializedCapacity: 13) { bytes in
+      var rest = number
+      for index in 0..<13 {
+        let digit = UInt8(rest & 31)
+        unsafe bytes[index] = digit < 10 ? digit + 0x30 : digit + 0x57
+        rest >>= 5
+      }
+      return 13
     }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -65,9 +65,28 @@ public enum ResponseBody: Sendable {
   }
 }
 
+/// A response, or the work that leads to one. Most of what is asked for again and again is known: told at once, it needs
+/// no Task, which would cost as much as all the rest of such an exchange.
+public enum HTTPAnswer: Sendable {
+  /// Known already.
+  case now(HTTPResponse)
+  /// Still to be made, in a Task that is cancelled when the client goes away.
+  case later(@Sendable () async throws -> HTTPResponse)
+
+  /// The response, waited for where that is needed.
+  public var response: HTTPResponse {
+    get async throws {
+      switch self {
+      case .now(let response): response
+      case .later(let work): try await work()
+      }
+    }
+  }
+}
+
 /// Answers requests: a router, or what stands in front of one.
 public protocol HTTPResponder: Sendable {
-  /// Runs on the connection's loop; anything that blocks belongs on another queue. The Task is cancelled when the
-  /// client goes away.
-  func respond(to request: HTTPRequest) async -> HTTPResponse
+  /// Called on the connection's loop, where the work runs too; anything that blocks belongs on another queue. What the
+  /// work throws is answered with 500: a router answers its handlers' errors itself.
+  func respond(to request: HTTPRequest) -> HTTPAnswer
 }

@@ -25,36 +25,38 @@ public final class HostGuard: HTTPResponder {
   }
 
   /// 403 `host_not_allowed` or `origin_not_allowed`, or else the other's response.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse {
+  public func respond(to request: HTTPRequest) -> HTTPAnswer {
+    if let problem = objection(to: request) { .now(problem.response()) } else { next.respond(to: request) }
+  }
+
+  private func objection(to request: HTTPRequest) -> Problem? {
     // In absolute form the target names the host, whatever Host says (RFC 9112 §3.2.2). HTTP/1.0 may name none: no
     // browser speaks it.
-    guard let host = request.target.authority ?? request.fields["Host"] else { return await next.respond(to: request) }
-    guard isOwn(host) else {
+    let isUsual = request.target.authority == nil && Self.isLoopback(request.fields.bytes(of: "Host"))
+    if isUsual, request.method.isSafe { return nil }
+    guard let host = request.target.authority ?? request.fields["Host"] else { return nil }
+    guard isUsual || isOwn(host) else {
       return Problem(
         .forbidden, code: "host_not_allowed",
         detail: "This service is not called “\(host)”; loopback names are served, and those it was configured with.",
-        parameter: "Host"
-      ).response()
+        parameter: "Host")
     }
-    if !request.method.isSafe, request.fields.contains("Origin") {
-      let origin = request.fields["Origin"] ?? ""
-      guard origins.contains(origin) || isOwn(origin, to: host) else {
-        return Problem(
-          .forbidden, code: "origin_not_allowed",
-          detail: "Pages of “\(origin)” may not change anything here; an origin must be configured to be let in.",
-          parameter: "Origin"
-        ).response()
-      }
-    }
-    return await next.respond(to: request)
+    guard !request.method.isSafe, request.fields.contains("Origin") else { return nil }
+    let origin = request.fields["Origin"] ?? ""
+    guard !origins.contains(origin), !isOwn(origin, to: host) else { return nil }
+    return Problem(
+      .forbidden, code: "origin_not_allowed",
+      detail: "Pages of “\(origin)” may not change anything here; an origin must be configured to be let in.",
+      parameter: "Origin")
   }
 
-  private func isOwn(_ host: String) -> Bool {
-    // The two names of nearly every request, known without taking them apart.
-    let name = host.utf8.prefix { $0 != ASCII.colon }
-    if name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8) { return true }
-    return Authority(host, defaultPort: 80).map(isOwn) ?? false
+  /// The two names of nearly every request, known without taking them apart.
+  private static func isLoopback(_ host: ArraySlice<UInt8>?) -> Bool {
+    guard let name = host?.prefix(while: { $0 != ASCII.colon }) else { return false }
+    return name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8)
   }
+
+  private func isOwn(_ host: String) -> Bool { Authority(host, defaultPort: 80).map(isOwn) ?? false }
 
   private func isOwn(_ authority: Authority) -> Bool { authority.isLoopback || names.contains(authority.host) }
 

@@ -30,6 +30,12 @@ final class RequestHead: Sendable {
     expectsContinue = try Self.expectsContinue(fields, version)
   }
 
+  /// The head of a request without a socket, its fields unchecked.
+  init(method: HTTPMethod, target: RequestTarget, fields: HTTPFields) {
+    (self.method, self.target, self.fields) = (method, target, fields)
+    (version, body, isPersistent, expectsContinue) = (.http11, .none, true, false)
+  }
+
   private static func checkHost(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) {
     let count = fields.count(of: "Host")
     if count == 0, version == .http10 { return }

@@ -1,5 +1,5 @@
 /// Serves one route.
-public typealias Handler = @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
+public typealias Handler = @Sendable (HTTPRequest, PathParameters) throws -> HTTPAnswer
 
 /// What stood in the place of a pattern's `{names}`, decoded.
 public struct PathParameters: Sendable {
@@ -25,10 +25,18 @@ public struct Route: Sendable {
   public let pattern: String
   let handler: Handler
 
-  /// A row.
-  public init(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping Handler) {
+  /// A row whose handler may know its response at once.
+  public init(_ method: HTTPMethod, _ pattern: String, atOnce handler: @escaping Handler) {
     precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
     (self.method, self.pattern, self.handler) = (method, pattern, handler)
+  }
+
+  /// A row whose handler always has something to wait for.
+  public init(
+    _ method: HTTPMethod, _ pattern: String,
+    _ handler: @escaping @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
+  ) {
+    self.init(method, pattern, atOnce: { request, parameters in .later { try await handler(request, parameters) } })
   }
 }
 
@@ -59,9 +67,12 @@ public final class Router: HTTPResponder {
   public let routes: [Route]
 
   private struct Node: Sendable {
-    var literals: [String: Int] = [:]
+    /// Few of them, and short: compared one by one faster than hashed.
+    var literals: [(segment: String, node: Int)] = []
     var parameter: Int?
     var endpoints: [(method: HTTPMethod, handler: Handler, names: [String])] = []
+
+    func literal(_ segment: String) -> Int? { literals.first { $0.segment == segment }?.node }
   }
   private let nodes: [Node]
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
@@ -80,14 +91,14 @@ public final class Router: HTTPResponder {
     var names: [String] = []
     for segment in route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init) {
       let isParameter = segment.hasPrefix("{") && segment.hasSuffix("}")
-      let known = isParameter ? nodes[node].parameter : nodes[node].literals[segment]
+      let known = isParameter ? nodes[node].parameter : nodes[node].literal(segment)
       if isParameter { names.append(String(segment.dropFirst().dropLast())) }
       if known == nil {
         nodes.append(Node())
         if isParameter {
           nodes[node].parameter = nodes.count - 1
         } else {
-          nodes[node].literals[segment] = nodes.count - 1
+          nodes[node].literals.append((segment, nodes.count - 1))
         }
       }
       node = known ?? nodes.count - 1
@@ -97,11 +108,11 @@ public final class Router: HTTPResponder {
   }
 
   /// Answers a request; whatever is thrown becomes a response by `problem`.
-  public func respond(to request: HTTPRequest) async -> HTTPResponse {
-    if request.target.path == "*" { return Self.options(Set(routes.map(\.method))) }
+  public func respond(to request: HTTPRequest) -> HTTPAnswer {
+    if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
     var values: [String] = []
     guard let node = find(request.target.segments, 0, 0, &values) else {
-      return problem(RoutingError.notFound, request)
+      return .now(problem(RoutingError.notFound, request))
     }
     let endpoints = nodes[node].endpoints
     let endpoint =
@@ -109,21 +120,31 @@ public final class Router: HTTPResponder {
       ?? (request.method == .head ? endpoints.first { $0.method == .get } : nil)
     guard let endpoint else {
       let methods = Set(endpoints.map(\.method))
-      if request.method == .options { return Self.options(methods) }
-      return problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request)
+      if request.method == .options { return .now(Self.options(methods)) }
+      return .now(problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request))
     }
     do {
-      return try await endpoint.handler(request, PathParameters(names: endpoint.names, values: values))
+      switch try endpoint.handler(request, PathParameters(names: endpoint.names, values: values)) {
+      case .now(let response): return .now(response)
+      case .later(let work): return .later { [problem] in await Self.finish(work, request, problem) }
+      }
     } catch {
-      return problem(error, request)
+      return .now(problem(error, request))
     }
+  }
+
+  private static func finish(
+    _ work: @Sendable () async throws -> HTTPResponse, _ request: HTTPRequest,
+    _ problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
+  ) async -> HTTPResponse {
+    do { return try await work() } catch { return problem(error, request) }
   }
 
   /// The node whose pattern the segments match, literal before parameter; steps back where a literal led nowhere.
   private func find(_ segments: [String], _ index: Int, _ node: Int, _ values: inout [String]) -> Int? {
     if index == segments.count { return nodes[node].endpoints.isEmpty ? nil : node }
     let segment = segments[index]
-    if let next = nodes[node].literals[segment], let found = find(segments, index + 1, next, &values) { return found }
+    if let next = nodes[node].literal(segment), let found = find(segments, index + 1, next, &values) { return found }
     guard let next = nodes[node].parameter, !segment.isEmpty else { return nil }
     values.append(segment)
     if let found = find(segments, index + 1, next, &values) { return found }

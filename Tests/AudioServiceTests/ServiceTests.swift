@@ -20,7 +20,7 @@ import Testing
     let folder = try TemporaryFolder()
     let service = try service(in: folder)
     #expect(try service.start().hasPrefix("127.0.0.1:"))
-    let response = await service.respond(to: try HTTPRequest(method: .get, target: "/readyz"))
+    let response = try await service.respond(to: try HTTPRequest(method: .get, target: "/readyz"))
     #expect(response.status == .ok)
     await service.stop()
     withExtendedLifetime(folder) {}

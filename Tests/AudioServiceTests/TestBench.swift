@@ -201,6 +201,7 @@ final class TestBench: Sendable {
   func respond(
     _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = ""
   ) async throws -> HTTPResponse {
-    await responder.respond(to: try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8)))
+    let request = try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8))
+    return try await responder.respond(to: request).response
   }
 }

@@ -10,17 +10,19 @@ private struct Fixed: HTTPResponder {
   var type = "application/json"
   var etag: String? = "\"v1\""
 
-  func respond(to request: HTTPRequest) async -> HTTPResponse {
-    HTTPResponse(
-      Representation(body: body, contentType: type, etag: etag, cacheControl: "no-cache", acceptsRanges: true),
-      for: request)
+  func respond(to request: HTTPRequest) -> HTTPAnswer {
+    .now(
+      HTTPResponse(
+        Representation(body: body, contentType: type, etag: etag, cacheControl: "no-cache", acceptsRanges: true),
+        for: request))
   }
 }
 
 private let long = Array(String(repeating: "12,-345,678,", count: 400).utf8)
 
 private func answer(_ fixed: Fixed, _ fields: HTTPFields, _ method: HTTPMethod = .get) async throws -> HTTPResponse {
-  await ContentCoder(fixed).respond(to: try HTTPRequest(method: method, target: "/", fields: fields))
+  let request = try HTTPRequest(method: method, target: "/", fields: fields)
+  return try await ContentCoder(fixed).respond(to: request).response
 }
 
 /// What zlib makes of it, which did not write the coder.

@@ -3,7 +3,7 @@ import Testing
 @testable import HTTP
 
 private struct Agreeing: HTTPResponder {
-  func respond(to request: HTTPRequest) async -> HTTPResponse { HTTPResponse(.ok) }
+  func respond(to request: HTTPRequest) -> HTTPAnswer { .now(HTTPResponse(.ok)) }
 }
 
 private func status(
@@ -14,7 +14,8 @@ private func status(
   fields["Host"] = host
   fields["Origin"] = origin
   let guarded = HostGuard(names: names, origins: origins, Agreeing())
-  return await guarded.respond(to: try HTTPRequest(method: method, target: target, fields: fields)).status.code
+  let request = try HTTPRequest(method: method, target: target, fields: fields)
+  return try await guarded.respond(to: request).response.status.code
 }
 
 @Suite struct HostGuardTests {
@@ -97,8 +98,8 @@ private func shared(
   let router = Router(routes: [
     Route(.get, "/", { _, _ in HTTPResponse(.ok) }), Route(.delete, "/", { _, _ in HTTPResponse(.noContent) }),
   ]) { _, _ in HTTPResponse(.notFound) }
-  return await CrossOriginSharing(policy, router).respond(
-    to: try HTTPRequest(method: method, target: "/", fields: fields))
+  let request = try HTTPRequest(method: method, target: "/", fields: fields)
+  return try await CrossOriginSharing(policy, router).respond(to: request).response
 }
 
 @Suite struct CrossOriginSharingTests {

@@ -16,7 +16,7 @@ private let routes = Router(
   private func ask(_ start: String, then rest: String = "", toHead: Bool = false) async throws -> WireClient.Answer {
     var answer: WireClient.Answer?
     try await withServer { request in
-      await routes.respond(to: request)
+      try await routes.respond(to: request).response
     } test: { port, _ in
       let client = try WireClient(port: port)
       try client.send("\(start)\r\nHost: a\r\n\(rest)\r\n")

@@ -24,7 +24,7 @@ private let router = Router(
 private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
   status: Int, fields: HTTPFields, body: String
 ) {
-  let response = await router.respond(to: try HTTPRequest(method: method, target: target))
+  let response = try await router.respond(to: try HTTPRequest(method: method, target: target)).response
   return (response.status.code, response.fields, String(decoding: try await response.body.collect(), as: UTF8.self))
 }
 

@@ -6,13 +6,15 @@ import Testing
 private struct Answering: HTTPResponder {
   let body: @Sendable (HTTPRequest) async throws -> HTTPResponse
 
-  func respond(to request: HTTPRequest) async -> HTTPResponse {
-    do {
-      return try await body(request)
-    } catch let error as RequestBodyError {
-      return error.problem.response()
-    } catch {
-      return HTTPResponse(.internalServerError)
+  func respond(to request: HTTPRequest) -> HTTPAnswer {
+    .later {
+      do {
+        return try await body(request)
+      } catch let error as RequestBodyError {
+        return error.problem.response()
+      } catch {
+        return HTTPResponse(.internalServerError)
+      }
     }
   }
 }
@@ -34,9 +36,17 @@ func withServer(
   configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
   test: (UInt16, HTTPServer) async throws -> Void
 ) async throws {
+  try await withServer(responder: Answering(body: handler), configuration: configuration, test: test)
+}
+
+/// Runs a server of that responder on a free port for the time of `test`.
+func withServer(
+  responder: any HTTPResponder, configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
+  test: (UInt16, HTTPServer) async throws -> Void
+) async throws {
   var configuration = configuration
   configuration.port = 0
-  let server = HTTPServer(configuration, responder: Answering(body: handler))
+  let server = HTTPServer(configuration, responder: responder)
   let address = try server.start()
   do {
     try await test(address.port, server)
