@@ -1,8 +1,6 @@
 /// The deadlines of a loop's connections: a binary heap, earliest first.
 ///
-/// Entries are never moved or removed when a deadline changes. A connection keeps at most one live entry, at or before
-/// its deadline; when the entry comes up, whoever owns it looks whether the deadline has moved and puts in a new one.
-/// A deadline that only moves away, as a kept connection's does with every request, costs nothing.
+/// Entries are never moved or removed when a deadline changes; their owners tell by a `Reminder` which one counts.
 struct DeadlineHeap {
   /// A deadline and whose it is.
   struct Entry: Equatable {
@@ -44,5 +42,28 @@ struct DeadlineHeap {
       entries.swapAt(parent, least)
       parent = least
     }
+  }
+}
+
+/// Which of an owner's entries counts: the latest put in, which is the earliest.
+///
+/// It lies at or before the owner's deadline; when it comes up, the owner looks whether the deadline has moved and puts
+/// in a new one. A deadline that only moves away, as a kept connection's does with every request, costs nothing. An entry
+/// that an earlier one has overtaken brings no other when it comes up: else each would live for ever.
+struct Reminder {
+  private var entry: Instant?
+
+  /// The time to be reminded at, where that takes a new entry.
+  mutating func newEntry(for deadline: Instant?) -> Instant? {
+    guard let deadline, entry.map({ deadline < $0 }) ?? true else { return nil }
+    entry = deadline
+    return deadline
+  }
+
+  /// Whether the entry that has come up is the one that counts; the next deadline then needs a new one.
+  mutating func hasCome(_ deadline: Instant) -> Bool {
+    guard deadline == entry else { return false }
+    entry = nil
+    return true
   }
 }

@@ -36,7 +36,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
 
   weak var worker: LoopWorker?
   private var token: EventLoop.Token?
-  private var scheduledAt: Instant?
+  private var reminder = Reminder()
 
   init(_ socket: Socket, peer: String, loop: EventLoop, core: ServerCore) {
     (self.socket, self.peer, self.loop, self.core) = (socket, peer, loop, core)
@@ -90,10 +90,8 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     advance()
   }
 
-  /// Of several entries the latest counts, which is the earliest: one that it has overtaken must not bring another.
   func deadlineReached(_ deadline: Instant) {
-    guard deadline == scheduledAt else { return }
-    scheduledAt = nil
+    guard reminder.hasCome(deadline) else { return }
     perform(state.on(.deadline, at: loop.now))
     advance()
   }
@@ -233,11 +231,10 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     core.closed(self, on: loop)
   }
 
-  /// Sees to it that the loop comes back in time. A deadline that has moved away keeps its earlier entry.
+  /// Sees to it that the loop comes back in time.
   func schedule() {
-    guard let token, let deadline = state.deadline, scheduledAt.map({ deadline < $0 }) ?? true else { return }
-    scheduledAt = deadline
-    loop.schedule(deadline, for: token)
+    guard let token, let entry = reminder.newEntry(for: state.deadline) else { return }
+    loop.schedule(entry, for: token)
   }
 }
 

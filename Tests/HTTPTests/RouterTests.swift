@@ -151,17 +151,3 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     #expect(HTTPDate(text) == nil)
   }
 }
-
-@Suite struct DeadlineHeapTests {
-  @Test func entriesComeOutInTheOrderOfTimeAndOnlyWhenDue() {
-    var heap = DeadlineHeap()
-    var generator = SystemRandomNumberGenerator()
-    let times = (UInt64(0)..<500).shuffled(using: &generator)
-    for time in times { heap.insert(.init(deadline: Instant(nanoseconds: time), owner: time)) }
-    var popped: [UInt64] = []
-    while let entry = heap.popDue(at: Instant(nanoseconds: 299)) { popped.append(entry.owner) }
-    #expect(popped == Array(0..<300))
-    #expect(heap.first == Instant(nanoseconds: 300))
-    #expect(heap.count == 200)
-  }
-}
