@@ -28,6 +28,14 @@ extension Recording {
   }
 }
 
+extension PictureColor {
+  static let clear = PictureColor(red: 0, green: 0, blue: 0, alpha: 0)
+}
+
+func query(_ start: Double? = nil, _ end: Double? = nil, width: Int) -> WaveformQuery {
+  WaveformQuery(start: start, end: end, resolution: .width(width))
+}
+
 /// A recording with its pyramid, and as much of it as is told.
 struct PictureSource {
   let recording: Recording
