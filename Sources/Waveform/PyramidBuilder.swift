@@ -19,6 +19,7 @@ struct PyramidBuilder: Sendable {
   /// Points made so far, per level.
   private var made = [Int64](repeating: 0, count: PyramidLayout.levels)
   private var words: [UInt64]
+  private var stereo = StereoPoint()
 
   init(layout: PyramidLayout) {
     self.layout = layout
@@ -70,22 +71,23 @@ struct PyramidBuilder: Sendable {
 
   private mutating func add(_ samples: Span<Int16>, frames: Int) {
     let channels = layout.channels
-    let first = channels == 1 ? 0 : 1
-    if frames == PeakKernel.pointFrames {
-      PeakKernel.addPoint(samples, channels: channels, to: &open, at: first)
-    } else {
-      PeakKernel.addFrames(samples, channels: channels, to: &open, at: first)
-    }
-    if channels > 1 {
+    defer { openFrames += frames }
+    guard frames == PeakKernel.pointFrames else {
+      PeakKernel.addFrames(samples, channels: channels, to: &open, at: channels == 1 ? 0 : 1)
+      guard channels > 1 else { return }
       var mix = InlineArray<256, Int16>(repeating: 0)
       PeakKernel.downmix(samples, channels: channels, to: &mix)
-      if frames == PeakKernel.pointFrames {
-        PeakKernel.addPoint(mix.span, channels: 1, to: &open, at: 0)
-      } else {
-        PeakKernel.addFrames(mix.span.extracting(0..<frames), channels: 1, to: &open, at: 0)
-      }
+      return PeakKernel.addFrames(mix.span.extracting(0..<frames), channels: 1, to: &open, at: 0)
     }
-    openFrames += frames
+    switch channels {
+    case 1: PeakKernel.addPoint(samples, channels: 1, to: &open, at: 0)
+    case 2: stereo.add(samples, to: &open)
+    default:
+      PeakKernel.addPoint(samples, channels: channels, to: &open, at: 1)
+      var mix = InlineArray<256, Int16>(repeating: 0)
+      PeakKernel.downmix(samples, channels: channels, to: &mix)
+      PeakKernel.addPoint(mix.span, channels: 1, to: &open, at: 0)
+    }
   }
 
   /// The open point is full: it goes out, and so does every pair that it completes.
@@ -112,7 +114,12 @@ struct PyramidBuilder: Sendable {
   private mutating func emit(
     level: Int, frames: Int64, to sink: inout some PointSink & ~Copyable
   ) throws(WaveformError) {
-    for lane in 0..<layout.lanes { words[lane] = open[lane].point(frames: frames).word.littleEndian }
+    let share = 1 / Double(frames)
+    let isWhole = frames.nonzeroBitCount == 1
+    for lane in 0..<layout.lanes {
+      let point = isWhole ? open[lane].point(share: share) : open[lane].point(frames: frames)
+      words[lane] = point.word.littleEndian
+    }
     try sink.put(words.span, level: level, index: made[level])
     made[level] += 1
   }

@@ -93,7 +93,7 @@ struct PyramidOutput: ~Copyable, PointSink {
   }
 
   private mutating func startBlock(_ index: Int64) throws(WaveformError) {
-    try flush()
+    if readyPoints < points { try flush() }
     blockIndex = index
     for word in block.indices { block[word] = 0 }
   }

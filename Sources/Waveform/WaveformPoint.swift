@@ -38,21 +38,26 @@ struct PointSums: Equatable, Sendable {
     absolutes &+= other.absolutes
   }
 
-  /// √(Σx² / frames) to the nearest step. Up to 2^53 the sums are exact as doubles.
+  /// The point as it goes into the file: √(Σx² / frames) and Σ|x| / frames to the nearest step. Up to 2^53 the sums are
+  /// exact as doubles, and so is the share of a power of two: multiplying is dividing then.
   ///
   /// Adding ½ and cutting off is `rounded()` for what isn't negative, without the call into libm.
-  func rms(frames: Int64) -> UInt16 {
-    UInt16((Double(squares) / Double(frames)).squareRoot() + 0.5)
+  ///
+  /// `share`: 1 / frames, a power of two.
+  @inline(__always)
+  func point(share: Double) -> WaveformPoint {
+    point(meanSquare: Double(squares) * share, mean: Double(absolutes) * share)
   }
 
-  /// Σ|x| / frames to the nearest step.
-  func average(frames: Int64) -> UInt16 {
-    UInt16(Double(absolutes) / Double(frames) + 0.5)
-  }
-
-  /// The point as it goes into the file; `frames` is at least 1.
+  /// The same of any number of frames, at least 1.
   func point(frames: Int64) -> WaveformPoint {
-    WaveformPoint(minimum: low, maximum: high, rms: rms(frames: frames), average: average(frames: frames))
+    point(meanSquare: Double(squares) / Double(frames), mean: Double(absolutes) / Double(frames))
+  }
+
+  @inline(__always)
+  private func point(meanSquare: Double, mean: Double) -> WaveformPoint {
+    WaveformPoint(
+      minimum: low, maximum: high, rms: UInt16(meanSquare.squareRoot() + 0.5), average: UInt16(mean + 0.5))
   }
 }
 
