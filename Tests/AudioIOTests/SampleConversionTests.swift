@@ -34,6 +34,21 @@ struct SampleConversionTests {
     #expect(target == samples.map(quantised16))
   }
 
+  @Test(arguments: [0, 1, 7, 500, 1023, 1024, 2050])
+  func oneThatIsNotFiniteChangesNoOther(place: Int) {
+    for odd in [Float.nan, .infinity, -.infinity, .greatestFiniteMagnitude, -1e30, 2.5 / 32768, -0.5 / 32768] {
+      var samples = (0..<3000).map { (index: Int) -> Float in
+        let (halfSteps, loud) = (Float(index % 7 - 3), Float(index % 5 - 2))
+        return halfSteps / 65_536 + loud * 0.6
+      }
+      samples[place] = odd
+      var target = [Int16](repeating: 1, count: samples.count)
+      var span = target.mutableSpan
+      #expect(quantise16(samples.span, into: &span) == (odd.isFinite ? 0 : 1))
+      #expect(target == samples.map(quantised16))
+    }
+  }
+
   @Test(arguments: [8, 12, 16, 20, 24, 32])
   func theFullRangeOfEveryDepthIsReachedAndNotPassed(bits: Int) {
     #expect(quantisedLeftJustified(-1, bits: bits) == Int32.min)
