@@ -25,6 +25,8 @@ public struct ContainerHeader: Sendable, Equatable {
 
   /// Where the samples of a WAV file begin.
   private(set) var dataOffset: Int64?
+  /// Bytes of the whole file.
+  let fileSize: Int64
 
   /// A header written before the end was known, into a pipe or until a crash, says the largest number (ffmpeg: that of
   /// 32 bits, sox: 0x7FFFF000, both sometimes less the header) or 0.
@@ -43,16 +45,17 @@ public struct ContainerHeader: Sendable, Equatable {
     let file = try HeaderFile(path: path)
     let magic = try file.bytes(at: 0, count: 16)
     switch magic.prefix(4) {
-    case "RIFF" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .wav)
-    case "RF64" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .rf64)
+    case "RIFF" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .wav, fileSize: file.size)
+    case "RF64" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .rf64, fileSize: file.size)
     case "FORM" where magic.dropFirst(8).prefix(4) == "AIFF", "FORM" where magic.dropFirst(8).prefix(4) == "AIFC":
-      self.init(container: .aiff)
-    case ".snd": self.init(container: .au)
-    case "fLaC": self.init(container: .flac)
-    case "OggS": self.init(container: .ogg)
-    case "caff": self.init(container: .caf)
-    case "riff": self.init(container: .w64)
-    case let start where start.prefix(3) == "ID3" || isMPEGAudioHeader(start): self.init(container: .mp3)
+      self.init(container: .aiff, fileSize: file.size)
+    case ".snd": self.init(container: .au, fileSize: file.size)
+    case "fLaC": self.init(container: .flac, fileSize: file.size)
+    case "OggS": self.init(container: .ogg, fileSize: file.size)
+    case "caff": self.init(container: .caf, fileSize: file.size)
+    case "riff": self.init(container: .w64, fileSize: file.size)
+    case let start where start.prefix(3) == "ID3" || isMPEGAudioHeader(start):
+      self.init(container: .mp3, fileSize: file.size)
     default: throw .unsupportedMedia(found: describe(magic))
     }
     switch container {
@@ -63,7 +66,10 @@ public struct ContainerHeader: Sendable, Equatable {
     }
   }
 
-  private init(container: AudioContainer) { self.container = container }
+  private init(container: AudioContainer, fileSize: Int64) {
+    self.container = container
+    self.fileSize = fileSize
+  }
 
   private mutating func readRIFF(_ file: borrowing HeaderFile) throws(AudioIOError) {
     var longDataBytes: Int64?

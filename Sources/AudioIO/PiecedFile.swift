@@ -16,6 +16,9 @@ enum FilePiece: Sendable, Equatable {
 }
 
 /// Pieces of a file and bytes of ours, one after the other, for libsndfile to read as one file.
+///
+/// Decoders read some hundred bytes at a time and ask after each where they are: 46,000 system calls for ten minutes of
+/// MP3, 25,000 of FLAC. Here they are 200 and 1,200.
 @safe
 final class PiecedFile {
   private let descriptor: Int32
@@ -25,6 +28,12 @@ final class PiecedFile {
   private var position: Int64 = 0
   /// The piece that was read last.
   private var current = 0
+  /// What was read of the file last, from `aheadStart` on.
+  private var ahead: [UInt8] = []
+  private var aheadStart: Int64 = 0
+  /// Bytes read at once: while it goes on from where the last ended, and after a jump, which in a search is the first of
+  /// many.
+  private static let (aheadLength, firstLength) = (1 << 16, 1 << 13)
 
   init(path: String, pieces: [FilePiece]) throws(AudioIOError) {
     descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
@@ -71,8 +80,36 @@ final class PiecedFile {
       unsafe target.copyBytes(from: bytes[Int(start)..<Int(start) + count])
       return count
     case .range(let range):
-      return unsafe pread(descriptor, target.baseAddress, count, off_t(range.lowerBound + start))
+      let wanted = unsafe UnsafeMutableRawBufferPointer(rebasing: target[..<count])
+      return unsafe read(at: range.lowerBound + start, into: wanted)
     }
+  }
+
+  private func read(at offset: Int64, into target: UnsafeMutableRawBufferPointer) -> Int {
+    if !isAhead(offset) {
+      if target.count >= Self.aheadLength {
+        return unsafe pread(descriptor, target.baseAddress, target.count, off_t(offset))
+      }
+      fill(from: offset)
+    }
+    guard isAhead(offset) else { return 0 }
+    let first = Int(offset - aheadStart)
+    let count = min(ahead.count - first, target.count)
+    unsafe target.copyBytes(from: ahead[first..<first + count])
+    return count
+  }
+
+  private func isAhead(_ offset: Int64) -> Bool {
+    offset >= aheadStart && offset < aheadStart + Int64(ahead.count)
+  }
+
+  private func fill(from offset: Int64) {
+    let goesOn = offset == aheadStart + Int64(ahead.count)
+    let length = goesOn ? Self.aheadLength : Self.firstLength
+    ahead = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+      count = max(unsafe pread(descriptor, buffer.baseAddress, length, off_t(offset)), 0)
+    }
+    aheadStart = offset
   }
 
   private func seek(_ offset: Int64, from whence: Int32) -> Int64 {

@@ -8,6 +8,8 @@
 //                                                               up.
 //   joined MP3, chained Ogg                                     the first part is decoded. Each is opened by itself.
 //   Ogg that ends within a page                                 no length, no seeking. It ends with the last whole page.
+//   FLAC                                                        two system calls for each 8 KB. It is read ahead by
+//                                                               PiecedFile.
 //   MP3, at first seek                                          all frames before are looked at: 0.8 s in two hours. It
 //                                                               is given the frames from there on (see MPEGStream).
 
@@ -83,6 +85,7 @@ public struct SoundMap: Sendable {
     case .wav: try surveyWave(path)
     case .mp3: try surveyMPEG(path)
     case .ogg: try surveyOgg(path)
+    case .flac: streams = [Stream(source: .pieces([.range(0..<header.fileSize)]), start: 0, frames: nil)]
     default: break
     }
     if streams.isEmpty { streams = [Stream(source: .file, start: 0, frames: nil)] }
