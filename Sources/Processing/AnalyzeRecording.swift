@@ -62,11 +62,8 @@ public struct AnalyzeRecording: Sendable {
     guard sound.position > 0 else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .waveform(error) }
     progress(length.finished(frames: sound.position))
-    var warnings = Anomaly.inHeader(map.header) + Anomaly.found(map.findings)
-    if let claimedFrames, claimedFrames != sound.position, !warnings.contains(where: { $0.code == "truncated" }) {
-      warnings.append(.decodedFrames(sound.position, claimed: claimedFrames))
-    }
-    if sound.nonFiniteSamples > 0 { warnings.append(.nonFinite(sound.nonFiniteSamples)) }
+    let warnings = Anomaly.ofReading(
+      map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples)
     var analysis = Analysis(frames: sound.position, warnings: warnings)
     if let finder = finder.take() { analysis.noiseRegions = finder.finish() }
     return analysis

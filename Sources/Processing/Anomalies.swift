@@ -3,8 +3,28 @@ import AudioIO
 // The warnings of a recording, each a stable code and a sentence that says what was wrong and what was done.
 
 extension Anomaly {
+  /// All that reading a file told.
+  ///
+  /// - Parameters:
+  ///   - map: of the file.
+  ///   - claimedFrames: what the header promises, as far as known.
+  ///   - decodedFrames: what there was; nil where not all was read.
+  ///   - nonFiniteSamples: that were read as 0.
+  static func ofReading(
+    _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64
+  ) -> [Anomaly] {
+    var found = inHeader(map.header) + Self.found(map.findings)
+    if let claimedFrames, let decodedFrames, claimedFrames != decodedFrames,
+      !found.contains(where: { $0.code == "truncated" })
+    {
+      found.append(.decodedFrames(decodedFrames, claimed: claimedFrames))
+    }
+    if nonFiniteSamples > 0 { found.append(.nonFinite(nonFiniteSamples)) }
+    return found
+  }
+
   /// What the header promises and the file doesn't hold, judged by the bytes alone.
-  static func inHeader(_ header: ContainerHeader) -> [Anomaly] {
+  private static func inHeader(_ header: ContainerHeader) -> [Anomaly] {
     guard let declared = header.declaredDataBytes, let present = header.presentDataBytes else { return [] }
     if header.lengthIsUnknown {
       return [
@@ -22,7 +42,7 @@ extension Anomaly {
   }
 
   /// What the file's bytes say about its headers.
-  static func found(_ findings: SoundMap.Findings) -> [Anomaly] {
+  private static func found(_ findings: SoundMap.Findings) -> [Anomaly] {
     var found: [Anomaly] = []
     if findings.streams > 1 {
       found.append(
@@ -61,13 +81,13 @@ extension Anomaly {
         + "it, or can't be decoded; they are left out (\(rounded) s).")
   }
 
-  static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
+  private static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
     Anomaly(
       code: decoded < claimed ? "truncated" : "longer_than_claimed",
       detail: "The header promises \(claimed) frames, \(decoded) could be decoded; these are used.")
   }
 
-  static func nonFinite(_ samples: Int64) -> Anomaly {
+  private static func nonFinite(_ samples: Int64) -> Anomaly {
     Anomaly(
       code: "non_finite_samples",
       detail: "\(samples) samples are not finite numbers (NaN or infinity); they count as 0.")

@@ -24,7 +24,7 @@ public struct DenoiseOutcome: Codable, Sendable, Equatable {
   public var noiseRegions: [NoiseRegion]?
   /// Samples of the result that were beyond full scale and were cut to it.
   public var clippedSamples: Int64
-  /// What the result can't tell otherwise.
+  /// What the source's header got wrong, and what was done about it.
   public var warnings: [Anomaly]
 }
 
@@ -122,7 +122,9 @@ public struct DenoiseRecording: Sendable {
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish()
     progress(length.finished(frames: target.frames))
-    let warnings = reader.nonFiniteSamples > 0 ? [Anomaly.nonFinite(reader.nonFiniteSamples)] : []
+    let warnings = Anomaly.ofReading(
+      reader.map, claimedFrames: reader.claimedFrames, decodedFrames: window == nil ? reader.position : nil,
+      nonFiniteSamples: reader.nonFiniteSamples)
     return DenoiseOutcome(
       frames: target.frames, noise: .init(learnt.source), profile: PowerSpectrum(learnt.profile, upTo: 96),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, warnings: warnings)

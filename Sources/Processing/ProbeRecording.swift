@@ -47,8 +47,8 @@ public struct ProbeRecording: Sendable {
     var reader = try AudioReader(path: source, limits: limits)
     while reader.position * Int64(reader.format.channels) < Self.sampleLimit, reader.readInt16({ _ in }) > 0 {}
     guard reader.position > 0 else { throw .empty }
-    var warnings = Anomaly.inHeader(reader.header) + Anomaly.found(reader.map.findings)
-    if reader.nonFiniteSamples > 0 { warnings.append(.nonFinite(reader.nonFiniteSamples)) }
+    let warnings = Anomaly.ofReading(
+      reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples)
     let format = reader.format
     let frames = reader.claimedFrames
     return Probe(

@@ -303,6 +303,20 @@ struct DenoiseRecordingTests {
     #expect(try decodeFloat(folder("out")).allSatisfy { $0.isFinite })
   }
 
+  @Test func whatReadingTheSourceToldIsPassedOn() throws {
+    _ = try source(.mp3, .mp3, rate: 44_100, channels: 1)
+    let bytes = try contents(folder("in"))
+    _ = try folder.file("in", bytes + [1, 2, 3] + bytes)
+    let outcome = try denoise(format: .wav)
+    #expect(outcome.frames == 2 * 3 * 44_100)
+    #expect(outcome.warnings.map(\.code) == ["chained_stream", "foreign_bytes"])
+    #expect(try denoise(format: .wav, window: TimeWindow(start: 1, end: 2)).warnings == outcome.warnings)
+    // A header that promises more than there is.
+    _ = try folder.file("in", Array(wave([Int16](repeating: 9, count: 24_000)).dropLast(8000)))
+    let cut = try denoise(noise: .quantile(0.2))
+    #expect(cut.frames == 20_000 && cut.warnings.map(\.code) == ["truncated"])
+  }
+
   @Test func withoutAPyramidOnlyTheSoundIsWritten() throws {
     _ = try source(.wav, .pcmS16)
     try denoise(pyramid: false)
