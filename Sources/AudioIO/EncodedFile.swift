@@ -24,6 +24,12 @@ final class EncodedFile {
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", errno: errno) }
   }
 
+  /// Writes numbers as they are in memory.
+  func append(_ words: [Int64]) throws(AudioIOError) {
+    _ = unsafe words.withUnsafeBytes { unsafe write($0) }
+    if let failure { throw failure }
+  }
+
   private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
     var done = 0
     while done < bytes.count {

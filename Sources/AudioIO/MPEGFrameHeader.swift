@@ -6,7 +6,8 @@
 
 /// The first four bytes of an MPEG audio frame.
 struct MPEGFrameHeader: Sendable {
-  private let word: UInt32
+  /// The four bytes, the first the highest.
+  let word: UInt32
   /// Bytes of the frame.
   let length: Int
 

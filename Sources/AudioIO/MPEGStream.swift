@@ -146,6 +146,35 @@ struct MPEGStream: Sendable {
   }
 }
 
+// MARK: Kept in a file
+
+extension MPEGStream {
+  func write(to words: inout MapWords) {
+    let flags: Int64 = (isVarying ? 1 : 0) | (tellsDelay ? 2 : 0)
+    words.append([Int64(header.word), frames, claimedFrames ?? -1, flags, delay, addition])
+    words.append(ranges)
+    words.append(Int64(entries.count))
+    words.append(entries)
+  }
+
+  /// nil where that is no stream.
+  init?(_ words: inout MapWords) {
+    guard let word = words.next(in: 0...Int64(UInt32.max)), let header = MPEGFrameHeader(UInt32(word)),
+      header.isLayerIII, let frames = words.next(in: 1...MapWords.frameLimit / 1152),
+      let claimed = words.next(in: -1...Int64(UInt32.max)), let flags = words.next(in: 0...3),
+      let delay = words.next(in: 0...0xFFF), let addition = words.next(in: 0...0xFFF), let ranges = words.ranges(),
+      !ranges.isEmpty, let entries = words.offsets(),
+      Int64(entries.count) == (frames + Self.entryFrames - 1) / Self.entryFrames
+    else { return nil }
+    self.header = header
+    self.frames = frames
+    claimedFrames = claimed < 0 ? nil : claimed
+    (isVarying, tellsDelay) = (flags & 1 != 0, flags & 2 != 0)
+    (self.delay, self.addition) = (delay, addition)
+    (self.ranges, self.entries) = (ranges, entries)
+  }
+}
+
 /// Four letters as one number.
 private enum Mark {
   static let xing: UInt32 = 0x5869_6E67

@@ -91,6 +91,12 @@ public struct SoundMap: Sendable {
     if streams.isEmpty { streams = [Stream(source: .file, start: 0, frames: nil)] }
   }
 
+  init(header: ContainerHeader, findings: Findings, streams: [Stream]) {
+    self.header = header
+    self.findings = findings
+    self.streams = streams
+  }
+
   private mutating func surveyWave(_ path: String) throws(AudioIOError) {
     guard header.declaredDataBytes == 0, let present = header.presentDataBytes, present > 0,
       let dataOffset = header.dataOffset, dataOffset < 1 << 20

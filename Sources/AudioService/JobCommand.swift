@@ -17,7 +17,7 @@ struct JobCommand: Sendable {
     switch job.kind {
     case .waveform:
       audioPath = nil
-      words = ["waveform", sourcePath]
+      words = ["waveform", sourcePath, "--sound-map", SampleWindow.mapPath(of: sourcePath)]
     case .denoise:
       guard let parameters = RowJSON.value(DenoiseParameters.self, from: job.parameters) else {
         throw .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")

@@ -85,7 +85,7 @@ final class WaveformTable: Sendable {
       throw ServiceError.noSuchRecording(id.text)
     }
     let folder = store.folder(of: id)
-    let samples = recording.audioFile.map { SampleWindow(path: "\(folder)/\($0)") }
+    let samples = recording.audioFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
     if recording.waveformState == .ready, let file = recording.waveformFile {
       let pyramid = try PyramidFile(path: "\(folder)/\(file)")
       let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)

@@ -24,17 +24,20 @@ public struct AnalyzeRecording: Sendable {
   public let threads: Int
   /// Whether to look for noise regions in the same pass.
   public let findsNoiseRegions: Bool
+  /// Where to keep the sound map for those who read `source` later (see SampleWindow); nil: nowhere.
+  public let soundMap: String?
 
   /// Work on `source`; nothing happens before `run`.
   public init(
     source: String, pyramid: String, limits: AudioLimits = AudioLimits(), threads: Int = 1,
-    findsNoiseRegions: Bool = false
+    findsNoiseRegions: Bool = false, soundMap: String? = nil
   ) {
     self.source = source
     self.pyramid = pyramid
     self.limits = limits
     self.threads = threads
     self.findsNoiseRegions = findsNoiseRegions
+    self.soundMap = soundMap
   }
 
   /// Reads `source` to its end and leaves a durable pyramid file at `pyramid`.
@@ -61,6 +64,8 @@ public struct AnalyzeRecording: Sendable {
     }
     guard sound.position > 0 else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .waveform(error) }
+    // Nothing is lost without it but time.
+    if let soundMap, map.isWorthKeeping { try? map.keep(at: soundMap) }
     progress(length.finished(frames: sound.position))
     let warnings = Anomaly.ofReading(
       map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples)

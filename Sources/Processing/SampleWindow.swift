@@ -6,19 +6,32 @@ import Waveform
 public final class SampleWindow: Sendable {
   /// The recording's sound file.
   public let path: String
+  /// Where the file's sound map is kept; nil: nowhere.
+  public let mapPath: String?
   /// Where in the file the sound is, once that was looked for: in a long MP3 it takes longer than the slice.
   private let map = Mutex<SoundMap?>(nil)
 
-  /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them.
-  public init(path: String) { self.path = path }
+  /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them, which takes up the
+  /// map at `mapPath`, or leaves one there.
+  public init(path: String, mapPath: String? = nil) {
+    self.path = path
+    self.mapPath = mapPath
+  }
+
+  /// A recording of the service's, whose map is beside its sound file.
+  public convenience init(recordingAt path: String) {
+    self.init(path: path, mapPath: Self.mapPath(of: path))
+  }
+
+  /// Where the service keeps the map of the sound file at `path`: in the recording's folder, with which it goes.
+  public static func mapPath(of path: String) -> String { path + ".map" }
 
   /// Decodes the window's frames and no others, but for what the codec needs to get there. Blocks.
   ///
-  /// The first slice of an MP3 or Ogg file reads all of it, at the speed of the disk.
+  /// The first slice of an MP3 or Ogg file without a map reads all of it, at the speed of the disk.
   public func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange
-    var reader = try AudioReader(path: path, limits: .none, map: map.withLock { $0 })
-    map.withLock { $0 = reader.map }
+    var reader = try AudioReader(path: path, limits: .none, map: soundMap())
     var samples: [Int16] = []
     if !range.isEmpty {
       samples.reserveCapacity(range.count * reader.format.channels)
@@ -32,5 +45,20 @@ public final class SampleWindow: Sendable {
       }
     }
     return WaveformSlice(window, samples: samples.span)
+  }
+
+  private func soundMap() throws(AudioIOError) -> SoundMap {
+    if let known = map.withLock({ $0 }) { return known }
+    let found = try foundMap()
+    map.withLock { $0 = found }
+    return found
+  }
+
+  private func foundMap() throws(AudioIOError) -> SoundMap {
+    if let mapPath, let kept = try SoundMap(path: path, keptAt: mapPath) { return kept }
+    let found = try SoundMap(path: path)
+    // Where it can't be kept, or the recording's folder is gone meanwhile, the next start looks again.
+    if let mapPath, found.isWorthKeeping { try? found.keep(at: mapPath) }
+    return found
   }
 }

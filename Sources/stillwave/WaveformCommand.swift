@@ -22,6 +22,9 @@ struct WaveformCommand: ParsableCommand {
   @Option(help: .hidden)
   var pyramid: String?
 
+  @Option(help: .hidden)
+  var soundMap: String?
+
   @Flag(help: .hidden)
   var noiseRegions = false
 
@@ -87,7 +90,8 @@ struct WaveformCommand: ParsableCommand {
     // More than four would take more memory, and wait for the disk.
     let threads = min(threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4)
     return try AnalyzeRecording(
-      source: input, pyramid: path, limits: options.limits, threads: threads, findsNoiseRegions: noiseRegions
+      source: input, pyramid: path, limits: options.limits, threads: threads, findsNoiseRegions: noiseRegions,
+      soundMap: soundMap
     ).run { display.show($0) }
   }
 
