@@ -28,6 +28,8 @@ public struct Configuration: Sendable {
   public var maximumAttempts = 3
   /// Half of the pause before a job's second attempt, in seconds; each further pause is twice as long.
   var retryPauseSeconds = 0.25
+  /// Seconds without news after which a stream of events says that it is still there.
+  var heartbeatSeconds = 15.0
   /// Seconds that running requests get to finish after SIGTERM.
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.

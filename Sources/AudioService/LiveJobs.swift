@@ -15,6 +15,17 @@ struct LiveJob: Sendable {
 
   var fraction: Double { progress?.fraction ?? 0 }
 
+  /// What those who wait for news compare with.
+  struct Mark: Sendable {
+    let isRunning: Bool
+    let fraction: Double
+
+    /// Whether a job has come on far enough to be told of again: it has begun or stopped running, or made a hundredth.
+    func isPassed(by job: LiveJob) -> Bool { job.isRunning != isRunning || job.fraction >= fraction + 0.01 }
+  }
+
+  var mark: Mark { Mark(isRunning: isRunning, fraction: fraction) }
+
   /// Seconds left, judged by the pace so far; nil before there is one.
   var secondsLeft: Double? {
     // A pace needs a distance: the first thousandths would promise hours.
@@ -27,8 +38,8 @@ struct LiveJob: Sendable {
 /// The jobs that wait or run, as handlers see them: a look costs a lock and no query.
 final class LiveJobs: Sendable {
   private struct Waiter {
-    let fraction: Double
-    let isRunning: Bool
+    /// nil: waits for the job to become live.
+    let mark: LiveJob.Mark?
     let deadline: DispatchTime
     let continuation: CheckedContinuation<Void, Never>
   }
@@ -61,12 +72,17 @@ final class LiveJobs: Sendable {
     state.withLock { state in state.byRecording[recording].flatMap { state.jobs[$0] } }
   }
 
+  /// Whether the service stops, so that nobody waits any more.
+  var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
+
   func insert(_ id: JobID, _ job: LiveJob) {
-    state.withLock { state in
+    let ready = state.withLock { state -> [Waiter] in
       state.jobs[id] = job
       state.byRecording[job.recording] = id
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+      return Array((state.waiters.removeValue(forKey: id) ?? [:]).values)
     }
+    for waiter in ready { waiter.continuation.resume() }
   }
 
   func update(_ id: JobID, _ change: (inout LiveJob) -> Void) {
@@ -75,9 +91,7 @@ final class LiveJobs: Sendable {
       change(&job)
       state.jobs[id] = job
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
-      let due = state.waiters[id, default: [:]].filter { _, waiter in
-        job.isRunning != waiter.isRunning || job.fraction >= waiter.fraction + 0.01
-      }
+      let due = state.waiters[id, default: [:]].filter { _, waiter in waiter.mark?.isPassed(by: job) ?? true }
       for key in due.keys { state.waiters[id]?[key] = nil }
       return Array(due.values)
     }
@@ -99,10 +113,17 @@ final class LiveJobs: Sendable {
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is
   /// cancelled; at once where the job is not live, or when `endWaits` was called.
   func waitForChange(of id: JobID, seconds: Double) async {
+    guard let mark = self[id]?.mark else { return }
+    await waitForChange(of: id, since: mark, seconds: seconds)
+  }
+
+  /// The same, counted from what the job was when the caller looked, so that nothing in between is missed: returns at
+  /// once where the job has passed `mark` by now or has ended. With nil, for a job that was not live, when it is.
+  func waitForChange(of id: JobID, since mark: LiveJob.Mark?, seconds: Double) async {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        insert(continuation, key, id, deadline: .now() + seconds)
+        insert(Waiter(mark: mark, deadline: .now() + seconds, continuation: continuation), key, id)
         // A cancellation that came before found nobody to wake.
         if Task.isCancelled { wake(key, id) }
       }
@@ -120,20 +141,28 @@ final class LiveJobs: Sendable {
     for waiter in waiting { waiter.continuation.resume() }
   }
 
-  private func insert(
-    _ continuation: CheckedContinuation<Void, Never>, _ key: UInt64, _ id: JobID, deadline: DispatchTime
-  ) {
+  private func insert(_ waiter: Waiter, _ key: UInt64, _ id: JobID) {
     let isTaken = state.withLock { state -> Bool in
-      guard let job = state.jobs[id], !state.hasEnded else { return false }
-      state.waiters[id, default: [:]][key] = Waiter(
-        fraction: job.fraction, isRunning: job.isRunning, deadline: deadline, continuation: continuation)
+      guard !state.hasEnded else { return false }
+      switch (waiter.mark, state.jobs[id]) {
+      case (nil, nil): break
+      case (let mark?, let job?): guard !mark.isPassed(by: job) else { return false }
+      default: return false
+      }
+      state.waiters[id, default: [:]][key] = waiter
       return true
     }
-    if isTaken { sweep(by: deadline) } else { continuation.resume() }
+    if isTaken { sweep(by: waiter.deadline) } else { waiter.continuation.resume() }
   }
 
   private func wake(_ key: UInt64, _ id: JobID) {
-    state.withLock { $0.waiters[id]?.removeValue(forKey: key) }?.continuation.resume()
+    let waiter = state.withLock { state in
+      let waiter = state.waiters[id]?.removeValue(forKey: key)
+      // Of a job that never becomes live nobody else would remove it.
+      if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
+      return waiter
+    }
+    waiter?.continuation.resume()
   }
 
   /// Sees to it that somebody looks for late waiters then: one timer for all of them, which goes off at most ten times a
@@ -165,6 +194,7 @@ final class LiveJobs: Sendable {
             next = min(next ?? waiter.deadline, waiter.deadline)
           }
         }
+        if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
       }
       return (late, next)
     }

@@ -11,6 +11,7 @@ func routes(_ context: Context) -> [Route] {
   let noiseRegions = NoiseRegions(context: context)
   let previews = Previews(context: context)
   let jobs = Jobs(context: context)
+  let events = JobEvents(context: context)
   let operations = Operations(context: context)
   return [
     Route(.post, "/v1/recordings", uploads.create),
@@ -33,6 +34,7 @@ func routes(_ context: Context) -> [Route] {
     Route(.get, "/v1/jobs", jobs.list),
     Route(.get, "/v1/jobs/{id}", atOnce: jobs.read),
     Route(.delete, "/v1/jobs/{id}", jobs.cancel),
+    Route(.get, "/v1/jobs/{id}/events", events.stream),
     Route(.get, "/healthz", operations.health),
     Route(.get, "/readyz", operations.readiness),
     Route(.get, "/metrics", operations.metrics),

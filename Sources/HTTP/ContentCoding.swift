@@ -32,6 +32,8 @@ enum ContentCoding {
     // Most answers are this; taking a media type apart costs as much as parsing a head.
     if contentType == "application/json" { return true }
     let type = contentType.split(separator: ";").first?.trimmingBlanks().lowercased() ?? ""
+    // Events are sent as they come; a coder would hold them back until it has a block of them.
+    if type == "text/event-stream" { return false }
     return type.hasPrefix("text/") || type.hasSuffix("+json") || type.hasSuffix("+xml")
       || ["application/json", "application/yaml", "application/javascript"].contains(type)
   }

@@ -9,6 +9,7 @@ import Synchronization
 public final class Catalog: Sendable {
   let pool: DatabasePool
   private let writes = Atomic<UInt64>(0)
+  private let reads = Atomic<UInt64>(0)
 
   /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
   ///
@@ -56,8 +57,12 @@ public final class Catalog: Sendable {
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
+    reads.wrappingAdd(1, ordering: .relaxed)
     do { return try pool.read(body) } catch { throw StorageError(error) }
   }
+
+  /// How many reading calls there have been.
+  public var readCount: UInt64 { reads.load(ordering: .relaxed) }
 
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }

@@ -1,0 +1,89 @@
+// Server-sent events (WHATWG HTML §9.2, text/event-stream):
+//
+//   retry: 2000            how long a client that lost the stream waits before it comes again, in ms; once, at the front
+//   (empty line)
+//   event: progress        or, as the last one, done
+//   id: 1-370              a JobStep; the client sends it back as Last-Event-ID
+//   data: {"id":…}         the Job, on one line
+//   (empty line)
+//   : \n\n                 a comment while nothing happens, so that no proxy takes the connection for dead
+//
+// Each event holds the whole Job, so a client that comes again needs only the state that it has not seen: steps only
+// grow, and what is not beyond Last-Event-ID is not sent. An EventSource reconnects after the end of the stream too;
+// where it has seen `done` it gets 204, which tells it to stop.
+
+import HTTP
+import Storage
+
+/// `GET /v1/jobs/{id}/events`: a job's news as they come. A client that waits is a Task without a thread; what a step
+/// costs the catalogue does not grow with their number.
+struct JobEvents: Sendable {
+  let context: Context
+
+  private static let fields: HTTPFields = [
+    "Content-Type": "text/event-stream", "Cache-Control": "no-store",
+    // nginx collects an answer before it hands it on, unless told not to.
+    "X-Accel-Buffering": "no",
+  ]
+
+  @Sendable func stream(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters(request).end()
+    let text = parameters["id"]
+    guard let id = JobID(text), let job = try await context.documents.snapshot(id) else {
+      throw ServiceError.noSuchJob(text)
+    }
+    let last = request.fields["Last-Event-ID"].flatMap(JobStep.init)
+    if job.step.isEnd, last?.isEnd == true {
+      return HTTPResponse(.noContent, fields: ["Cache-Control": "no-store"])
+    }
+    // Nobody has seen the end of a job that goes on.
+    let events = Subscription(context, id, last: last?.isEnd == true ? nil : last)
+    return HTTPResponse(.ok, fields: Self.fields, body: .stream(length: nil) { try await events.next() })
+  }
+}
+
+/// One client's way through a job. An actor for its two variables only: its one caller asks for one piece at a time.
+private actor Subscription {
+  private let context: Context
+  private let id: JobID
+  /// The last step that the client has seen.
+  private var last: JobStep?
+  private var hasBegun = false
+
+  private static let opening = Array("retry: 2000\n\n".utf8)
+  private static let heartbeat = Array(": \n\n".utf8)
+
+  init(_ context: Context, _ id: JobID, last: JobStep?) {
+    (self.context, self.id, self.last) = (context, id, last)
+  }
+
+  /// The next event, or a comment where there was none for some time; nil when the job has ended, the service stops or
+  /// the client is gone.
+  func next() async throws -> [UInt8]? {
+    if last?.isEnd == true { return nil }
+    let opening = hasBegun ? [] : Self.opening
+    hasBegun = true
+    let live = context.runner.live
+    let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
+    while !Task.isCancelled {
+      // The mark before the document: what happens after it ends the wait below.
+      let mark = live[id]?.mark
+      guard let job = try await context.documents.snapshot(id) else { return nil }
+      if last.map({ $0 < job.step }) ?? true {
+        last = job.step
+        return opening + Self.event(job)
+      }
+      if !opening.isEmpty { return opening }
+      let left = (deadline - .now) / .seconds(1)
+      if live.waitsHaveEnded { return nil }
+      if left <= 0 { return Self.heartbeat }
+      await live.waitForChange(of: id, since: mark, seconds: left)
+    }
+    return nil
+  }
+
+  private static func event(_ job: JobSnapshot) -> [UInt8] {
+    Array("event: \(job.step.isEnd ? "done" : "progress")\nid: \(job.step)\ndata: ".utf8) + job.document.bytes
+      + Array("\n\n".utf8)
+  }
+}

@@ -1,0 +1,59 @@
+/// How far a job is, as the number that its events carry: "2-370" is 37 % of the second attempt, "2-wait" the pause
+/// after it, "done" the end. A later step is greater, also across a restart of the service, which begins a new attempt.
+struct JobStep: Comparable, Sendable, CustomStringConvertible {
+  private let attempt: Int
+  /// Thousandths of the attempt; `waiting` before the next one; `end` after the last.
+  private let position: Int
+
+  private static let waiting = 1001
+  private static let end = JobStep(attempt: .max, position: 0)
+
+  /// Where a job stands.
+  init(_ job: JobDocument) {
+    switch job.state {
+    case "queued": self.init(attempt: job.attempts, position: Self.waiting)
+    case "running": self.init(attempt: job.attempts, position: Int((min(max(job.progress, 0), 1) * 1000).rounded()))
+    default: self = Self.end
+    }
+  }
+
+  /// The step of a `Last-Event-ID`; nil for a text that no event has carried.
+  init?(_ text: String) {
+    if text == "done" {
+      self = Self.end
+      return
+    }
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 2, let attempt = Int(parts[0]), (0..<1_000_000).contains(attempt) else { return nil }
+    if parts[1] == "wait" {
+      self.init(attempt: attempt, position: Self.waiting)
+    } else {
+      guard let position = Int(parts[1]), (0...1000).contains(position) else { return nil }
+      self.init(attempt: attempt, position: position)
+    }
+  }
+
+  private init(attempt: Int, position: Int) {
+    (self.attempt, self.position) = (attempt, position)
+  }
+
+  /// Whether the job has finished.
+  var isEnd: Bool { self == Self.end }
+
+  var description: String {
+    isEnd ? "done" : "\(attempt)-\(position == Self.waiting ? "wait" : "\(position)")"
+  }
+
+  static func < (a: JobStep, b: JobStep) -> Bool { (a.attempt, a.position) < (b.attempt, b.position) }
+}
+
+/// A Job as it was at one moment.
+struct JobSnapshot: Sendable {
+  let document: JSONDocument
+  let step: JobStep
+
+  init(_ job: JobDocument) throws {
+    document = try JSONDocument(job)
+    step = JobStep(job)
+  }
+}
