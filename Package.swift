@@ -25,6 +25,7 @@ let package = Package(
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .target(name: "CLinux"),
     .target(name: "CViewer"),
 
@@ -48,7 +49,7 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "CCurl", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

@@ -34,6 +34,16 @@ public struct Configuration: Sendable {
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.
   public var program = "/proc/self/exe"
+  /// What webhooks are signed with; without it there are none.
+  public var webhookSecret: WebhookSecret?
+  /// Private networks that webhooks may go to; none by default.
+  public var webhookNetworks: [Network] = []
+  /// Times a webhook is sent before it is given up.
+  var webhookAttempts = 10
+  /// The pause after a webhook's first attempt; each further pause is three times as long, six hours at the most.
+  var webhookPauseSeconds = 10.0
+  /// Seconds that a receiver has to answer a webhook.
+  var webhookTimeoutSeconds = 15.0
   /// Limits of the HTTP server.
   public var httpLimits = HTTPLimits()
 

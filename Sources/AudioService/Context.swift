@@ -9,6 +9,7 @@ final class Context: Sendable {
   let runner: JobRunner
   let probes: ProbeLane
   let previews: WorkerLane
+  let webhooks: Webhooks
   let waveforms: WaveformTable
   let slices = SliceTable()
   let readiness = Readiness()
@@ -26,9 +27,11 @@ final class Context: Sendable {
     runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
     probes = ProbeLane(configuration)
     previews = WorkerLane(configuration, label: "previews", timeoutSeconds: 60)
+    webhooks = Webhooks(configuration, catalog: catalog, log: log)
+    runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
     waveforms = WaveformTable(catalog: catalog, store: store, live: runner.live, work: work)
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
-    metrics = Metrics()
+    metrics = Metrics(webhooks)
   }
 
   /// The recording a path names. Throws where it is none.

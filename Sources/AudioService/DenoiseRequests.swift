@@ -16,7 +16,8 @@ struct DenoiseRequests: Sendable {
     var members = try await JSONMembers(bodyOf: request)
     let asked = try Self.parameters(&members)
     let nameAsked = try members.string("name", upTo: 255)
-    try members.end(known: "noise, method, strength, reduction, sensitivity, output, format, name")
+    let callback = try members.callbackURL(context.configuration)
+    try members.end(known: "noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
     guard source.audioFile != nil, let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format, members)
     let target = try (OutputFormat(rawValue: asked.format) ?? .same).format(for: sourceFormat)
@@ -29,7 +30,9 @@ struct DenoiseRequests: Sendable {
     let name =
       nameAsked.map { RecordingName($0, extension: target.fileExtension).text }
       ?? RecordingName.derived(from: source.name, label: asked.output, extension: target.fileExtension)
-    let begun = try await keep(job, source: source, name: name, target: target)
+    let webhook = callback.map { Webhook(job: job.id, url: $0) }
+    let begun = try await keep(job, source: source, name: name, target: target, webhook: webhook)
+    if let webhook { context.webhooks.expect(webhook) }
     context.runner.submit(begun)
     return try .json(.accepted, context.document(begun), fields: ["Location": "/v1/jobs/\(begun.id)"])
   }
@@ -42,7 +45,9 @@ struct DenoiseRequests: Sendable {
   }
 
   /// Inserts the job and the recording it will make, which exists from now on and grows with the job.
-  private func keep(_ job: Job, source: Recording, name: String, target: AudioFormat) async throws -> Job {
+  private func keep(
+    _ job: Job, source: Recording, name: String, target: AudioFormat, webhook: Webhook?
+  ) async throws -> Job {
     guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
     var job = job
     job.result = RowJSON.text(JobResult(recording: output))
@@ -55,7 +60,9 @@ struct DenoiseRequests: Sendable {
       waveformJob: job.id,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let (catalog, begun) = (context.catalog, job)
-    try await context.work.run { () throws(StorageError) in try catalog.insert(made, jobs: [begun]) }
+    try await context.work.run { () throws(StorageError) in
+      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [])
+    }
     return begun
   }
 

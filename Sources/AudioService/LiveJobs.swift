@@ -50,6 +50,7 @@ final class LiveJobs: Sendable {
     var waiters: [JobID: [UInt64: Waiter]] = [:]
     var nextSweep: DispatchTime?
     var hasEnded = false
+    var onRemoved: (@Sendable (JobID) -> Void)?
   }
 
   private let state = Mutex(State())
@@ -74,6 +75,9 @@ final class LiveJobs: Sendable {
 
   /// Whether the service stops, so that nobody waits any more.
   var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
+
+  /// Has every job's end told, after its row says how it ended. Set once, before the first job.
+  func whenRemoved(_ action: @escaping @Sendable (JobID) -> Void) { state.withLock { $0.onRemoved = action } }
 
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
@@ -100,14 +104,15 @@ final class LiveJobs: Sendable {
 
   /// The job has ended, and its row says how.
   func remove(_ id: JobID) {
-    let ready = state.withLock { state -> [Waiter] in
+    let (ready, action) = state.withLock { state in
       if let job = state.jobs.removeValue(forKey: id), state.byRecording[job.recording] == id {
         state.byRecording[job.recording] = nil
       }
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
-      return Array((state.waiters.removeValue(forKey: id) ?? [:]).values)
+      return (Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved)
     }
     for waiter in ready { waiter.continuation.resume() }
+    action?(id)
   }
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is

@@ -13,11 +13,14 @@ final class Counter: Sendable {
 final class Metrics: Sendable {
   let uploads = Counter()
   let bytesReceived = Counter()
+  private let webhooks: Webhooks
   private let started = ContinuousClock.now
   /// Responses by the first digit of their status.
   private let responses = (0...5).map { _ in Counter() }
   private let bytesSent = Counter()
   private let requestMicroseconds = Counter()
+
+  init(_ webhooks: Webhooks) { self.webhooks = webhooks }
 
   func count(_ record: RequestRecord) {
     responses[min(max((record.status?.code ?? 0) / 100, 0), 5)].add(1)
@@ -56,6 +59,12 @@ final class Metrics: Sendable {
         ])
     }
     metric("stillwave_jobs_unfinished", "gauge", "Jobs that wait or run.", [("", "\(liveJobs)")])
+    metric(
+      "stillwave_webhooks_total", "counter", "Webhooks by what became of them.",
+      [
+        ("{outcome=\"delivered\"}", "\(webhooks.delivered.value)"),
+        ("{outcome=\"given_up\"}", "\(webhooks.failed.value)"),
+      ])
     let uptime = (ContinuousClock.now - started) / .seconds(1)
     metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])
     return text

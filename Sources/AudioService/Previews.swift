@@ -20,7 +20,9 @@ struct Previews: Sendable {
     let window = try Self.window(&members)
     let asked = try DenoiseRequests.parameters(&members)
     _ = try members.string("name", upTo: 255)
-    try members.end(known: "window, noise, method, strength, reduction, sensitivity, output, format, name")
+    _ = try members.callbackURL(context.configuration)
+    try members.end(
+      known: "window, noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
     let path = try path(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try Self.check(window, startsIn: source.format)

@@ -65,6 +65,7 @@ public final class Service: Sendable {
 
   /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
   public func start() throws -> String {
+    try context.webhooks.resume()
     try context.runner.resume()
     let address = try server.start()
     context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
@@ -76,6 +77,7 @@ public final class Service: Sendable {
     context.runner.live.endWaits()
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await context.runner.stop()
+    await context.webhooks.stop()
     context.log.notice("stopped")
   }
 }

@@ -98,6 +98,30 @@ struct JobRow: FetchableRecord, PersistableRecord {
   }
 }
 
+/// A webhook as a row of `webhooks`.
+struct WebhookRow: FetchableRecord, PersistableRecord {
+  static let databaseTableName = "webhooks"
+
+  var webhook: Webhook
+
+  init(_ webhook: Webhook) {
+    self.webhook = webhook
+  }
+
+  init(row: Row) throws {
+    webhook = Webhook(
+      job: try identifier(row, "job"), url: row["url"], attempts: row["attempts"],
+      notBefore: Timestamp(milliseconds: row["not_before"]))
+  }
+
+  func encode(to container: inout PersistenceContainer) throws {
+    container["job"] = webhook.job.text
+    container["url"] = webhook.url
+    container["attempts"] = webhook.attempts
+    container["not_before"] = webhook.notBefore.milliseconds
+  }
+}
+
 private func instant(_ row: Row, _ column: String) -> Timestamp? {
   (row[column] as Int64?).map(Timestamp.init(milliseconds:))
 }

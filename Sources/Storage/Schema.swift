@@ -19,6 +19,17 @@ enum Schema {
     migrator.registerMigration("3 noise regions of recordings") { db in
       try db.execute(sql: "ALTER TABLE recordings ADD COLUMN noise_regions TEXT")
     }
+    migrator.registerMigration("webhooks of jobs") { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE webhooks (
+            job TEXT NOT NULL PRIMARY KEY,
+            url TEXT NOT NULL,
+            attempts INTEGER NOT NULL,
+            not_before INTEGER NOT NULL
+          ) STRICT
+          """)
+    }
     return migrator
   }
 

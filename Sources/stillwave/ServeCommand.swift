@@ -45,6 +45,18 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Seconds that running requests get to finish after SIGTERM; by default 10.")
   var gracePeriod: Double?
 
+  @Option(
+    help: ArgumentHelp(
+      "Signs webhooks, 16 characters or more; without it none are sent. Better as the variable: others see flags.",
+      valueName: "TEXT"))
+  var webhookSecret: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Private networks, by comma, that webhooks may go to, for example 10.0.0.0/8,fd00::/8; by default none.",
+      valueName: "NETWORKS"))
+  var webhookNetworks: String?
+
   @Option(help: "trace, debug, info, notice, warning, error or critical; by default info.")
   var logLevel: String?
 
@@ -96,9 +108,26 @@ struct ServeCommand: AsyncParsableCommand {
     settings.reservedDiskBytes = try positive("reserve-bytes", reserveBytes, default: settings.reservedDiskBytes)
     settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
+    settings.webhookSecret = try secret()
+    settings.webhookNetworks = try list("webhook-networks", webhookNetworks).map { text in
+      guard let network = Network(text) else {
+        throw ValidationError("--webhook-networks takes networks such as 10.0.0.0/8; “\(text)” is none.")
+      }
+      return network
+    }
     return settings
   }
 
+  private func secret() throws -> WebhookSecret? {
+    let text = try setting("webhook-secret", webhookSecret, default: "")
+    // The children, which read strangers' files, inherit the environment.
+    unsafe unsetenv("STILLWAVE_WEBHOOK_SECRET")
+    guard !text.isEmpty else { return nil }
+    guard let secret = WebhookSecret(text) else {
+      throw ValidationError("--webhook-secret must have at least \(WebhookSecret.leastBytes) characters.")
+    }
+    return secret
+  }
 }
 
 /// SIGTERM and SIGINT, from the moment that this is made: a service that has said where it listens can be stopped.

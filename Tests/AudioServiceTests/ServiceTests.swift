@@ -108,10 +108,11 @@ import Testing
       ),
       ("{\"noise\":{\"quantile\":0.95}}", false), ("{\"noise\":{\"start\":1}}", false), ("{\"reduction\":61}", false),
       ("{\"sensitivity\":0.4}", false), ("{\"method\":\"magic\"}", false), ("{\"format\":\"aac\"}", false),
-      ("{\"callback_url\":\"https://a.example\"}", false), ("{\"name\":\"\"}", false), ("[]", false),
+      ("{\"callback_url\":\"https://a.example\"}", true), ("{\"callback_url\":\"ftp://a.example\"}", false),
+      ("{\"name\":\"\"}", false), ("[]", false),
     ])
   func denoiseSchema(body: String, isGood: Bool) async throws {
-    let bench = try TestBench()
+    let bench = try TestBench { $0.webhookSecret = WebhookSecret("a secret of the tests") }
     let source = try bench.recording()
     let response = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: body)
     #expect(response.status.code == (isGood ? 202 : 400))

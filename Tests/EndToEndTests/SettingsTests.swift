@@ -46,6 +46,7 @@ struct SettingsTests {
   @Test(arguments: [
     ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
     ["--head-timeout", "0"], ["--max-connections", "-1"], ["--listen", "nowhere"],
+    ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
   ])
   func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {
     let folder = try TemporaryFolder()

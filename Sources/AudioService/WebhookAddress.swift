@@ -1,0 +1,41 @@
+import CCurl
+
+/// Where a webhook goes: an http or https URL, taken apart by the library that will call it, so that both mean the same
+/// host by it.
+struct WebhookAddress: Sendable {
+  let text: String
+  /// Host and port, by which deliveries take turns.
+  let authority: String
+  /// The address itself, where the URL has no name to look up; also for spellings like `0x7f.1`.
+  let literal: NetworkAddress?
+
+  /// Longest URL in bytes.
+  static let lengthLimit = 2000
+
+  /// nil unless it is an absolute http or https URL in ASCII, with a host and without a user or a fragment.
+  init?(_ text: String) {
+    guard text.utf8.count <= Self.lengthLimit, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+      let url = unsafe curl_url()
+    else { return nil }
+    defer { unsafe curl_url_cleanup(url) }
+    guard unsafe curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK,
+      let scheme = unsafe Self.part(CURLUPART_SCHEME, of: url), scheme == "http" || scheme == "https",
+      let host = unsafe Self.part(CURLUPART_HOST, of: url), !host.isEmpty,
+      let port = unsafe Self.part(CURLUPART_PORT, of: url, UInt32(CURLU_DEFAULT_PORT)),
+      [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT, CURLUPART_ZONEID].allSatisfy({
+        unsafe Self.part($0, of: url) == nil
+      })
+    else { return nil }
+    self.text = text
+    authority = host + ":" + port
+    literal = NetworkAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+  }
+
+  @unsafe
+  private static func part(_ part: CURLUPart, of url: OpaquePointer, _ flags: UInt32 = 0) -> String? {
+    var value: UnsafeMutablePointer<CChar>?
+    guard unsafe curl_url_get(url, part, &value, flags) == CURLUE_OK, let value = unsafe value else { return nil }
+    defer { unsafe curl_free(value) }
+    return unsafe String(cString: value)
+  }
+}

@@ -1,0 +1,153 @@
+// One POST by libcurl. What the URL names is not trusted: the address of every connection is judged when its socket is
+// made, after all looking up of names, so the address that is judged is the address that is called, whatever a name
+// server answers the second time. Nothing is followed, no proxy and no other protocol is used, and of the answer nothing
+// but the status counts.
+
+import CCurl
+import Glibc
+import Synchronization
+
+/// What became of a call.
+enum WebhookOutcome: Sendable, Equatable {
+  /// It was answered with this status.
+  case answered(Int)
+  /// Every address that the host has is in a network that may not be called.
+  case refused
+  /// No answer came: the reason in libcurl's words.
+  case failed(String)
+
+  /// Whether the receiver has taken the news.
+  var isDelivered: Bool {
+    if case .answered(let status) = self { return (200..<300).contains(status) }
+    return false
+  }
+}
+
+/// One POST of a few KB.
+@safe final class WebhookCall: Sendable {
+  private let networks: WebhookNetworks
+  /// Set from any thread; libcurl asks for it at least once a second.
+  private let isCancelled: @Sendable () -> Bool
+  private let wasRefused = Atomic(false)
+  private let received = Atomic(0)
+
+  /// Bytes of an answer that are read: whoever sends more is not listened to.
+  private static let answerLimit = 16 * 1024
+
+  /// Before any other call, and not at the same time as another.
+  private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+  private init(_ networks: WebhookNetworks, _ isCancelled: @escaping @Sendable () -> Bool) {
+    self.networks = networks
+    self.isCancelled = isCancelled
+  }
+
+  /// Sends `body`, and blocks until it is answered, for `seconds` at the most, names and connections included.
+  static func post(
+    _ body: [UInt8], to url: String, fields: [String], seconds: Double, networks: WebhookNetworks,
+    isCancelled: @escaping @Sendable () -> Bool = { false }
+  ) -> WebhookOutcome {
+    guard isReady, let handle = unsafe curl_easy_init() else { return .failed("libcurl can't be used") }
+    defer { unsafe curl_easy_cleanup(handle) }
+    var list: UnsafeMutablePointer<curl_slist>?
+    defer { unsafe curl_slist_free_all(list) }
+    for field in fields { unsafe list = curl_slist_append(list, field) }
+    let call = WebhookCall(networks, isCancelled)
+    return withExtendedLifetime(call) {
+      unsafe body.withUnsafeBytes { body in
+        let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(call).toOpaque())
+        unsafe set(handle, url: url, milliseconds: Int(min(max(seconds, 0.001), 3600) * 1000))
+        unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
+        unsafe _ = stillwave_curl_set_long(handle, CURLOPT_POSTFIELDSIZE, body.count)
+        unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_POSTFIELDS, body.baseAddress)
+        unsafe setCallbacks(handle, context)
+        return unsafe call.outcome(of: curl_easy_perform(handle), handle)
+      }
+    }
+  }
+
+  @unsafe
+  private static func set(_ handle: UnsafeMutableRawPointer, url: String, milliseconds: Int) {
+    unsafe setText(handle, CURLOPT_URL, url)
+    unsafe setText(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+    unsafe setText(handle, CURLOPT_PROXY, "")
+    unsafe setText(handle, CURLOPT_USERAGENT, "stillwave")
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_POST, 1)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+    // Time-outs of names by SIGALRM would hit any thread.
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FORBID_REUSE, 1)
+  }
+
+  @unsafe
+  private static func setText(_ handle: UnsafeMutableRawPointer, _ option: CURLoption, _ text: String) {
+    unsafe text.withCString { unsafe _ = stillwave_curl_set_pointer(handle, option, $0) }
+  }
+
+  @unsafe
+  private static func setCallbacks(_ handle: UnsafeMutableRawPointer, _ context: UnsafeRawPointer) {
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_WRITEDATA, context)
+    unsafe _ = stillwave_curl_set_write(handle) { _, size, count, context in
+      unsafe WebhookCall.of(context).takes(size * count) ? size * count : 0
+    }
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_OPENSOCKETDATA, context)
+    unsafe _ = stillwave_curl_set_open_socket(handle) { context, _, address in
+      guard let address = unsafe address, unsafe WebhookCall.of(context).permits(address) else {
+        return CURL_SOCKET_BAD
+      }
+      return unsafe socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+    }
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOPROGRESS, 0)
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_XFERINFODATA, context)
+    unsafe _ = stillwave_curl_set_progress(handle) { context, _, _, _, _ in
+      unsafe WebhookCall.of(context).isCancelled() ? 1 : 0
+    }
+  }
+
+  @unsafe
+  private static func of(_ context: UnsafeMutableRawPointer?) -> WebhookCall {
+    guard let context = unsafe context else { preconditionFailure("libcurl hands back what it was given") }
+    return unsafe Unmanaged<WebhookCall>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  private func takes(_ count: Int) -> Bool {
+    received.wrappingAdd(count, ordering: .relaxed).newValue <= Self.answerLimit
+  }
+
+  @unsafe
+  private func permits(_ address: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
+    guard let called = unsafe Self.address(address), networks.permits(called) else {
+      wasRefused.store(true, ordering: .relaxed)
+      return false
+    }
+    return true
+  }
+
+  /// The bytes behind port and, in IPv6, flow label (RFC 3493 §3.3). libcurl's `addr` is the front of a larger one.
+  @unsafe
+  private static func address(_ socket: UnsafeMutablePointer<curl_sockaddr>) -> NetworkAddress? {
+    guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
+    let length = unsafe Int(socket.pointee.addrlen)
+    let bytes = unsafe UnsafeRawBufferPointer(start: UnsafeRawPointer(socket) + offset, count: length)
+    switch unsafe socket.pointee.family {
+    case AF_INET where length >= 8: return unsafe NetworkAddress(bytes: Array(bytes[4..<8]))
+    case AF_INET6 where length >= 24: return unsafe NetworkAddress(bytes: Array(bytes[8..<24]))
+    default: return nil
+    }
+  }
+
+  @unsafe
+  private func outcome(of result: CURLcode, _ handle: UnsafeMutableRawPointer) -> WebhookOutcome {
+    var status = 0
+    unsafe _ = stillwave_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
+    // The status is there although the content behind it was too long.
+    let wasCutShort = result == CURLE_WRITE_ERROR && received.load(ordering: .relaxed) > Self.answerLimit
+    if result == CURLE_OK || wasCutShort { return .answered(status) }
+    if wasRefused.load(ordering: .relaxed) { return .refused }
+    return .failed(unsafe String(cString: curl_easy_strerror(result)))
+  }
+}
