@@ -12,7 +12,7 @@ final class Context: Sendable {
   let webhooks: Webhooks
   let waveforms: WaveformTable
   let slices = SliceTable()
-  let readiness = Readiness()
+  let readiness: Readiness
   let documents: DocumentTable
   let work: WorkQueue
   let log: ServiceLog
@@ -32,6 +32,7 @@ final class Context: Sendable {
     waveforms = WaveformTable(catalog: catalog, store: store, live: runner.live, work: work)
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
     metrics = Metrics(webhooks)
+    readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
   }
 
   /// The recording a path names. Throws where it is none.

@@ -13,26 +13,27 @@ struct Operations: Sendable {
     return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
   }
 
-  /// Ready is who can write to the catalogue and has room on the disk.
+  /// Ready is who can write files and the catalogue, has room on the disk and a program to start workers from.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
-    let context = context
-    switch await context.work.run({ context.readiness.finding { Self.look(context) } }) {
-    case .ready: break
-    case .diskIsFull: throw Problem(.serviceUnavailable, code: "not_ready", detail: "The disk is full.")
-    case .catalogueFails(let reason):
-      context.log.notice("not ready", ["error": reason])
-      throw Problem(.serviceUnavailable, code: "not_ready", detail: "The catalogue can't be written.")
+    let finding = await context.readiness.finding()
+    guard let (code, detail) = Self.words(finding) else {
+      return try .json(.ok, Health(status: "ready"), fields: ["Cache-Control": "no-store"])
     }
-    return try .json(.ok, Health(status: "ready"), fields: ["Cache-Control": "no-store"])
+    context.log.notice("not ready", ["finding": "\(finding)"])
+    throw Problem(.serviceUnavailable, code: code, detail: detail)
   }
 
-  private static func look(_ context: Context) -> Readiness.Finding {
-    do {
-      try context.catalog.check()
-      return try context.store.freeBytes() > context.configuration.reservedDiskBytes ? .ready : .diskIsFull
-    } catch {
-      return .catalogueFails("\(error)")
+  /// Code and sentence for what stands in the way; the particulars are for the log.
+  private static func words(_ finding: Readiness.Finding) -> (code: String, detail: String)? {
+    switch finding {
+    case .ready: nil
+    case .diskIsFull: ("disk_full", "The disk is full, but for what is kept in reserve.")
+    case .diskFails: ("disk_unwritable", "Files can't be written in the data folder; is its disk read-only?")
+    case .catalogueFails: ("catalog_unwritable", "The catalogue can't be written.")
+    case .catalogueIsBusy:
+      ("catalog_busy", "The catalogue doesn't answer: another program holds its lock, or the disk hangs.")
+    case .programIsMissing: ("worker_missing", "The program that workers are started from is gone or can't be run.")
     }
   }
 

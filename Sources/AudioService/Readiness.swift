@@ -1,14 +1,24 @@
+import Dispatch
+import Glibc
 import Storage
 import Synchronization
 
-/// Whether the service can take work: the catalogue can be written, and the disk has room.
+/// Whether the service can take work: files and the catalogue can be written, the disk has room, and there is a program
+/// to start workers from.
 ///
-/// To know it costs a durable write. However often it is asked, it is looked up at most once a second.
+/// To know it costs durable writes. However often it is asked, it is looked up at most once a second, by one thread of
+/// its own, and nobody waits longer than a second for it: a look that hangs is an answer too.
 final class Readiness: Sendable {
   /// What there was to say at last.
-  enum Finding: Sendable {
+  enum Finding: Sendable, Equatable {
     case ready, diskIsFull
+    /// Files can't be made: a read-only disk, a folder that is gone.
+    case diskFails(String)
     case catalogueFails(String)
+    /// Nothing came of a look in time: somebody else holds the catalogue's lock, or the disk hangs.
+    case catalogueIsBusy
+    /// There is no program to start workers from.
+    case programIsMissing(String)
   }
 
   private struct Known {
@@ -16,14 +26,91 @@ final class Readiness: Sendable {
     var at: ContinuousClock.Instant
   }
 
-  private let known = Mutex<Known?>(nil)
+  private typealias Caller = CheckedContinuation<Finding, Never>
 
-  /// What holds now, or did less than a second ago. `look` blocks: on a worker queue.
-  func finding(_ look: () -> Finding) -> Finding {
-    let now = ContinuousClock.now
-    if let known = known.withLock({ $0 }), known.at + .seconds(1) > now { return known.finding }
-    let finding = look()
-    known.withLock { $0 = Known(finding: finding, at: now) }
-    return finding
+  private struct State {
+    var known: Known?
+    var isLooking = false
+    var callers: [UInt64: Caller] = [:]
+    var nextKey: UInt64 = 0
+  }
+
+  private let look: @Sendable () -> Finding
+  private let patienceSeconds: Double
+  private let state = Mutex(State())
+  /// Serial, so that each has a thread although others' work may have taken all that concurrent queues share.
+  private let worker = DispatchQueue(label: "readiness")
+  private let timers = DispatchQueue(label: "readiness timers")
+
+  /// `look` blocks; nobody waits for it longer than `patienceSeconds`.
+  init(patienceSeconds: Double = 1, _ look: @escaping @Sendable () -> Finding) {
+    self.patienceSeconds = patienceSeconds
+    self.look = look
+  }
+
+  /// What holds now, or did less than a second ago.
+  func finding() async -> Finding {
+    await withCheckedContinuation { caller in
+      let (known, key, starts) = state.withLock { state -> (Finding?, UInt64, Bool) in
+        if let known = state.known, known.at + .seconds(1) > .now { return (known.finding, 0, false) }
+        defer { state.isLooking = true }
+        state.nextKey += 1
+        state.callers[state.nextKey] = caller
+        return (nil, state.nextKey, !state.isLooking)
+      }
+      if let known { return caller.resume(returning: known) }
+      if starts { worker.async { [self] in found(look(), hasEnded: true) } }
+      timers.asyncAfter(deadline: .now() + patienceSeconds) { [weak self] in self?.losePatience(key) }
+    }
+  }
+
+  /// Whoever asks within the next second needs not wait anew.
+  private func losePatience(_ key: UInt64) {
+    guard state.withLock({ $0.callers[key] != nil }) else { return }
+    found(.catalogueIsBusy, hasEnded: false)
+  }
+
+  private func found(_ finding: Finding, hasEnded: Bool) {
+    let callers = state.withLock { state in
+      if hasEnded { state.isLooking = false }
+      state.known = Known(finding: finding, at: .now)
+      defer { state.callers = [:] }
+      return state.callers
+    }
+    for caller in callers.values { caller.resume(returning: finding) }
+  }
+}
+
+extension Readiness.Finding {
+  /// Tries what uploads and jobs need. Blocks.
+  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore) {
+    do {
+      guard try store.freeBytes() > configuration.reservedDiskBytes else {
+        self = .diskIsFull
+        return
+      }
+      try store.check()
+    } catch {
+      self = error == .diskFull ? .diskIsFull : .diskFails("\(error)")
+      return
+    }
+    do { try catalog.check() } catch {
+      self =
+        switch error {
+        case .diskFull: .diskIsFull
+        case .database(let code, _) where code & 0xFF == Self.busy: .catalogueIsBusy
+        default: .catalogueFails("\(error)")
+        }
+      return
+    }
+    self = Self.canRun(configuration.program) ? .ready : .programIsMissing(configuration.program)
+  }
+
+  /// SQLITE_BUSY, the low byte of its extended codes.
+  private static var busy: Int32 { 5 }
+
+  private static func canRun(_ program: String) -> Bool {
+    var status = stat()
+    return unsafe stat(program, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(program, X_OK) == 0
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import HTTP
 import Logging
 import Storage
@@ -19,6 +20,8 @@ public final class Service: Sendable {
     let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
     let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
     self.context = context
+    // A file at the largest size that the process may write is an error of that write, not the process's end.
+    _ = signal(SIGXFSZ, SIG_IGN)
     var http = HTTPServerConfiguration()
     http.host = configuration.host
     http.port = configuration.port

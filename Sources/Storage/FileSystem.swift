@@ -28,6 +28,11 @@ enum FileSystem {
     return unsafe stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
   }
 
+  /// Throws where names can't be added to a folder.
+  static func checkWritable(_ path: String) throws(StorageError) {
+    guard unsafe access(path, W_OK | X_OK) == 0 else { throw StorageError(errno: errno, "access", path) }
+  }
+
   /// In bytes.
   static func length(of path: String) throws(StorageError) -> Int64 {
     var info = stat()

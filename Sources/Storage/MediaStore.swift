@@ -115,6 +115,14 @@ public final class MediaStore: Sendable {
     try FileSystem.remove(away)
   }
 
+  /// Makes a file and removes it, to see that files can be made: throws what stands in the way.
+  public func check() throws(StorageError) {
+    for folder in [recordings, jobs, removed] { try FileSystem.checkWritable(folder) }
+    let file = try receive()
+    defer { file.discard() }
+    try file.append([UInt8](repeating: 0, count: 4096).span)
+  }
+
   /// What can still be written to the disk the store is on.
   public func freeBytes() throws(StorageError) -> Int64 {
     try FileSystem.freeBytes(at: directory)

@@ -1,0 +1,109 @@
+import Dispatch
+import Foundation
+import HTTP
+import Storage
+import Synchronization
+import Testing
+
+@testable import AudioService
+
+@Suite struct ReadinessTests {
+  /// The status and the code that `/readyz` answers with.
+  private func answer(_ bench: TestBench) async throws -> (Int, String) {
+    let response = try await bench.respond(.get, "/readyz")
+    let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+    let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    if response.status != .ok { #expect((object?["detail"] as? String)?.hasSuffix(".") == true || text.contains("?")) }
+    #expect(response.fields["Cache-Control"] == "no-store")
+    return (response.status.code, try #require((object?["code"] ?? object?["status"]) as? String))
+  }
+
+  @Test func aServiceThatCanWorkIsReady() async throws {
+    #expect(try await answer(TestBench()) == (200, "ready"))
+  }
+
+  @Test func aReserveThatTheDiskCannotKeepIsAFullDisk() async throws {
+    #expect(try await answer(TestBench { $0.reservedDiskBytes = .max }) == (503, "disk_full"))
+  }
+
+  @Test(arguments: ["incoming", "recordings", "jobs", "removed"])
+  func aFolderThatCannotBeWrittenIsTold(name: String) async throws {
+    let bench = try TestBench()
+    try FileManager.default.removeItem(atPath: bench.folder.path + "/data/" + name)
+    #expect(try await answer(bench) == (503, "disk_unwritable"))
+  }
+
+  @Test(arguments: ["missing", "not executable", "a folder"])
+  func aProgramThatCannotRunIsTold(kind: String) async throws {
+    let folder = try TemporaryFolder()
+    let bench = try TestBench(in: folder) { $0.program = folder.path + "/other" }
+    switch kind {
+    case "not executable": try Data("#!/bin/sh\n".utf8).write(to: URL(fileURLWithPath: folder.path + "/other"))
+    case "a folder":
+      try FileManager.default.createDirectory(atPath: folder.path + "/other", withIntermediateDirectories: true)
+    default: break
+    }
+    #expect(try await answer(bench) == (503, "worker_missing"))
+  }
+
+  @Test func aCatalogueThatAnotherHoldsIsToldWithoutWaitingForIt() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    let other = try Catalog(path: bench.configuration.dataDirectory + "/catalog.sqlite")
+    let (isHeld, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let held = Task.detached {
+      await withCheckedContinuation { continuation in
+        DispatchQueue(label: "another program").async {
+          _ = try? other.update(recording.id) { _ in
+            isHeld.signal()
+            isOver.wait()
+          }
+          continuation.resume()
+        }
+      }
+    }
+    await withCheckedContinuation { continuation in
+      DispatchQueue(label: "waiter").async {
+        isHeld.wait()
+        continuation.resume()
+      }
+    }
+    #expect(try await answer(bench) == (503, "catalog_busy"))
+    isOver.signal()
+    await held.value
+    // The next second tells of the lock that is free again.
+    var last = try await answer(bench)
+    let deadline = ContinuousClock.now + .seconds(60)
+    while last != (200, "ready"), ContinuousClock.now < deadline { last = try await answer(bench) }
+    #expect(last == (200, "ready"))
+  }
+
+  @Test func manyWhoAskShareOneLook() async throws {
+    let looks = Mutex(0)
+    let gate = DispatchSemaphore(value: 0)
+    let readiness = Readiness(patienceSeconds: 1000) {
+      looks.withLock { $0 += 1 }
+      gate.wait()
+      return .ready
+    }
+    await withTaskGroup(of: Readiness.Finding.self) { group in
+      for _ in 0..<100 { group.addTask { await readiness.finding() } }
+      gate.signal()
+      for await finding in group { #expect(finding == .ready) }
+    }
+    #expect(looks.withLock { $0 } == 1)
+  }
+
+  @Test func aLookThatHangsIsAnAnswer() async throws {
+    let looks = Mutex(0)
+    let gate = DispatchSemaphore(value: 0)
+    let readiness = Readiness(patienceSeconds: 0.01) {
+      looks.withLock { $0 += 1 }
+      gate.wait()
+      return .ready
+    }
+    for _ in 0..<3 { #expect(await readiness.finding() == .catalogueIsBusy) }
+    #expect(looks.withLock { $0 } == 1)
+    gate.signal()
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+/// `/readyz` of the real program while something is taken from it, and given back.
+struct ReadinessFaultTests {
+  private func run(_ arguments: String...) throws -> Bool {
+    try Command("/usr/bin/env", arguments).finish(withinSeconds: 60).status == 0
+  }
+
+  /// The code of `/readyz`, "ready" where there is none; waits for the one expected, as it is looked up once a second.
+  private func expect(_ code: String, _ server: TestServer, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    var last = ""
+    let came = try eventually {
+      let answer = try server.client.get("/readyz")
+      last = answer.status == 200 ? "ready" : answer.json["code"].string ?? "\(answer.status)"
+      return last == code
+    }
+    #expect(came, "\(last)", sourceLocation: sourceLocation)
+  }
+
+  @Test func aProcessThatMayNotWriteIsNotReadyAndGoesOn() throws {
+    let server = try TestServer()
+    try expect("ready", server)
+    #expect(try run("prlimit", "--pid", "\(server.processID)", "--fsize=0:unlimited"))
+    try expect("disk_full", server)
+    expectProblem(
+      try server.client.send("POST", "/v1/recordings", [:], .bytes(Array("RIFF".utf8))), 507, "disk_full")
+    #expect(try run("prlimit", "--pid", "\(server.processID)", "--fsize=unlimited:unlimited"))
+    try expect("ready", server)
+    _ = try server.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
+    try server.stop()
+  }
+
+  @Test("a disk that becomes read-only is told", .enabled(if: getuid() == 0, "only root mounts"))
+  func readOnlyDisk() throws {
+    let server = try TestServer()
+    let folder = server.data + "/incoming"
+    guard try run("mount", "--bind", folder, folder) else { return }
+    defer { _ = try? run("umount", folder) }
+    try expect("ready", server)
+    #expect(try run("mount", "-o", "remount,bind,ro", folder))
+    try expect("disk_unwritable", server)
+    #expect(try run("mount", "-o", "remount,bind,rw", folder))
+    try expect("ready", server)
+    try server.stop()
+  }
+
+  @Test("a disk that is full is told", .enabled(if: getuid() == 0, "only root mounts"))
+  func fullDisk() throws {
+    let folder = try TemporaryFolder()
+    guard try run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder.path) else { return }
+    defer { _ = try? run("umount", "-l", folder.path) }
+    let server = try TestServer("--data", folder.file("data"), "--reserve-bytes", "65536")
+    try expect("ready", server)
+    _ = FileManager.default.createFile(atPath: folder.file("filler"), contents: nil)
+    let filler = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.file("filler")))
+    while (try? filler.write(contentsOf: Data(repeating: 1, count: 65_536))) != nil {}
+    try filler.close()
+    try expect("disk_full", server)
+    try FileManager.default.removeItem(atPath: folder.file("filler"))
+    try expect("ready", server)
+    try server.stop()
+  }
+}
