@@ -1,4 +1,5 @@
 import AudioIO
+import Glibc
 import HTTP
 import Storage
 
@@ -14,8 +15,7 @@ struct AudioFiles: Sendable {
     guard let name = recording.audioFile, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    let path = context.store.folder(of: recording.id) + "/" + name
-    let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: path) }
+    let content = try await content(of: recording, name)
     var fields: HTTPFields = [:]
     if isDownload { fields["Content-Disposition"] = Self.attachment(recording.name) }
     return HTTPResponse(
@@ -24,6 +24,15 @@ struct AudioFiles: Sendable {
         etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
         acceptsRanges: true),
       for: request)
+  }
+
+  private func content(of recording: Recording, _ name: String) async throws -> FileContent {
+    let path = context.store.folder(of: recording.id) + "/" + name
+    do {
+      return try await context.work.run { try FileContent(path: path) }
+    } catch FileContentError.io(_, _, let number) where number == ENOENT {
+      throw ServiceError.audioMissing(recording.id)
+    }
   }
 
   /// RFC 6266: an ASCII stand-in for old clients and the true name in UTF-8 for the rest.

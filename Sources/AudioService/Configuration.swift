@@ -34,6 +34,8 @@ public struct Configuration: Sendable {
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.
   public var program = "/proc/self/exe"
+  /// Seconds after which a recording is deleted; by default never.
+  public var maximumAgeSeconds: Double?
   /// What webhooks are signed with; without it there are none.
   public var webhookSecret: WebhookSecret?
   /// Private networks that webhooks may go to; none by default.

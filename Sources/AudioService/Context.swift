@@ -46,6 +46,16 @@ final class Context: Sendable {
     return recording
   }
 
+  /// The path of a recording's sound. Throws where it is still being made or is gone.
+  func audioPath(of recording: Recording) async throws -> String {
+    guard let name = recording.audioFile else { throw ServiceError.notReady(recording.id) }
+    let store = store
+    guard await work.run({ store.hasFile(name, of: recording.id) }) else {
+      throw ServiceError.audioMissing(recording.id)
+    }
+    return store.folder(of: recording.id) + "/" + name
+  }
+
   /// The job a path names. Throws where it is none.
   func job(_ parameters: PathParameters) async throws -> Job {
     let text = parameters["id"]

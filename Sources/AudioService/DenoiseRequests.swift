@@ -18,7 +18,8 @@ struct DenoiseRequests: Sendable {
     let nameAsked = try members.string("name", upTo: 255)
     let callback = try members.callbackURL(context.configuration)
     try members.end(known: "noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
-    guard source.audioFile != nil, let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
+    _ = try await context.audioPath(of: source)
+    guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format, members)
     let target = try (OutputFormat(rawValue: asked.format) ?? .same).format(for: sourceFormat)
     try await checkRoom(for: source)

@@ -44,6 +44,7 @@ private func problem(for error: ServiceError) -> Problem {
       detail: "Job \(id) is \(state.rawValue); only a job that waits or runs can be cancelled.")
   case .notReady(let id):
     Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) is still being made; follow its job.")
+  case .audioMissing(let id): audioMissingProblem("Recording \(id)")
   case .waveformIsNotFailed(let id, let state):
     Problem(
       .conflict, code: "waveform_not_failed",
@@ -77,7 +78,15 @@ private func problem(for error: StorageError) -> Problem {
   }
 }
 
+private func audioMissingProblem(_ whose: String) -> Problem {
+  Problem(
+    .gone, code: MissingFiles.code,
+    detail: "\(whose) has lost its file on the service's disk; upload it again, or restore the data folder.")
+}
+
 private func problem(for error: AudioIOError) -> Problem {
+  // The service itself opens only the sounds of recordings.
+  if case .system(_, ENOENT) = error { return audioMissingProblem("The recording") }
   guard case .unwritable(let format) = error else { return internalProblem }
   return Problem(
     .unprocessableContent, code: "unsupported_output",

@@ -23,7 +23,7 @@ struct Previews: Sendable {
     _ = try members.callbackURL(context.configuration)
     try members.end(
       known: "window, noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
-    let path = try path(of: source)
+    let path = try await context.audioPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try Self.check(window, startsIn: source.format)
 
@@ -54,7 +54,7 @@ struct Previews: Sendable {
     guard let end, end > start, end - start <= Self.stretchLimit else {
       throw query.invalid("end", end, "after “start”, by \(Self.stretchLimit) s at the most")
     }
-    let path = try path(of: source)
+    let path = try await context.audioPath(of: source)
     try Self.check(TimeWindow(start: start, end: end), startsIn: source.format)
     let last = min(end, source.format.duration ?? end)
     let report = try await context.previews.report(
@@ -66,11 +66,6 @@ struct Previews: Sendable {
         body: .bytes(try JSONDocument.encoded(answer)), contentType: "application/json",
         etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: "private, max-age=31536000, immutable"),
       for: request)
-  }
-
-  private func path(of source: Recording) throws(ServiceError) -> String {
-    guard let name = source.audioFile else { throw .notReady(source.id) }
-    return context.store.folder(of: source.id) + "/" + name
   }
 
   private static func workerArguments(_ context: Context) -> [String] {

@@ -8,6 +8,7 @@ public final class Service: Sendable {
   private let context: Context
   private let responder: any HTTPResponder
   private let server: HTTPServer
+  private let retention: Retention
 
   /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
   ///
@@ -20,6 +21,7 @@ public final class Service: Sendable {
     let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
     let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
     self.context = context
+    retention = Retention(context)
     // A file at the largest size that the process may write is an error of that write, not the process's end.
     _ = signal(SIGXFSZ, SIG_IGN)
     var http = HTTPServerConfiguration()
@@ -57,6 +59,18 @@ public final class Service: Sendable {
       ["uploads": "\(report.incoming)", "recordings": "\(report.recordings)", "jobs": "\(report.jobs)"])
   }
 
+  /// After the start, as it takes a while where there are many.
+  private static func lookForMissingFiles(_ context: Context) {
+    do {
+      let report = try MissingFiles(catalog: context.catalog, store: context.store).sweep()
+      guard report.sounds + report.waveforms > 0 else { return }
+      context.log.failure(
+        "files are missing", ["sounds": "\(report.sounds)", "waveforms": "\(report.waveforms)"])
+    } catch {
+      context.log.failure("the files could not be held against the catalogue", ["error": "\(error)"])
+    }
+  }
+
   private static func owns(_ catalog: Catalog, _ id: RecordingID) -> Bool {
     do { return try catalog.recording(id) != nil } catch { return true }
   }
@@ -71,6 +85,8 @@ public final class Service: Sendable {
     try context.webhooks.resume()
     try context.runner.resume()
     let address = try server.start()
+    context.work.start { [context] in Self.lookForMissingFiles(context) }
+    retention.start()
     context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
     return "\(address)"
   }
@@ -78,6 +94,7 @@ public final class Service: Sendable {
   /// Stops accepting, lets running requests finish within the grace period, ends the children.
   public func stop() async {
     context.runner.live.endWaits()
+    retention.stop()
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await context.runner.stop()
     await context.webhooks.stop()

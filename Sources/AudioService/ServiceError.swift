@@ -7,6 +7,8 @@ enum ServiceError: Error, Sendable {
   case jobIsFinished(JobID, JobState)
   /// The sound of a recording that a job is still making.
   case notReady(RecordingID)
+  /// The row is there, the file of the sound is not.
+  case audioMissing(RecordingID)
   case waveformIsNotFailed(RecordingID, WaveformState)
   case emptyUpload
   case diskFull

@@ -1,3 +1,4 @@
+import Glibc
 import Processing
 import Storage
 import Synchronization
@@ -87,12 +88,23 @@ final class WaveformTable: Sendable {
     let folder = store.folder(of: id)
     let samples = recording.audioFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
     if recording.waveformState == .ready, let file = recording.waveformFile {
-      let pyramid = try PyramidFile(path: "\(folder)/\(file)")
+      guard let pyramid = try openFinished("\(folder)/\(file)") else {
+        // The disk has lost it: as good as one that could not be built, and can be built again.
+        try MissingFiles(catalog: catalog, store: store).loseWaveform(of: id, name: file)
+        return try growing(recording, job: nil)
+      }
       let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)
       keep(waveform, of: id, unlessForgottenSince: forgotten)
       return waveform
     }
     return try growing(recording, job: job)
+  }
+
+  /// nil where there is no such file.
+  private func openFinished(_ path: String) throws -> PyramidFile? {
+    do { return try PyramidFile(path: path) } catch WaveformError.io(_, _, let number) where number == ENOENT {
+      return nil
+    }
   }
 
   private func growing(_ recording: Recording, job: LiveJob?) throws -> OpenWaveform {

@@ -102,6 +102,15 @@ public final class MediaStore: Sendable {
     try? FileSystem.remove(workFolder(of: id))
   }
 
+  /// Whether a recording has a file of that name. A disk that fails to answer has it.
+  public func hasFile(_ name: String, of id: RecordingID) -> Bool {
+    do { return try FileSystem.length(of: folder(of: id) + "/" + name) >= 0 } catch .io(_, _, let code) {
+      return code != ENOENT && code != ENOTDIR
+    } catch {
+      return true
+    }
+  }
+
   /// Removes a recording's files. Its row must be gone already. What is not there is no error.
   ///
   /// The folder is renamed away first, so that after a crash halfway no one takes the rest for a whole recording.

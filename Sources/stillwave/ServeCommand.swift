@@ -42,6 +42,9 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Jobs that may wait; by default 1000.")
   var maxQueuedJobs: Int?
 
+  @Option(help: "Seconds after which a recording is deleted, unless a job works on it; by default 0, never.")
+  var maxAge: Double?
+
   @Option(help: "Seconds that running requests get to finish after SIGTERM; by default 10.")
   var gracePeriod: Double?
 
@@ -108,6 +111,7 @@ struct ServeCommand: AsyncParsableCommand {
     settings.reservedDiskBytes = try positive("reserve-bytes", reserveBytes, default: settings.reservedDiskBytes)
     settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
+    settings.maximumAgeSeconds = try age()
     settings.webhookSecret = try secret()
     settings.webhookNetworks = try list("webhook-networks", webhookNetworks).map { text in
       guard let network = Network(text) else {
@@ -116,6 +120,14 @@ struct ServeCommand: AsyncParsableCommand {
       return network
     }
     return settings
+  }
+
+  private func age() throws -> Double? {
+    let age: Double = try setting("max-age", maxAge, default: 0)
+    guard age >= 0, age <= 315_360_000 else {
+      throw ValidationError("--max-age must be 0, for never, or at most 315360000; it was \(age).")
+    }
+    return age > 0 ? age : nil
   }
 
   private func secret() throws -> WebhookSecret? {

@@ -1,0 +1,58 @@
+import Dispatch
+import Storage
+import Synchronization
+
+/// Deletes recordings when they have reached the configured age: at the start and every hour, or more often where the
+/// age is less than that.
+///
+/// The rows go first, in one transaction that passes over what a job works on; then the files. What a crash leaves in
+/// between are folders that no row owns, which the next start removes.
+final class Retention: Sendable {
+  private let context: Context
+  private let queue = DispatchQueue(label: "retention")
+  private let isStopped = Atomic(false)
+
+  /// Rows that one transaction deletes at the most: others write in between.
+  private static let batch = 100
+
+  init(_ context: Context) { self.context = context }
+
+  /// Sweeps now and from time to time, where there is an age.
+  func start() {
+    guard let age = context.configuration.maximumAgeSeconds else { return }
+    queue.async { [weak self] in self?.sweepAndGoOn(age) }
+  }
+
+  func stop() { isStopped.store(true, ordering: .relaxed) }
+
+  private func sweepAndGoOn(_ age: Double) {
+    guard !isStopped.load(ordering: .relaxed) else { return }
+    sweep(createdBefore: Timestamp(milliseconds: Timestamp.now.milliseconds - Int64(age * 1000)))
+    queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(age) }
+  }
+
+  /// Deletes what is older; how many. Blocks.
+  @discardableResult
+  func sweep(createdBefore instant: Timestamp) -> Int {
+    var count = 0
+    do {
+      while true {
+        let deleted = try context.catalog.deleteRecordings(createdBefore: instant, limit: Self.batch)
+        for id in deleted { removeFiles(of: id) }
+        count += deleted.count
+        if deleted.count < Self.batch { break }
+      }
+    } catch {
+      context.log.failure("old recordings could not be deleted", ["error": "\(error)"])
+    }
+    if count > 0 { context.log.notice("deleted old recordings", ["recordings": "\(count)"]) }
+    return count
+  }
+
+  private func removeFiles(of id: RecordingID) {
+    context.waveforms.forget(id)
+    do { try context.store.remove(id) } catch {
+      context.log.failure("a folder could not be removed", ["recording": id.text, "error": "\(error)"])
+    }
+  }
+}

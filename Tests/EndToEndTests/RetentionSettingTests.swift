@@ -1,0 +1,14 @@
+import Testing
+
+/// The age that recordings may reach, tried on the real program.
+struct RetentionSettingTests {
+  @Test func aRecordingGoesWhenItHasReachedTheAge() throws {
+    let server = try TestServer("--max-age", "1")
+    let uploaded = try server.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
+    try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
+    let id = try #require(uploaded["id"].string)
+    #expect(try eventually { try server.client.get("/v1/recordings/\(id)").status == 404 })
+    try server.expectNothingKept(jobs: nil)
+    try server.stop()
+  }
+}
