@@ -164,11 +164,10 @@ final class JobRunner: Sendable {
       onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0) })
   }
 
-  /// A waveform's child may use the cores that nobody else is using or waiting for.
+  /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
   private func threadArguments(_ job: Job) -> [String] {
-    guard job.kind == .waveform else { return [] }
-    let idle = state.value.waiting.isEmpty ? configuration.workerCount - state.value.running.count : 0
-    return ["--threads", "\(1 + max(idle, 0))"]
+    let idle = state.value.waiting.isEmpty ? max(configuration.workerCount - state.value.running.count, 0) : 0
+    return ["--threads", "\(1 + (job.kind == .waveform ? idle : min(idle, 1)))"]
   }
 
   private func heard(_ report: WorkerReport, of id: JobID) {

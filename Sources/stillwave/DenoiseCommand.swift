@@ -70,7 +70,7 @@ struct DenoiseCommand: ParsableCommand {
       let job = DenoiseRecording(
         source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,
         format: format ?? OutputFormat(ending: destination), limits: options.limits, findsNoiseRegions: noiseRegions,
-        window: window?.window)
+        window: window?.window, usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1)
       var report = WorkerReport()
       report.denoised = try job.run { display.show($0) }
       try file.commit()
