@@ -79,14 +79,15 @@ public struct AudioWriter: ~Copyable {
   /// `quantised` is filled with the same samples as a reader of the new file would make 16-bit ones of them: exactly
   /// so for PCM, FLAC and ALAC, before the coding loss for the rest.
   public mutating func write(_ samples: Span<Float>, quantised: inout [Int16]) throws(AudioIOError) {
-    quantised.removeAll(keepingCapacity: true)
+    if quantised.count != samples.count { quantised = [Int16](repeating: 0, count: samples.count) }
     let step = framesPerWrite * format.channels
     var start = 0
     while start < samples.count {
       let part = samples.extracting(start..<min(start + step, samples.count))
       try encode(part)
       shorts.withSpan(part.count) { span in
-        for index in span.indices { quantised.append(span[index]) }
+        var target = quantised.mutableSpan
+        for index in span.indices { target[start + index] = span[index] }
       }
       start += part.count
     }
@@ -150,9 +151,18 @@ public struct AudioWriter: ~Copyable {
 
   private func countBeyondFullScale(_ part: Span<Float>) -> Int64 {
     guard format.codec.sampleKind != .float else { return 0 }
-    var count: Int32 = 0
-    for index in part.indices { count &+= abs(part[index]) > 1 ? 1 : 0 }
-    return Int64(count)
+    // Lanes, for the loop to become vectors.
+    var lanes = InlineArray<16, Int32>(repeating: 0)
+    var start = 0
+    while start + 16 <= part.count {
+      let group = part.extracting(start..<(start + 16))
+      for lane in 0..<16 { lanes[lane] &+= group[lane].magnitude > 1 ? 1 : 0 }
+      start += 16
+    }
+    for index in start..<part.count { lanes[0] &+= part[index].magnitude > 1 ? 1 : 0 }
+    var count: Int64 = 0
+    for lane in 0..<16 { count += Int64(lanes[lane]) }
+    return count
   }
 
   /// Writes what the encoder still holds, corrects the header and makes the file durable.

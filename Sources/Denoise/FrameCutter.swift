@@ -44,15 +44,17 @@ struct FrameCutter {
   /// - Returns: whether one is; then the frames are to be read, and `advance()` called.
   mutating func fill(from source: Span<Float>, _ position: inout Int) -> Bool {
     let count = min(frame.hop - filled, source.count / channels - position)
-    let step = channels
-    for channel in 0..<step {
+    let channels = channels
+    let sound = source.extracting((position * channels)..<((position + count) * channels))
+    for channel in 0..<channels {
       let target = range(of: channel).upperBound - frame.hop + filled
       var all = samples.mutableSpan
       var part = all._mutatingExtracting(target..<(target + count))
-      var index = position * step + channel
-      for offset in 0..<count {
-        part[offset] = Self.limited(source[index])
-        index += step
+      // The distance is a constant in the usual cases, which lets the loops become vectors.
+      switch channels {
+      case 1: Kernels.deinterleave(sound, channel: 0, of: 1, into: &part)
+      case 2: Kernels.deinterleave(sound, channel: channel, of: 2, into: &part)
+      default: Kernels.deinterleave(sound, channel: channel, of: channels, into: &part)
       }
     }
     filled += count
@@ -69,6 +71,9 @@ struct FrameCutter {
     filled = frame.hop
   }
 
+  /// Forgets what there is of the newest hop.
+  mutating func discardHop() { filled = 0 }
+
   /// Makes room for the next hop.
   mutating func advance() {
     filled = 0
@@ -83,6 +88,7 @@ struct FrameCutter {
 
   @inline(__always)
   static func limited(_ sample: Float) -> Float {
-    sample.isFinite ? min(sampleLimit, max(-sampleLimit, sample)) : 0
+    // A comparison, unlike `isFinite`, leaves the loop vectors.
+    sample.magnitude <= .greatestFiniteMagnitude ? min(sampleLimit, max(-sampleLimit, sample)) : 0
   }
 }

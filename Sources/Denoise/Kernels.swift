@@ -57,6 +57,31 @@ enum Kernels {
     for index in 0..<count { target[index] = source[index] }
   }
 
+  /// Puts 0 everywhere.
+  static func clear(_ samples: inout [Float]) {
+    var all = samples.mutableSpan
+    let count = all.count
+    for index in 0..<count { all[index] = 0 }
+  }
+
+  /// Puts one channel's samples in their places among those of all.
+  @inline(__always)
+  static func interleave(_ lane: Span<Float>, as channel: Int, of channels: Int, into all: inout MutableSpan<Float>) {
+    let count = lane.count
+    precondition(all.count == count * channels && channel < channels)
+    for index in 0..<count { all[index * channels + channel] = lane[index] }
+  }
+
+  /// Takes one channel's samples, limited as FrameCutter.swift says, from among those of all.
+  @inline(__always)
+  static func deinterleave(
+    _ all: Span<Float>, channel: Int, of channels: Int, into lane: inout MutableSpan<Float>
+  ) {
+    let count = lane.count
+    precondition(all.count == count * channels && channel < channels)
+    for index in 0..<count { lane[index] = FrameCutter.limited(all[index * channels + channel]) }
+  }
+
   /// G[k] X[k]
   @inline(__always)
   static func apply(_ gain: Span<Float>, to spectrum: Span<Float>, into result: inout MutableSpan<Float>) {

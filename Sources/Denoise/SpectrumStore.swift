@@ -5,15 +5,13 @@
 struct SpectrumStore: ~Copyable {
   let frame: AnalysisFrame
   let channels: Int
-  /// γ, `binCount` values a frame.
+  /// γ, `binCount` values a frame; as long as there is ever need for, whatever the frames held.
   private(set) var posterior: [Float]
   /// Real and imaginary parts in turn, `2 * binCount` values a channel, the channels of a frame together.
   private(set) var spectra: [Float]
   private(set) var firstFrame: Int64
   private(set) var firstSpectrum: Int64
   private(set) var endFrame: Int64
-  private let posteriorCapacity: Int
-  private let spectraCapacity: Int
   private let window: [Float]
   /// 1/λ, and 0 where there is no noise; γ is then `bias`.
   private let inverseNoise: [Float]
@@ -28,12 +26,9 @@ struct SpectrumStore: ~Copyable {
     window = frame.window()
     inverseNoise = noise.map { $0 > 0 ? 1 / $0 : 0 }
     bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
-    posterior = []
-    spectra = []
-    posteriorCapacity = (grid.segmentHops + 2 * grid.contextHops) * frame.binCount
-    spectraCapacity = (grid.segmentHops + grid.contextHops) * channels * 2 * frame.binCount
-    posterior.reserveCapacity(posteriorCapacity)
-    spectra.reserveCapacity(spectraCapacity)
+    let frames = grid.segmentHops + grid.contextHops
+    posterior = [Float](repeating: 0, count: (frames + grid.contextHops) * frame.binCount)
+    spectra = [Float](repeating: 0, count: frames * channels * 2 * frame.binCount)
   }
 
   /// The spectra of one frame, all channels.
@@ -46,16 +41,14 @@ struct SpectrumStore: ~Copyable {
   /// Analyses the frame that is full.
   mutating func append(_ sound: FrameCutter, _ fft: inout RealFFT) {
     let bins = frame.binCount
-    let row = posterior.count, start = spectra.count
+    let row = Int(endFrame - firstFrame) * bins, start = spectraRange(of: endFrame).lowerBound
     let window = self.window, samples = sound.samples
-    posterior.append(contentsOf: repeatElement(0, count: bins))
-    spectra.append(contentsOf: repeatElement(0, count: channels * 2 * bins))
     for channel in 0..<channels {
       let samples = samples.span.extracting(sound.range(of: channel))
       let target = start + channel * 2 * bins
       fft.forward({ Kernels.multiply(samples, window.span, into: &$0) }) {
         Self.keep($0, in: &spectra, at: target)
-        Self.addPower(of: $0, in: &posterior, at: row)
+        Self.measure($0, addingTo: channel > 0, in: &posterior, at: row)
       }
     }
     divide(row)
@@ -68,12 +61,15 @@ struct SpectrumStore: ~Copyable {
     keepingFrom frame: Int64, spectraFrom spectrum: Int64, as material: inout SegmentWorker.Material
   ) {
     let kept = max(frame, firstFrame)
-    material.posterior.removeAll(keepingCapacity: true)
-    material.spectra.removeAll(keepingCapacity: true)
-    material.posterior.reserveCapacity(posteriorCapacity)
-    material.spectra.reserveCapacity(spectraCapacity)
-    material.posterior.append(contentsOf: posterior[(Int(kept - firstFrame) * self.frame.binCount)...])
-    material.spectra.append(contentsOf: spectra[spectraRange(of: spectrum).lowerBound...])
+    if material.posterior.isEmpty {
+      material.posterior = [Float](repeating: 0, count: posterior.count)
+      material.spectra = [Float](repeating: 0, count: spectra.count)
+    }
+    let bins = self.frame.binCount
+    let rows = (Int(kept - firstFrame) * bins)..<(Int(endFrame - firstFrame) * bins)
+    Self.keep(posterior.span.extracting(rows), in: &material.posterior, at: 0)
+    let left = spectraRange(of: spectrum).lowerBound..<spectraRange(of: endFrame).lowerBound
+    Self.keep(spectra.span.extracting(left), in: &material.spectra, at: 0)
     firstFrame = kept
     firstSpectrum = spectrum
     swap(&posterior, &material.posterior)
@@ -81,17 +77,19 @@ struct SpectrumStore: ~Copyable {
   }
 
   @inline(__always)
-  private static func keep(_ spectrum: Span<Float>, in spectra: inout [Float], at start: Int) {
-    var all = spectra.mutableSpan
-    var target = all._mutatingExtracting(start..<(start + spectrum.count))
-    Kernels.copy(spectrum, into: &target)
+  private static func keep(_ values: Span<Float>, in array: inout [Float], at start: Int) {
+    var all = array.mutableSpan
+    var target = all._mutatingExtracting(start..<(start + values.count))
+    Kernels.copy(values, into: &target)
   }
 
   @inline(__always)
-  private static func addPower(of spectrum: Span<Float>, in posterior: inout [Float], at start: Int) {
+  private static func measure(
+    _ spectrum: Span<Float>, addingTo others: Bool, in posterior: inout [Float], at start: Int
+  ) {
     var all = posterior.mutableSpan
     var target = all._mutatingExtracting(start..<(start + spectrum.count / 2))
-    Kernels.addPower(of: spectrum, to: &target)
+    if others { Kernels.addPower(of: spectrum, to: &target) } else { Kernels.power(of: spectrum, into: &target) }
   }
 
   /// Makes γ of the power in the row that begins at `start`.

@@ -39,7 +39,7 @@ struct Synthesis: ~Copyable {
     finalCount = segment.count * frame.hop
     stride = finalCount + overlap
     if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
-    for index in 0..<(channels * stride) { sum[index] = 0 }
+    Kernels.clear(&sum)
     let window = self.window
     let size = channels * 2 * bins
     for row in 0..<segment.count {
@@ -62,15 +62,30 @@ struct Synthesis: ~Copyable {
     let count = min(finalCount, Int(end - sumStart)) - from
     guard count > 0 else { return }
     if interleaved.count < count * channels { interleaved = [Float](repeating: 0, count: count * channels) }
-    for channel in 0..<channels {
-      var target = channel
-      for index in (channel * stride + from)..<(channel * stride + from + count) {
-        interleaved[target] = sum[index]
-        target += channels
-      }
-    }
+    interleave(from: from, count: count)
     emitted += Int64(count)
     try output(interleaved.span.extracting(0..<(count * channels)))
+  }
+
+  private mutating func interleave(from: Int, count: Int) {
+    let sum = self.sum
+    for channel in 0..<channels {
+      let start = channel * stride + from
+      let lane = sum.span.extracting(start..<(start + count))
+      // The distance is a constant in the usual cases, which lets the loops become vectors.
+      switch channels {
+      case 1: Self.interleave(lane, as: 0, of: 1, into: &interleaved)
+      case 2: Self.interleave(lane, as: channel, of: 2, into: &interleaved)
+      default: Self.interleave(lane, as: channel, of: channels, into: &interleaved)
+      }
+    }
+  }
+
+  @inline(__always)
+  private static func interleave(_ lane: Span<Float>, as channel: Int, of channels: Int, into all: inout [Float]) {
+    var whole = all.mutableSpan
+    var part = whole._mutatingExtracting(0..<(lane.count * channels))
+    Kernels.interleave(lane, as: channel, of: channels, into: &part)
   }
 
   @inline(__always)

@@ -204,7 +204,9 @@ private struct DenoisedFile: ~Copyable {
     guard var audio = audio.take() else { return }
     requantise(cleaned, original, number)
     let samples = self.samples
-    do { try audio.write(samples.span, quantised: &quantised) } catch { throw .audio(error) }
+    do { try audio.write(samples.span.extracting(0..<cleaned.count), quantised: &quantised) } catch {
+      throw .audio(error)
+    }
     clippedSamples = requantiser.clippedSamples + audio.clippedSamples
     self.audio = consume audio
     frames += Int64(cleaned.count / channels)
@@ -221,10 +223,10 @@ private struct DenoisedFile: ~Copyable {
   private mutating func requantise(_ cleaned: Span<Float>, _ original: Span<Float>, _ number: Int64) {
     var samples: [Float] = []
     swap(&samples, &self.samples)
-    samples.removeAll(keepingCapacity: true)
-    for index in cleaned.indices { samples.append(cleaned[index]) }
+    if samples.count < cleaned.count { samples = [Float](repeating: 0, count: cleaned.count) }
     var all = samples.mutableSpan
-    requantiser.apply(to: &all, original: original, number: number)
+    var target = all._mutatingExtracting(0..<cleaned.count)
+    requantiser.apply(cleaned, original: original, number: number, into: &target)
     self.samples = samples
   }
 

@@ -34,35 +34,55 @@ struct Requantiser {
   }
 
   /// - Parameters:
-  ///   - samples: cleaned ones; then what is to be written.
+  ///   - cleaned: samples of any number of frames.
   ///   - original: as many, of the same frames.
   ///   - number: of the first sample in the recording, all channels counted.
-  mutating func apply(to samples: inout MutableSpan<Float>, original: Span<Float>, number: Int64) {
-    let count = samples.count
-    precondition(original.count == count, "a sample of the original for each cleaned one")
-    if scale > 0 { quantise(&samples, original, UInt32(truncatingIfNeeded: number)) }
+  ///   - target: gets what is to be written.
+  mutating func apply(
+    _ cleaned: Span<Float>, original: Span<Float>, number: Int64, into target: inout MutableSpan<Float>
+  ) {
+    let count = cleaned.count
+    precondition(original.count == count && target.count == count, "a sample of the original for each cleaned one")
+    if scale > 0 {
+      quantise(cleaned, original, UInt32(truncatingIfNeeded: number), &target)
+    } else {
+      for index in 0..<count { target[index] = cleaned[index] }
+    }
     if isResidue {
-      for index in 0..<count { samples[index] = original[index] - samples[index] }
+      for index in 0..<count { target[index] = original[index] - target[index] }
     }
   }
 
-  private mutating func quantise(_ samples: inout MutableSpan<Float>, _ original: Span<Float>, _ number: UInt32) {
+  private mutating func quantise(
+    _ cleaned: Span<Float>, _ original: Span<Float>, _ number: UInt32, _ target: inout MutableSpan<Float>
+  ) {
     let (scale, inverse, dither) = (scale, 1 / scale, isDithered ? Float(1) / 65_536 : 0)
+    let count = target.count
+    precondition(cleaned.count == count && original.count == count)
     var clipped: Int32 = 0
-    for index in 0..<samples.count {
-      let exact = samples[index] * scale
+    for index in 0..<count {
+      let exact = cleaned[index] * scale
       clipped &+= exact.magnitude > scale ? 1 : 0
       let isSilent = original[index] == 0 && exact.magnitude < 0.5
       let noise = isSilent ? 0 : dither * Self.triangle(number &+ UInt32(truncatingIfNeeded: index))
-      samples[index] = min(scale - 1, max(-scale, (exact + noise).rounded(.toNearestOrEven))) * inverse
+      target[index] = min(scale - 1, Self.rounded(max(-scale, min(scale, exact + noise)))) * inverse
     }
     clippedSamples += Int64(clipped)
+  }
+
+  /// The nearest whole number, ties to even, of a number within ±2²³: adding 2²³ leaves no place for a fraction.
+  /// Baseline x86-64 has no rounding instruction, and the library's function, a call for each sample, keeps the loop
+  /// from becoming vectors.
+  @inline(__always)
+  private static func rounded(_ value: Float) -> Float {
+    let magnitude = (value.magnitude + 8_388_608) - 8_388_608
+    return Float(bitPattern: magnitude.bitPattern | value.bitPattern & 0x8000_0000)
   }
 
   /// −65 536 … 65 534, the sum of two uniform numbers, drawn by the finalizer of MurmurHash3.
   @inline(__always)
   static func triangle(_ number: UInt32) -> Float {
-    var hash = number &* 0x9e37_79b9 &+ 0x7f4a_7c15
+    var hash = number &+ 0x7f4a_7c15
     hash = (hash ^ hash &>> 16) &* 0x85eb_ca6b
     hash = (hash ^ hash &>> 13) &* 0xc2b2_ae35
     hash ^= hash &>> 16
@@ -73,19 +93,33 @@ struct Requantiser {
 /// The sound that was given to the denoiser and has not come out yet.
 struct PendingSound {
   private var samples: [Float] = []
-  private var start = 0
+  /// What of `samples` is waiting.
+  private var waiting = 0..<0
 
   mutating func append(_ more: Span<Float>) {
-    if start > samples.count / 2 {
-      samples.removeFirst(start)
-      start = 0
-    }
-    for index in more.indices { samples.append(more[index]) }
+    makeRoom(for: more.count)
+    let (start, count) = (waiting.upperBound, more.count)
+    waiting = waiting.lowerBound..<(start + count)
+    var all = samples.mutableSpan
+    var target = all._mutatingExtracting(start..<(start + count))
+    for index in 0..<count { target[index] = more[index] }
+  }
+
+  private mutating func makeRoom(for count: Int) {
+    guard waiting.upperBound + count > samples.count else { return }
+    let (start, kept) = (waiting.lowerBound, waiting.count)
+    for index in 0..<kept { samples[index] = samples[start + index] }
+    waiting = 0..<kept
+    // Half more than is needed, so that what waits is seldom moved.
+    let missing = (kept + count) * 3 / 2 - samples.count
+    if missing > 0 { samples += [Float](repeating: 0, count: missing) }
   }
 
   /// Gives `body` the oldest `count` samples, then forgets them.
   mutating func take<E: Error>(_ count: Int, _ body: (Span<Float>) throws(E) -> Void) throws(E) {
-    try body(samples.span.extracting(start..<(start + count)))
-    start += count
+    precondition(count <= waiting.count, "no more than waits is taken")
+    let end = waiting.lowerBound + count
+    try body(samples.span.extracting(waiting.lowerBound..<end))
+    waiting = end..<waiting.upperBound
   }
 }
