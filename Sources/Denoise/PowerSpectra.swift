@@ -9,7 +9,9 @@ struct PowerSpectra: ~Copyable {
   private var cutter: FrameCutter
   private var power: [Float]
   private var soundFrames: Int64 = 0
-  private var hops: Int64 = 0
+  private var analysisFrames: Int64 = 0
+  /// Hops of the present stretch, up to the four of a frame.
+  private var hops = 0
 
   init(frame: AnalysisFrame, channels: Int) {
     self.frame = frame
@@ -26,12 +28,19 @@ struct PowerSpectra: ~Copyable {
     soundFrames += Int64(samples.count / cutter.channels)
     var position = 0
     while cutter.fill(from: samples, &position) {
-      hops += 1
-      if hops >= 4 {
+      hops = min(hops + 1, 4)
+      if hops == 4 {
+        analysisFrames += 1
         for channel in 0..<cutter.channels { analyse(channel, body) }
       }
       cutter.advance()
     }
+  }
+
+  /// What comes next does not follow on what came: no frame reaches over the gap.
+  mutating func beginStretch() {
+    hops = 0
+    cutter.discardHop()
   }
 
   /// Analysis frames seen.
@@ -39,7 +48,7 @@ struct PowerSpectra: ~Copyable {
   func checkedFrameCount() throws(DenoiseError) -> Int64 {
     let needed = 2 * Int64(frame.length)
     guard soundFrames >= needed else { throw .regionTooShort(frames: soundFrames, needed: needed) }
-    return hops - 3
+    return analysisFrames
   }
 
   private mutating func analyse(_ channel: Int, _ body: (Int, Span<Float>, Bool) -> Void) {

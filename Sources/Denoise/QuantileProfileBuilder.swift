@@ -64,6 +64,9 @@ public struct QuantileProfileBuilder: ~Copyable {
     }
   }
 
+  /// What is appended from here on comes from elsewhere in the recording.
+  public mutating func beginStretch() { spectra.beginStretch() }
+
   /// The profile; all 0 for a channel that is silent throughout.
   /// - Throws: `regionTooShort` below the length of two analysis frames (96 ms).
   public consuming func finish() throws(DenoiseError) -> NoiseProfile {

@@ -76,7 +76,7 @@ public struct DenoiseRecording: Sendable {
     var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
-    let learner = NoiseLearner(source: source, noise: noise, limits: limits)
+    let learner = NoiseLearner(source: source, noise: noise, limits: limits, map: reader.map)
     let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(

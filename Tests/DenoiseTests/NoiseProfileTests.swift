@@ -101,6 +101,22 @@ import Testing
     #expect(abs(errorDB(try profile(muted), level: 0.01)) < 0.3)
   }
 
+  @Test func noAnalysisFrameReachesFromOneStretchIntoTheNext() throws {
+    let noise = TestSignals.noise(80_000, level: 0.01)
+    let length = AnalysisFrame(sampleRate: 8000).length
+    var whole = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
+    whole.append(noise.span)
+    var parts = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
+    // Loud, but less than a frame.
+    let loud = TestSignals.noise(length - 1, level: 0.9, seed: 5)
+    for _ in 0..<3 {
+      parts.append(loud.span)
+      parts.beginStretch()
+    }
+    parts.append(noise.span)
+    #expect(try parts.finish() == whole.finish())
+  }
+
   @Test func silenceThroughoutGivesAnEmptyProfile() throws {
     #expect(try profile([Float](repeating: 0, count: 10_000)).allSatisfy { $0 == 0 })
   }

@@ -148,6 +148,50 @@ struct DenoiseRecordingTests {
     #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
   }
 
+  @Test(
+    "a quantile reads some seconds of a long recording",
+    arguments: [(.wav, .pcmS16), (.ogg, .vorbis)] as [(AudioContainer, AudioCodec)])
+  func quantileOfALongRecording(container: AudioContainer, codec: AudioCodec) throws {
+    let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
+    var generator = SeededGenerator(state: 3)
+    let seconds = 4 * NoiseLearner.wholeSeconds
+    try encode(
+      (0..<(seconds * 8000)).map { _ in Float.random(in: -0.1...0.1, using: &generator) }, to: folder("in"), format)
+    var last: Int64 = 0
+    let learnt = try NoiseLearner(source: folder("in"), noise: .quantile(0.2), limits: AudioLimits()).learn { frames in
+      #expect(frames > last)
+      last = frames
+    }
+    #expect(last == Int64(NoiseLearner.wholeSeconds) * 8000)
+    // White noise of that amplitude under √Hann, whose squares add up to half a frame.
+    let expected = 0.01 / 3 * Double(AnalysisFrame(sampleRate: 8000).length) / 2
+    let mean = learnt.profile.power[0][4..<150].reduce(0.0) { $0 + 10 * log10(Double($1) / expected) } / 146
+    #expect(abs(mean) < 0.5)
+  }
+
+  @Test func silenceWhereTheQuantileLooksMakesItReadAll() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 1)
+    var generator = SeededGenerator(state: 3)
+    let seconds = 4 * NoiseLearner.wholeSeconds
+    let stretches = NoiseLearner.stretches(of: Int64(seconds * 8000), sampleRate: 8000)
+    var samples = (0..<(seconds * 8000)).map { _ in Float.random(in: -0.1...0.1, using: &generator) }
+    for stretch in stretches {
+      for index in stretch { samples[Int(index)] = 0 }
+    }
+    try encode(samples, to: folder("in"), format)
+    let learnt = try NoiseLearner(source: folder("in"), noise: .quantile(0.2), limits: AudioLimits()).learn { _ in }
+    #expect(learnt.profile.power[0][4..<150].allSatisfy { $0 > 0 })
+  }
+
+  @Test("the stretches of a quantile lie apart within the recording", arguments: [33, 600, 86_400])
+  func stretches(seconds: Int) {
+    let total = Int64(seconds) * 44_100
+    let stretches = NoiseLearner.stretches(of: total, sampleRate: 44_100)
+    #expect(stretches.count == NoiseLearner.wholeSeconds && stretches.allSatisfy { $0.count == 44_100 })
+    #expect(zip(stretches, stretches.dropFirst()).allSatisfy { $0.upperBound <= $1.lowerBound })
+    #expect(stretches[0].lowerBound >= 0 && stretches[stretches.count - 1].upperBound <= total)
+  }
+
   @Test func theBestRegionIsFoundWhereNoneIsGiven() throws {
     let format = try source(.flac, .flacS16)
     // Two seconds of noise after tones that beat.

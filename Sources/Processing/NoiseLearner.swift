@@ -1,0 +1,135 @@
+import AudioIO
+import Denoise
+
+/// A noise profile, and where it was learnt in the end: a region or a quantile.
+struct LearntNoise {
+  let profile: NoiseProfile
+  let source: NoiseSource
+}
+
+/// Learns a noise profile from a file. Reads the region, for a quantile some seconds all over the file, and all of it
+/// to find a region.
+struct NoiseLearner {
+  /// Seconds that a quantile is learnt from at the most, in as many stretches: 0.1 s of CPU time for two hours of 44.1 kHz
+  /// stereo, all of which would take 22 s. Previews wait for it.
+  static let wholeSeconds = 32
+
+  let source: String
+  let noise: NoiseSource
+  let limits: AudioLimits
+  /// Where the sound is in the file, where that is known already.
+  var map: SoundMap?
+
+  /// Frames that are read to learn, for a recording of `total` frames; the region may not be within it.
+  func frames(of total: Int64, sampleRate: Int) -> Int64 {
+    switch noise {
+    case .automatic: return total
+    case .quantile: return min(total, Int64(Self.wholeSeconds * sampleRate))
+    case .region(let start, let end):
+      let frames = (end - start) * Double(sampleRate)
+      return frames > 0 && frames < Double(total) ? Int64(frames) : total
+    }
+  }
+
+  /// `progress` is called with the frames read so far, which never fall; where a region is looked for first, that pass
+  /// and the next one count half.
+  func learn(progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
+    var searched: Int64 = 0
+    var source = noise
+    if noise == .automatic {
+      let regions = try FindNoiseRegions(source: self.source, limits: limits).run { frames, _ in
+        searched = frames
+        progress(frames / 2)
+      }
+      source = NoiseSource(best: regions)
+    }
+    let first = searched / 2
+    func learning(_ frames: Int64) { progress(first > 0 ? first + frames / 2 : frames) }
+    switch source {
+    case .region(let start, let end):
+      return LearntNoise(profile: try learnRegion(start: start, end: end, learning), source: source)
+    case .quantile(let quantile):
+      return LearntNoise(profile: try learnQuantile(quantile, learning), source: source)
+    case .automatic: preconditionFailure("what was found is a region or a quantile")
+    }
+  }
+
+  private func open() throws(ProcessingError) -> AudioReader {
+    try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits, map: map) }
+  }
+
+  private func learnRegion(
+    start: Double, end: Double, _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> NoiseProfile {
+    var reader = try open()
+    let format = reader.format
+    let rate = Double(format.sampleRate)
+    let frames = format.codec.hasReliableFrameCount ? reader.claimedFrames : nil
+    let duration = frames.map { Double($0) / rate }
+    let outside = { duration in ProcessingError.regionOutside(start: start, end: end, duration: duration) }
+    // Where the length is not known, a bound that no multiplication overflows.
+    guard NoiseSource.isRegion(start: start, end: end, within: duration ?? 1e12) else { throw outside(duration) }
+    let first = Int64((start * rate).rounded())
+    let last = min(Int64((end * rate).rounded()), frames ?? .max)
+    do { try reader.seek(to: first) } catch { throw outside(nil) }
+    var builder = NoiseProfileBuilder(sampleRate: format.sampleRate, channels: format.channels)
+    while reader.position < last {
+      let wanted = Int(min(last - reader.position, Int64(reader.framesPerRead)))
+      if reader.readFloat(upTo: wanted, { builder.append($0) }) == 0 {
+        let isWithin = NoiseSource.isRegion(start: start, end: end, within: Double(reader.position) / rate)
+        guard isWithin else { throw outside(Double(reader.position) / rate) }
+        break
+      }
+      progress(reader.position - first)
+    }
+    do { return try builder.finish() } catch { throw .denoise(error) }
+  }
+
+  /// From some seconds of a long recording; from all of it where they hold nothing but digital silence, or where its
+  /// length is not known or not what the header says.
+  private func learnQuantile(_ quantile: Double, _ progress: (Int64) -> Void) throws(ProcessingError) -> NoiseProfile {
+    let sampled = try learnQuantile(quantile, whole: false, progress)
+    if let sampled, sampled.power.contains(where: { $0.contains { $0 > 0 } }) { return sampled }
+    guard let all = try learnQuantile(quantile, whole: true, { _ in }) else {
+      preconditionFailure("a recording read from its start to its end needs no place looked for")
+    }
+    return all
+  }
+
+  /// nil where one of the stretches is not in the file.
+  private func learnQuantile(
+    _ quantile: Double, whole: Bool, _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> NoiseProfile? {
+    var reader = try open()
+    var builder = QuantileProfileBuilder(
+      sampleRate: reader.format.sampleRate, channels: reader.format.channels, quantile: quantile)
+    let stretches = Self.stretches(of: whole ? nil : reader.claimedFrames, sampleRate: reader.format.sampleRate)
+    var read: Int64 = 0
+    for stretch in stretches {
+      if stretch.lowerBound != reader.position {
+        do { try reader.seek(to: stretch.lowerBound) } catch { return nil }
+        builder.beginStretch()
+      }
+      while reader.position < stretch.upperBound {
+        let wanted = Int(min(stretch.upperBound - reader.position, Int64(reader.framesPerRead)))
+        let got = reader.readFloat(upTo: wanted) { builder.append($0) }
+        if got == 0 { break }
+        read += Int64(got)
+        progress(read)
+      }
+      if reader.position < stretch.upperBound, stretches.count > 1 { return nil }
+    }
+    do { return try builder.finish() } catch { throw .denoise(error) }
+  }
+
+  /// The frames that a quantile is learnt from: all, or stretches of a second, each in the middle of its share.
+  static func stretches(of total: Int64?, sampleRate: Int) -> [Range<Int64>] {
+    let (length, count) = (Int64(sampleRate), Int64(wholeSeconds))
+    guard let total, total > count * length else { return [0..<(.max)] }
+    return (0..<count).map { index in
+      let middle = (Double(index) + 0.5) / Double(count) * Double(total)
+      let start = Int64(middle) - length / 2
+      return start..<(start + length)
+    }
+  }
+}
