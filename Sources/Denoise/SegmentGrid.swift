@@ -20,12 +20,17 @@ struct SegmentGrid: Sendable, Equatable {
   /// is single precision itself, from 64 on.
   static let usualSegmentHops = 256
   static let usualContextHops = 64
-  /// What the frames of S + C may take; 2 channels of 48 kHz take 5.9 MB, 8 of 192 kHz would take 94.
-  static let budgetBytes = 32 << 20
+  /// What the frames of S + C may take: 2 channels of 48 kHz take 5.9 MB, 8 would take 24. A denoiser holds them
+  /// twice and a job is to stay within 64 MB.
+  static let budgetBytes = 6 << 20
+  /// S + C that go over the budget, up to `largestBytes`: C is a third of them, and 24 frames lie between the 16 and the 32
+  /// above.
+  static let leastHops = 72
+  static let largestBytes = 32 << 20
 
   init(frame: AnalysisFrame, channels: Int) {
     let frameBytes = channels * 2 * frame.binCount * MemoryLayout<Float>.stride
-    let affordable = max(24, Self.budgetBytes / frameBytes)
+    let affordable = max(24, Self.budgetBytes / frameBytes, min(Self.leastHops, Self.largestBytes / frameBytes))
     contextHops = min(Self.usualContextHops, affordable / 3)
     segmentHops = min(Self.usualSegmentHops, affordable - contextHops)
     hop = frame.hop
