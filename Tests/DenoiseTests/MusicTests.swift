@@ -5,7 +5,7 @@ import Testing
 
 /// Music and whatever else is no speech must come through whole.
 @Suite struct MusicTests {
-  private static let rates = [8000, 48_000]
+  private static let rates = [8000, 48_000, 192_000]
 
   private func cleaned(_ music: [Float], sampleRate: Int, level: Float = 0.003, _ reductionDB: Double = 18) throws
     -> [Float]
@@ -86,6 +86,25 @@ import Testing
     let after = cleaning.clean(music, cleaning.flatProfile(meanSquare: 1e-5))
     let frame = AnalysisFrame(sampleRate: sampleRate).length
     #expect(after[(sampleRate + frame)..<(2 * sampleRate - frame)].allSatisfy { abs($0) < 1e-9 })
+  }
+
+  @Test("music on many channels keeps each channel's level", arguments: [2, 5, 8])
+  func ensemble(channels: Int) throws {
+    let sampleRate = 8000
+    let cleaning = Cleaning(sampleRate: sampleRate, channels: channels, settings: DenoiseSettings(reductionDB: 25))
+    let noise = (0..<channels).map { TestSignals.noise(3 * sampleRate, level: 0.003, seed: UInt64($0 + 1)) }
+    // A note on each channel, and drums on the last.
+    var parts = (0..<channels).map { channel in
+      TestSignals.tone(3 * sampleRate, hertz: 220 * pow(2, Double(channel) / 4), sampleRate: sampleRate)
+    }
+    parts[channels - 1] = drums(seconds: 3, sampleRate: sampleRate)
+    let lanes = zip(parts, noise).map(TestSignals.sum)
+    let profile = try cleaning.profile(of: TestSignals.interleaved(noise))
+    let after = cleaning.clean(TestSignals.interleaved(lanes), profile)
+    for channel in 0..<channels {
+      let kept = TestSignals.channel(channel, of: channels, in: after)
+      #expect(abs(TestSignals.levelDB(kept) - TestSignals.levelDB(parts[channel])) < 0.5, "channel \(channel)")
+    }
   }
 
   @Test(
