@@ -1,17 +1,19 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts a recording with the jobs that work on it or make it, and whom to tell of their ends: all of them or none.
+  /// Inserts a recording with the jobs that work on it or make it, whom to tell of their ends, and the answer that tells
+  /// of it: all or nothing.
   ///
   /// The recording's files must be durable already. Throws `.noSuchRecording` where a job's source is neither this
   /// recording nor in the catalogue, having been deleted meanwhile.
   public func insert(
-    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = []
+    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil
   ) throws(StorageError) {
     try write { db in
       try RecordingRow(recording).insert(db)
       for job in jobs { try Self.insert(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
+      try Self.keep(answer, db)
     }
   }
 

@@ -34,6 +34,16 @@ import Glibc
     }
   }
 
+  /// Puts the file's position at `offset` from its beginning.
+  borrowing func seek(to offset: Int64) throws(StorageError) {
+    _ = try retrying("lseek", path) { lseek(number, Int(offset), SEEK_SET) }
+  }
+
+  /// Drops what is behind the first `count` bytes.
+  borrowing func truncate(to count: Int64) throws(StorageError) {
+    _ = try retrying("ftruncate", path) { ftruncate(number, Int(count)) }
+  }
+
   /// Returns when all that was written is on the disk.
   ///
   /// Not retried: after a failed fsync Linux counts the lost pages as clean, and a second one would succeed.

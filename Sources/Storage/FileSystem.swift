@@ -45,6 +45,11 @@ enum FileSystem {
     guard unsafe Glibc.rename(old, new) == 0 else { throw StorageError(errno: errno, "rename", old) }
   }
 
+  /// Gives a file a second name on the same disk.
+  static func link(_ old: String, to new: String) throws(StorageError) {
+    guard unsafe Glibc.link(old, new) == 0 else { throw StorageError(errno: errno, "link", new) }
+  }
+
   /// Makes the names in a folder durable: fsync of a file keeps its bytes, not the name it is found by.
   static func syncFolder(_ path: String) throws(StorageError) {
     try FileDescriptor(path: path, flags: O_RDONLY | O_DIRECTORY).sync()

@@ -52,7 +52,7 @@ extension MediaStore {
     return StoredFile(path: path, name: name, bytes: bytes, sha256: sha256)
   }
 
-  private func finalPath(of id: RecordingID, name: String) -> String {
+  func finalPath(of id: RecordingID, name: String) -> String {
     precondition(!name.isEmpty && !name.hasPrefix(".") && !name.contains("/"), "the name of a file in one folder")
     return folder(of: id) + "/" + name
   }

@@ -2,6 +2,8 @@
 public struct SweepReport: Sendable, Equatable {
   /// Uploads that never became recordings.
   public var incoming = 0
+  /// Parts of resumable uploads that no row owns.
+  public var uploads = 0
   /// Folders of recordings that no row owns, or that were on their way out.
   public var recordings = 0
   /// Work folders that no job will use again.
@@ -11,18 +13,24 @@ public struct SweepReport: Sendable, Equatable {
 }
 
 extension MediaStore {
-  /// Removes what a crash has left: parts of uploads, folders on their way out, and the folders for which `recordings`
-  /// or `jobs` says false.
+  /// Removes what a crash has left: parts of uploads, folders on their way out, and what `uploads`, `recordings` or
+  /// `jobs` says false for.
   ///
   /// At start-up only, after `claim()` and before the first upload or job. Only names that the store itself gives are
   /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers; a
   /// caller whose catalogue fails to answer says true.
   @discardableResult
-  public func sweep(recordings ownsRecording: (RecordingID) -> Bool, jobs ownsJob: (JobID) -> Bool) -> SweepReport {
+  public func sweep(
+    uploads ownsUpload: (UploadID) -> Bool = { _ in true }, recordings ownsRecording: (RecordingID) -> Bool,
+    jobs ownsJob: (JobID) -> Bool
+  ) -> SweepReport {
     var report = SweepReport()
     let suffix = ".part"
     report.incoming = clear(incoming, &report.failures) {
       $0.hasSuffix(suffix) && UUIDv7(String($0.dropLast(suffix.count))) != nil
+    }
+    report.uploads = clear(uploads, &report.failures) { name in
+      name.hasSuffix(suffix) && UploadID(String(name.dropLast(suffix.count))).map { !ownsUpload($0) } ?? false
     }
     report.recordings = clear(removed, &report.failures) { UUIDv7($0) != nil }
     report.recordings += clear(recordings, &report.failures) { name in

@@ -2,6 +2,7 @@
 //
 //   DATA/lock                       held (flock) by the process that claimed the directory
 //   DATA/incoming/<uuid>.part       an upload on its way in
+//   DATA/uploads/<upload id>.part   what has come of an upload that may be resumed
 //   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; names are the service's own
 //   DATA/jobs/<job id>/             a job's work folder
 //   DATA/removed/<uuid>/            a recording's folder on its way out
@@ -34,6 +35,7 @@ public final class MediaStore: Sendable {
   public let directory: String
 
   let incoming: String
+  let uploads: String
   let recordings: String
   let jobs: String
   let removed: String
@@ -49,11 +51,12 @@ public final class MediaStore: Sendable {
   public init(directory: String) throws(StorageError) {
     self.directory = directory
     incoming = directory + "/incoming"
+    uploads = directory + "/uploads"
     recordings = directory + "/recordings"
     jobs = directory + "/jobs"
     removed = directory + "/removed"
     try FileSystem.makeFolders(directory)
-    for folder in [incoming, recordings, jobs, removed] {
+    for folder in [incoming, uploads, recordings, jobs, removed] {
       try FileSystem.makeFolder(folder)
     }
     try FileSystem.syncFolder(directory)

@@ -126,11 +126,11 @@ private func instant(_ row: Row, _ column: String) -> Timestamp? {
   (row[column] as Int64?).map(Timestamp.init(milliseconds:))
 }
 
-private func optionalIdentifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity>? {
+func optionalIdentifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity>? {
   (row[column] as String?) == nil ? nil : try identifier(row, column)
 }
 
-private func identifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity> {
+func identifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity> {
   try parse(row, column, Identifier.init)
 }
 

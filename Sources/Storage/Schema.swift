@@ -19,7 +19,8 @@ enum Schema {
     migrator.registerMigration("3 noise regions of recordings") { db in
       try db.execute(sql: "ALTER TABLE recordings ADD COLUMN noise_regions TEXT")
     }
-    migrator.registerMigration("webhooks of jobs") { db in
+    migrator.registerMigration("4 resumable uploads and kept answers") { try $0.execute(sql: uploadsAndAnswers) }
+    migrator.registerMigration("5 webhooks of jobs") { db in
       try db.execute(
         sql: """
           CREATE TABLE webhooks (
@@ -82,5 +83,33 @@ enum Schema {
       id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
       beats INTEGER NOT NULL
     ) STRICT;
+    """
+
+  /// `offset` bytes of an upload are durable. An answer is found by what was asked (`scope`) and the client's `key`.
+  private static let uploadsAndAnswers = """
+    CREATE TABLE uploads (
+      id TEXT NOT NULL PRIMARY KEY,
+      length INTEGER NOT NULL,
+      offset INTEGER NOT NULL,
+      metadata TEXT,
+      expires_at INTEGER NOT NULL,
+      recording TEXT
+    ) STRICT;
+
+    CREATE INDEX uploads_by_expiry ON uploads (expires_at);
+    CREATE INDEX unfinished_uploads ON uploads (id) WHERE recording IS NULL;
+
+    CREATE TABLE answers (
+      scope TEXT NOT NULL,
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      status INTEGER NOT NULL,
+      location TEXT NOT NULL,
+      body TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      PRIMARY KEY (scope, key)
+    ) STRICT;
+
+    CREATE INDEX answers_by_age ON answers (created_at);
     """
 }

@@ -21,6 +21,12 @@ public enum StorageError: Error, Equatable, Sendable {
   /// A job was to be inserted whose source is not (or no longer) in the catalogue.
   case noSuchRecording(RecordingID)
 
+  /// An upload that was to go on or to end is not in the catalogue, or has become a recording already.
+  case noSuchUpload(UploadID)
+
+  /// As many uploads are unfinished as may be.
+  case tooManyUploads(limit: Int)
+
   /// A change that was meant for another version of a row than the one that is there.
   case changedMeanwhile
 

@@ -87,7 +87,7 @@ import Testing
 
   private func expectNothingLeft(of bench: TestBench) throws {
     #expect(try bench.catalog.recordings(limit: 1).isEmpty && bench.catalog.jobs(limit: 1).isEmpty)
-    for folder in ["incoming", "recordings", "jobs", "removed"] {
+    for folder in ["incoming", "uploads", "recordings", "jobs", "removed"] {
       #expect(try FileManager.default.contentsOfDirectory(atPath: bench.store.directory + "/" + folder) == [])
     }
   }

@@ -29,7 +29,7 @@ import Testing
     #expect(
       try folder.contents() == [
         "incoming", "jobs", "jobs/\(running)", "jobs/\(running)/part", "recordings", "recordings/\(owned)",
-        "recordings/\(owned)/audio.wav", "removed",
+        "recordings/\(owned)/audio.wav", "removed", "uploads",
       ])
   }
 

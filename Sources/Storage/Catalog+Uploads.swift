@@ -1,0 +1,99 @@
+import GRDB
+
+extension Catalog {
+  /// Inserts an upload. Throws `.tooManyUploads`, and inserts nothing, where `limit` of them are unfinished already.
+  public func insert(_ upload: Upload, limit: Int) throws(StorageError) {
+    try write { db in
+      let open = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM uploads WHERE recording IS NULL") ?? 0
+      guard open < limit else { throw StorageError.tooManyUploads(limit: limit) }
+      try UploadRow(upload: upload).insert(db)
+    }
+  }
+
+  /// The upload, nil where there is none.
+  public func upload(_ id: UploadID) throws(StorageError) -> Upload? {
+    try read { try Self.upload(id, $0) }
+  }
+
+  /// Writes down how far an upload is and when it expires. Its bytes up to there must be durable already.
+  ///
+  /// Throws `.noSuchUpload` where it is gone.
+  public func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
+    try write { db in
+      try db.cachedStatement(sql: "UPDATE uploads SET offset = ?, expires_at = ? WHERE id = ?")
+        .execute(arguments: [offset, expiresAt.milliseconds, id.text])
+      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+    }
+  }
+
+  /// Inserts the recording that an upload became, with its job, and writes down that it did: all of it, or none.
+  ///
+  /// Throws `.noSuchUpload` where the upload is gone or has become a recording already: however often the end of an
+  /// upload is tried, one recording comes of it.
+  public func insert(
+    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp
+  ) throws(StorageError) {
+    try write { db in
+      try db.execute(
+        sql: "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL",
+        arguments: [recording.id.text, expiresAt.milliseconds, id.text])
+      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+      try RecordingRow(recording).insert(db)
+      for job in jobs { try Self.insert(job, db) }
+    }
+  }
+
+  /// Forgets an upload; false where it is gone already. Its part file is the caller's to remove, after this.
+  @discardableResult
+  public func deleteUpload(_ id: UploadID) throws(StorageError) -> Bool {
+    try write { db in
+      try db.execute(sql: "DELETE FROM uploads WHERE id = ?", arguments: [id.text])
+      return db.changesCount == 1
+    }
+  }
+
+  /// Uploads that expired before `instant`, in no order.
+  public func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [UploadID] {
+    try read { db in
+      try UploadRow.fetchAll(
+        db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds]
+      ).map(\.upload.id)
+    }
+  }
+
+  /// The uploads that are not recordings yet, in no order: those that have a part file.
+  public func unfinishedUploads() throws(StorageError) -> [UploadID] {
+    try read { db in
+      try UploadRow.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL").map(\.upload.id)
+    }
+  }
+
+  private static func upload(_ id: UploadID, _ db: Database) throws -> Upload? {
+    try UploadRow.fetchOne(
+      db.cachedStatement(sql: "SELECT * FROM uploads WHERE id = ?"), arguments: [id.text])?.upload
+  }
+}
+
+/// An upload as a row of `uploads`.
+private struct UploadRow: FetchableRecord, PersistableRecord {
+  static let databaseTableName = "uploads"
+
+  let upload: Upload
+
+  init(upload: Upload) { self.upload = upload }
+
+  init(row: Row) throws {
+    upload = Upload(
+      id: try identifier(row, "id"), length: row["length"], offset: row["offset"], metadata: row["metadata"],
+      expiresAt: Timestamp(milliseconds: row["expires_at"]), recording: try optionalIdentifier(row, "recording"))
+  }
+
+  func encode(to container: inout PersistenceContainer) throws {
+    container["id"] = upload.id.text
+    container["length"] = upload.length
+    container["offset"] = upload.offset
+    container["metadata"] = upload.metadata
+    container["expires_at"] = upload.expiresAt.milliseconds
+    container["recording"] = upload.recording?.text
+  }
+}

@@ -1,0 +1,31 @@
+/// The name of an upload; also that of its part file.
+public typealias UploadID = Identifier<Upload>
+
+/// An upload that comes in pieces, from its announcement to the recording it became, and for a while after.
+public struct Upload: Sendable, Equatable {
+  /// Also the name of its part file.
+  public let id: UploadID
+  /// How many bytes it will have, 1 or more.
+  public let length: Int64
+  /// How many of them are durable: never more than the part file holds.
+  public var offset: Int64
+  /// What the client says about the file, as it said it; nil where it said nothing.
+  public let metadata: String?
+  /// When it is given up.
+  public var expiresAt: Timestamp
+  /// What it became, nil until then.
+  public var recording: RecordingID?
+
+  /// An upload of which nothing has come yet, but for what is given.
+  public init(
+    id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
+    recording: RecordingID? = nil
+  ) {
+    self.id = id
+    self.length = length
+    self.offset = offset
+    self.metadata = metadata
+    self.expiresAt = expiresAt
+    self.recording = recording
+  }
+}

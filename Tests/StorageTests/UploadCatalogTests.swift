@@ -1,0 +1,109 @@
+import Testing
+
+@testable import Storage
+
+@Suite struct UploadCatalogTests {
+  let folder: TemporaryFolder
+  let catalog: Catalog
+
+  init() throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder("catalog.sqlite"))
+  }
+
+  private func upload(expiresAt: Int64 = 1000) throws -> Upload {
+    let upload = Upload(length: 10, metadata: "filename YQ==", expiresAt: Timestamp(milliseconds: expiresAt))
+    try catalog.insert(upload, limit: 100)
+    return upload
+  }
+
+  @Test("an upload comes back as far as it is")
+  func advancing() throws {
+    var upload = try upload()
+    #expect(try catalog.upload(upload.id) == upload)
+    try catalog.advance(upload.id, to: 7, expiresAt: Timestamp(milliseconds: 2000))
+    (upload.offset, upload.expiresAt) = (7, Timestamp(milliseconds: 2000))
+    #expect(try catalog.upload(upload.id) == upload)
+    #expect(try Catalog(path: folder("catalog.sqlite")).upload(upload.id) == upload)
+  }
+
+  @Test("an upload becomes one recording, however often that is tried")
+  func once() throws {
+    let upload = try upload()
+    let first = sample()
+    let job = Job(kind: .waveform, recording: first.id)
+    let later = Timestamp(milliseconds: 5000)
+    try catalog.insert(first, jobs: [job], finishing: upload.id, expiresAt: later)
+    #expect(throws: StorageError.noSuchUpload(upload.id)) {
+      try catalog.insert(sample(), jobs: [], finishing: upload.id, expiresAt: later)
+    }
+    #expect(try catalog.recordings(limit: 9).map(\.id) == [first.id])
+    #expect(try catalog.jobs(limit: 9).map(\.id) == [job.id])
+    #expect(try catalog.upload(upload.id)?.recording == first.id)
+    #expect(try catalog.upload(upload.id)?.expiresAt == later)
+  }
+
+  @Test("an upload that is gone becomes nothing and goes nowhere")
+  func gone() throws {
+    let upload = try upload()
+    #expect(try catalog.deleteUpload(upload.id))
+    #expect(try !catalog.deleteUpload(upload.id))
+    #expect(try catalog.upload(upload.id) == nil)
+    #expect(throws: StorageError.noSuchUpload(upload.id)) {
+      try catalog.advance(upload.id, to: 1, expiresAt: upload.expiresAt)
+    }
+    #expect(throws: StorageError.noSuchUpload(upload.id)) {
+      try catalog.insert(sample(), jobs: [], finishing: upload.id, expiresAt: upload.expiresAt)
+    }
+    #expect(try catalog.recordings(limit: 9).isEmpty)
+  }
+
+  @Test("only unfinished uploads count towards the limit")
+  func limit() throws {
+    let first = try upload()
+    _ = try upload()
+    let third = Upload(length: 1, expiresAt: first.expiresAt)
+    #expect(throws: StorageError.tooManyUploads(limit: 2)) { try catalog.insert(third, limit: 2) }
+    try catalog.insert(sample(), jobs: [], finishing: first.id, expiresAt: first.expiresAt)
+    try catalog.insert(third, limit: 2)
+    #expect(try Set(catalog.unfinishedUploads()).contains(third.id))
+    #expect(try !catalog.unfinishedUploads().contains(first.id))
+  }
+
+  @Test("uploads expire at their time")
+  func expiry() throws {
+    let (early, _) = (try upload(expiresAt: 1000), try upload(expiresAt: 2000))
+    #expect(try catalog.uploads(expiredBefore: Timestamp(milliseconds: 1000)) == [])
+    #expect(try catalog.uploads(expiredBefore: Timestamp(milliseconds: 1001)) == [early.id])
+    #expect(try catalog.uploads(expiredBefore: Timestamp(milliseconds: 2001)).count == 2)
+  }
+
+  // MARK: Answers
+
+  private func answer(_ key: String = "k", _ fingerprint: String = "f", at time: Int64 = 1000) -> KeptAnswer {
+    KeptAnswer(
+      scope: "POST /v1/recordings", key: key, fingerprint: fingerprint, status: 201, location: "/v1/recordings/x",
+      body: "{\"name\":\"é\"}", createdAt: Timestamp(milliseconds: time))
+  }
+
+  @Test("an answer is kept with what it tells of, or not at all")
+  func answers() throws {
+    let recording = sample()
+    try catalog.insert(recording, answer: answer())
+    #expect(try catalog.answer(scope: "POST /v1/recordings", key: "k") == answer())
+    #expect(try catalog.answer(scope: "POST /v1/other", key: "k") == nil)
+    #expect(throws: StorageError.self) { try catalog.insert(recording, answer: answer("other")) }
+    #expect(try catalog.answer(scope: "POST /v1/recordings", key: "other") == nil)
+  }
+
+  @Test("a newer answer takes an old one's place, and old ones go")
+  func forgetting() throws {
+    try catalog.insert(sample(), answer: answer())
+    try catalog.insert(sample(), answer: answer("k", "g", at: 3000))
+    try catalog.insert(sample(), answer: answer("l"))
+    #expect(try catalog.answer(scope: "POST /v1/recordings", key: "k")?.fingerprint == "g")
+    #expect(try catalog.removeAnswers(before: Timestamp(milliseconds: 3000)) == 1)
+    #expect(try catalog.answer(scope: "POST /v1/recordings", key: "l") == nil)
+    #expect(try catalog.answer(scope: "POST /v1/recordings", key: "k") != nil)
+  }
+}

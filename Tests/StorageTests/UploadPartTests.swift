@@ -1,0 +1,102 @@
+import Glibc
+import Testing
+
+@testable import Storage
+
+@Suite struct UploadPartTests {
+  let folder: TemporaryFolder
+  let store: MediaStore
+  let id = UploadID()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try MediaStore(directory: folder.path)
+  }
+
+  private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+  private func digest(_ text: String) -> String {
+    var hash = SHA256()
+    hash.update(bytes(text).span)
+    return hash.hexDigest()
+  }
+
+  @Test("a part grows, and is found again with what it had")
+  func growing() throws {
+    let part = try store.makePart(of: id)
+    try part.append(bytes("abc").span)
+    try part.append(bytes("def").span)
+    #expect(try part.digest() == digest("abcdef"))
+    let again = try #require(try store.openPart(of: id))
+    #expect(again.byteCount == 6)
+    try again.append(bytes("ghi").span)
+    #expect(try again.digest() == digest("abcdefghi"))
+    try again.append(bytes("j").span)
+    #expect(try again.digest() == digest("abcdefghij"))
+  }
+
+  @Test("what is cut off a part is in neither its bytes nor its digest", arguments: [0, 2, 6])
+  func cutting(count: Int64) throws {
+    let part = try store.makePart(of: id)
+    try part.append(bytes("abcdef").span)
+    try part.truncate(to: count)
+    try part.append(bytes("XY").span)
+    let rest = String("abcdef".prefix(Int(count))) + "XY"
+    #expect(try part.digest() == digest(rest) && part.byteCount == count + 2)
+    #expect(try read(part.path) == rest)
+  }
+
+  @Test("a write that the disk refuses adds nothing")
+  func refusedWrite() throws {
+    // Every write to /dev/full fails with ENOSPC.
+    unsafe symlink("/dev/full", folder("uploads/\(id).part"))
+    let part = try #require(try store.openPart(of: id))
+    #expect(throws: StorageError.diskFull) { try part.append(bytes("abc").span) }
+    #expect(part.byteCount == 0)
+    #expect(try part.digest() == digest(""))
+  }
+
+  @Test("an adopted part is the recording's file, and still its own until it is removed")
+  func adopting() throws {
+    let part = try store.makePart(of: id)
+    try part.append(bytes("abc").span)
+    let recording = RecordingID()
+    let stored = try store.adopt(part, as: recording, name: "audio.wav")
+    #expect(stored.bytes == 3 && stored.sha256 == digest("abc"))
+    #expect(try read(stored.path) == "abc" && read(part.path) == "abc")
+    store.removePart(of: id)
+    #expect(try store.openPart(of: id) == nil)
+    #expect(try read(stored.path) == "abc")
+  }
+
+  @Test("a crash before the row of an adopted part loses the folder and not the bytes")
+  func crashBeforeTheRow() throws {
+    let part = try store.makePart(of: id)
+    try part.append(bytes("abc").span)
+    _ = try store.adopt(part, as: RecordingID(), name: "audio.wav")
+    let report = store.sweep(uploads: { $0 == id }, recordings: { _ in false }, jobs: { _ in false })
+    #expect(report.recordings == 1 && report.uploads == 0 && report.failures == [])
+    let kept = try #require(try store.openPart(of: id))
+    #expect(try store.adopt(kept, as: RecordingID(), name: "audio.wav").sha256 == digest("abc"))
+  }
+
+  @Test("an adoption that fails leaves the part and nothing else")
+  func failedAdoption() throws {
+    let part = try store.makePart(of: id)
+    try part.append(bytes("abc").span)
+    try FileSystem.remove(part.path)
+    let recording = RecordingID()
+    #expect(throws: StorageError.self) { try store.adopt(part, as: recording, name: "audio.wav") }
+    #expect(!FileSystem.isFolder(store.folder(of: recording)))
+  }
+
+  @Test("a sweep removes the parts that no row owns, and no stranger's file")
+  func sweeping() throws {
+    let unowned = UploadID()
+    for id in [id, unowned] { _ = try store.makePart(of: id) }
+    try write("mine", to: folder("uploads/notes.part"))
+    let report = store.sweep(uploads: { $0 == id }, recordings: { _ in true }, jobs: { _ in true })
+    #expect(report.uploads == 1)
+    #expect(try folder.contents(of: "uploads") == ["\(id).part", "notes.part"])
+  }
+}
