@@ -10,6 +10,8 @@ final class Context: Sendable {
   let probes: ProbeLane
   let previews: WorkerLane
   let webhooks: Webhooks
+  let intake: RecordingIntake
+  let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
   let slices = SliceTable()
   let readiness: Readiness
@@ -33,6 +35,8 @@ final class Context: Sendable {
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
+    intake = RecordingIntake(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
+    idempotency = IdempotencyKeys(catalog: catalog, work: work)
   }
 
   /// The recording a path names. Throws where it is none.

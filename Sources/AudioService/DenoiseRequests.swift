@@ -12,8 +12,17 @@ struct DenoiseRequests: Sendable {
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
+    return try await context.idempotency.once(request) { key in try await create(request, parameters, key) }
+  }
+
+  private func create(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ key: IdempotencyKey?
+  ) async throws -> HTTPResponse {
+    let body = try await request.body.collect(upTo: JSONMembers.byteLimit)
+    let fingerprint = Self.fingerprint(body)
+    if let answer = try key?.repeated(fingerprint) { return answer }
     let source = try await context.recording(parameters)
-    var members = try await JSONMembers(bodyOf: request)
+    var members = try JSONMembers(body)
     let asked = try Self.parameters(&members)
     let nameAsked = try members.string("name", upTo: 255)
     let callback = try members.callbackURL(context.configuration)
@@ -32,10 +41,20 @@ struct DenoiseRequests: Sendable {
       nameAsked.map { RecordingName($0, extension: target.fileExtension).text }
       ?? RecordingName.derived(from: source.name, label: asked.output, extension: target.fileExtension)
     let webhook = callback.map { Webhook(job: job.id, url: $0) }
-    let begun = try await keep(job, source: source, name: name, target: target, webhook: webhook)
+    let (begun, document) = try await keep(job, source: source, name: name, target: target, webhook: webhook) {
+      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", body: $0)
+    }
     if let webhook { context.webhooks.expect(webhook) }
     context.runner.submit(begun)
-    return try .json(.accepted, context.document(begun), fields: ["Location": "/v1/jobs/\(begun.id)"])
+    return HTTPResponse(
+      .accepted, fields: ["Location": "/v1/jobs/\(begun.id)", "Content-Type": "application/json"],
+      body: .bytes(document))
+  }
+
+  private static func fingerprint(_ body: [UInt8]) -> String {
+    var hash = SHA256()
+    hash.update(body.span)
+    return hash.hexDigest()
   }
 
   /// A result is about as large as its source.
@@ -46,9 +65,11 @@ struct DenoiseRequests: Sendable {
   }
 
   /// Inserts the job and the recording it will make, which exists from now on and grows with the job.
+  /// The job as it is then, and its document; `answer` makes of it what is kept for a repeat of the request.
   private func keep(
-    _ job: Job, source: Recording, name: String, target: AudioFormat, webhook: Webhook?
-  ) async throws -> Job {
+    _ job: Job, source: Recording, name: String, target: AudioFormat, webhook: Webhook?,
+    answer: ([UInt8]) -> KeptAnswer?
+  ) async throws -> (Job, [UInt8]) {
     guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
     var job = job
     job.result = RowJSON.text(JobResult(recording: output))
@@ -61,10 +82,12 @@ struct DenoiseRequests: Sendable {
       waveformJob: job.id,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let (catalog, begun) = (context.catalog, job)
+    let document = try JSONDocument.encoded(JobDocument(begun, live: nil))
+    let kept = answer(document)
     try await context.work.run { () throws(StorageError) in
-      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [])
+      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept)
     }
-    return begun
+    return (begun, document)
   }
 
   static func parameters(_ members: inout JSONMembers) throws -> DenoiseParameters {

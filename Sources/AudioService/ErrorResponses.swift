@@ -64,6 +64,17 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(
       .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
       fields: ["Retry-After": "5"])
+  case .keyInUse(let key):
+    Problem(
+      .conflict, code: "idempotency_key_in_use",
+      detail: "A request with the key “\(key)” is being answered; ask again when that is done.",
+      parameter: "Idempotency-Key", fields: ["Retry-After": "1"])
+  case .keyReused(let key):
+    Problem(
+      .unprocessableContent, code: "idempotency_key_reused",
+      detail: "The key “\(key)” has answered another request here; another request needs another key.",
+      parameter: "Idempotency-Key")
+  case .storage(let error): problem(for: error)
   }
 }
 

@@ -33,9 +33,16 @@ struct JSONMembers {
   private var members: [String: JSONValue]
   private let path: String
 
-  /// The request's body, at most 64 KiB; an empty one counts as `{}`.
+  /// Bytes of a request's JSON body at the most.
+  static let byteLimit = 65_536
+
+  /// The request's body; an empty one counts as `{}`.
   init(bodyOf request: HTTPRequest) async throws {
-    let bytes = try await request.body.collect(upTo: 65_536)
+    try self.init(try await request.body.collect(upTo: Self.byteLimit))
+  }
+
+  /// A body that has been read.
+  init(_ bytes: [UInt8]) throws {
     guard !bytes.isEmpty else {
       self.init(members: [:], path: "")
       return

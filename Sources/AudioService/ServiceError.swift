@@ -18,4 +18,10 @@ enum ServiceError: Error, Sendable {
   /// A child that a request waited for found the request at fault; `code` is its stable code.
   case rejectedByWorker(code: String, detail: String)
   case workerUnavailable(reason: String)
+  /// A request with this key is being answered.
+  case keyInUse(String)
+  /// The key has answered another request.
+  case keyReused(String)
+  /// What happened below, where a handler's own errors are expected.
+  case storage(StorageError)
 }

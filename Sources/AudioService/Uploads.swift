@@ -1,6 +1,7 @@
 import HTTP
 import Processing
 import Storage
+import Synchronization
 
 /// `POST /v1/recordings`: the file's bytes, raw or as one part of a form, become a recording.
 ///
@@ -12,31 +13,48 @@ struct Uploads: Sendable {
     var query = try QueryParameters(request)
     let nameAsked = query.string("name")
     try query.end()
-    try await checkRoom(for: request.body.declaredLength ?? 0)
+    return try await context.idempotency.once(request) { key in
+      if let key, key.kept != nil { return try await answerAgain(request, key, nameAsked: nameAsked) }
+      return try await create(request, key, nameAsked: nameAsked)
+    }
+  }
+
+  private func create(
+    _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
+  ) async throws -> HTTPResponse {
+    try await context.intake.checkRoom(for: request.body.declaredLength ?? 0)
     request.body.limit(to: context.configuration.maximumUploadBytes)
 
     let received = try await receive(request)
     let probe: Probe
-    do { probe = try await context.probes.probe(path: received.file.path) } catch {
+    do { probe = try await context.intake.probe(path: received.file.path) } catch {
       received.file.discard()
       throw error
     }
-    let name = RecordingName(nameAsked ?? received.name, extension: probe.fileExtension).text
-    let (recording, job) = try await keep(received.file, name: name, probe: probe)
-    context.runner.submit(job)
+    let name = nameAsked ?? received.name
+    let made = try await keep(received.file, name: name, probe: probe, key)
+    context.runner.submit(made.job)
     context.metrics.uploads.add(1)
-    let document = context.document(recording)
-    return try .json(.created, document, fields: ["Location": "/v1/recordings/\(recording.id)"])
+    return HTTPResponse(
+      .created, fields: ["Location": made.location, "Content-Type": "application/json"], body: .bytes(made.document))
   }
 
-  /// Refuses by the head alone what can't be kept.
-  private func checkRoom(for bytes: Int64) async throws {
-    let limit = context.configuration.maximumUploadBytes
-    guard bytes <= limit else { throw RequestBodyError.tooLarge(limit: limit) }
-    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
-    let store = context.store
-    let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
-    guard bytes <= free - context.configuration.reservedDiskBytes else { throw ServiceError.diskFull }
+  /// The content decides whether the request is the same as the first; it is read for that, and kept nowhere.
+  private func answerAgain(
+    _ request: HTTPRequest, _ key: IdempotencyKey, nameAsked: String?
+  ) async throws -> HTTPResponse {
+    request.body.limit(to: context.configuration.maximumUploadBytes)
+    let hash = Mutex(SHA256())
+    let name = try await read(request) { piece in hash.withLock { $0.update(piece.span) } }
+    let digest = hash.withLock { $0.hexDigest() }
+    guard let answer = try key.repeated(Self.fingerprint(digest, name: nameAsked ?? name)) else {
+      preconditionFailure("only a key with an answer is answered again")
+    }
+    return answer
+  }
+
+  private static func fingerprint(_ sha256: String, name: String?) -> String {
+    name.map { "\(sha256) \($0)" } ?? sha256
   }
 
   private struct Received {
@@ -48,7 +66,7 @@ struct Uploads: Sendable {
     let store = context.store
     let file = try await context.work.run { () throws(StorageError) in try store.receive() }
     do {
-      let name = try await receive(request, into: file)
+      let name = try await read(request) { piece in try await append(piece, to: file) }
       guard file.byteCount > 0 else { throw ServiceError.emptyUpload }
       return Received(file: file, name: name)
     } catch {
@@ -57,10 +75,10 @@ struct Uploads: Sendable {
     }
   }
 
-  /// Fills `file`; returns the name that the request gives it.
-  private func receive(_ request: HTTPRequest, into file: IncomingFile) async throws -> String? {
+  /// Gives `take` the file's bytes; returns the name that the request gives the file.
+  private func read(_ request: HTTPRequest, _ take: ([UInt8]) async throws -> Void) async throws -> String? {
     guard let type = request.fields["Content-Type"], type.lowercased().hasPrefix("multipart/form-data") else {
-      while let piece = try await request.body.read() { try await append(piece, to: file) }
+      while let piece = try await request.body.read() { try await take(piece) }
       return request.fields["Content-Disposition"].flatMap { ParameterizedValue($0)?.filename }
     }
     guard var form = MultipartReader(contentType: type, body: request.body) else {
@@ -78,7 +96,7 @@ struct Uploads: Sendable {
       }
       hasFile = true
       name = part.filename
-      while let piece = try await form.read() { try await append(piece, to: file) }
+      while let piece = try await form.read() { try await take(piece) }
     }
     guard hasFile else {
       throw Problem(
@@ -87,36 +105,46 @@ struct Uploads: Sendable {
     return name
   }
 
+  private static let bytesBetweenChecks: Int64 = 16 << 20
+
+  /// The disk is looked at again on the way: a body in chunks didn't say how long it would be, and others write too.
   private func append(_ piece: [UInt8], to file: IncomingFile) async throws {
     context.metrics.bytesReceived.add(piece.count)
-    try await context.work.run { () throws(StorageError) in try file.append(piece.span) }
+    let intake = context.intake
+    try await context.work.run {
+      let before = file.byteCount / Self.bytesBetweenChecks
+      try file.append(piece.span)
+      if file.byteCount / Self.bytesBetweenChecks != before { try intake.checkDiskNow(for: 0) }
+    }
+  }
+
+  private struct Made {
+    let job: Job
+    let location: String
+    let document: [UInt8]
   }
 
   /// File first, rows after: what a crash leaves in between is a folder that no row owns, which the next start removes.
-  private func keep(_ file: IncomingFile, name: String, probe: Probe) async throws -> (Recording, Job) {
+  private func keep(
+    _ file: IncomingFile, name: String?, probe: Probe, _ key: IdempotencyKey?
+  ) async throws -> Made {
     let (catalog, store) = (context.catalog, context.store)
-    return try await context.work.run { () throws(StorageError) in
+    return try await context.work.run {
       let id = RecordingID()
-      let stored = try store.adopt(file, as: id, name: "audio.\(probe.fileExtension)")
-      let job = Job(kind: .waveform, recording: id)
-      let recording = Recording(
-        id: id, name: name, bytes: stored.bytes, sha256: stored.sha256, format: RecordingFormat(probe),
-        waveformJob: job.id, audioFile: stored.name,
-        warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
-      do throws(StorageError) { try catalog.insert(recording, jobs: [job]) } catch {
+      let stored = try store.adopt(file, as: id, name: RecordingIntake.fileName(probe))
+      do {
+        let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe)
+        let made = Made(
+          job: job, location: "/v1/recordings/\(id)",
+          document: try JSONDocument.encoded(RecordingDocument(recording, live: nil)))
+        let answer = key?.answer(
+          Self.fingerprint(stored.sha256, name: name), .created, location: made.location, body: made.document)
+        try catalog.insert(recording, jobs: [job], answer: answer)
+        return made
+      } catch {
         try? store.remove(id)
         throw error
       }
-      return (recording, job)
     }
-  }
-}
-
-extension RecordingFormat {
-  init(_ probe: Probe) {
-    self.init(
-      container: probe.container, codec: probe.codec, sampleRate: probe.sampleRate, channels: probe.channels,
-      frames: probe.frames, estimatedFrames: probe.estimatedFrames,
-      duration: probe.frames.map { Double($0) / Double(probe.sampleRate) })
   }
 }

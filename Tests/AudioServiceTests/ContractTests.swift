@@ -27,7 +27,7 @@ import Waveform
     let violations = try document.validate(
       method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
       contentType: response.fields["Content-Type"], headers: headers, body: Data(bytes))
-    #expect(violations.isEmpty, sourceLocation: sourceLocation)
+    #expect(violations == [], sourceLocation: sourceLocation)
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(response.status.code == status, "\(text)", sourceLocation: sourceLocation)
     return text
@@ -113,6 +113,17 @@ import Waveform
     try await check(bench, .get, "/v1/recordings", 200)
     try await check(bench, .delete, path, 204)
     try await check(bench, .get, path, 404)
+  }
+
+  @Test func aRepeatedRequestIsAnsweredAsDescribed() async throws {
+    let bench = try TestBench()
+    let key: HTTPFields = ["Idempotency-Key": "k"]
+    for _ in 0..<2 { try await check(bench, .post, "/v1/recordings", fields: key, body: "RIFF", 201) }
+    try await check(bench, .post, "/v1/recordings", fields: key, body: "RIFX", 422)
+    let path = "/v1/recordings/\(try bench.recording().id)/denoise"
+    for _ in 0..<2 { try await check(bench, .post, path, fields: key, 202) }
+    try await check(bench, .post, path, fields: key, body: "{\"strength\":\"strong\"}", 422)
+    await bench.runner.stop()
   }
 
   @Test func everyFormOfAWaveformIsAsDescribed() async throws {

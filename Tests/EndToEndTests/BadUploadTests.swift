@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 /// What is no recording is refused with the problem that API.md names, and leaves nothing behind; what is a damaged one
@@ -81,6 +82,20 @@ struct BadUploadTests {
     let chunked = try server.client.send("POST", "/v1/recordings", [:], .pieces(length: nil) { piece })
     #expect(chunked.status == 413)
     try server.expectNothingKept()
+  }
+
+  /// An upload in chunks doesn't say how long it will be: that it eats into the reserve is seen on the way.
+  @Test func anUploadLeavesTheReserveOfTheDiskFree() throws {
+    let folder = try TemporaryFolder()
+    var disk = statvfs()
+    #expect(unsafe statvfs(folder.path, &disk) == 0)
+    let free = Int(disk.f_bavail) * Int(disk.f_frsize)
+    let server = try TestServer("--reserve-bytes", "\(free - (24 << 20))")
+    let piece = [UInt8](repeating: 0, count: 1 << 20)
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .pieces(length: nil) { piece })
+    expectProblem(answer, 507, "disk_full")
+    try server.expectNothingKept()
+    try server.stop()
   }
 
   @Test func limitsOfTheServiceHoldForWhatIsUploaded() throws {

@@ -37,6 +37,21 @@ struct DurabilityTests {
     try server.stop()
   }
 
+  @Test func aRepeatAfterACrashGetsTheFirstAnswer() throws {
+    let server = try TestServer()
+    let bytes = BadUploadTests.tone.bytes
+    func send() throws -> Answer {
+      try server.client.send("POST", "/v1/recordings?name=a.wav", ["Idempotency-Key": "once"], .bytes(bytes))
+    }
+    let first = try send()
+    try server.crash()
+    try server.restart()
+    let second = try send()
+    #expect(second.status == 201 && second.body == first.body && second["location"] == first["location"])
+    #expect(try server.client.get("/v1/recordings").json["recordings"].array?.count == 1)
+    try server.stop()
+  }
+
   @Test func aJobThatWasRunningAtACrashRunsAgainAndSucceeds() throws {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)

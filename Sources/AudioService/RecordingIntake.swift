@@ -1,0 +1,61 @@
+import HTTP
+import Processing
+import Storage
+
+/// What both ways in, at once and in pieces, have in common: what may come in, and how a file becomes a recording.
+struct RecordingIntake: Sendable {
+  let configuration: Configuration
+  let store: MediaStore
+  let runner: JobRunner
+  let probes: ProbeLane
+  let work: WorkQueue
+
+  /// Refuses by its length alone what can't be kept.
+  func checkRoom(for bytes: Int64) async throws {
+    try checkLength(bytes)
+    guard runner.hasRoom else { throw ServiceError.queueFull(limit: configuration.maximumQueuedJobs) }
+    try await checkDisk(for: bytes)
+  }
+
+  func checkLength(_ bytes: Int64) throws {
+    let limit = configuration.maximumUploadBytes
+    guard bytes <= limit else { throw RequestBodyError.tooLarge(limit: limit) }
+  }
+
+  func checkDisk(for bytes: Int64) async throws {
+    let intake = self
+    try await work.run { () throws(ServiceError) in try intake.checkDiskNow(for: bytes) }
+  }
+
+  /// The same on a queue that may block.
+  func checkDiskNow(for bytes: Int64) throws(ServiceError) {
+    let free: Int64
+    do throws(StorageError) { free = try store.freeBytes() } catch { throw .storage(error) }
+    guard bytes <= free - configuration.reservedDiskBytes else { throw .diskFull }
+  }
+
+  /// What the file holds; throws where it is no recording that may be kept.
+  func probe(path: String) async throws(ServiceError) -> Probe { try await probes.probe(path: path) }
+
+  /// The rows of a recording whose file is in its folder.
+  static func rows(_ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe) -> (Recording, Job) {
+    let job = Job(kind: .waveform, recording: id)
+    let recording = Recording(
+      id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
+      sha256: stored.sha256, format: RecordingFormat(probe), waveformJob: job.id, audioFile: stored.name,
+      warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
+    return (recording, job)
+  }
+
+  /// The name that a recording's file has on the disk.
+  static func fileName(_ probe: Probe) -> String { "audio.\(probe.fileExtension)" }
+}
+
+extension RecordingFormat {
+  init(_ probe: Probe) {
+    self.init(
+      container: probe.container, codec: probe.codec, sampleRate: probe.sampleRate, channels: probe.channels,
+      frames: probe.frames, estimatedFrames: probe.estimatedFrames,
+      duration: probe.frames.map { Double($0) / Double(probe.sampleRate) })
+  }
+}

@@ -1,0 +1,13 @@
+import Foundation
+
+extension TestBench {
+  /// A script whose probe waits to be let go.
+  static let heldProbe = "[ $command != probe ] || { echo > $folder/probing; read -r line < $folder/hold; }; finish"
+
+  func holdProbe() throws { guard unsafe mkfifo(folder.path + "/hold", 0o600) == 0 else { throw POSIXError(.EIO) } }
+
+  var isProbing: Bool { FileManager.default.fileExists(atPath: folder.path + "/probing") }
+
+  /// To be called when it waits.
+  func releaseProbe() throws { try Data("\n".utf8).write(to: URL(fileURLWithPath: folder.path + "/hold")) }
+}
