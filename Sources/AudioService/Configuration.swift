@@ -18,6 +18,13 @@ public struct Configuration: Sendable {
   public var maximumUploadBytes: Int64 = 8 << 30
   /// Bytes of disk that uploads leave free, default 256 MiB.
   public var reservedDiskBytes: Int64 = 256 << 20
+  /// Seconds without a byte after which an upload in pieces is given up; a finished one is remembered as long.
+  public var uploadExpirySeconds = 86_400.0
+  /// Uploads in pieces that may be unfinished at a time; past that new ones get 429.
+  public var maximumOpenUploads = 1000
+  /// Of an upload in pieces, at most about so much, or what comes in so many seconds, is lost in a crash and sent again.
+  var uploadCheckpointBytes: Int64 = 16 << 20
+  var uploadCheckpointSeconds = 5.0
   /// What a recording may be at the most.
   public var audioLimits = AudioLimits()
   /// Children that run at once; default one per core.

@@ -11,6 +11,7 @@ final class Context: Sendable {
   let previews: WorkerLane
   let webhooks: Webhooks
   let intake: RecordingIntake
+  let uploads: UploadSessions
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
   let slices = SliceTable()
@@ -36,6 +37,9 @@ final class Context: Sendable {
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
     intake = RecordingIntake(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
+    uploads = UploadSessions(
+      .init(configuration: configuration, catalog: catalog, store: store, intake: intake, metrics: metrics),
+      work: work, log: log)
     idempotency = IdempotencyKeys(catalog: catalog, work: work)
   }
 

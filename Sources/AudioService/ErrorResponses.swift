@@ -19,6 +19,10 @@ func problem(for error: any Error) -> Problem {
   case let error as RequestBodyError: error.problem
   case let error as MultipartError: error.problem
   case let error as RoutingError: error.problem
+  case let error as InvalidField:
+    Problem(
+      .badRequest, code: "invalid_header", detail: "“\(error.name)” must be \(error.expected).", parameter: error.name)
+  case let failure as ResumableUploads.Failure: tusProblem(for: failure.cause)
   default: internalProblem
   }
 }
@@ -32,6 +36,13 @@ private let busyProblem = Problem(
 private let internalProblem = Problem(
   .internalServerError, code: "internal_error",
   detail: "The service failed on this request; the request id names the entry in its log.")
+
+/// Every answer of tus names its version.
+private func tusProblem(for error: any Error) -> Problem {
+  var problem = problem(for: error)
+  problem.fields["Tus-Resumable"] = Tus.version
+  return problem
+}
 
 private func problem(for error: ServiceError) -> Problem {
   switch error {
@@ -64,6 +75,8 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(
       .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
       fields: ["Retry-After": "5"])
+  case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .checksumMismatch:
+    uploadProblem(for: error)
   case .keyInUse(let key):
     Problem(
       .conflict, code: "idempotency_key_in_use",
@@ -78,10 +91,37 @@ private func problem(for error: ServiceError) -> Problem {
   }
 }
 
+private func uploadProblem(for error: ServiceError) -> Problem {
+  switch error {
+  case .noSuchUpload(let id):
+    Problem(.notFound, code: "not_found", detail: "There is no upload “\(id)”; begin a new one.", parameter: "id")
+  case .uploadExpired(let id):
+    Problem(.gone, code: "upload_expired", detail: "Upload \(id) has expired; begin a new one.", parameter: "id")
+  case .wrongUploadOffset(let given, let actual):
+    Problem(
+      .conflict, code: "upload_offset_mismatch",
+      detail: "“Upload-Offset” is \(given), the upload is at \(actual): go on from there.", parameter: "Upload-Offset")
+  case .uploadTakenOver(let id):
+    Problem(
+      .locked, code: "upload_locked", detail: "Another request goes on with upload \(id); ask for its offset.",
+      fields: ["Retry-After": "1"])
+  case .checksumMismatch(let algorithm):
+    Problem(
+      .checksumMismatch, code: "checksum_mismatch",
+      detail: "The body is not what its \(algorithm) says; nothing of it was kept.", parameter: "Upload-Checksum")
+  default: internalProblem
+  }
+}
+
 private func problem(for error: StorageError) -> Problem {
   switch error {
   case .diskFull: problem(for: ServiceError.diskFull)
   case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
+  case .noSuchUpload(let id): problem(for: ServiceError.noSuchUpload(id.text))
+  case .tooManyUploads(let limit):
+    Problem(
+      .tooManyRequests, code: "too_many_uploads", detail: "\(limit) uploads are unfinished already; try again later.",
+      fields: ["Retry-After": "60"])
   case .changedMeanwhile:
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")

@@ -27,8 +27,9 @@ extension CrossOriginPolicy {
       exposedFields: [
         "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Location", "Retry-After",
         "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Recording", "Stillwave-Start-Frame",
-        "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires", "Upload-Length",
-        "Upload-Offset", "X-Request-Id",
+        "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
+        "Upload-Length",
+        "Upload-Metadata", "Upload-Offset", "X-Request-Id",
       ])
   }
 }

@@ -10,6 +10,7 @@ func routes(_ context: Context) -> [Route] {
   let denoise = DenoiseRequests(context: context)
   let noiseRegions = NoiseRegions(context: context)
   let previews = Previews(context: context)
+  let resumable = ResumableUploads(context: context)
   let jobs = Jobs(context: context)
   let events = JobEvents(context: context)
   let operations = Operations(context: context)
@@ -31,6 +32,12 @@ func routes(_ context: Context) -> [Route] {
     Route(.post, "/v1/recordings/{id}/denoise/preview", previews.denoise),
     Route(.get, "/v1/recordings/{id}/noise-regions", noiseRegions.list),
     Route(.get, "/v1/recordings/{id}/spectrum", previews.spectrum),
+    Route(.options, "/v1/uploads", resumable.describe),
+    Route(.post, "/v1/uploads", resumable.create),
+    Route(.head, "/v1/uploads/{id}", resumable.serve),
+    Route(.patch, "/v1/uploads/{id}", resumable.serve),
+    Route(.delete, "/v1/uploads/{id}", resumable.serve),
+    Route(.post, "/v1/uploads/{id}", resumable.serve),
     Route(.get, "/v1/jobs", jobs.list),
     Route(.get, "/v1/jobs/{id}", atOnce: jobs.read),
     Route(.delete, "/v1/jobs/{id}", jobs.cancel),

@@ -50,13 +50,18 @@ public final class Service: Sendable {
   /// Removes files that no row owns. A catalogue that fails to answer owns everything.
   private static func sweep(_ context: Context) {
     let catalog = context.catalog
+    let unfinished = (try? catalog.unfinishedUploads()).map { Set($0) }
     let report = context.store.sweep(
+      uploads: { id in unfinished?.contains(id) ?? true },
       recordings: { id in Self.owns(catalog, id) },
       jobs: { _ in false })
-    guard report.incoming + report.recordings + report.jobs > 0 else { return }
+    guard report.incoming + report.uploads + report.recordings + report.jobs > 0 else { return }
     context.log.notice(
       "removed what an earlier run left",
-      ["uploads": "\(report.incoming)", "recordings": "\(report.recordings)", "jobs": "\(report.jobs)"])
+      [
+        "uploads": "\(report.incoming + report.uploads)", "recordings": "\(report.recordings)",
+        "jobs": "\(report.jobs)",
+      ])
   }
 
   /// After the start, as it takes a while where there are many.
@@ -84,6 +89,7 @@ public final class Service: Sendable {
   public func start() throws -> String {
     try context.webhooks.resume()
     try context.runner.resume()
+    context.uploads.keepRemovingExpired()
     let address = try server.start()
     context.work.start { [context] in Self.lookForMissingFiles(context) }
     retention.start()

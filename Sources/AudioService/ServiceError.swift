@@ -18,6 +18,13 @@ enum ServiceError: Error, Sendable {
   /// A child that a request waited for found the request at fault; `code` is its stable code.
   case rejectedByWorker(code: String, detail: String)
   case workerUnavailable(reason: String)
+  case noSuchUpload(String)
+  case uploadExpired(UploadID)
+  case wrongUploadOffset(given: Int64, actual: Int64)
+  /// A newer request writes now.
+  case uploadTakenOver(UploadID)
+  /// The bytes of a request are not what its digest says.
+  case checksumMismatch(String)
   /// A request with this key is being answered.
   case keyInUse(String)
   /// The key has answered another request.

@@ -27,6 +27,12 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Bytes of one upload at the most; by default 8 GiB.")
   var maxUploadBytes: Int64?
 
+  @Option(help: "Seconds without a byte after which a resumable upload is given up; by default 24 hours.")
+  var uploadExpiry: Double?
+
+  @Option(help: "Resumable uploads that may be unfinished at a time; by default 1000.")
+  var maxOpenUploads: Int?
+
   @Option(help: "Seconds of sound of one recording at the most; by default 24 hours.")
   var maxDuration: Double?
 
@@ -103,6 +109,8 @@ struct ServeCommand: AsyncParsableCommand {
     settings.dataDirectory = try setting("data", data, default: settings.dataDirectory)
     settings.workerCount = try positive("workers", workers, default: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     settings.maximumUploadBytes = try positive("max-upload-bytes", maxUploadBytes, default: settings.maximumUploadBytes)
+    settings.uploadExpirySeconds = try positive("upload-expiry", uploadExpiry, default: settings.uploadExpirySeconds)
+    settings.maximumOpenUploads = try positive("max-open-uploads", maxOpenUploads, default: settings.maximumOpenUploads)
     settings.audioLimits.durationSeconds = try positive(
       "max-duration", maxDuration, default: settings.audioLimits.durationSeconds)
     settings.audioLimits.channels = try positive("max-channels", maxChannels, default: settings.audioLimits.channels)

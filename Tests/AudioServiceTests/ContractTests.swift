@@ -19,6 +19,8 @@ import Waveform
     _ bench: TestBench, _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
     _ status: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws -> String {
+    var fields = fields
+    if target.hasPrefix("/v1/uploads") { fields["Tus-Resumable"] = "1.0.0" }
     let response = try await bench.respond(method, target, fields: fields, body: body)
     let bytes = try await response.body.collect()
     // The server adds the request's id on the wire.
@@ -26,7 +28,9 @@ import Waveform
     for (name, value) in response.fields { headers[name] = value }
     let violations = try document.validate(
       method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
-      contentType: response.fields["Content-Type"], headers: headers, body: Data(bytes))
+      contentType: response.fields["Content-Type"], headers: headers,
+      // The server drops the content of an answer to HEAD.
+      body: method == .head ? Data() : Data(bytes))
     #expect(violations == [], sourceLocation: sourceLocation)
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(response.status.code == status, "\(text)", sourceLocation: sourceLocation)
@@ -113,6 +117,40 @@ import Waveform
     try await check(bench, .get, "/v1/recordings", 200)
     try await check(bench, .delete, path, 204)
     try await check(bench, .get, path, 404)
+  }
+
+  @Test func theLifeOfAnUploadIsAsDescribed() async throws {
+    let bench = try TestBench()
+    try await check(bench, .options, "/v1/uploads", 204)
+    try await check(bench, .post, "/v1/uploads", 400)
+    try await check(bench, .post, "/v1/uploads", fields: ["Upload-Length": "\(Int64.max)"], 413)
+    for method in [HTTPMethod.patch, .post] {
+      let upload = "/v1/uploads/\(try await bench.context.uploads.create(length: 8, metadata: "filename YQ=="))"
+      func send(_ fields: [String: String], _ body: String, _ status: Int) async throws {
+        var all: HTTPFields = ["Content-Type": "application/offset+octet-stream"]
+        if method == .post { all["X-HTTP-Method-Override"] = "PATCH" }
+        for (name, value) in fields { all[name] = value }
+        try await check(bench, method, upload, fields: all, body: body, status)
+      }
+      try await send(["Upload-Offset": "0"], "RIFF", 204)
+      try await check(bench, .head, upload, 200)
+      try await send(["Upload-Offset": "0"], "RIFF", 409)
+      try await send(["Upload-Offset": "4"], "abcdef", 413)
+      try await send(["Upload-Offset": "4", "Content-Type": "text/plain"], "abcd", 415)
+      try await send(["Upload-Offset": "4", "Upload-Checksum": TusClient.checksum("x")], "abcd", 460)
+      try await send(["Upload-Offset": "4"], "abcd", 204)
+      try await check(bench, .head, upload, 200)
+      if method == .post {
+        try await check(bench, .post, upload, fields: ["X-HTTP-Method-Override": "HEAD"], 200)
+        try await check(bench, .post, upload, 405)
+      }
+      try await check(bench, .delete, upload, 204)
+      try await check(bench, .head, upload, 404)
+    }
+    let expired = try TestBench { $0.uploadExpirySeconds = -1 }
+    let upload = "/v1/uploads/\(try await expired.context.uploads.create(length: 8, metadata: nil))"
+    for method in [HTTPMethod.head, .patch, .delete, .post] { try await check(expired, method, upload, 410) }
+    await bench.runner.stop()
   }
 
   @Test func aRepeatedRequestIsAnsweredAsDescribed() async throws {

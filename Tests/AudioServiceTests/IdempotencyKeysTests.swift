@@ -92,6 +92,17 @@ import Testing
     await bench.runner.stop()
   }
 
+  @Test func anAnswerIsKeptForADay() async throws {
+    let bench = try TestBench()
+    let first = try await post(bench)
+    let hour: Int64 = 3_600_000
+    for (hours, isSame) in [(Int64(23), true), (25, false)] {
+      await bench.context.uploads.removeExpired(now: Timestamp(milliseconds: Timestamp.now.milliseconds + hours * hour))
+      #expect(try await (post(bench) == first) == isSame)
+    }
+    await bench.runner.stop()
+  }
+
   @Test func aRepeatedDenoiseRequestGetsTheFirstAnswer() async throws {
     let bench = try TestBench()
     let (source, other) = (try bench.recording(), try bench.recording())

@@ -1,0 +1,181 @@
+import HTTP
+import Storage
+
+/// `/v1/uploads`: tus 1.0.0 with creation, creation-with-upload, termination, expiration and checksum.
+///
+/// An offset that was told survives every crash. The last byte makes the recording, once; until that is done no answer
+/// tells that all is here.
+struct ResumableUploads: Sendable {
+  let context: Context
+
+  /// What a handler threw, on its way to an answer that is tus's too.
+  struct Failure: Error {
+    let cause: any Error
+  }
+
+  private func answering(_ body: () async throws -> HTTPResponse) async throws -> HTTPResponse {
+    do {
+      var response = try await body()
+      response.fields["Tus-Resumable"] = Tus.version
+      return response
+    } catch {
+      throw Failure(cause: error)
+    }
+  }
+
+  // MARK: All uploads
+
+  /// `OPTIONS /v1/uploads`: what is spoken here.
+  @Sendable func describe(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try await answering {
+      try QueryParameters(request).end()
+      return HTTPResponse(
+        .noContent,
+        fields: [
+          "Allow": "OPTIONS, POST", "Tus-Version": Tus.version, "Tus-Extension": Tus.extensions,
+          "Tus-Max-Size": "\(context.configuration.maximumUploadBytes)",
+          "Tus-Checksum-Algorithm": Tus.checksumAlgorithms,
+        ])
+    }
+  }
+
+  /// `POST /v1/uploads`: announces an upload; its first bytes may come along.
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try await answering {
+      try QueryParameters(request).end()
+      try request.requireTus()
+      guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
+      let length = try announcedLength(request)
+      let metadata = request.fields["Upload-Metadata"]
+      _ = try metadata.map { text throws(InvalidField) in try UploadMetadata(text) }
+      let checksum = try request.uploadChecksum()
+      let hasBytes = request.body.declaredLength != 0
+      if hasBytes { try request.requireUploadBytes() }
+      try checkBody(request, fits: length)
+      try await context.intake.checkRoom(for: length)
+
+      let id = try await context.uploads.create(length: length, metadata: metadata)
+      return try await context.uploads.using(id) { session in
+        do {
+          var status = try await session.status()
+          if hasBytes { status = try await receive(request, into: session, status, checksum) }
+          var response = HTTPResponse(.created, fields: fields(of: status))
+          response.fields["Location"] = "/v1/uploads/\(id)"
+          return response
+        } catch {
+          // Who doesn't know the address can't go on: nothing is left of it.
+          try? await session.remove()
+          throw error
+        }
+      }
+    }
+  }
+
+  private func announcedLength(_ request: HTTPRequest) throws -> Int64 {
+    guard !request.fields.contains("Upload-Defer-Length") else {
+      throw InvalidField("Upload-Defer-Length", "left out: an upload's length is told at its creation (Upload-Length)")
+    }
+    let length = try request.byteCount("Upload-Length")
+    guard length > 0 else { throw ServiceError.emptyUpload }
+    do { try context.intake.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
+      var problem = RequestBodyError.tooLarge(limit: limit).problem
+      problem.fields["Tus-Max-Size"] = "\(limit)"
+      throw problem
+    }
+    return length
+  }
+
+  // MARK: One upload
+
+  /// `HEAD`, `PATCH` and `DELETE /v1/uploads/{id}`, and `POST` with `X-HTTP-Method-Override`.
+  @Sendable func serve(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try await answering {
+      try QueryParameters(request).end()
+      try request.requireTus()
+      let text = parameters["id"]
+      guard let id = UploadID(text) else { throw ServiceError.noSuchUpload(text) }
+      return try await context.uploads.using(id) { session in
+        let status = try await session.status()
+        switch try request.tusMethod() {
+        case .head: return try await tell(session, status)
+        case .patch: return try await append(request, to: session, status)
+        case .delete:
+          try await session.remove()
+          return HTTPResponse(.noContent)
+        default: throw RoutingError.methodNotAllowed(allowed: [.delete, .head, .options, .patch])
+        }
+      }
+    }
+  }
+
+  /// Bytes that are all here and no recording yet are what a crash left, or a client that didn't wait: told as whole only
+  /// when the recording is made.
+  private func tell(_ session: UploadSession, _ status: UploadStatus) async throws -> HTTPResponse {
+    let status = status.isComplete ? try await session.finish() : status
+    var fields = fields(of: status)
+    fields["Upload-Length"] = "\(status.length)"
+    fields["Upload-Metadata"] = status.metadata
+    return HTTPResponse(.ok, fields: fields)
+  }
+
+  private func append(
+    _ request: HTTPRequest, to session: UploadSession, _ status: UploadStatus
+  ) async throws -> HTTPResponse {
+    try request.requireUploadBytes()
+    let offset = try request.byteCount("Upload-Offset")
+    let checksum = try request.uploadChecksum()
+    guard offset == status.offset else {
+      throw ServiceError.wrongUploadOffset(given: offset, actual: status.offset)
+    }
+    try checkBody(request, fits: status.length - offset)
+    if status.isComplete {
+      // Nothing is left to be sent, and to send that disturbs nobody who does the same; more would be too much.
+      _ = try await request.body.read()
+      return HTTPResponse(.noContent, fields: fields(of: try await session.finish()))
+    }
+    try await context.intake.checkDisk(for: request.body.declaredLength ?? 0)
+    return HTTPResponse(.noContent, fields: fields(of: try await receive(request, into: session, status, checksum)))
+  }
+
+  private func checkBody(_ request: HTTPRequest, fits rest: Int64) throws {
+    request.body.limit(to: rest)
+    if let declared = request.body.declaredLength, declared > rest { throw RequestBodyError.tooLarge(limit: rest) }
+  }
+
+  private func receive(
+    _ request: HTTPRequest, into session: UploadSession, _ status: UploadStatus, _ checksum: UploadChecksum?
+  ) async throws -> UploadStatus {
+    let writer = try await session.begin(at: status.offset, checksum: checksum)
+    // A task of its own: this one must be able to answer while the body, of a client that has gone unnoticed, is still
+    // waited for. The connection's end ends that wait.
+    Task { await pump(request.body, into: session, as: writer) }
+    do { try await writer.outcome.value() } catch {
+      // What has come counts. Where that can't be made durable either, the row tells less, and the client sends it again.
+      _ = try? await session.end(writer, isWhole: false)
+      throw error
+    }
+    let status = try await session.end(writer, isWhole: true)
+    return status.isComplete ? try await session.finish() : status
+  }
+
+  private func pump(_ body: RequestBody, into session: UploadSession, as writer: UploadWriter) async {
+    do {
+      while let piece = try await body.read() {
+        context.metrics.bytesReceived.add(piece.count)
+        try await session.append(piece, from: writer)
+      }
+      writer.outcome.tell(.success(()))
+    } catch {
+      writer.outcome.tell(.failure(error))
+    }
+  }
+
+  private func fields(of status: UploadStatus) -> HTTPFields {
+    var fields: HTTPFields = [
+      "Upload-Offset": "\(status.offset)", "Cache-Control": "no-store",
+      "Upload-Expires": HTTPDate(seconds: status.expiresAt.milliseconds / 1000).text,
+    ]
+    fields["Stillwave-Recording"] = status.recording?.text
+    return fields
+  }
+}

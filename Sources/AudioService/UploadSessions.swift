@@ -1,0 +1,115 @@
+import Dispatch
+import Storage
+import Synchronization
+
+/// The uploads in pieces: makes them, hands them out, one session each, and gives them up when their time is over.
+final class UploadSessions: Sendable {
+  /// What sessions need.
+  struct Context: Sendable {
+    let configuration: Configuration
+    let catalog: Catalog
+    let store: MediaStore
+    let intake: RecordingIntake
+    let metrics: Metrics
+
+    func expiry(from instant: Timestamp) -> Timestamp {
+      Timestamp(milliseconds: instant.milliseconds + Int64(configuration.uploadExpirySeconds * 1000))
+    }
+  }
+
+  private struct Entry {
+    let session: UploadSession
+    var users = 0
+  }
+
+  /// Sessions that nobody uses and that are kept open all the same: each has a file open, and spares the next request
+  /// for it a look into the catalogue and its end a second reading of the file.
+  private static let idleLimit = 64
+
+  private let context: Context
+  private let work: WorkQueue
+  private let log: ServiceLog
+  private let entries = Mutex<[UploadID: Entry]>([:])
+
+  init(_ context: Context, work: WorkQueue, log: ServiceLog) {
+    (self.context, self.work, self.log) = (context, work, log)
+  }
+
+  /// Announces an upload of `length` bytes, with nothing of it yet. Durable when it returns.
+  func create(length: Int64, metadata: String?) async throws -> UploadID {
+    let context = context
+    return try await work.run { () throws(StorageError) in
+      let upload = Upload(length: length, metadata: metadata, expiresAt: context.expiry(from: .now))
+      // The part first: a row without one would have lost its bytes.
+      _ = try context.store.makePart(of: upload.id)
+      do throws(StorageError) {
+        try context.catalog.insert(upload, limit: context.configuration.maximumOpenUploads)
+      } catch {
+        context.store.removePart(of: upload.id)
+        throw error
+      }
+      return upload.id
+    }
+  }
+
+  /// Gives `body` the session of an upload: the same one to all who use it at a time.
+  func using<R>(_ id: UploadID, _ body: (UploadSession) async throws -> R) async throws -> R {
+    let session = take(id)
+    defer { give(session) }
+    return try await body(session)
+  }
+
+  private func take(_ id: UploadID) -> UploadSession {
+    let context = context
+    return entries.withLock { entries in
+      var entry = entries[id] ?? Entry(session: UploadSession(id, context))
+      entry.users += 1
+      entries[id] = entry
+      return entry.session
+    }
+  }
+
+  private func give(_ session: UploadSession) {
+    // Released outside of the lock: closing a file may take its time.
+    let dropped = entries.withLock { entries -> UploadSession? in
+      entries[session.id]?.users -= 1
+      guard entries[session.id]?.users == 0 else { return nil }
+      if session.isSpent { return entries.removeValue(forKey: session.id)?.session }
+      guard entries.count > Self.idleLimit else { return nil }
+      return entries.first { $0.value.users == 0 }.flatMap { entries.removeValue(forKey: $0.key)?.session }
+    }
+    withExtendedLifetime(dropped) {}
+  }
+
+  // MARK: Giving up
+
+  /// Removes what expired before `now`, but what somebody is at; and the answers that are too old to be repeated.
+  func removeExpired(now: Timestamp = .now) async {
+    let context = context
+    do {
+      let expired = try await work.run { () throws(StorageError) in
+        try context.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
+        return try context.catalog.uploads(expiredBefore: now)
+      }
+      for id in expired where !isUsed(id) {
+        try await using(id) { try await $0.remove(ifExpiredBefore: now) }
+      }
+    } catch {
+      log.failure("expired uploads could not be removed", ["error": "\(error)"])
+    }
+  }
+
+  private func isUsed(_ id: UploadID) -> Bool { entries.withLock { $0[id].map { $0.users > 0 } ?? false } }
+
+  /// Removes what expires, from now on for as long as this lives.
+  func keepRemovingExpired() {
+    let pause = min(max(context.configuration.uploadExpirySeconds / 4, 1), 600)
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak self] in
+      guard let self else { return }
+      Task {
+        await self.removeExpired()
+        self.keepRemovingExpired()
+      }
+    }
+  }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+/// What an upload in pieces comes to where clients, the service or the disk break off in between.
+@Suite struct UploadSessionTests {
+  private func rows(_ bench: TestBench, _ upload: String) throws -> Int64? {
+    try bench.catalog.upload(try bench.tus.id(upload))?.offset
+  }
+
+  private func length(_ bench: TestBench, _ upload: String) throws -> Int {
+    try Data(contentsOf: URL(fileURLWithPath: bench.store.directory + "/uploads/\(try bench.tus.id(upload)).part"))
+      .count
+  }
+
+  @Test func whatCameBeforeABreakIsKept() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(8)
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let writer = try await session.begin(at: 0, checksum: nil)
+      try await session.append(Array("RIF".utf8), from: writer)
+      #expect(try await session.end(writer, isWhole: false).offset == 3)
+    }
+    #expect(try await bench.tus.head(upload).offset == 3)
+    #expect(try rows(bench, upload) == 3)
+  }
+
+  @Test func whatCameBeforeABreakUnderAChecksumIsNot() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(8)
+    _ = try await bench.tus.patch(upload, at: 0, "RI")
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let writer = try await session.begin(
+        at: 2, checksum: UploadChecksum(algorithm: .sha1, bytes: [UInt8](repeating: 0, count: 20)))
+      try await session.append(Array("FF".utf8), from: writer)
+      #expect(try await session.status().offset == 2)
+      #expect(try await session.end(writer, isWhole: false).offset == 2)
+    }
+    #expect(try length(bench, upload) == 2)
+  }
+
+  @Test func aNewerRequestAtTheOffsetTakesOverAndTheOlderIsTold() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(8)
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let hanging = try await session.begin(at: 0, checksum: nil)
+      try await session.append(Array("RIF".utf8), from: hanging)
+      // Another offset than the upload's disturbs nobody.
+      #expect(try await bench.tus.patch(upload, at: 1, "IFFabcd").status == 409)
+      try await session.append(Array("F".utf8), from: hanging)
+      #expect(try await bench.tus.head(upload).offset == 4)
+      #expect(try await bench.tus.patch(upload, at: 4, "ab").offset == 6)
+      let error = await #expect(throws: ServiceError.self) { try await hanging.outcome.value() }
+      let answer = problem(for: try #require(error))
+      #expect(answer.status == .locked && answer.fields["Retry-After"] != nil)
+      await #expect(throws: ServiceError.self) { try await session.append(Array("late".utf8), from: hanging) }
+      await #expect(throws: ServiceError.self) { try await session.end(hanging, isWhole: true) }
+    }
+    #expect(try await bench.tus.patch(upload, at: 6, "cd").recording != nil)
+    let made = try #require(try bench.catalog.recordings(limit: 2).first)
+    let path = bench.store.folder(of: made.id) + "/audio.wav"
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "RIFFabcd")
+    await bench.runner.stop()
+  }
+
+  @Test func whatATakenOverRequestSentUnderAChecksumDoesNotCount() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(4)
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let hanging = try await session.begin(
+        at: 0, checksum: UploadChecksum(algorithm: .sha1, bytes: [UInt8](repeating: 0, count: 20)))
+      try await session.append(Array("bad".utf8), from: hanging)
+      let made = try #require(try await bench.tus.patch(upload, at: 0, "RIFF").recording)
+      let path = bench.store.folder(of: made) + "/audio.wav"
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == "RIFF")
+    }
+    await bench.runner.stop()
+  }
+
+  // MARK: Crashes
+
+  @Test func anOffsetThatWasToldSurvivesACrashAndWhatWasNotIsCutOff() async throws {
+    let folder = try TemporaryFolder()
+    let crashed = try TestBench(in: folder) { $0.uploadCheckpointBytes = 4 }
+    let upload = try await crashed.tus.create(12)
+    try await crashed.context.uploads.using(try crashed.tus.id(upload)) { session in
+      let writer = try await session.begin(at: 0, checksum: nil)
+      try await session.append(Array("RI".utf8), from: writer)
+      #expect(try rows(crashed, upload) == 0)
+      try await session.append(Array("FF".utf8), from: writer)
+      // Enough for a checkpoint.
+      #expect(try rows(crashed, upload) == 4)
+      try await session.append(Array("xy".utf8), from: writer)
+      #expect(try await session.status().offset == 6)
+      try await session.append(Array("z".utf8), from: writer)
+      // Another service opens what is on the disk now.
+      let next = try TestBench(in: folder)
+      #expect(try length(next, upload) == 7)
+      #expect(try await next.tus.head(upload).offset == 6)
+      #expect(try length(next, upload) == 6)
+      #expect(try await next.tus.patch(upload, at: 6, "abcdef").recording != nil)
+      var hash = SHA256()
+      hash.update(Array("RIFFxyabcdef".utf8).span)
+      #expect(try next.catalog.recordings(limit: 2).map(\.sha256) == [hash.hexDigest()])
+      await next.runner.stop()
+    }
+  }
+
+  @Test func aPartThatIsShorterThanItsRowDecides() async throws {
+    let folder = try TemporaryFolder()
+    let before = try TestBench(in: folder)
+    let upload = try await before.tus.create(8)
+    _ = try await before.tus.patch(upload, at: 0, "RIFF")
+    let path = before.store.directory + "/uploads/\(try before.tus.id(upload)).part"
+    #expect(unsafe truncate(path, 3) == 0)
+    let after = try TestBench(in: folder)
+    #expect(try await after.tus.head(upload).offset == 3)
+    try FileManager.default.removeItem(atPath: path)
+    let last = try TestBench(in: folder)
+    #expect(try await last.tus.head(upload).status == 404)
+    #expect(try last.catalog.unfinishedUploads().isEmpty)
+  }
+
+  /// The probe fails once: as after a crash, all bytes are there and no recording.
+  @Test(arguments: ["HEAD", "PATCH"])
+  func bytesThatAreAllHereBecomeOneRecordingWhenTheyAreAskedFor(_ method: String) async throws {
+    let folder = try TemporaryFolder()
+    let script = "[ $command != probe ] || [ -f $folder/again ] || { touch $folder/again; exit 7; }; finish"
+    let first = try TestBench(script: script, in: folder)
+    let upload = try await first.tus.create(4)
+    let failed = try await first.tus.patch(upload, at: 0, "RIFF")
+    #expect(failed.status == 503 && failed.fields["Retry-After"] != nil)
+    #expect(try first.catalog.recordings(limit: 1).isEmpty)
+    let next = try TestBench(script: script, in: folder)
+    let answer = method == "HEAD" ? try await next.tus.head(upload) : try await next.tus.patch(upload, at: 4, "")
+    let made = try #require(answer.recording)
+    #expect(answer.offset == 4)
+    #expect(try await next.tus.patch(upload, at: 4, "").recording == made)
+    #expect(try await next.tus.patch(upload, at: 0, "RIFF").status == 409)
+    #expect(try next.catalog.recordings(limit: 9).map(\.id) == [made])
+    await next.runner.stop()
+  }
+
+  @Test func manyWhoAskForTheEndAtOnceGetTheSameRecording() async throws {
+    let script = TestBench.heldProbe
+    let bench = try TestBench(script: script)
+    try bench.holdProbe()
+    let upload = try await bench.tus.create(4)
+    let made = try await withThrowingTaskGroup(of: RecordingID?.self) { group in
+      group.addTask { try await bench.tus.patch(upload, at: 0, "RIFF").recording }
+      try await bench.eventually { try rows(bench, upload) == 4 }
+      for number in 0..<8 {
+        group.addTask {
+          try await (number % 2 == 0 ? bench.tus.head(upload) : bench.tus.patch(upload, at: 4, "")).recording
+        }
+      }
+      try await bench.eventually { bench.isProbing }
+      try bench.releaseProbe()
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(made.count == 9 && Set(made).count == 1 && made[0] != nil)
+    #expect(try bench.catalog.recordings(limit: 9).count == 1)
+    await bench.runner.stop()
+  }
+
+  @Test(
+    "what is no recording is told with the last byte, and gone",
+    arguments: [
+      ("failure unsupported_media false", 415, "unsupported_media"),
+      ("failure unsupported_format false", 422, "unsupported_format"), ("kill -SEGV $$", 415, "unsupported_media"),
+    ])
+  func refused(script: String, status: Int, code: String) async throws {
+    let bench = try TestBench(script: script)
+    let upload = try await bench.tus.create(4)
+    let answer = try await bench.tus.patch(upload, at: 0, "RIFF")
+    #expect(answer.status == status && answer.says(code), "\(answer.text)")
+    #expect(try await bench.tus.head(upload).status == 404)
+    try bench.expectNothingLeft()
+  }
+
+  // MARK: Time
+
+  @Test func anUploadExpires() async throws {
+    let bench = try TestBench { $0.uploadExpirySeconds = 100_000 }
+    let (upload, finished) = (try await bench.tus.create(8), try await bench.tus.create(4))
+    _ = try await bench.tus.patch(finished, at: 0, "RIFF")
+    let now = Timestamp.now.milliseconds
+    await bench.context.uploads.removeExpired(now: Timestamp(milliseconds: now + 50_000_000))
+    #expect(try await bench.tus.head(upload).status == 200)
+    await bench.context.uploads.removeExpired(now: Timestamp(milliseconds: now + 150_000_000))
+    #expect(try await bench.tus.head(upload).status == 404)
+    #expect(try await bench.tus.head(finished).status == 404)
+    #expect(try bench.parts() == [] && bench.catalog.recordings(limit: 9).count == 1)
+    await bench.runner.stop()
+  }
+
+  @Test func anExpiredUploadIsGoneEvenBeforeItIsRemoved() async throws {
+    let bench = try TestBench { $0.uploadExpirySeconds = -1 }
+    let id = try await bench.context.uploads.create(length: 4, metadata: nil)
+    for answer in [
+      try await bench.tus.head("/v1/uploads/\(id)"), try await bench.tus.patch("/v1/uploads/\(id)", at: 0, "RIFF"),
+    ] { #expect(answer.status == 410 && answer.says("upload_expired")) }
+    await bench.context.uploads.removeExpired()
+    try bench.expectNothingLeft()
+  }
+
+  @Test func anUploadThatSomebodyIsAtIsNotRemoved() async throws {
+    let bench = try TestBench { $0.uploadExpirySeconds = 100_000 }
+    let upload = try await bench.tus.create(8)
+    let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 150_000_000)
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      _ = try await session.status()
+      await bench.context.uploads.removeExpired(now: later)
+    }
+    #expect(try await bench.tus.head(upload).status == 200)
+  }
+
+  @Test func moreUploadsThanAreKeptOpenGoOnAllTheSame() async throws {
+    let bench = try TestBench()
+    var uploads: [String] = []
+    for _ in 0..<70 { uploads.append(try await bench.tus.create(3)) }
+    for (offset, piece) in ["a", "b"].enumerated() {
+      for upload in uploads { #expect(try await bench.tus.patch(upload, at: offset, piece).offset == offset + 1) }
+    }
+    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { number in
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)"))?
+        .hasPrefix(bench.store.directory + "/uploads/") ?? false
+    }
+    #expect((1...64).contains(open.count))
+  }
+}
