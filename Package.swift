@@ -69,7 +69,8 @@ let package = Package(
     .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO"], swiftSettings: strict),
     .testTarget(
-      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise"], swiftSettings: strict),
+      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],
+      swiftSettings: strict),
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
@@ -82,6 +83,8 @@ let package = Package(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
     .testTarget(name: "EndToEndTests", dependencies: ["stillwave", "Contract"], swiftSettings: strict),
+    // Fences itself in as a worker does and tries to get out; for tests.
+    .executableTarget(name: "Fenced", dependencies: ["CLinux"], path: "Tests/Fenced"),
     .executableTarget(
       name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
       exclude: ["denoise.md"],

@@ -37,6 +37,12 @@ public struct Configuration: Sendable {
   var retryPauseSeconds = 0.25
   /// Seconds without news after which a stream of events says that it is still there.
   var heartbeatSeconds = 15.0
+  /// Memory of one child at the most, in bytes, files that it maps aside; default 1 GiB.
+  public var workerMemoryBytes: Int64 = 1 << 30
+  /// Seconds after which a child that tells no progress is ended; default ten minutes.
+  public var stallSeconds = 600.0
+  /// A job may take so many times the processor time it is allowed.
+  var jobSecondsPerProcessorSecond = 10.0
   /// Seconds that running requests get to finish after SIGTERM.
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.

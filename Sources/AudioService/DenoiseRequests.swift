@@ -45,7 +45,7 @@ struct DenoiseRequests: Sendable {
       key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", body: $0)
     }
     if let webhook { context.webhooks.expect(webhook) }
-    context.runner.submit(begun)
+    context.runner.submit(begun, source: source)
     return HTTPResponse(
       .accepted, fields: ["Location": "/v1/jobs/\(begun.id)", "Content-Type": "application/json"],
       body: .bytes(document))

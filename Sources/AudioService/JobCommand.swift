@@ -30,6 +30,7 @@ struct JobCommand: Sendable {
       throw .workerUnavailable(reason: "jobs of kind convert are not made yet")
     }
     words += ["--pyramid", pyramidPath, "--noise-regions", "--progress", "json", "--until-standard-input-closes"]
+    words += ["--work-folder", folder]
     arguments = words + limitArguments
   }
 

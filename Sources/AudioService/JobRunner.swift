@@ -3,8 +3,8 @@ import Processing
 import Storage
 import Synchronization
 
-/// The queue of jobs: runs at most as many children as there are cores, first come, first served, and sees each job to
-/// its end, also over a restart of the service.
+/// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each job
+/// to its end, also over a restart of the service.
 ///
 /// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
 /// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
@@ -16,14 +16,23 @@ final class JobRunner: Sendable {
     var command: JobCommand?
     var last = WorkerReport()
     var wasCancelled = false
+    /// Why the child is being ended before its time.
+    var overrun: Overrun?
+    var startedAt = ContinuousClock.now
+    /// How long the child may run.
+    var secondsAllowed = Double.infinity
+    /// When the child last got on, or was started.
+    var lastHeard = ContinuousClock.now
   }
 
   private struct State {
-    var waiting: [JobID] = []
+    var schedule: JobSchedule
     var running: [JobID: Running] = [:]
     /// Jobs that wait for their next attempt.
     var pausing: Set<JobID> = []
     var isStopping = false
+    var hasToldUnfenced = false
+    var isWatching = false
     var onIdle: CheckedContinuation<Void, Never>?
   }
 
@@ -34,7 +43,7 @@ final class JobRunner: Sendable {
   private let work: WorkQueue
   private let log: ServiceLog
   private let queue = DispatchQueue(label: "jobs")
-  private let state = Confined(State())
+  private let state: Confined<State>
 
   init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
     self.configuration = configuration
@@ -42,6 +51,7 @@ final class JobRunner: Sendable {
     self.store = store
     self.work = work
     self.log = log
+    state = Confined(State(schedule: JobSchedule(places: configuration.workerCount)))
   }
 
   /// Whether another job may wait.
@@ -49,11 +59,13 @@ final class JobRunner: Sendable {
 
   // MARK: Coming and going
 
-  /// Queues a job whose row is in the catalogue.
-  func submit(_ job: Job) {
+  /// Queues a job whose row is in the catalogue; `source` tells how much work it is. Without one it counts as short.
+  func submit(_ job: Job, source: Recording? = nil) {
     live.insert(job.id, LiveJob(recording: job.output ?? job.recording))
+    let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
+    let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
     queue.async { [self] in
-      state.value.waiting.append(job.id)
+      state.value.schedule.add(job.id, work)
       fill()
     }
   }
@@ -68,7 +80,7 @@ final class JobRunner: Sendable {
           job.interruptions += 1
         }
       }
-      submit(job)
+      submit(job, source: try catalog.recording(job.recording))
     }
   }
 
@@ -80,7 +92,7 @@ final class JobRunner: Sendable {
   }
 
   private func cancel(_ job: Job) {
-    state.value.waiting.removeAll { $0 == job.id }
+    state.value.schedule.remove(job.id)
     if state.value.running[job.id] != nil {
       state.value.running[job.id]?.wasCancelled = true
       state.value.running[job.id]?.worker?.kill()
@@ -97,7 +109,7 @@ final class JobRunner: Sendable {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         state.value.isStopping = true
-        state.value.waiting = []
+        state.value.schedule.removeAll()
         guard !state.value.running.isEmpty else { return continuation.resume() }
         state.value.onIdle = continuation
         for running in state.value.running.values { running.worker?.kill() }
@@ -113,8 +125,7 @@ final class JobRunner: Sendable {
 
   private func fill() {
     dispatchPrecondition(condition: .onQueue(queue))
-    while !state.value.isStopping, state.value.running.count < configuration.workerCount, !state.value.waiting.isEmpty {
-      let id = state.value.waiting.removeFirst()
+    while !state.value.isStopping, let id = state.value.schedule.begin() {
       state.value.running[id] = Running()
       work.start { [self] in prepare(id) }
     }
@@ -134,22 +145,39 @@ final class JobRunner: Sendable {
         if let job, job.state == .cancelled { removeLeftovers(of: job) }
         return queue.async { [self] in leave(id) }
       }
+      let fence = WorkerFence.job(on: source, configuration)
       guard job.failures < configuration.maximumAttempts else { return fail(job, Self.gaveUp) }
       if job.output == nil { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
       let command = try JobCommand(
         job, source: source, sourcePath: store.folder(of: source.id) + "/" + (source.audioFile ?? "audio"),
         folder: try store.makeWorkFolder(of: id), limitArguments: configuration.limitArguments)
-      queue.async { [self] in start(job, command) }
+      queue.async { [self] in start(job, command, fence) }
+    } catch StorageError.diskFull {
+      fail(id, Self.diskFull)
     } catch {
       log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
       queue.async { [self] in retry(id, attempts: 1) }
     }
   }
 
-  private func start(_ job: Job, _ command: JobCommand) {
+  /// A full disk is as full half a second later.
+  private static let diskFull = WorkerFailure(
+    code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+
+  private func fail(_ id: JobID, _ failure: WorkerFailure) {
+    do {
+      guard let job = try catalog.job(id) else { return queue.async { [self] in leave(id) } }
+      fail(job, failure)
+    } catch {
+      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
+      queue.async { [self] in retry(id, attempts: 1) }
+    }
+  }
+
+  private func start(_ job: Job, _ command: JobCommand, _ fence: WorkerFence) {
     guard state.value.running[job.id]?.wasCancelled == false, !state.value.isStopping else {
-      return ended(job, .status(1))
+      return ended(job, .status(1), fence)
     }
     state.value.running[job.id]?.command = command
     live.update(job.id) { live in
@@ -158,27 +186,61 @@ final class JobRunner: Sendable {
       live.progress = nil
       live.pyramidPath = command.pyramidPath
     }
-    let arguments = command.arguments + threadArguments(job)
-    state.value.running[job.id]?.worker = WorkerProcess.start(
-      program: configuration.program, arguments: arguments, queue: queue,
-      onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0) })
+    state.value.running[job.id]?.startedAt = .now
+    state.value.running[job.id]?.lastHeard = .now
+    let worker = WorkerProcess.start(
+      program: configuration.program, arguments: command.arguments + threadArguments(job) + fence.arguments,
+      queue: queue, onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0, fence) })
+    state.value.running[job.id]?.worker = worker
+    state.value.running[job.id]?.secondsAllowed =
+      configuration.jobSecondsPerProcessorSecond * Double(fence.processorSeconds)
+    watch()
+  }
+
+  /// Looks at the children now and then, for as long as there are any: one timer for all.
+  private func watch() {
+    guard !state.value.isWatching, !state.value.running.isEmpty else { return }
+    state.value.isWatching = true
+    queue.asyncAfter(deadline: .now() + configuration.stallSeconds / 8) { [self] in
+      state.value.isWatching = false
+      for (id, running) in state.value.running {
+        guard let worker = running.worker, let overrun = overrun(of: running) else { continue }
+        state.value.running[id]?.overrun = overrun
+        worker.kill()
+      }
+      watch()
+    }
+  }
+
+  private func overrun(of running: Running) -> Overrun? {
+    let now = ContinuousClock.now
+    if (now - running.lastHeard) / .seconds(1) > configuration.stallSeconds {
+      return .stalled(seconds: configuration.stallSeconds)
+    }
+    guard (now - running.startedAt) / .seconds(1) > running.secondsAllowed else { return nil }
+    return .tooLong(seconds: running.secondsAllowed)
   }
 
   /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
   private func threadArguments(_ job: Job) -> [String] {
-    let idle = state.value.waiting.isEmpty ? max(configuration.workerCount - state.value.running.count, 0) : 0
+    let idle = state.value.schedule.hasWaiting ? 0 : max(state.value.schedule.freePlaces, 0)
     return ["--threads", "\(1 + (job.kind == .waveform ? idle : min(idle, 1)))"]
   }
 
   private func heard(_ report: WorkerReport, of id: JobID) {
     if let progress = report.progress {
+      state.value.running[id]?.lastHeard = .now
       live.update(id) { $0.progress = progress }
+    } else if let errno = report.unfenced {
+      guard !state.value.hasToldUnfenced else { return }
+      state.value.hasToldUnfenced = true
+      log.notice("workers run without a filter of system calls: the kernel refuses it", ["errno": "\(errno)"])
     } else {
       state.value.running[id]?.last = report
     }
   }
 
-  private func ended(_ job: Job, _ exit: WorkerExit) {
+  private func ended(_ job: Job, _ exit: WorkerExit, _ fence: WorkerFence) {
     guard let running = state.value.running[job.id] else { return }
     if running.wasCancelled {
       work.start { [self] in
@@ -192,10 +254,13 @@ final class JobRunner: Sendable {
     } else if let failure = running.last.error, !failure.retry {
       work.start { [self] in fail(job, failure) }
     } else if job.failures + 1 < configuration.maximumAttempts {
-      log.failure("a worker ended early; its job is tried again", ["job": job.id.text, "exit": "\(exit)"])
+      let failure = running.last.error ?? WorkerFailure(exit, running.overrun, fence)
+      log.failure(
+        "a worker ended early; its job is tried again",
+        ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
       retry(job.id, attempts: job.attempts)
     } else {
-      work.start { [self] in fail(job, running.last.error ?? Self.gaveUp) }
+      work.start { [self] in fail(job, running.last.error ?? WorkerFailure(exit, running.overrun, fence)) }
     }
   }
 
@@ -209,9 +274,10 @@ final class JobRunner: Sendable {
     state.value.running[id] = nil
     state.value.pausing.insert(id)
     live.update(id) { $0.isRunning = false }
+    guard let work = state.value.schedule.end(id) else { preconditionFailure("a job that ran was begun") }
     queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * Double(1 << min(attempts, 10))) { [self] in
       guard state.value.pausing.remove(id) != nil, !state.value.isStopping else { return }
-      state.value.waiting.append(id)
+      state.value.schedule.add(id, work)
       fill()
     }
     fill()
@@ -220,6 +286,7 @@ final class JobRunner: Sendable {
   /// The place is free again.
   private func leave(_ id: JobID) {
     state.value.running[id] = nil
+    state.value.schedule.end(id)
     if state.value.running.isEmpty, let idle = state.value.onIdle {
       state.value.onIdle = nil
       idle.resume()

@@ -34,7 +34,7 @@ struct Previews: Sendable {
     let output = folder + "/preview.wav"
     _ = try await context.previews.report(
       of: ["denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)"]
-        + JobCommand.arguments(asked, source: source) + Self.workerArguments(context))
+        + JobCommand.arguments(asked, source: source) + Self.workerArguments(context, source))
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     return HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))
@@ -58,7 +58,7 @@ struct Previews: Sendable {
     try Self.check(TimeWindow(start: start, end: end), startsIn: source.format)
     let last = min(end, source.format.duration ?? end)
     let report = try await context.previews.report(
-      of: ["spectrum", path, "--window", "\(start)-\(last)"] + Self.workerArguments(context))
+      of: ["spectrum", path, "--window", "\(start)-\(last)"] + Self.workerArguments(context, source))
     guard let spectrum = report.spectrum else { throw ServiceError.workerUnavailable(reason: "no spectrum came") }
     let answer = Spectrum(frequencies: spectrum.frequencies, powerDb: spectrum.powerDB)
     return HTTPResponse(
@@ -68,8 +68,9 @@ struct Previews: Sendable {
       for: request)
   }
 
-  private static func workerArguments(_ context: Context) -> [String] {
+  private static func workerArguments(_ context: Context, _ source: Recording) -> [String] {
     ["--progress", "json", "--until-standard-input-closes"] + context.configuration.limitArguments
+      + WorkerFence.preview(of: source, context.configuration).arguments
   }
 
   private static func window(_ members: inout JSONMembers) throws -> TimeWindow {

@@ -6,7 +6,7 @@ final class ProbeLane: Sendable {
   private let lane: WorkerLane
 
   init(_ configuration: Configuration) {
-    limitArguments = configuration.limitArguments
+    limitArguments = configuration.limitArguments + WorkerFence.probe(configuration).arguments
     lane = WorkerLane(configuration, label: "probes", timeoutSeconds: 30)
   }
 

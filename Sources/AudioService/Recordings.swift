@@ -89,7 +89,7 @@ struct Recordings: Sendable {
         source.waveformJob = job.id
       }
     }
-    context.runner.submit(job)
+    context.runner.submit(job, source: recording)
     return try .json(.accepted, context.document(job), fields: ["Location": "/v1/jobs/\(job.id)"])
   }
 }

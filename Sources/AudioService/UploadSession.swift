@@ -242,8 +242,8 @@ final class UploadSession: @unchecked Sendable {
   private func makeRecording(of part: UploadPart) async throws {
     do {
       let probe = try await context.intake.probe(path: part.path)
-      let job = try await run { [self] in try keep(part, probe) }
-      context.intake.runner.submit(job)
+      let (recording, job) = try await run { [self] in try keep(part, probe) }
+      context.intake.runner.submit(job, source: recording)
     } catch {
       try await run { [self] in
         finishing = nil
@@ -254,7 +254,7 @@ final class UploadSession: @unchecked Sendable {
   }
 
   /// The order of writes is told in MediaStore+Uploads.
-  private func keep(_ part: UploadPart, _ probe: Probe) throws -> Job {
+  private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job) {
     let upload = try open()
     let recordingID = RecordingID()
     let stored = try context.store.adopt(part, as: recordingID, name: RecordingIntake.fileName(probe))
@@ -273,7 +273,7 @@ final class UploadSession: @unchecked Sendable {
     become(.finished)
     context.store.removePart(of: id)
     context.metrics.uploads.add(1)
-    return job
+    return (recording, job)
   }
 
   /// Removes it: row first, bytes after. Its recording, if it became one, stays. With `instant`, only where it expired

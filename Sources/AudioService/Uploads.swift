@@ -33,7 +33,7 @@ struct Uploads: Sendable {
     }
     let name = nameAsked ?? received.name
     let made = try await keep(received.file, name: name, probe: probe, key)
-    context.runner.submit(made.job)
+    context.runner.submit(made.job, source: made.recording)
     context.metrics.uploads.add(1)
     return HTTPResponse(
       .created, fields: ["Location": made.location, "Content-Type": "application/json"], body: .bytes(made.document))
@@ -119,6 +119,7 @@ struct Uploads: Sendable {
   }
 
   private struct Made {
+    let recording: Recording
     let job: Job
     let location: String
     let document: [UInt8]
@@ -135,7 +136,7 @@ struct Uploads: Sendable {
       do {
         let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe)
         let made = Made(
-          job: job, location: "/v1/recordings/\(id)",
+          recording: recording, job: job, location: "/v1/recordings/\(id)",
           document: try JSONDocument.encoded(RecordingDocument(recording, live: nil)))
         let answer = key?.answer(
           Self.fingerprint(stored.sha256, name: name), .created, location: made.location, body: made.document)

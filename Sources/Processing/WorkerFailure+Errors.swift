@@ -80,8 +80,13 @@ extension WorkerFailure {
 
   /// A full disk is as full half a second later.
   private static func system(_ operation: String, _ number: Int32) -> WorkerFailure {
-    guard number != ENOSPC else {
+    if [ENOSPC, EDQUOT].contains(number) {
       return WorkerFailure(code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+    }
+    // On a thread that blocks SIGXFSZ the limit comes as an error.
+    if number == EFBIG {
+      return WorkerFailure(
+        code: "output_limit", detail: "The work on this recording made a longer file than it may.", retry: true)
     }
     return WorkerFailure(
       code: "io_error", detail: "A file could not be used: \(operation) failed (errno \(number)).", retry: true)

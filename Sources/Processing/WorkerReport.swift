@@ -5,6 +5,7 @@ import FoundationEssentials
 // What a worker process tells the service: one JSON object a line on its standard output.
 //
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
+//   {"unfenced":22}                                                                    once at most, at the start
 //   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}} or {"noise_regions":[…]}
 //   or {"spectrum":{…}}                                                               once, the last line, exit status 0
 //   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
@@ -13,6 +14,8 @@ import FoundationEssentials
 public struct WorkerReport: Codable, Sendable, Equatable {
   /// How far the worker is.
   public var progress: WorkerProgress?
+  /// The errno with which the kernel refused the worker's filter of system calls; the work goes on without.
+  public var unfenced: Int32?
   /// What `probe` found.
   public var probe: Probe?
   /// What `waveform` found.
@@ -45,7 +48,7 @@ public struct WorkerReport: Codable, Sendable, Equatable {
     guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
     let isSet = [
       report.progress != nil, report.probe != nil, report.analysis != nil, report.denoised != nil, report.error != nil,
-      report.noiseRegions != nil, report.spectrum != nil,
+      report.noiseRegions != nil, report.spectrum != nil, report.unfenced != nil,
     ]
     guard isSet.count(where: { $0 }) == 1 else { return nil }
     self = report

@@ -1,3 +1,5 @@
+import Glibc
+
 /// What a sweep found and did.
 public struct SweepReport: Sendable, Equatable {
   /// Uploads that never became recordings.
@@ -14,7 +16,8 @@ public struct SweepReport: Sendable, Equatable {
 
 extension MediaStore {
   /// Removes what a crash has left: parts of uploads, folders on their way out, and what `uploads`, `recordings` or
-  /// `jobs` says false for.
+  /// `jobs` says false for. A work folder that another process holds (flock) is one that an orphan of an earlier run still
+  /// works in: it stays, so that the job's next worker meets that lock and not an empty folder beside it.
   ///
   /// At start-up only, after `claim()` and before the first upload or job. Only names that the store itself gives are
   /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers; a
@@ -36,8 +39,16 @@ extension MediaStore {
     report.recordings += clear(recordings, &report.failures) { name in
       RecordingID(name).map { !ownsRecording($0) } ?? false
     }
-    report.jobs = clear(jobs, &report.failures) { name in JobID(name).map { !ownsJob($0) } ?? false }
+    report.jobs = clear(jobs, &report.failures) { name in
+      JobID(name).map { !ownsJob($0) && !isHeld($0) } ?? false
+    }
     return report
+  }
+
+  private func isHeld(_ id: JobID) -> Bool {
+    do { return try !FileDescriptor(path: workFolder(of: id), flags: O_RDONLY | O_DIRECTORY).lock() } catch {
+      return false
+    }
   }
 
   /// Removes what `isLeftover` picks from a folder; how many.

@@ -39,6 +39,14 @@ struct ProgressDisplay {
     }
   }
 
+  /// The kernel has refused the filter of system calls, with this errno.
+  func tellUnfenced(_ errno: Int32) {
+    guard style == .json else { return }
+    var report = WorkerReport()
+    report.unfenced = errno
+    writeAll(report.line(), to: STDOUT_FILENO)
+  }
+
   /// The last line: what was found or made.
   func finish(_ report: WorkerReport) {
     switch style {

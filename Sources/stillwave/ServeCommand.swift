@@ -51,6 +51,12 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Seconds after which a recording is deleted, unless a job works on it; by default 0, never.")
   var maxAge: Double?
 
+  @Option(help: "Bytes of memory that a job's process may use; by default 1 GiB.")
+  var workerMemoryBytes: Int64?
+
+  @Option(help: "Seconds after which a job that gets no further is ended and begun again; by default 600.")
+  var stallTimeout: Double?
+
   @Option(help: "Seconds that running requests get to finish after SIGTERM; by default 10.")
   var gracePeriod: Double?
 
@@ -79,6 +85,8 @@ struct ServeCommand: AsyncParsableCommand {
     LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
     var logger = Logger(label: "stillwave")
     logger.logLevel = logLevel
+    // A file that may not grow any more is an error of the write, not the end of the service.
+    _ = signal(SIGXFSZ, SIG_IGN)
     let termination = Termination()
     let service: Service
     do {
@@ -118,6 +126,9 @@ struct ServeCommand: AsyncParsableCommand {
     settings.audioLimits.sampleRates = 1...rate
     settings.reservedDiskBytes = try positive("reserve-bytes", reserveBytes, default: settings.reservedDiskBytes)
     settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
+    settings.workerMemoryBytes = try positive(
+      "worker-memory-bytes", workerMemoryBytes, default: settings.workerMemoryBytes)
+    settings.stallSeconds = try positive("stall-timeout", stallTimeout, default: settings.stallSeconds)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
     settings.maximumAgeSeconds = try age()
     settings.webhookSecret = try secret()

@@ -10,6 +10,14 @@ struct WorkerOptions: ParsableArguments {
   @Flag(help: .hidden)
   var untilStandardInputCloses = false
 
+  /// Bytes of memory, seconds of processor time and bytes of a file, by commas: see `WorkerFence`.
+  @Option(help: .hidden)
+  var fenced: WorkerFence?
+
+  /// The job's folder, which one worker at a time may use.
+  @Option(help: .hidden)
+  var workFolder: String?
+
   @Option(help: .hidden)
   var maxChannels = AudioLimits().channels
 
@@ -29,9 +37,13 @@ struct WorkerOptions: ParsableArguments {
 
   /// Runs `work` with a progress display; shows how it ended. Exit status 0 only where the output is whole.
   func run(_ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
+    // Before anything that a stranger made is looked at.
+    let refusal = fenced?.enter()
     Interruption.watch(standardInput: untilStandardInputCloses)
     var display = ProgressDisplay(progress)
+    if let refusal { display.tellUnfenced(refusal) }
     do {
+      if let workFolder { try WorkFolderLock.take(workFolder) }
       display.finish(try work(&display))
     } catch let error as ProcessingError {
       display.fail(WorkerFailure(error))
@@ -41,4 +53,9 @@ struct WorkerOptions: ParsableArguments {
       throw ExitCode.failure
     }
   }
+}
+
+extension WorkerFence: ExpressibleByArgument {
+  /// `MEMORY,SECONDS,OUTPUT`.
+  public init?(argument: String) { self.init(text: argument) }
 }

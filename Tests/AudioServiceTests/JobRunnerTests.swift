@@ -70,6 +70,60 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 
+  @Test(
+    "a job that fails for good says why in words",
+    arguments: [
+      ("kill -XCPU $$", "cpu_limit", "processor time"), ("kill -XFSZ $$", "output_limit", "bytes"),
+      ("failure memory_limit true", "memory_limit", "It failed."), ("kill -SEGV $$", "worker_failed", "signal 11"),
+      ("kill -KILL $$", "worker_failed", "signal 9"), ("exit 3", "worker_failed", "status 3"),
+    ])
+  func reason(script: String, code: String, words: String) async throws {
+    let bench = try TestBench(script: script)
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    let error = try #require(RowJSON.value(JobError.self, from: ended.error))
+    #expect(ended.state == .failed && ended.attempts == 3)
+    #expect(error.code == code && error.detail.contains(words), "\(error)")
+  }
+
+  @Test func aChildThatGetsNoFurtherIsEndedAndItsJobTriedAgain() async throws {
+    let bench = try TestBench(script: "progress 0.5; [ $attempt -gt 2 ] || exec sleep 1000; finish") {
+      $0.stallSeconds = 0.2
+    }
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .succeeded && ended.attempts == 3)
+  }
+
+  @Test func aChildThatAlwaysGetsStuckFailsItsJob() async throws {
+    let bench = try TestBench(script: "exec sleep 1000") { $0.stallSeconds = 0.1 }
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 3)
+    #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "stalled")
+  }
+
+  @Test func aChildThatTellsProgressForEverIsEndedToo() async throws {
+    let bench = try TestBench(script: "while :; do progress 0.5; done") {
+      $0.stallSeconds = 2
+      $0.jobSecondsPerProcessorSecond = 0.001
+    }
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "time_limit")
+  }
+
+  @Test func aChildThatRunsWithoutItsFilterIsNoFailure() async throws {
+    let bench = try TestBench(script: "echo '{\"unfenced\":22}'; finish")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+  }
+
   @Test func aFailureThatIsTheFilesOwnFaultIsNotTriedAgain() async throws {
     let bench = try TestBench(script: "failure unsupported_media false")
     let job = try bench.waveformJob()

@@ -22,7 +22,9 @@ struct WorkerReportTests {
           #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"clipped_samples":4,"warnings":[\#(warning)]}}"#))
       ?? denoised
     error.error = WorkerFailure(code: "io_error", detail: "a/b", retry: true)
-    return [progress, probe, analysis, denoised, error]
+    var unfenced = WorkerReport()
+    unfenced.unfenced = 22
+    return [progress, probe, analysis, denoised, error, unfenced]
   }()
 
   private static func line(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }

@@ -33,6 +33,20 @@ import Testing
       ])
   }
 
+  @Test("a sweep keeps a work folder for as long as another process works in it")
+  func heldFolder() throws {
+    let path = try store.makeWorkFolder(of: JobID())
+    func hold() throws {
+      let holder = try FileDescriptor(path: path, flags: O_RDONLY | O_DIRECTORY)
+      #expect(try holder.lock())
+      #expect(store.sweep(recordings: { _ in true }, jobs: { _ in false }) == SweepReport())
+      #expect(FileSystem.isFolder(path))
+    }
+    try hold()
+    #expect(store.sweep(recordings: { _ in true }, jobs: { _ in false }).jobs == 1)
+    #expect(!FileSystem.isFolder(path))
+  }
+
   @Test("a sweep keeps what the store did not make")
   func strangers() throws {
     let names = ["incoming/notes.txt", "incoming/x.part", "recordings/holiday", "jobs/.keep", "removed/me", "catalog"]

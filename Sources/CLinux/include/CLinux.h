@@ -6,6 +6,7 @@
 #define CLINUX_H
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -25,4 +26,16 @@ char **stillwave_environment(void);
 
 // Lowers the priority of a process; `setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.
 int stillwave_lower_priority(pid_t process, int niceness);
+
+// Lowers this process's limits for good: bytes of memory that no file backs, seconds of processor time, bytes of any one
+// file it writes, descriptors. There is no core dump after this. Limits that are lower already stay.
+void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
+
+// Gives up, for all threads of this process and for good, what working on files has no use for: the network, other
+// programs and processes, more rights (the list is in fence.c). Such calls fail with EPERM from then on. 0, or the errno
+// with which the kernel refused the filter.
+int stillwave_enter_fence(void);
+
+// Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to it.
+void stillwave_on_memory_exhausted(const char *line);
 #endif

@@ -1,0 +1,44 @@
+import Glibc
+import Processing
+
+/// Why the service itself ended a worker.
+enum Overrun: Sendable, Equatable {
+  /// Nothing was heard of it for so long.
+  case stalled(seconds: Double)
+  /// It ran for longer than any such work takes.
+  case tooLong(seconds: Double)
+}
+
+extension WorkerFailure {
+  /// What to tell of a worker that ended without telling it itself, in words for the client.
+  init(_ exit: WorkerExit, _ overrun: Overrun?, _ fence: WorkerFence) {
+    let work = "The work on this recording"
+    switch (overrun, exit) {
+    case (.stalled(let seconds), _):
+      self.init(code: "stalled", detail: "\(work) made no progress for \(Self.shown(seconds)) s.", retry: true)
+    case (.tooLong(let seconds), _):
+      self.init(code: "time_limit", detail: "\(work) took more than \(Self.shown(seconds)) s.", retry: true)
+    case (nil, .signal(SIGXCPU)):
+      self.init(
+        code: "cpu_limit", detail: "\(work) took more than \(fence.processorSeconds) s of processor time.", retry: true)
+    case (nil, .signal(SIGXFSZ)):
+      self.init(
+        code: "output_limit", detail: "\(work) made a file of more than \(fence.outputBytes) bytes.", retry: true)
+    case (nil, .signal(SIGKILL)):
+      self.init(
+        code: "worker_failed",
+        detail: "\(work) was killed from outside, as the system does where memory runs out (signal 9).", retry: true)
+    case (nil, .signal(let number)):
+      self.init(
+        code: "worker_failed", detail: "\(work) crashed (signal \(number)); the file may be damaged.", retry: true)
+    case (nil, .status(let status)):
+      self.init(code: "worker_failed", detail: "\(work) ended without a result (status \(status)).", retry: true)
+    case (nil, .notStarted(let number)):
+      self.init(code: "worker_failed", detail: "\(work) could not be started (errno \(number)).", retry: true)
+    }
+  }
+
+  private static func shown(_ seconds: Double) -> String {
+    seconds >= 1 ? "\(Int64(min(seconds, 1e12)))" : "\(seconds)"
+  }
+}

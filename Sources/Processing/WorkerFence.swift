@@ -1,0 +1,57 @@
+import CLinux
+
+/// What a worker may use up, and how it gives up the rest: it fences itself before it opens a file that others made.
+///
+/// A limit that is passed ends the worker: by SIGXCPU, by SIGXFSZ, or by a crash whose report has the code
+/// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
+/// rights that it did not have.
+public struct WorkerFence: Sendable, Equatable {
+  /// Memory that no file backs, in bytes.
+  public var memoryBytes: Int64
+  /// Processor time over all threads.
+  public var processorSeconds: Int64
+  /// Length of each file that is written, in bytes.
+  public var outputBytes: Int64
+
+  /// Files open at once: a handle for every thread, and the dispatch queues' own.
+  public static let descriptorLimit = 64
+
+  /// A value of known parts, each 0 or more.
+  public init(memoryBytes: Int64, processorSeconds: Int64, outputBytes: Int64) {
+    self.memoryBytes = memoryBytes
+    self.processorSeconds = processorSeconds
+    self.outputBytes = outputBytes
+  }
+
+  /// The three numbers, as one word of a command line has them: `1073741824,60,4096`.
+  public var text: String { "\(memoryBytes),\(processorSeconds),\(outputBytes)" }
+
+  /// nil where `text` is no such word.
+  public init?(text: String) {
+    let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int64($0) }
+    guard numbers.count == 3, let memory = numbers[0], let seconds = numbers[1], let output = numbers[2],
+      memory >= 0, seconds >= 0, output >= 0
+    else { return nil }
+    self.init(memoryBytes: memory, processorSeconds: seconds, outputBytes: output)
+  }
+
+  /// Fences this process in, for good. The errno with which the kernel refused the filter of system calls, nil where it
+  /// took it; the limits hold either way.
+  public func enter() -> Int32? {
+    var report = WorkerReport()
+    report.error = memoryExhausted
+    unsafe stillwave_on_memory_exhausted(String(decoding: report.line(), as: UTF8.self))
+    stillwave_lower_limits(
+      UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
+    let refusal = stillwave_enter_fence()
+    return refusal == 0 ? nil : refusal
+  }
+
+  /// What a worker says with its last breath.
+  private var memoryExhausted: WorkerFailure {
+    WorkerFailure(
+      code: "memory_limit",
+      detail: "The work on this recording needed more memory than the \(memoryBytes >> 20) MiB it may use.", retry: true
+    )
+  }
+}

@@ -1,0 +1,173 @@
+// Fences itself in as a worker does, tries what its argument names, and says what came of it: `0` where it was done, else
+// the errno. What ends the process by a signal says nothing.
+//
+//   Fenced MEMORY SECONDS OUTPUT DEED
+#define _GNU_SOURCE
+#include <CLinux.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static int result(long value) { return value < 0 ? errno : 0; }
+
+static void *nothing(void *argument) { return argument; }
+
+static int start_thread(void) {
+  pthread_t thread;
+  int failure = pthread_create(&thread, NULL, nothing, NULL);
+  return failure != 0 ? failure : pthread_join(thread, NULL);
+}
+
+static int start_process(pid_t child) {
+  if (child < 0) return errno;
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
+  return 0;
+}
+
+static int spawn(void) {
+  char *words[] = {"true", NULL};
+  pid_t child;
+  return posix_spawn(&child, "/bin/true", NULL, NULL, words, NULL);
+}
+
+static int run(void) {
+  char *words[] = {"true", NULL};
+  return result(execve("/bin/true", words, NULL));
+}
+
+static int raise_limit(int resource) {
+  struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+  return result(setrlimit(resource, &limit));
+}
+
+static int read_limit(void) {
+  struct rlimit limit;
+  return result(getrlimit(RLIMIT_DATA, &limit));
+}
+
+static int open_many(void) {
+  for (int count = 0; count < 1000; count++)
+    if (open("/dev/null", O_RDONLY) < 0) return errno;
+  return 0;
+}
+
+static int allocate(size_t megabytes) {
+  for (size_t count = 0; count < megabytes; count++) {
+    char *piece = malloc(1 << 20);
+    if (piece == NULL) return errno;
+    memset(piece, 1, 1 << 20);
+  }
+  return 0;
+}
+
+// As a runtime does that can't go on.
+static int die_for_want_of_memory(void) {
+  allocate(1 << 14);
+  __builtin_trap();
+}
+
+static int write_much(const char *path) {
+  static char piece[1 << 16];
+  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (file < 0) return errno;
+  for (int count = 0; count < 64; count++)
+    if (write(file, piece, sizeof piece) < 0) return errno;
+  return 0;
+}
+
+static int spin(void) {
+  for (volatile long count = 0;; count++) {}
+}
+
+static int is_undumpable(void) {
+  struct rlimit limit;
+  getrlimit(RLIMIT_CORE, &limit);
+  return prctl(PR_GET_DUMPABLE) == 0 && limit.rlim_max == 0 ? 0 : EINVAL;
+}
+
+static int has_no_new_rights(void) { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : EINVAL; }
+
+static void *other_thread(void *argument) {
+  while (!__atomic_load_n((int *)argument, __ATOMIC_ACQUIRE)) sched_yield();
+  return (void *)(long)result(socket(AF_INET, SOCK_STREAM, 0));
+}
+
+static int try(const char *deed) {
+  char page[128] = {0};
+#define DEED(name, attempt) \
+  if (strcmp(deed, name) == 0) return attempt
+  DEED("nothing", 0);
+  DEED("thread", start_thread());
+  DEED("read-limit", read_limit());
+  DEED("signal-self", result(kill(getpid(), 0)));
+  DEED("read-file", result(open("/proc/self/status", O_RDONLY)));
+  DEED("socket", result(socket(AF_INET, SOCK_STREAM, 0)));
+  DEED("socket6", result(socket(AF_INET6, SOCK_DGRAM, 0)));
+  DEED("local-socket", result(socket(AF_UNIX, SOCK_STREAM, 0)));
+  DEED("socket-pair", result(socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){0})));
+  DEED("connect", result(connect(0, (struct sockaddr *)page, sizeof(struct sockaddr_in))));
+  DEED("send", result(sendto(0, page, 1, 0, NULL, 0)));
+  DEED("exec", run());
+  DEED("spawn", spawn());
+  DEED("fork", start_process(fork()));
+  DEED("old-fork", start_process((pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)));
+  DEED("new-clone", result(syscall(SYS_clone3, page, 88)));
+  DEED("trace", result(ptrace(PTRACE_TRACEME, 0, NULL, NULL)));
+  DEED("signal-parent", result(kill(getppid(), 0)));
+  DEED("signal-all", result(kill(-1, 0)));
+  DEED("signal-parents-thread", result(syscall(SYS_tgkill, getppid(), getppid(), 0)));
+  DEED("mount", result(mount("none", "/tmp", "tmpfs", 0, NULL)));
+  DEED("namespace", result(unshare(CLONE_NEWUSER)));
+  DEED("root", result(chroot("/")));
+  DEED("bpf", result(syscall(SYS_bpf, BPF_MAP_CREATE, page, sizeof page)));
+  DEED("io-uring", result(syscall(SYS_io_uring_setup, 1, page)));
+  DEED("device", result(mknod("/tmp/stillwave-device", S_IFCHR | 0600, 0x103)));
+  DEED("become-root", result(setuid(0)));
+  DEED("raise-memory", raise_limit(RLIMIT_DATA));
+  DEED("raise-seconds", raise_limit(RLIMIT_CPU));
+  DEED("lower-parents-limit", result(prlimit(getppid(), RLIMIT_CPU, &(struct rlimit){1, 1}, NULL)));
+  DEED("open-many", open_many());
+  DEED("allocate-some", allocate(32));
+  DEED("allocate-much", allocate(1 << 14));
+  DEED("die-for-want-of-memory", die_for_want_of_memory());
+  DEED("write-much", write_much("/tmp/stillwave-fenced-output"));
+  DEED("spin", spin());
+  DEED("dump", is_undumpable());
+  DEED("rights", has_no_new_rights());
+  return -1;
+}
+
+int main(int count, char **words) {
+  if (count != 5) return 2;
+  stillwave_on_memory_exhausted("{\"told\":\"memory\"}\n");
+  int fenced = 0;
+  pthread_t early;
+  pthread_create(&early, NULL, other_thread, &fenced);
+  stillwave_lower_limits(strtoull(words[1], NULL, 10), strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10), 64);
+  int refusal = stillwave_enter_fence();
+  __atomic_store_n(&fenced, 1, __ATOMIC_RELEASE);
+  void *outcome;
+  pthread_join(early, &outcome);
+  if (refusal != 0) {
+    printf("unfenced %d\n", refusal);
+    return 3;
+  }
+  printf("%ld\n", strcmp(words[4], "early-thread") == 0 ? (long)outcome : try(words[4]));
+  fflush(stdout);
+  return 0;
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Processing
+import Testing
+
+/// A program that fences itself in as workers do tries what a taken-over decoder would.
+struct WorkerFenceTests {
+  private struct Outcome: Equatable {
+    var output: String
+    var signal: Int32?
+  }
+
+  /// What came of a deed in a process that may use 64 MiB of memory, a second and a file of 1 MiB.
+  private func outcome(of deed: String) throws -> Outcome {
+    let process = Process()
+    process.executableURL = try Self.program()
+    process.arguments = ["\(64 << 20)", "1", "\(1 << 20)", deed]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    return Outcome(
+      output: output.trimmingCharacters(in: .newlines),
+      signal: process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil)
+  }
+
+  private static func program() throws -> URL {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
+    let url = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("Fenced")
+    try #require(FileManager.default.isExecutableFile(atPath: url.path), "\(url.path) is not built")
+    return url
+  }
+
+  @Test(
+    "what a worker needs it may do",
+    arguments: ["nothing", "thread", "read-limit", "signal-self", "read-file", "allocate-some", "dump", "rights"])
+  func allowed(_ deed: String) throws {
+    #expect(try outcome(of: deed) == Outcome(output: "0"))
+  }
+
+  @Test(
+    "a worker reaches neither the network, nor other processes, nor more rights",
+    arguments: [
+      "early-thread", "socket", "socket6", "local-socket", "socket-pair", "connect", "send", "exec", "spawn", "fork",
+      "old-fork", "trace", "signal-parent", "signal-all", "signal-parents-thread", "mount", "namespace", "root", "bpf",
+      "io-uring", "device", "become-root", "raise-memory", "raise-seconds", "lower-parents-limit",
+    ])
+  func refused(_ deed: String) throws {
+    #expect(try outcome(of: deed) == Outcome(output: "\(EPERM)"))
+  }
+
+  @Test("a call whose flags no filter can see does not exist")
+  func unseenFlags() throws {
+    #expect(try outcome(of: "new-clone") == Outcome(output: "\(ENOSYS)"))
+  }
+
+  @Test("memory and descriptors past the limit are refused")
+  func refusedResources() throws {
+    #expect(try outcome(of: "allocate-much") == Outcome(output: "\(ENOMEM)"))
+    #expect(try outcome(of: "open-many") == Outcome(output: "\(EMFILE)"))
+  }
+
+  @Test("a process that dies for want of memory says so first")
+  func lastWords() throws {
+    let outcome = try outcome(of: "die-for-want-of-memory")
+    #expect(outcome.output == #"{"told":"memory"}"#)
+    #expect(outcome.signal == SIGILL || outcome.signal == SIGTRAP)
+  }
+
+  @Test("a file or a time past the limit ends the process by the signal for it")
+  func signals() throws {
+    #expect(try outcome(of: "write-much") == Outcome(output: "", signal: SIGXFSZ))
+    #expect(try outcome(of: "spin") == Outcome(output: "", signal: SIGXCPU))
+  }
+
+  @Test("a fence comes back from the word it is written as", arguments: ["0,0,0", "1073741824,60,4096"])
+  func word(_ text: String) {
+    #expect(WorkerFence(text: text)?.text == text)
+  }
+
+  @Test("what is no fence is none", arguments: ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "1,,3"])
+  func noWord(_ text: String) {
+    #expect(WorkerFence(text: text) == nil)
+  }
+}
