@@ -6,9 +6,11 @@ import Glibc
 //   RIFF/WAVE, RF64   "RIFF" size "WAVE" (id size bytes, padded to even)*  "fmt ": tag, channels, rate, …, block
 //                     align; "data": samples. RF64 keeps the 64-bit data size in "ds64" at offset 8 of its content.
 //   AIFF, AIFF-C      "FORM" size "AIFF"|"AIFC", the same chunks big-endian. "COMM": channels, frames, bits, rate as
-//                     an 80-bit float; "SSND": offset, block size, samples.
+//                     an 80-bit float; "SSND": offset, block size, samples. Frames that COMM promises count as bytes.
+//   W64               a GUID and a 64-bit size, those 24 bytes counted, for every chunk, padded to 8; a GUID begins with
+//                     the letters of RIFF's chunk in lower case. "riff" and "wave" take the first 40 bytes.
 //   AU                ".snd" data offset, data size (2^32 − 1: unknown), encoding, rate, channels; all big-endian.
-//   FLAC, Ogg, CAF, W64, MP3 are told by their magic; libsndfile's word is taken for the rest.
+//   FLAC, Ogg, CAF, MP3 are told by their magic; libsndfile's word is taken for the rest.
 
 /// What a file's own header declares, before any decoder has had a say.
 public struct ContainerHeader: Sendable, Equatable {
@@ -62,6 +64,7 @@ public struct ContainerHeader: Sendable, Equatable {
     case .wav, .rf64: try readRIFF(file)
     case .aiff: try readAIFF(file)
     case .au: try readAU(file)
+    case .w64: try readW64(file)
     default: break
     }
   }
@@ -91,19 +94,48 @@ public struct ContainerHeader: Sendable, Equatable {
     }
   }
 
+  private mutating func readW64(_ file: borrowing HeaderFile) throws(AudioIOError) {
+    var offset: Int64 = 40
+    for _ in 0..<4096 {
+      let head = try file.bytes(at: offset, count: 24)
+      guard let size = head.little(16, bytes: 8), size >= 24, size < .max - offset - 8 else { return }
+      switch head.prefix(4) {
+      case "fmt ":
+        let content = try file.bytes(at: offset + 24, count: 8)
+        channels = content.little(2, bytes: 2).map(Int.init)
+        sampleRate = content.little(4, bytes: 4)
+      case "data":
+        declaredDataBytes = size - 24
+        presentDataBytes = max(file.size - offset - 24, 0)
+        return
+      default: break
+      }
+      offset += (size + 7) / 8 * 8
+    }
+  }
+
   private mutating func readAIFF(_ file: borrowing HeaderFile) throws(AudioIOError) {
+    var promisedBytes: Int64 = 0
     for chunk in try file.chunks(bigEndian: true) {
       let content = try file.bytes(at: chunk.offset, count: 18)
       switch chunk.id {
       case "COMM":
         channels = content.big(0, bytes: 2).map(Int.init)
         sampleRate = content.extendedFloat(at: 8)
+        // AIFF-C may be compressed; its frames are no bytes.
+        if try file.bytes(at: 8, count: 4) == "AIFF", let channels, let frames = content.big(2, bytes: 4),
+          let bits = content.big(6, bytes: 2)
+        {
+          // At most 2^16 · 2^32 · 2^13: it fits.
+          promisedBytes = frames * Int64(channels) * ((bits + 7) / 8)
+        }
       case "SSND":
         declaredDataBytes = max(chunk.size - 8, 0)
         presentDataBytes = max(file.size - chunk.offset - 8, 0)
       default: continue
       }
     }
+    declaredDataBytes = declaredDataBytes.map { max($0, promisedBytes) }
   }
 
   private mutating func readAU(_ file: borrowing HeaderFile) throws(AudioIOError) {

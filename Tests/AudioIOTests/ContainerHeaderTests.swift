@@ -32,6 +32,35 @@ struct ContainerHeaderTests {
       + [UInt8](repeating: 0, count: data)
   }
 
+  @Test("a W64 that promises more than it holds says so")
+  func w64Promises() throws {
+    func chunk(_ id: String, _ promised: Int, _ content: [UInt8]) -> [UInt8] {
+      let identifier = Array(id.utf8) + [UInt8](repeating: 7, count: 12)
+      let size = (0..<8).map { UInt8(truncatingIfNeeded: (promised + 24) >> (8 * $0)) }
+      return identifier + size + content + [UInt8](repeating: 0, count: (8 - content.count % 8) % 8)
+    }
+    let format: [UInt8] = [1, 0, 2, 0, 0x80, 0xBB, 0, 0, 0, 0, 0, 0, 4, 0, 16, 0]
+    let start = chunk("riff", 1 << 40, [UInt8](repeating: 9, count: 16)) + chunk("fmt ", 16, format)
+    let header = try header(start + chunk("odd ", 3, [1, 2, 3]) + chunk("data", 1000, [1, 2, 3, 4, 5, 6, 7, 8]))
+    #expect(header.channels == 2 && header.sampleRate == 48_000)
+    #expect(header.declaredDataBytes == 1000 && header.presentDataBytes == 8 && !header.lengthIsUnknown)
+    // A chunk that claims more than a file can have, and one shorter than its own head.
+    for size in [Int.max - 24, -24] {
+      #expect(try self.header(start + chunk("odd ", size, []) + chunk("data", 8, [])).declaredDataBytes == nil)
+    }
+  }
+
+  @Test("the frames that an AIFF promises count as bytes, those of a compressed one don't")
+  func aiffFrames() throws {
+    func file(_ kind: String) -> [UInt8] {
+      var bytes = aiff(kind, rate: 8000, promised: 40, data: 40)
+      bytes.replaceSubrange(22..<26, with: [0xFF, 0xFF, 0xFF, 0xFF])
+      return bytes
+    }
+    #expect(try header(file("AIFF")).declaredDataBytes == 0xFFFF_FFFF * 4)
+    #expect(try header(file("AIFC")).declaredDataBytes == 40)
+  }
+
   @Test(arguments: [
     ("RIFF....WAVE", AudioContainer.wav), ("RF64....WAVE", .rf64), ("FORM....AIFF", .aiff), ("FORM....AIFC", .aiff),
     (".snd", .au), ("fLaC", .flac), ("OggS", .ogg), ("caff", .caf), ("riff", .w64), ("ID3", .mp3),
