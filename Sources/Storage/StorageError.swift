@@ -35,11 +35,10 @@ public enum StorageError: Error, Equatable, Sendable {
 
   /// The error of a failed system call, with "no room" told apart.
   ///
-  /// A write that runs into a quota says EDQUOT, one past the largest file that the process may write EFBIG; to the
-  /// client it is the same disk that is full.
+  /// A write that runs into a quota says EDQUOT, one that makes a file longer than the file system or RLIMIT_FSIZE allows
+  /// EFBIG; to the client it is the same disk that has no room.
   init(errno code: Int32, _ operation: String, _ path: String) {
-    self =
-      code == ENOSPC || code == EDQUOT || code == EFBIG ? .diskFull : .io(operation: operation, path: path, errno: code)
+    self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .diskFull : .io(operation: operation, path: path, errno: code)
   }
 
   /// What GRDB threw, as one of ours.
