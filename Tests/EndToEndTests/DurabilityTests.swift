@@ -74,6 +74,29 @@ struct DurabilityTests {
     try server.stop()
   }
 
+  @Test func anOrphanThatIsStillThereKeepsTheRerunOfItsJobWaiting() throws {
+    let server = try TestServer()
+    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
+    let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
+    while try server.client.get("/v1/jobs/\(job)?wait=20").json["progress"].double == 0 {}
+    let orphan = try freezeWorker(server, of: job)
+    defer { kill(orphan, SIGCONT) }
+    try server.crash()
+    try server.restart()
+    let isWaiting = try eventually {
+      let locks = String(decoding: try contents("/proc/locks"), as: UTF8.self).split(separator: "\n")
+      return server.workers().contains { worker in
+        locks.contains { $0.contains("-> FLOCK") && $0.split(separator: " ").contains("\(worker)") }
+      }
+    }
+    #expect(isWaiting)
+    kill(orphan, SIGCONT)
+    try server.client.succeed(job)
+    let isTidy = try eventually { try !server.leftovers().contains { $0.hasPrefix("jobs/") } }
+    #expect(isTidy)
+    try server.stop()
+  }
+
   @Test func aServiceThatIsToldToStopLeavesItsJobsToTheNextStart() throws {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)

@@ -7,14 +7,17 @@ final class TestServer {
   let folder: TemporaryFolder
   let data: String
   private let arguments: [String]
+  /// A command that starts the program, if one does.
+  private let starter: [String]
   private(set) var command: Command
   private(set) var client: HTTPClient
 
-  init(_ arguments: String...) throws {
+  init(_ arguments: String..., dataDirectory: String? = nil, under starter: [String] = []) throws {
     folder = try TemporaryFolder()
-    data = folder.file("data")
+    data = dataDirectory ?? folder.file("data")
     self.arguments = arguments
-    (command, client) = try Self.start(data: data, arguments)
+    self.starter = starter
+    (command, client) = try Self.start(data: data, arguments, under: starter)
   }
 
   deinit { command.signal(SIGKILL) }
@@ -22,9 +25,11 @@ final class TestServer {
   var processID: pid_t { command.processID }
 
   /// The address is the first line of standard output.
-  private static func start(data: String, _ arguments: [String]) throws -> (Command, HTTPClient) {
-    let command = try Command(
-      try Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", data] + arguments)
+  private static func start(
+    data: String, _ arguments: [String], under starter: [String]
+  ) throws -> (Command, HTTPClient) {
+    let words = starter + [try Program.path(), "serve", "--listen", "127.0.0.1:0", "--data", data] + arguments
+    let command = try Command(words[0], Array(words.dropFirst()))
     let opening = "Stillwave listens on http://127.0.0.1:"
     let isListening = try eventually { try command.output().hasSuffix("\n") || !command.isRunning }
     let line = try command.output()
@@ -49,7 +54,10 @@ final class TestServer {
     _ = try command.finish(withinSeconds: 60)
   }
 
-  func restart() throws { (command, client) = try Self.start(data: data, arguments) }
+  func restart() throws { (command, client) = try Self.start(data: data, arguments, under: starter) }
+
+  /// SIGKILL, where nothing comes after.
+  func kill() { command.signal(SIGKILL) }
 
   /// The children that work on jobs now.
   func workers() -> [pid_t] { Processes.children(of: processID) }

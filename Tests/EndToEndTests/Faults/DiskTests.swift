@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+/// Disks that fill up or can't be written: what can't be kept is refused in words, and what was kept before is whole.
+@Suite(.serialized) struct DiskTests {
+  /// Uploads, without saying how long they are, until one is refused; then everything must be as before it.
+  private func fill(_ server: TestServer, _ promises: KeptPromises, limit: Int) throws -> Answer? {
+    for number in 0..<limit {
+      let bytes = WAVFile.noise(seconds: 5, seed: number)
+      var rest: ArraySlice<UInt8> = bytes[...]
+      let answer = try server.client.send(
+        "POST", "/v1/recordings?name=a.wav", [:],
+        .pieces(length: nil) {
+          guard !rest.isEmpty else { return nil }
+          defer { rest = rest.dropFirst(100_000) }
+          return Array(rest.prefix(100_000))
+        })
+      guard answer.status == 201, let id = answer.json["id"].string else { return answer }
+      promises.uploaded(id, bytes)
+    }
+    return nil
+  }
+
+  private func refusal(_ answer: Answer?, _ statuses: Set<Int>) -> [String] {
+    guard let answer else { return ["nothing was ever refused"] }
+    return statuses.contains(answer.status) && answer.json["code"].string != nil
+      ? [] : ["refused with \(answer.status) \(answer.text)"]
+  }
+
+  /// Room is made by deleting; then everything goes on.
+  private func lossesAfterwards(_ server: TestServer, _ promises: KeptPromises) throws -> [String] {
+    var losses = try promises.losses(server, mayHaveFailed: true)
+    for id in promises.uploads.prefix(3) {
+      promises.deleting(id)
+      if try server.client.delete("/v1/recordings/\(id)").status == 204 { promises.deleted(id) }
+    }
+    let bytes = BadUploadTests.tone.bytes
+    let again = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
+    if again.status != 201 { losses.append("after room was made: \(again.status) \(again.text)") }
+    if let id = again.json["id"].string { promises.uploaded(id, bytes) }
+    return losses + (try promises.losses(server, mayHaveFailed: true))
+  }
+
+  @Test(
+    "a full disk refuses uploads and loses none",
+    arguments: [("no room on the disk", "size=4m"), ("no inodes on the disk", "size=50m,nr_inodes=40")])
+  func fullDisk(name: String, options: String) throws {
+    guard let disk = Disk(options) else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("tmpfs \(options)") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        let refused = refusal(try fill(server, promises, limit: 60), [507])
+        return try refused + lossesAfterwards(server, promises)
+      }
+    }
+  }
+
+  @Test func aJobThatFillsTheDiskFailsInWordsAndLeavesNothing() throws {
+    let name = "a job fills the disk"
+    guard let disk = Disk("size=1200k") else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("tmpfs size=1200k") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        // Small as it comes, large as it is to be written.
+        let (plain, coded) = (server.folder.file("plain.wav"), server.folder.file("coded.mp3"))
+        try write(WAVFile.noise(seconds: 20, seed: 1), to: plain)
+        try Tool.ffmpeg.run(["-v", "error", "-i", plain, "-c:a", "libmp3lame", "-b:a", "32k", coded])
+        let bytes = try contents(coded)
+        let id = try #require(try server.client.uploadReady(bytes)["id"].string)
+        promises.uploaded(id, bytes)
+        let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":2},"format":"wav"}"#)
+        let ended = try server.client.follow(try #require(job["id"].string))
+        var losses = try promises.losses(server, mayHaveFailed: true)
+        if ended["error"]["code"].string != "disk_full" { losses.append("the job ended as \(ended)") }
+        return losses
+      }
+    }
+  }
+
+  @Test func aDataFolderThatCanOnlyBeReadServesWhatThereIsAndRefusesTheRest() throws {
+    let name = "a read-only data folder"
+    guard let disk = Disk("size=50m") else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("a read-only bind mount over it") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        let bytes = BadUploadTests.tone.bytes
+        let id = try #require(try server.client.uploadReady(bytes)["id"].string)
+        promises.uploaded(id, bytes)
+        guard disk.makeReadOnly() else { return ["the folder could not be made read-only"] }
+        var losses: [String] = []
+        let refused = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
+        if !(500..<600).contains(refused.status) { losses.append("an upload was answered \(refused.status)") }
+        if try server.client.get("/v1/recordings/\(id)/audio").body != bytes { losses.append("audio is not served") }
+        let slice = try server.client.get("/v1/recordings/\(id)/waveform?scale=256")
+        if slice.status != 200 { losses.append("the waveform is answered \(slice.status)") }
+        disk.makeWritable()
+        return try losses + lossesAfterwards(server, promises)
+      }
+    }
+  }
+
+  @Test func aLimitOnTheLengthOfFilesRefusesTheUploadNotTheService() throws {
+    var record = FaultRecord("RLIMIT_FSIZE on the service")
+    defer { record.write() }
+    record.attempt {
+      let server = try TestServer(under: ["/bin/bash", "-c", "ulimit -f 1024; exec \"$0\" \"$@\""])
+      defer { server.kill() }
+      let promises = KeptPromises()
+      let bytes = BadUploadTests.tone.bytes
+      promises.uploaded(try #require(try server.client.uploadReady(bytes)["id"].string), bytes)
+      let long = try server.client.send(
+        "POST", "/v1/recordings", [:], .bytes(WAVFile.noise(seconds: 60, seed: 1)))
+      return try refusal(long, [507]) + promises.losses(server)
+    }
+  }
+
+  @Test(arguments: ["removed", "cut short", "emptied"])
+  func aSourceThatIsLostDuringItsJobFailsTheJobAtTheMost(_ damage: String) throws {
+    var record = FaultRecord("a source file \(damage) during its job")
+    defer { record.write() }
+    record.attempt {
+      let server = try TestServer()
+      defer { server.kill() }
+      let source = try server.client.uploadReady(LongClip.wave())
+      let id = try #require(source["id"].string)
+      let job = try #require(try server.client.denoise(id, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
+      var worker: pid_t?
+      _ = eventually {
+        worker = server.workers().first { Processes.commandLine(of: $0).contains(job) }
+        return worker != nil
+      }
+      let frozen = try #require(worker)
+      _ = Glibc.kill(frozen, SIGSTOP)
+      let path = server.data + "/recordings/\(id)/audio.wav"
+      switch damage {
+      case "removed": try FileManager.default.removeItem(atPath: path)
+      case "cut short": unsafe _ = truncate(path, 100_000)
+      default: unsafe _ = truncate(path, 0)
+      }
+      _ = Glibc.kill(frozen, SIGCONT)
+      let ended = try server.client.follow(job)
+      var losses: [String] = []
+      if ended["state"].string == "failed", ended["error"]["detail"].string?.isEmpty != false {
+        losses.append("the job failed without a reason")
+      }
+      if try server.client.get("/healthz").status != 200 { losses.append("the service is unwell") }
+      let other = try server.client.uploadReady(BadUploadTests.tone.bytes)
+      if other["waveform"]["state"].string != "ready" { losses.append("the next recording fails") }
+      if !eventually({ server.workers().isEmpty }) { losses.append("a child goes on") }
+      return losses
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Synchronization
+
+/// What the service has promised to a client, and whether it has kept it.
+final class KeptPromises: Sendable {
+  private struct State {
+    /// Hash values of the uploads that were answered 201.
+    var uploads: [String: Int] = [:]
+    /// Recordings whose deletion was asked for: whether that was answered 204.
+    var deletions: [String: Bool] = [:]
+    /// The waveforms that were seen finished, by hash value.
+    var waveforms: [String: String] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// The recordings that are there, as far as the client knows.
+  var uploads: [String] { state.withLock { state in state.uploads.keys.filter { state.deletions[$0] == nil } } }
+
+  func uploaded(_ id: String, _ bytes: [UInt8]) { state.withLock { $0.uploads[id] = bytes.hashValue } }
+
+  func deleting(_ id: String) { state.withLock { $0.deletions[id] = false } }
+
+  func deleted(_ id: String) { state.withLock { $0.deletions[id] = true } }
+
+  /// Waits until no job is at work, then compares everything; what is wrong, in words. Jobs may have failed only where
+  /// the fault is one that they can't be done under.
+  func losses(_ server: TestServer, mayHaveFailed: Bool = false) throws -> [String] {
+    var losses = try failedJobs(server)
+    if mayHaveFailed { losses = [] }
+    let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
+    let ids = Set(listed.compactMap { $0["id"].string })
+    let known = state.withLock { $0 }
+    for (id, hash) in known.uploads {
+      if known.deletions[id] == true {
+        if ids.contains(id) { losses.append("recording \(id) came back") }
+      } else if ids.contains(id) {
+        let kept = try server.client.get("/v1/recordings/\(id)/audio").body
+        if kept.hashValue != hash { losses.append("recording \(id) is not what was sent") }
+      } else if known.deletions[id] == nil {
+        losses.append("recording \(id) is gone")
+      }
+    }
+    for recording in listed { losses += try self.losses(of: recording, server, mayHaveFailed) }
+    losses += try strayFiles(server, ids, mayHaveFailed)
+    if !eventually({ Processes.naming(server.data) == [server.processID] }) { losses.append("an orphan runs") }
+    return losses
+  }
+
+  private func failedJobs(_ server: TestServer) throws -> [String] {
+    var losses: [String] = []
+    for job in try server.client.get("/v1/jobs?limit=1000").json["jobs"].array ?? [] {
+      guard let id = job["id"].string else { continue }
+      let ended = try server.client.follow(id)
+      if ended["state"].string == "failed" { losses.append("job \(id) failed: \(ended["error"])") }
+    }
+    return losses
+  }
+
+  private func losses(of recording: JSON, _ server: TestServer, _ mayHaveFailed: Bool) throws -> [String] {
+    guard let id = recording["id"].string, let sha256 = recording["sha256"].string else {
+      return ["a recording without a SHA-256: \(recording)"]
+    }
+    var losses: [String] = []
+    let file = try FileManager.default.contentsOfDirectory(atPath: server.data + "/recordings/\(id)")
+      .first { $0.hasPrefix("audio.") }
+    if try file.map({ try EndToEndTests.sha256(ofFile: server.data + "/recordings/\(id)/" + $0) }) != sha256 {
+      losses.append("recording \(id) has another SHA-256")
+    }
+    if mayHaveFailed, recording["waveform"]["state"].string == "failed" { return losses }
+    guard recording["waveform"]["state"].string == "ready" else { return losses + ["the waveform of \(id) is missing"] }
+    let answer = try server.client.get("/v1/recordings/\(id)/waveform.dat?scale=256")
+    let waveform = "\(answer.status) \(answer.body.hashValue)"
+    let before = state.withLock { state in
+      defer { state.waveforms[id] = waveform }
+      return state.waveforms[id]
+    }
+    if answer.status != 200 || (before ?? waveform) != waveform { losses.append("the waveform of \(id) has changed") }
+    return losses
+  }
+
+  /// A recording has its sound, its waveform and nothing else; whatever else is in the data directory is astray.
+  private func strayFiles(_ server: TestServer, _ ids: Set<String>, _ mayHaveFailed: Bool) throws -> [String] {
+    var strays: [String] = []
+    let isTidy = try eventually(withinSeconds: 10) {
+      strays = try server.leftovers().filter { path in
+        let parts = path.split(separator: "/").map(String.init)
+        guard parts.first == "recordings", parts.count >= 2, ids.contains(parts[1]) else { return true }
+        return parts.count > 2 && !parts[2].hasPrefix("audio.") && !parts[2].hasPrefix("waveform-")
+      }
+      for id in ids {
+        let count = try FileManager.default.subpathsOfDirectory(atPath: server.data + "/recordings/\(id)").count
+        if count != 2 && !(mayHaveFailed && count == 1) { strays.append("\(count) files in recordings/\(id)") }
+      }
+      return strays.isEmpty
+    }
+    return isTidy ? [] : strays
+  }
+}

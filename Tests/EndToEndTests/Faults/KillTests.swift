@@ -1,0 +1,146 @@
+import Dispatch
+import Foundation
+import Testing
+
+/// The service is killed at a random moment, and started again: it is up within five seconds, and what it had promised
+/// is so.
+@Suite(.serialized) struct KillTests {
+  /// What goes on when the service is killed.
+  enum Moment: String, CaseIterable, CustomTestStringConvertible {
+    case upload, waveform, denoise, delete
+    case start = "start-up"
+
+    var testDescription: String { rawValue }
+
+    /// The kill comes within so many milliseconds of its beginning.
+    var milliseconds: Int {
+      switch self {
+      case .upload: 250
+      case .waveform: 1500
+      case .denoise: 2000
+      case .delete: 60
+      case .start: 250
+      }
+    }
+  }
+
+  @Test("a service that is killed keeps what it promised", arguments: Moment.allCases)
+  func kill(during moment: Moment) throws {
+    var record = FaultRecord("kill -9 during \(moment.rawValue)")
+    defer { record.write() }
+    let server = try TestServer()
+    let promises = KeptPromises()
+    var random = NoiseGenerator(seed: moment.milliseconds + FaultRecord.rounds)
+    // A recording that nothing happens to.
+    try upload(WAVFile.noise(seconds: 2, seed: 1), to: server.client, promises)
+    for round in 0..<max(FaultRecord.rounds / Moment.allCases.count, 1) {
+      let share = min(abs(random.next()), 1)
+      record.attempt("round \(round)") {
+        try prepare(moment, round, server, promises)
+        let activity = Activity(port: server.client.port) { try act(moment, round, $0, promises) }
+        wait(milliseconds: Int(share * Double(moment.milliseconds)))
+        try server.crash()
+        activity.join()
+        if moment == .start { try killWhileStarting(server, afterMilliseconds: Int(share * 250)) }
+        let began = ContinuousClock.now
+        try server.restart()
+        let seconds = (ContinuousClock.now - began) / .seconds(1)
+        var losses = try promises.losses(server)
+        if seconds >= 5 { losses.append("the start took \(seconds) s") }
+        try tidy(server, promises)
+        return losses
+      }
+    }
+    try server.stop()
+  }
+
+  private func wait(milliseconds: Int) { _ = poll(nil, 0, Int32(milliseconds)) }
+
+  // MARK: What goes on
+
+  /// Before the moment, undisturbed.
+  private func prepare(_ moment: Moment, _ round: Int, _ server: TestServer, _ promises: KeptPromises) throws {
+    guard moment != .upload else { return }
+    for number in 0..<4 {
+      let seconds = moment == .denoise || moment == .start ? 8 : 1
+      let id = try upload(WAVFile.noise(seconds: seconds, seed: round * 4 + number), to: server.client, promises)
+      if moment == .denoise || moment == .delete {
+        let job = try #require(try server.client.recording(id)["waveform"]["job"].string)
+        try server.client.succeed(job)
+      }
+      if moment == .start { _ = try server.client.denoise(id) }
+    }
+  }
+
+  /// Until the service is gone: what is answered is a promise.
+  private func act(_ moment: Moment, _ round: Int, _ client: HTTPClient, _ promises: KeptPromises) throws {
+    switch moment {
+    case .upload:
+      for number in 0..<100 {
+        try upload(WAVFile.noise(seconds: 1, seed: round * 100 + number), to: client, promises)
+      }
+    case .waveform: try upload(LongClip.wave(), to: client, promises)
+    case .denoise: for id in promises.uploads { _ = try client.post("/v1/recordings/\(id)/denoise", json: "{}") }
+    case .delete:
+      for id in promises.uploads {
+        promises.deleting(id)
+        if try client.delete("/v1/recordings/\(id)").status == 204 { promises.deleted(id) }
+      }
+    case .start: break
+    }
+  }
+
+  @discardableResult
+  private func upload(_ bytes: [UInt8], to client: HTTPClient, _ promises: KeptPromises) throws -> String {
+    let answer = try client.send("POST", "/v1/recordings?name=a.wav", [:], .bytes(bytes))
+    guard answer.status == 201, let id = answer.json["id"].string else {
+      throw ToolFailure(description: "\(answer.status) \(answer.text)")
+    }
+    promises.uploaded(id, bytes)
+    return id
+  }
+
+  /// A start that is cut off, with jobs to begin again.
+  private func killWhileStarting(_ server: TestServer, afterMilliseconds milliseconds: Int) throws {
+    let start = try Command(try Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", server.data])
+    wait(milliseconds: milliseconds)
+    start.signal(SIGKILL)
+    _ = try start.finish(withinSeconds: 60)
+  }
+
+  /// Deletes all but the recording that nothing happens to, so that rounds don't grow.
+  private func tidy(_ server: TestServer, _ promises: KeptPromises) throws {
+    let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
+    for id in listed.compactMap({ $0["id"].string }).sorted().dropFirst() {
+      promises.deleting(id)
+      if try server.client.delete("/v1/recordings/\(id)").status == 204 { promises.deleted(id) }
+    }
+  }
+}
+
+/// Work on a connection and a thread of its own, whose failures are those of the service's end.
+private final class Activity: Sendable {
+  private let ended = DispatchSemaphore(value: 0)
+
+  init(port: UInt16, _ work: @escaping @Sendable (HTTPClient) throws -> Void) {
+    DispatchQueue(label: "activity").async { [ended] in
+      let client = HTTPClient(port: port)
+      client.followsContract = false
+      try? work(client)
+      ended.signal()
+    }
+  }
+
+  func join() { ended.wait() }
+}
+
+extension WAVFile {
+  /// Mono noise at 22,050 Hz; another seed makes another file.
+  static func noise(seconds: Int, seed: Int) -> [UInt8] {
+    var noise = NoiseGenerator(seed: seed + 1)
+    var file = WAVFile()
+    file.rate = 22_050
+    file.data = (0..<seconds * file.rate).flatMap { _ in littleEndian(Int16(noise.next() * 1000)) }
+    return file.bytes
+  }
+}
