@@ -83,7 +83,8 @@ struct DurabilityTests {
     defer { kill(orphan, SIGCONT) }
     try server.crash()
     try server.restart()
-    let isWaiting = try eventually {
+    // A worker runs at low priority: on a busy machine its start alone may take half a minute.
+    let isWaiting = try eventually(withinSeconds: 200) {
       let locks = String(decoding: try contents("/proc/locks"), as: UTF8.self).split(separator: "\n")
       return server.workers().contains { worker in
         locks.contains { $0.contains("-> FLOCK") && $0.split(separator: " ").contains("\(worker)") }
