@@ -1,6 +1,5 @@
 import CViewer
 import HTTP
-import Storage
 
 /// What operators ask: is it alive, can it work, how is it doing; and the service's own files.
 struct Operations: Sendable {
@@ -51,31 +50,11 @@ struct Operations: Sendable {
 
   /// The query, if there is one, is for the page's own script.
   @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    HTTPResponse(Self.indexPage, for: request)
+    HTTPResponse(ViewerFiles.page, for: request)
   }
 
-  /// The page is one file: it loads nothing but what it asks the API for.
-  private static let pagePolicy = """
-    default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; \
-    media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
-    """
-
-  private static let openAPIDocument = unsafe embedded(
-    stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size, contentType: "application/yaml")
-  private static let indexPage = unsafe embedded(
-    stillwave_index_html_start(), count: stillwave_index_html_size, contentType: "text/html; charset=utf-8",
-    fields: ["Content-Security-Policy": pagePolicy])
-
-  /// A file that is part of the program.
-  @unsafe
-  private static func embedded(
-    _ start: UnsafePointer<UInt8>?, count: Int, contentType: String, fields: HTTPFields = [:]
-  ) -> Representation {
-    let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
-    var hash = SHA256()
-    hash.update(bytes.span)
-    return Representation(
-      body: .bytes(bytes), contentType: contentType, etag: "\"\(hash.hexDigest().prefix(32))\"",
-      cacheControl: "no-cache", fields: fields)
-  }
+  private static let openAPIDocument = Representation(
+    embedded: unsafe Array(
+      UnsafeBufferPointer(start: stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size)),
+    contentType: "application/yaml")
 }

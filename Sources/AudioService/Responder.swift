@@ -5,7 +5,8 @@ func responder(
   _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
 ) -> any HTTPResponder {
   let configuration = context.configuration
-  var responder: any HTTPResponder = ContentCoder(Router(routes: routes(context), problem: problem))
+  var responder: any HTTPResponder = ContentCoder(
+    Router(routes: routes(context) + [ViewerFiles.route], problem: problem))
   // Whoever listens beyond loopback is reached by names that nobody can know here, unless they are told.
   if HostGuard.isLoopback(configuration.host) || !configuration.allowedHosts.isEmpty {
     responder = HostGuard(names: configuration.allowedHosts, origins: configuration.corsOrigins, responder)

@@ -5,7 +5,108 @@ const unsigned char stillwave_openapi_yaml[] = {
 };
 const size_t stillwave_openapi_yaml_size = sizeof stillwave_openapi_yaml;
 
-const unsigned char stillwave_index_html[] = {
+static const unsigned char index_html[] = {
 #embed "index.html"
 };
-const size_t stillwave_index_html_size = sizeof stillwave_index_html;
+static const unsigned char address_js[] = {
+#embed "viewer/address.js"
+};
+static const unsigned char cleaning_js[] = {
+#embed "viewer/cleaning.js"
+};
+static const unsigned char controls_js[] = {
+#embed "viewer/controls.js"
+};
+static const unsigned char drawing_js[] = {
+#embed "viewer/drawing.js"
+};
+static const unsigned char gestures_js[] = {
+#embed "viewer/gestures.js"
+};
+static const unsigned char icon_svg[] = {
+#embed "viewer/icon.svg"
+};
+static const unsigned char library_js[] = {
+#embed "viewer/library.js"
+};
+static const unsigned char main_js[] = {
+#embed "viewer/main.js"
+};
+static const unsigned char messages_js[] = {
+#embed "viewer/messages.js"
+};
+static const unsigned char page_js[] = {
+#embed "viewer/page.js"
+};
+static const unsigned char player_js[] = {
+#embed "viewer/player.js"
+};
+static const unsigned char preview_js[] = {
+#embed "viewer/preview.js"
+};
+static const unsigned char service_js[] = {
+#embed "viewer/service.js"
+};
+static const unsigned char session_js[] = {
+#embed "viewer/session.js"
+};
+static const unsigned char signal_js[] = {
+#embed "viewer/signal.js"
+};
+static const unsigned char stage_js[] = {
+#embed "viewer/stage.js"
+};
+static const unsigned char texts_js[] = {
+#embed "viewer/texts.js"
+};
+static const unsigned char tiles_js[] = {
+#embed "viewer/tiles.js"
+};
+static const unsigned char time_js[] = {
+#embed "viewer/time.js"
+};
+static const unsigned char transfers_js[] = {
+#embed "viewer/transfers.js"
+};
+static const unsigned char uploads_js[] = {
+#embed "viewer/uploads.js"
+};
+static const unsigned char variants_js[] = {
+#embed "viewer/variants.js"
+};
+static const unsigned char view_js[] = {
+#embed "viewer/view.js"
+};
+static const unsigned char viewer_css[] = {
+#embed "viewer/viewer.css"
+};
+
+#define FILE(name, bytes) {name, bytes, sizeof bytes}
+const struct stillwave_file stillwave_viewer_files[] = {
+  FILE("index.html", index_html),
+  FILE("address.js", address_js),
+  FILE("cleaning.js", cleaning_js),
+  FILE("controls.js", controls_js),
+  FILE("drawing.js", drawing_js),
+  FILE("gestures.js", gestures_js),
+  FILE("icon.svg", icon_svg),
+  FILE("library.js", library_js),
+  FILE("main.js", main_js),
+  FILE("messages.js", messages_js),
+  FILE("page.js", page_js),
+  FILE("player.js", player_js),
+  FILE("preview.js", preview_js),
+  FILE("service.js", service_js),
+  FILE("session.js", session_js),
+  FILE("signal.js", signal_js),
+  FILE("stage.js", stage_js),
+  FILE("texts.js", texts_js),
+  FILE("tiles.js", tiles_js),
+  FILE("time.js", time_js),
+  FILE("transfers.js", transfers_js),
+  FILE("uploads.js", uploads_js),
+  FILE("variants.js", variants_js),
+  FILE("view.js", view_js),
+  FILE("viewer.css", viewer_css),
+};
+const size_t stillwave_viewer_file_count = sizeof stillwave_viewer_files / sizeof *stillwave_viewer_files;

@@ -4,10 +4,17 @@
 #include <stddef.h>
 extern const unsigned char stillwave_openapi_yaml[];
 extern const size_t stillwave_openapi_yaml_size;
-extern const unsigned char stillwave_index_html[];
-extern const size_t stillwave_index_html_size;
+
+// A file of the page; the first of them is the page itself.
+struct stillwave_file {
+  const char *name;
+  const unsigned char *bytes;
+  size_t size;
+};
+extern const struct stillwave_file stillwave_viewer_files[];
+extern const size_t stillwave_viewer_file_count;
 
 // An unsized array is no Swift value; its address is.
 static inline const unsigned char *stillwave_openapi_yaml_start(void) { return stillwave_openapi_yaml; }
-static inline const unsigned char *stillwave_index_html_start(void) { return stillwave_index_html; }
+static inline const struct stillwave_file *stillwave_viewer_files_start(void) { return stillwave_viewer_files; }
 #endif

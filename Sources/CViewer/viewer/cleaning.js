@@ -1,0 +1,168 @@
+// @ts-check
+import { announce, tell } from "./messages.js";
+import { afterCalm, copy, find, label, part } from "./page.js";
+import { texts } from "./texts.js";
+import { formatTime, parseTime } from "./time.js";
+
+/** What the named strengths mean, in dB. */
+export const strengths = /** @type {const} */ ({ gentle: 12, natural: 18, strong: 25 });
+
+/** The settings of the noise removal, the suggestions, and the job with its progress. */
+export class CleaningPanel {
+  /**
+   * Called when the settings have changed and stay so.
+   * @type {() => void}
+   */
+  onSettled = () => { };
+  #suggested = "";
+  #said = -1;
+
+  /**
+   * @param {import("./session.js").Session} session
+   * @param {import("./view.js").View} view
+   */
+  constructor(session, view) {
+    this.session = session;
+    this.view = view;
+    this.form = /** @type {HTMLFormElement} */ (find("cleaning"));
+    const settled = afterCalm(250, () => this.onSettled());
+    this.form.addEventListener("submit", event => {
+      event.preventDefault();
+      void session.clean(this.settings);
+    });
+    this.form.addEventListener("input", event => {
+      const { name, value } = /** @type {HTMLInputElement} */ (event.target);
+      if (name === "strength") find("reduction").value = strengths[/** @type {keyof typeof strengths} */ (value)];
+      this.#showSettings();
+      settled();
+    });
+    for (const id of ["noise-start", "noise-end"]) find(id).addEventListener("change", () => this.#typeNoise());
+    find("noise-clear").onclick = () => view.markNoise(null);
+    find("cancel-job").onclick = () => {
+      const layer = session.layers.find(other => other.job && other.role === "cleaned") ?? session.layers.find(other => other.job);
+      if (layer) void session.cancel(layer);
+    };
+    view.noiseMarked.subscribe(() => {
+      this.#showNoise();
+      settled();
+    });
+    session.changed.subscribe(() => {
+      this.#showRegions();
+      this.#showJob();
+    });
+    session.ended.subscribe(({ layer, state }) => {
+      this.#said = -1;
+      if (state === "succeeded") {
+        if (layer.role === "cleaned") tell(texts.done);
+        else announce(texts.read);
+      } else if (state === "cancelled") tell(texts.wasCancelled);
+    });
+    this.#showSettings();
+    this.#showNoise();
+  }
+
+  /** @returns {import("./session.js").Settings} */
+  get settings() {
+    return {
+      noise: this.view.noise ?? "auto",
+      method: find("method").value,
+      reduction: Number(find("reduction").value),
+      sensitivity: Number(find("sensitivity").value),
+      output: find("keep-residue").checked ? "residue" : "denoised",
+    };
+  }
+
+  /**
+   * Takes a variant: a named strength, or the residue.
+   * @param {string} name
+   */
+  take(name) {
+    find("keep-residue").checked = name === "residue";
+    if (name in strengths) find("reduction").value = strengths[/** @type {keyof typeof strengths} */ (name)];
+    this.#showSettings();
+    this.onSettled();
+  }
+
+  #showSettings() {
+    const reduction = Number(find("reduction").value);
+    find("reduction-text").textContent = texts.decibels(reduction);
+    find("reduction").setAttribute("aria-valuetext", texts.decibels(reduction));
+    const factor = Number(find("sensitivity").value);
+    find("sensitivity-text").textContent = texts.times(factor);
+    find("sensitivity").setAttribute("aria-valuetext", texts.times(factor));
+    for (const [name, decibels] of Object.entries(strengths)) find(`strength-${name}`).checked = decibels === reduction;
+  }
+
+  #showNoise() {
+    const { noise } = this.view;
+    find("noise-auto").hidden = noise !== null;
+    find("noise-times").hidden = noise === null;
+    if (!noise) return;
+    find("noise-start").value = formatTime(noise.start);
+    find("noise-end").value = formatTime(noise.end);
+    announce(texts.noiseSaid(formatTime(noise.start), formatTime(noise.end)));
+  }
+
+  #typeNoise() {
+    const [start, end] = ["noise-start", "noise-end"].map(id => parseTime(find(id).value));
+    if (start < end) this.view.markNoise({ start, end });
+    else {
+      tell(texts.badTime, { isError: true });
+      this.#showNoise();
+    }
+  }
+
+  #showRegions() {
+    const { regions } = this.session, suggested = JSON.stringify(regions);
+    if (suggested === this.#suggested) return;
+    this.#suggested = suggested;
+    const take = (/** @type {{ start: number, end: number }} */ region) => {
+      this.view.markNoise(region);
+      const { start, end } = this.view.target;
+      const isSeen = region.start >= start && region.end <= end;
+      if (!isSeen) this.view.pan((region.start + region.end) / 2 - (start + end) / 2);
+    };
+    const make = (/** @type {string} */ template, /** @type {typeof regions[number]} */ region) => {
+      const button = copy(template), { start, end, score, level } = region;
+      button.dataset.start = String(start);
+      button.dataset.end = String(end);
+      label(button, texts.takeSuggestion(start, end, score, level));
+      button.onclick = () => take(region);
+      return button;
+    };
+    find("regions").replaceChildren(...regions.map(region => {
+      const button = make("region-template", region);
+      part(button, "score").textContent = texts.score(region.score);
+      return button;
+    }));
+    find("suggestions").replaceChildren(...regions.map(region => {
+      const button = make("suggestion-template", region);
+      button.textContent = texts.suggestion(region.start, region.end, region.score);
+      return button;
+    }));
+    find("suggestions-part").hidden = !regions.length;
+    this.view.moved.emit();
+  }
+
+  #showJob() {
+    const layer = this.session.layers.find(other => other.job && other.role === "cleaned")
+      ?? this.session.layers.find(other => other.job);
+    const isCleaning = layer?.role === "cleaned", area = find("job");
+    area.hidden = !layer;
+    find("clean").disabled = isCleaning || !this.session.original || this.session.original.recording.sha256 === null;
+    if (!layer) return;
+    const { state, progress, eta } = layer.job;
+    const what = state === "queued" ? texts.waiting : isCleaning ? texts.removing : texts.readingFile;
+    find("job-text").textContent = what;
+    find("job-left").textContent = state === "running"
+      ? [texts.percent(progress), typeof eta === "number" ? texts.left(eta) : ""].filter(Boolean).join(", ") : "";
+    find("job-bar").value = progress;
+    label(find("job-bar"), what);
+    find("cancel-job").hidden = !isCleaning;
+    const quarter = Math.floor(progress * 4);
+    if (quarter !== this.#said) {
+      this.#said = quarter;
+      announce(`${what}, ${texts.percent(progress)}`);
+    }
+  }
+}

@@ -1,0 +1,220 @@
+// @ts-check
+import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
+import { announce, tell } from "./messages.js";
+import { afterCalm, copy, find, label, part } from "./page.js";
+import { voices } from "./preview.js";
+import { recordingPath } from "./service.js";
+import { texts } from "./texts.js";
+import { formatTime, parseTime } from "./time.js";
+
+/** @typedef {import("./view.js").View} View */
+/** @typedef {import("./stage.js").Stage} Stage */
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("./player.js").Player} Player */
+
+/**
+ * Everything that is pressed or typed around the waveform.
+ * @param {{ view: View, stage: Stage, session: Session, player: Player }} parts
+ */
+export function connectControls({ view, stage, session, player }) {
+  listenToPointers(stage, view, seconds => player.seek(seconds));
+  const actions = connectButtons(view, stage, session, player);
+  listenToKeys(actions);
+  connectTimes(view);
+  connectPlayer(view, player);
+  connectLayers(session);
+  const describe = afterCalm(300, () => stage.describe());
+  view.moved.subscribe(describe);
+  view.selected.subscribe(afterCalm(400, () => {
+    if (view.selection) announce(texts.selectionSaid(formatTime(view.selection.start), formatTime(view.selection.end)));
+  }));
+}
+
+/** @returns {Record<string, (event: KeyboardEvent) => void>} what the keys do */
+function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /** @type {Session} */ session, /** @type {Player} */ player) {
+  const zoomSelection = () => { if (view.selection) view.show(margin(view.selection)); };
+  const takeNoise = () => {
+    if (view.selection) view.markNoise(view.selection);
+  };
+  const preview = () => {
+    if (player.voice === "original") player.setVoice("cleaned");
+    if (!player.isPlaying) void player.play();
+  };
+  const loop = () => player.setLoop(!player.isLooping);
+  const follow = () => {
+    player.isFollowing = !player.isFollowing;
+    player.changed.emit();
+  };
+  const pan = (/** @type {number} */ share) => view.pan((view.target.end - view.target.start) * share);
+  const grow = (/** @type {number} */ share) => {
+    const { start, end } = view.selection ?? { start: view.playhead, end: view.playhead };
+    const to = Math.max(start + 1 / view.sampleRate, end + (view.target.end - view.target.start) * share);
+    view.select({ start, end: to });
+  };
+  const end = (/** @type {"start" | "end"} */ side) => {
+    const span = view.target.end - view.target.start;
+    view.show(side === "start" ? { start: 0, end: span } : { start: view.duration - span, end: view.duration });
+    player.seek(side === "start" ? 0 : view.duration);
+  };
+  const keys = find("keys");
+  /** @type {Record<string, () => void>} */
+  const buttons = {
+    "zoom-in": () => view.zoom(0.5), "zoom-out": () => view.zoom(2), "zoom-all": () => view.showAll(),
+    "zoom-selection": zoomSelection, taller: () => setGain(view, view.gain * 1.5), flatter: () => setGain(view, view.gain / 1.5),
+    play: () => player.toggle(), loop, follow, preview,
+    "selection-play": () => player.play(), "selection-noise": takeNoise, "selection-zoom": zoomSelection,
+    "selection-clear": () => view.select(null), "clear-selection": () => view.select(null),
+    "show-keys": () => keys.showModal(), "close-keys": () => keys.close(),
+    height: () => {
+      if (view.isFitted) setGain(view, 1);
+      else {
+        view.isFitted = true;
+        stage.redraw();
+      }
+    },
+    channels: () => session.setChannels(session.channels === "mix" ? "split" : "mix"),
+  };
+  for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);
+  // What was pressed with a pointer gives the keys back to the waveform.
+  for (const id of ["document", "cleaning", "transport"]) {
+    find(id).addEventListener("click", (/** @type {MouseEvent} */ event) => {
+      const isPress = /** @type {Element} */ (event.target).closest("button, [type=radio], [type=checkbox]");
+      if (event.detail && isPress && !keys.open) stage.parts.wave.focus({ preventScroll: true });
+    });
+  }
+  stage.parts.tools.addEventListener("pointerdown", event => event.stopPropagation());
+  for (const [key, meaning] of texts.keyList) {
+    const [term, description] = [document.createElement("dt"), document.createElement("dd")];
+    [term.textContent, description.textContent] = [key, meaning];
+    find("key-list").append(term, description);
+  }
+  view.moved.subscribe(() => {
+    const text = texts.gain(Math.round(20 * Math.log10(view.gain)));
+    if (find("height").textContent !== text) find("height").textContent = text;
+  });
+  session.changed.subscribe(() => {
+    const channels = session.original?.recording.format.channels ?? 1;
+    find("channels").hidden = channels < 2;
+    find("channels").setAttribute("aria-pressed", String(session.channels === "split"));
+  });
+  const isOpen = (/** @type {() => void} */ action) => () => { if (session.original) action(); };
+  return Object.fromEntries(Object.entries({
+    " ": () => player.toggle(), "+": () => view.zoom(0.6), "=": () => view.zoom(0.6), "-": () => view.zoom(1 / 0.6),
+    "_": () => view.zoom(1 / 0.6), ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => view.zoom(0.6),
+    ArrowDown: () => view.zoom(1 / 0.6), PageUp: () => pan(-0.9), PageDown: () => pan(0.9),
+    "Shift+ArrowLeft": () => grow(-0.02), "Shift+ArrowRight": () => grow(0.02), Home: () => end("start"), End: () => end("end"),
+    z: zoomSelection, 0: () => view.showAll(), "]": buttons.taller, "[": buttons.flatter, n: takeNoise, p: preview, l: loop, f: follow,
+    Escape: () => view.select(null), "?": () => keys.showModal(), "Shift+?": () => keys.showModal(),
+    1: () => player.setVoice("original"), 2: () => player.setVoice("cleaned"), 3: () => player.setVoice("residue"),
+  }).map(([key, action]) => [key, isOpen(action)]));
+}
+
+/**
+ * A window with some room on both sides.
+ * @param {import("./view.js").Span} span
+ */
+function margin({ start, end }) {
+  const room = (end - start) * 0.08;
+  return { start: start - room, end: end + room };
+}
+
+/** The typed times of the selection, and the playhead's. */
+function connectTimes(/** @type {View} */ view) {
+  const [from, to, length, head] = ["select-from", "select-to", "select-length", "playhead-time"].map(find);
+  const write = () => {
+    const { selection } = view;
+    for (const [field, value] of /** @type {[HTMLInputElement, number | undefined][]} */ ([
+      [from, selection?.start], [to, selection?.end], [length, selection ? selection.end - selection.start : undefined],
+    ])) {
+      if (document.activeElement === field && field.dataset.typed) continue;
+      field.value = value === undefined ? "" : formatTime(value, 3);
+    }
+    find("clear-selection").disabled = find("zoom-selection").disabled = !selection;
+    for (const [handle, value] of [[find("handle-start"), selection?.start], [find("handle-end"), selection?.end]]) {
+      handle.setAttribute("aria-valuemax", view.duration.toFixed(3));
+      handle.setAttribute("aria-valuenow", (value ?? 0).toFixed(3));
+      handle.setAttribute("aria-valuetext", formatTime(value ?? 0, 3));
+    }
+  };
+  const read = (/** @type {HTMLInputElement} */ field) => {
+    delete field.dataset.typed;
+    const value = parseTime(field.value), start = parseTime(from.value), end = parseTime(to.value);
+    if (field.value === "" && field !== length) view.select(null);
+    else if (Number.isNaN(value)) tell(texts.badTime, { isError: true });
+    else if (field === length) view.select({ start: start || 0, end: (start || 0) + value });
+    else if (field === from) view.select({ start, end: end > start ? end : start + 1 });
+    else view.select({ start: start < end ? start : Math.max(0, end - 1), end });
+    write();
+  };
+  for (const field of [from, to, length]) {
+    field.addEventListener("input", () => { field.dataset.typed = "yes"; });
+    field.addEventListener("change", () => read(field));
+    field.addEventListener("blur", write);
+  }
+  view.selected.subscribe(write);
+  let shown = "";
+  view.moved.subscribe(() => {
+    const text = formatTime(view.playhead, 2);
+    if (text !== shown) head.textContent = shown = text;
+  });
+  write();
+}
+
+function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player) {
+  const play = find("play"), icon = part(play, "icon");
+  for (const voice of voices) {
+    find(`voice-${voice}`).addEventListener("change", () => player.setVoice(voice));
+  }
+  player.changed.subscribe(() => {
+    const isActive = player.isPlaying || player.isLoading;
+    icon.setAttribute("href", isActive ? "#i-pause" : "#i-play");
+    label(play, isActive ? texts.pause : texts.play);
+    play.classList.toggle("busy", player.isLoading);
+    find("loop").setAttribute("aria-pressed", String(player.isLooping));
+    find("follow").setAttribute("aria-pressed", String(player.isFollowing));
+    for (const voice of voices) find(`voice-${voice}`).checked = voice === player.voice;
+    view.moved.emit();
+  });
+  player.failed.subscribe(error => tell(error.message, { isError: true }));
+}
+
+/** A row for each layer: shown or hidden, alone, downloaded, taken away. */
+function connectLayers(/** @type {Session} */ session) {
+  const area = find("layers");
+  /** @type {Map<import("./session.js").Layer, HTMLElement>} */
+  const rows = new Map();
+  session.changed.subscribe(() => {
+    for (const [layer, row] of rows) {
+      if (session.layers.includes(layer)) continue;
+      row.remove();
+      rows.delete(layer);
+    }
+    for (const layer of session.layers) {
+      let row = rows.get(layer);
+      if (!row) {
+        row = copy("layer-template");
+        rows.set(layer, row);
+        area.append(row);
+        const toggle = (/** @type {"isVisible" | "isSolo"} */ flag) => () => {
+          layer[flag] = !layer[flag];
+          session.changed.emit();
+        };
+        part(row, "show").onclick = toggle("isVisible");
+        part(row, "solo").onclick = toggle("isSolo");
+        part(row, "remove").onclick = () => session.remove(layer);
+      }
+      const name = texts[layer.role], { recording } = layer;
+      row.dataset.role = layer.role;
+      part(row, "name").textContent = name;
+      label(part(row, "show"), texts.show(name));
+      label(part(row, "solo"), texts.solo(name));
+      part(row, "show").setAttribute("aria-pressed", String(layer.isVisible));
+      part(row, "solo").setAttribute("aria-pressed", String(layer.isSolo));
+      const link = part(row, "download");
+      link.hidden = recording.sha256 === null;
+      link.href = `${recordingPath(recording.id)}/audio?download=1`;
+      label(link, texts.download(recording.name));
+      part(row, "remove").hidden = layer.role === "original" || recording.sha256 === null;
+    }
+  });
+}

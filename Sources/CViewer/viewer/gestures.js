@@ -1,0 +1,250 @@
+// @ts-check
+// Mouse, wheel, touch and keys on the waveform, turned into moves of the view model.
+
+/** @typedef {import("./view.js").View} View */
+/** @typedef {import("./stage.js").Stage} Stage */
+/** @typedef {{ x: number, y: number }} Point */
+
+/** A pointer that moves less than this has clicked, in CSS pixels. */
+const slop = 4;
+/** A finger that rests so long begins a selection, in milliseconds. */
+const longPress = 380;
+
+/**
+ * @param {Stage} stage
+ * @param {View} view
+ * @param {(seconds: number) => void} seek
+ */
+export function listenToPointers(stage, view, seek) {
+  const { wave, from, to, box } = stage.parts;
+  wheel(wave, stage, view);
+  wheel(/** @type {HTMLElement} */ (box.parentElement), stage, view);
+  mainView(wave, stage, view, seek);
+  handle(from, stage, view, "start");
+  handle(to, stage, view, "end");
+  overview(/** @type {HTMLElement} */ (box.parentElement), box, stage, view);
+}
+
+/** The wheel zooms around the pointer, with Shift or sideways it moves, with Alt it changes the height. */
+function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /** @type {View} */ view) {
+  element.addEventListener("wheel", event => {
+    event.preventDefault();
+    const unit = event.deltaMode === 1 ? 32 : event.deltaMode === 2 ? 400 : 1;
+    const x = event.deltaX * unit, y = event.deltaY * unit;
+    if (event.altKey) {
+      setGain(view, view.gain * Math.exp(-(y || x) / 400));
+    } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {
+      const { start, end } = view.target;
+      view.pan((event.shiftKey && !x ? y : x) / Math.max(1, stage.waves.width) * (end - start));
+    } else {
+      // A pinch on a touchpad comes as a wheel with Ctrl, in small steps.
+      const amount = Math.max(-120, Math.min(120, y)) * (event.ctrlKey ? 4 : 1);
+      const isMain = element === stage.parts.wave;
+      const left = element.getBoundingClientRect().left;
+      view.zoom(Math.exp(amount / 260), isMain ? stage.secondsAt(event.clientX - left) : undefined);
+    }
+  }, { passive: false });
+}
+
+/**
+ * @param {View} view
+ * @param {number} gain
+ */
+export function setGain(view, gain) {
+  view.isFitted = false;
+  view.gain = Math.min(64, Math.max(0.5, gain));
+  view.moved.emit();
+}
+
+/** Mouse: drag selects, click seeks, the middle button moves. Touch: one finger moves, two zoom, a long press selects. */
+function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /** @type {View} */ view, /** @type {(seconds: number) => void} */ seek) {
+  /** @type {Map<number, Point>} */
+  const fingers = new Map();
+  /** @type {"select" | "pan" | "pinch" | null} */
+  let mode = null;
+  let anchor = 0, startX = 0, isDrag = false, press = 0, left = 0;
+  /** @type {{ x: number, time: number, speed: number }} */
+  let last = { x: 0, time: 0, speed: 0 };
+  /** @type {{ start: number, end: number }} */
+  let startWindow = view.window;
+
+  const place = (/** @type {PointerEvent} */ event) => Math.min(stage.waves.width, Math.max(0, event.clientX - left));
+  const pinch = () => {
+    const [a, b] = [...fingers.values()];
+    return { middle: (a.x + b.x) / 2, distance: Math.max(20, Math.hypot(a.x - b.x, a.y - b.y)) };
+  };
+  let grip = { middle: 0, distance: 1, at: 0 };
+
+  wave.addEventListener("pointerdown", event => {
+    if (event.button > 1 || event.target instanceof HTMLButtonElement) return;
+    left = wave.getBoundingClientRect().left;
+    wave.setPointerCapture(event.pointerId);
+    fingers.set(event.pointerId, { x: event.clientX - left, y: event.clientY });
+    clearTimeout(press);
+    if (fingers.size === 2) {
+      mode = "pinch";
+      const { middle, distance } = pinch();
+      grip = { middle, distance, at: stage.secondsAt(middle) };
+      startWindow = view.window;
+      return;
+    }
+    startX = place(event);
+    isDrag = false;
+    startWindow = view.window;
+    last = { x: startX, time: event.timeStamp, speed: 0 };
+    const isTouch = event.pointerType === "touch";
+    mode = isTouch || event.button === 1 ? "pan" : "select";
+    anchor = stage.secondsAt(startX);
+    if (mode === "select" && event.shiftKey) {
+      // Moves the end that is nearer.
+      const { start, end } = view.selection ?? { start: view.playhead, end: view.playhead };
+      anchor = Math.abs(anchor - start) < Math.abs(anchor - end) ? end : start;
+      isDrag = true;
+      view.select({ start: anchor, end: stage.secondsAt(startX) });
+    }
+    if (isTouch) {
+      press = setTimeout(() => {
+        if (isDrag || mode !== "pan") return;
+        mode = "select";
+        navigator.vibrate?.(10);
+        const finger = stage.view.span * 12 / Math.max(1, stage.waves.width);
+        view.select({ start: anchor - finger, end: anchor + finger });
+      }, longPress);
+    }
+    event.preventDefault();
+    wave.focus({ preventScroll: true });
+  });
+
+  wave.addEventListener("pointermove", event => {
+    if (!fingers.has(event.pointerId)) return;
+    const x = place(event);
+    fingers.set(event.pointerId, { x: event.clientX - left, y: event.clientY });
+    if (mode === "pinch") {
+      const { middle, distance } = pinch();
+      const span = Math.min(view.duration, Math.max(view.leastSpan, (startWindow.end - startWindow.start) * grip.distance / distance));
+      const start = grip.at - middle / Math.max(1, stage.waves.width) * span;
+      view.show({ start, end: start + span }, true);
+      return;
+    }
+    if (!isDrag && Math.abs(x - startX) < slop) return;
+    isDrag = true;
+    clearTimeout(press);
+    if (mode === "select") view.select({ start: anchor, end: stage.secondsAt(x) });
+    if (mode === "pan") {
+      const perPixel = (startWindow.end - startWindow.start) / Math.max(1, stage.waves.width);
+      const start = startWindow.start - (x - startX) * perPixel;
+      const passed = event.timeStamp - last.time;
+      if (passed > 0) last = { x, time: event.timeStamp, speed: (x - last.x) / passed };
+      view.show({ start, end: start + startWindow.end - startWindow.start }, true);
+    }
+  });
+
+  const end = (/** @type {PointerEvent} */ event) => {
+    if (!fingers.delete(event.pointerId)) return;
+    clearTimeout(press);
+    if (mode === "pinch") {
+      // The finger that stays goes on moving the view.
+      const [rest] = fingers.values();
+      mode = rest ? "pan" : null;
+      if (rest) [startX, startWindow, isDrag] = [rest.x, view.window, true];
+      return;
+    }
+    if (event.type === "pointerup" && mode && !isDrag && mode !== "select" || event.type === "pointerup" && mode === "select" && !isDrag && event.pointerType !== "touch") {
+      if (view.selection) view.select(null);
+      seek(anchor);
+    } else if (mode === "pan" && isDrag && event.timeStamp - last.time < 60) {
+      view.pan(-last.speed * 180 * view.span / Math.max(1, stage.waves.width));
+    }
+    mode = null;
+  };
+  wave.addEventListener("pointerup", end);
+  wave.addEventListener("pointercancel", end);
+  wave.addEventListener("dblclick", event => {
+    if (event.target !== wave && event.target !== stage.waves.canvas) return;
+    if (view.selection) view.show(view.selection);
+  });
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Stage} stage
+ * @param {View} view
+ * @param {"start" | "end"} edge
+ */
+function handle(element, stage, view, edge) {
+  let left = 0;
+  const other = () => edge === "start" ? view.selection?.end ?? 0 : view.selection?.start ?? 0;
+  const move = (/** @type {number} */ seconds) => {
+    const least = 1 / view.sampleRate;
+    view.select(edge === "start"
+      ? { start: Math.min(seconds, other() - least), end: other() } : { start: other(), end: Math.max(seconds, other() + least) });
+  };
+  element.addEventListener("pointerdown", event => {
+    event.stopPropagation();
+    left = stage.parts.wave.getBoundingClientRect().left;
+    element.setPointerCapture(event.pointerId);
+  });
+  element.addEventListener("pointermove", event => {
+    if (element.hasPointerCapture(event.pointerId)) move(stage.secondsAt(event.clientX - left));
+  });
+  element.addEventListener("keydown", event => {
+    const direction = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (!direction || !view.selection) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const pixels = event.shiftKey ? 20 : 2;
+    move(view.selection[edge] + direction * pixels * view.span / Math.max(1, stage.waves.width));
+  });
+}
+
+/** In the overview a drag moves the window, an edge resizes it, and a click elsewhere brings it there. */
+function overview(/** @type {HTMLElement} */ area, /** @type {HTMLElement} */ box, /** @type {Stage} */ stage, /** @type {View} */ view) {
+  /** @type {{ kind: "move" | "start" | "end", at: number, window: { start: number, end: number } } | null} */
+  let drag = null;
+  let left = 0;
+  const seconds = (/** @type {PointerEvent} */ event) =>
+    (event.clientX - left) / Math.max(1, stage.overview.width) * view.duration;
+  area.addEventListener("pointerdown", event => {
+    if (event.button) return;
+    left = area.getBoundingClientRect().left;
+    const at = seconds(event), { start, end } = view.target;
+    const edge = 7 / Math.max(1, stage.overview.width) * view.duration;
+    const isWide = end - start > 4 * edge;
+    const kind = isWide && Math.abs(at - start) < edge ? "start" : isWide && Math.abs(at - end) < edge ? "end" : "move";
+    if (kind === "move" && (at < start || at > end)) view.pan(at - (start + end) / 2);
+    drag = { kind, at, window: view.target };
+    area.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    box.focus({ preventScroll: true });
+  });
+  area.addEventListener("pointermove", event => {
+    if (!drag || !area.hasPointerCapture(event.pointerId)) return;
+    const at = seconds(event), { start, end } = drag.window;
+    if (drag.kind === "move") view.show({ start: start + at - drag.at, end: end + at - drag.at }, true);
+    else view.show(drag.kind === "start" ? { start: Math.min(at, end - view.leastSpan), end } : { start, end: at }, true);
+  });
+  const end = () => { drag = null; };
+  area.addEventListener("pointerup", end);
+  area.addEventListener("pointercancel", end);
+}
+
+/**
+ * Keys, wherever they do not mean something else.
+ * @param {Record<string, (event: KeyboardEvent) => void>} actions by key; `Shift+` in front where Shift matters
+ */
+export function listenToKeys(actions) {
+  addEventListener("keydown", event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (target.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), select, textarea, dialog")) return;
+    // Arrows, Home and End belong to sliders, choices and scrolling lists that have the focus; space and Enter to buttons.
+    const isControl = target.closest("input, [role=radiogroup], #list, #handle-start, #handle-end");
+    if (isControl && /^(Arrow|Home|End|Page| )/.test(event.key)) return;
+    if (event.key === " " && target.closest("button, a, summary")) return;
+    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const action = (event.shiftKey && actions[`Shift+${name}`]) || actions[name];
+    if (!action) return;
+    event.preventDefault();
+    action(event);
+  });
+}

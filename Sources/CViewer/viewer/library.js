@@ -1,0 +1,225 @@
+// @ts-check
+import { announce, tell } from "./messages.js";
+import { afterCalm, copy, find, label, part } from "./page.js";
+import { isAbort, recordingPath } from "./service.js";
+import { texts } from "./texts.js";
+import { formatTime } from "./time.js";
+
+const pageLength = 30;
+
+/** The list of recordings: newest first, searched, renamed, deleted. */
+export class Library {
+  #cursor = "";
+  #query = "";
+  #control = new AbortController();
+  /**
+   * What was deleted and can be brought back still.
+   * @type {Map<string, () => void>}
+   */
+  #leaving = new Map();
+
+  /**
+   * @param {import("./service.js").Service} service
+   * @param {import("./session.js").Session} session
+   * @param {(recording: any) => void} open
+   */
+  constructor(service, session, open) {
+    this.service = service;
+    this.session = session;
+    this.open = open;
+    this.list = /** @type {HTMLElement} */ (find("list"));
+    const search = find("search");
+    search.addEventListener("input", afterCalm(200, () => {
+      this.#query = search.value.trim();
+      void this.load();
+    }));
+    new IntersectionObserver(([entry]) => {
+      if (entry.isIntersecting && this.#cursor) void this.#more();
+    }, { root: find("library"), rootMargin: "300px" }).observe(find("list-end"));
+    session.changed.subscribe(() => this.#mark());
+    session.ended.subscribe(({ layer, state }) => {
+      if (state === "succeeded" || layer.role === "original") void this.#refresh(layer.recording.id);
+      else this.#rowOf(layer.recording.id)?.remove();
+    });
+    // What was to be deleted in a moment is deleted now.
+    addEventListener("pagehide", () => {
+      for (const remove of this.#leaving.values()) remove();
+    });
+  }
+
+  /** Lists anew from the newest on. */
+  async load() {
+    this.#control.abort();
+    this.#control = new AbortController();
+    this.#cursor = "";
+    await this.#more(true);
+  }
+
+  async #more(isNew = false) {
+    const { signal } = this.#control, cursor = this.#cursor;
+    this.#cursor = "";
+    const query = new URLSearchParams({ limit: String(pageLength) });
+    if (this.#query) query.set("q", this.#query);
+    if (cursor) query.set("cursor", cursor);
+    try {
+      const page = await this.service.json(`/v1/recordings?${query}`, { signal });
+      signal.throwIfAborted();
+      if (isNew) this.list.replaceChildren();
+      for (const recording of page.recordings) if (!this.#leaving.has(recording.id)) this.list.append(this.#row(recording));
+      this.#cursor = page.next_cursor ?? "";
+      this.#mark();
+      this.#tellCount();
+      // The end may be in view still; an observer tells of changes only.
+      const end = find("list-end").getBoundingClientRect();
+      if (this.#cursor && end.top < innerHeight) void this.#more();
+    } catch (error) {
+      if (!isAbort(error)) tell(String(/** @type {Error} */(error).message), { isError: true });
+    }
+  }
+
+  #tellCount() {
+    const isEmpty = !this.list.childElementCount, empty = find("list-empty");
+    empty.hidden = !isEmpty;
+    empty.textContent = this.#query ? texts.noMatch : texts.noRecordings;
+    if (this.#query) announce(texts.found(this.list.childElementCount));
+  }
+
+  /** @param {any} recording */
+  #row(recording) {
+    const row = copy("row-template");
+    row.dataset.id = recording.id;
+    this.#fill(row, recording);
+    return row;
+  }
+
+  #fill(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    const { name, format, waveform, derived_from } = recording;
+    part(row, "name").textContent = name;
+    const about = [
+      format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
+      derived_from ? texts.derived : "", ["queued", "building"].includes(waveform.state) ? texts.reading : "",
+    ];
+    part(row, "about").textContent = about.filter(Boolean).join(" · ");
+    const picture = part(row, "picture");
+    const color = derived_from ? "2a9d96" : "8a9099";
+    // Another width makes another address: what was drawn of an unfinished waveform must not be shown for the finished.
+    const width = waveform.state === "ready" ? 232 : 231;
+    picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
+    const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
+    open.onclick = () => this.open(recording);
+    label(rename, `${texts.rename} ${name}`);
+    label(remove, `${texts.remove} ${name}`);
+    rename.onclick = () => this.#rename(row, recording);
+    remove.onclick = () => this.#remove(row, recording);
+    open.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "F2") this.#rename(row, recording);
+      else if (event.key === "Delete") this.#remove(row, recording);
+      else if (event.key === "ArrowDown") this.#focus(row.nextElementSibling);
+      else if (event.key === "ArrowUp") this.#focus(row.previousElementSibling);
+      else return;
+      event.preventDefault();
+    };
+  }
+
+  #focus(/** @type {Element | null} */ row) { if (row) part(row, "open").focus(); }
+
+  async #refresh(/** @type {string} */ id) {
+    const row = this.#rowOf(id);
+    if (!row) return this.load();
+    try {
+      this.#fill(row, await this.service.json(recordingPath(id)));
+    } catch {
+      row.remove();
+    }
+  }
+
+  /**
+   * @param {string} id
+   * @returns {HTMLElement | null}
+   */
+  #rowOf(id) { return this.list.querySelector(`[data-id="${CSS.escape(id)}"]`); }
+
+  #mark() {
+    for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.children)) {
+      const isOpen = this.session.has(row.dataset.id ?? "");
+      row.classList.toggle("current", isOpen);
+      if (isOpen) part(row, "open").setAttribute("aria-current", "true");
+      else part(row, "open").removeAttribute("aria-current");
+    }
+  }
+
+  #rename(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    const field = part(row, "field"), open = part(row, "open");
+    field.value = recording.name;
+    label(field, texts.renameLabel(recording.name));
+    field.hidden = false;
+    row.classList.add("renaming");
+    field.focus();
+    const dot = recording.name.lastIndexOf(".");
+    field.setSelectionRange(0, dot > 0 ? dot : recording.name.length);
+    let isDone = false;
+    const finish = async (/** @type {boolean} */ isKept) => {
+      if (isDone) return;
+      isDone = true;
+      field.hidden = true;
+      row.classList.remove("renaming");
+      if (document.activeElement === document.body) open.focus();
+      const name = field.value.trim();
+      if (!isKept || !name || name === recording.name) return;
+      try {
+        const renamed = await this.service.json(recordingPath(recording.id), { method: "PATCH", body: { name } });
+        this.#fill(row, renamed);
+        for (const layer of this.session.layers) if (layer.recording.id === renamed.id) layer.recording = renamed;
+        this.session.changed.emit();
+        announce(texts.renamed(name));
+      } catch (error) {
+        tell(String(/** @type {Error} */(error).message), { isError: true });
+      }
+    };
+    field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      event.stopPropagation();
+      if (event.key === "Enter") void finish(true);
+      if (event.key === "Escape") void finish(false);
+      if (event.key === "Enter" || event.key === "Escape") {
+        // Or Enter would press what gets the focus.
+        event.preventDefault();
+        open.focus();
+      }
+    };
+    field.onblur = () => finish(true);
+  }
+
+  /** Hides it at once; it is deleted when there is no way back any more. */
+  #remove(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    const { id, name } = recording, next = row.nextElementSibling ?? row.previousElementSibling;
+    const wasOpen = this.session.has(id);
+    this.#focus(next);
+    row.remove();
+    this.#tellCount();
+    if (wasOpen) {
+      const { cleaned } = this.session;
+      if (cleaned && cleaned.recording.id === id) this.session.remove(cleaned);
+      else this.session.close();
+    }
+    const remove = () => {
+      this.#leaving.delete(id);
+      this.service.json(recordingPath(id), { method: "DELETE", keepalive: true }).catch(error => {
+        void this.load();
+        if (error.status !== 404) tell(error.message, { isError: true });
+      });
+    };
+    this.#leaving.set(id, remove);
+    tell(texts.deleted(name), {
+      action: {
+        text: texts.undo,
+        run: async () => {
+          this.#leaving.delete(id);
+          await this.load();
+          this.#focus(this.#rowOf(id));
+          if (wasOpen) this.open(recording);
+        },
+      },
+      onGone: () => { if (this.#leaving.has(id)) remove(); },
+    });
+  }
+}

@@ -1,0 +1,121 @@
+// @ts-check
+// Puts the page together. Arrows go one way:
+//   service → tiles, session (what there is) → view (what is looked at) → stage (what is drawn) → controls (what is pressed)
+// Each tells what came before it by calling it, and what comes after it by a signal.
+import { readAddress, writeAddress } from "./address.js";
+import { CleaningPanel } from "./cleaning.js";
+import { connectControls } from "./controls.js";
+import { Library } from "./library.js";
+import { announce, tell } from "./messages.js";
+import { afterCalm, find } from "./page.js";
+import { Player } from "./player.js";
+import { Service } from "./service.js";
+import { Session } from "./session.js";
+import { Stage } from "./stage.js";
+import { fillTexts, texts } from "./texts.js";
+import { TileStore } from "./tiles.js";
+import { Transfers } from "./transfers.js";
+import { Variants } from "./variants.js";
+import { View } from "./view.js";
+
+fillTexts(document);
+
+const service = new Service();
+const tiles = new TileStore(service);
+const session = new Session(service, tiles);
+const view = new View();
+const stage = new Stage(view, session, tiles);
+const panel = new CleaningPanel(session, view);
+const player = new Player(service, session, view, () => ({ ...panel.settings, output: "denoised" }), {
+  original: find("original-media"), cleaned: find("cleaned-media"),
+});
+new Variants(service, session, view, panel);
+connectControls({ view, stage, session, player });
+
+panel.onSettled = () => void player.refresh();
+stage.beforeFrame = () => {
+  const goesOn = player.follow();
+  if (goesOn) followPlayhead();
+  return goesOn;
+};
+session.failed.subscribe(error => tell(error.message, { isError: true }));
+
+/** Turns the page when the playhead leaves it. */
+function followPlayhead() {
+  const { start, end } = view.target, span = end - start;
+  if (!player.isFollowing || view.playhead >= start && view.playhead < end - span * 0.04) return;
+  if (view.playhead < start - span || end < view.duration) view.show({ start: view.playhead - span * 0.06, end: view.playhead + span * 0.94 });
+}
+
+// What is open.
+const library = new Library(service, session, recording => open(recording.id, recording));
+
+/**
+ * @param {string} id
+ * @param {any} [known]
+ * @param {ReturnType<typeof readAddress>} [place]
+ */
+async function open(id, known, place) {
+  document.body.classList.remove("library-shown");
+  await session.open(known ?? id);
+  const { original } = session;
+  if (!original) return;
+  view.reset(session.duration, original.waveform.sampleRate);
+  if (place?.view) view.show(place.view, true);
+  if (place?.mark) view.select(place.mark);
+  if (place?.noise) view.markNoise(place.noise);
+  stage.redraw();
+  for (const { recording } of session.layers) for (const { detail } of recording.warnings) tell(texts.warning(detail));
+}
+
+session.changed.subscribe(() => {
+  const { original, cleaned } = session, isOpen = original !== null;
+  find("welcome").hidden = isOpen;
+  find("document").hidden = !isOpen;
+  document.body.classList.toggle("document-open", isOpen);
+  const name = (cleaned ?? original)?.recording.name ?? "";
+  find("name").textContent = name;
+  document.title = name ? `${name} – ${texts.title}` : texts.title;
+  find("original-media").hidden = !original?.recording.video;
+  if (session.layers.some(layer => layer.job)) stage.ask();
+});
+
+// The address follows what is looked at, and leads back to it.
+let written = location.hash;
+const remember = afterCalm(300, () => {
+  const id = (session.cleaned ?? session.original)?.recording.id ?? "";
+  written = writeAddress(id, view);
+  if (written !== location.hash) history.replaceState(null, "", written || location.pathname);
+});
+view.moved.subscribe(remember);
+session.changed.subscribe(remember);
+addEventListener("hashchange", () => {
+  if (location.hash !== written) openAddress();
+});
+function openAddress() {
+  const place = readAddress(location.hash);
+  if (place.id) void open(place.id, undefined, place);
+}
+
+new Transfers(service, (id, isLast) => {
+  void library.load();
+  if (isLast || !session.original) void open(id);
+});
+
+// A service that is away is told of once, and again when it is back.
+service.reachable.subscribe(isReachable => {
+  find("away").hidden = isReachable;
+  if (isReachable) {
+    announce(texts.reachable);
+    void library.load();
+    stage.redraw();
+  }
+});
+find("menu").onclick = () => document.body.classList.toggle("library-shown");
+find("scrim").onclick = () => document.body.classList.remove("library-shown");
+addEventListener("keydown", event => {
+  if (event.key === "Escape") document.body.classList.remove("library-shown");
+});
+
+void library.load();
+openAddress();

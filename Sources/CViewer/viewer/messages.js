@@ -1,0 +1,49 @@
+// @ts-check
+import { copy, find, part } from "./page.js";
+
+/** How long a message stays, in milliseconds; one with something to undo stays longer. */
+const stay = 5000, stayWithAction = 8000;
+
+/**
+ * Says something to screen readers alone.
+ * @param {string} text
+ */
+export function announce(text) { find("live").textContent = text; }
+
+/**
+ * Shows a message for a while.
+ * @param {string} text
+ * @param {{ isError?: boolean, action?: { text: string, run: () => void }, onGone?: () => void }} options
+ */
+export function tell(text, { isError = false, action, onGone } = {}) {
+  const toast = copy("toast-template");
+  part(toast, "text").textContent = text;
+  toast.classList.toggle("bad", isError);
+  const button = part(toast, "action");
+  button.hidden = !action;
+  let isGone = false;
+  const leave = (/** @type {boolean} */ isUndone) => {
+    if (isGone) return;
+    isGone = true;
+    toast.remove();
+    if (!isUndone) onGone?.();
+  };
+  if (action) {
+    button.textContent = action.text;
+    button.onclick = () => {
+      leave(true);
+      action.run();
+    };
+  }
+  part(toast, "close").onclick = () => leave(false);
+  // Whoever reads or reaches for it has all the time.
+  let timer = 0;
+  const wait = () => { timer = setTimeout(() => leave(false), action || isError ? stayWithAction : stay); };
+  toast.addEventListener("pointerenter", () => clearTimeout(timer));
+  toast.addEventListener("focusin", () => clearTimeout(timer));
+  toast.addEventListener("pointerleave", wait);
+  toast.addEventListener("focusout", wait);
+  wait();
+  find("toasts").append(toast);
+  return leave;
+}

@@ -1,0 +1,56 @@
+// @ts-check
+import { fillTexts } from "./texts.js";
+
+/**
+ * An element that the page has.
+ * @param {string} id
+ * @returns {any}
+ */
+export function find(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no #${id}`);
+  return element;
+}
+
+/**
+ * A copy of a template's element, with its texts.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+export function copy(id) {
+  const element = find(id).content.firstElementChild.cloneNode(true);
+  fillTexts(element);
+  return element;
+}
+
+/**
+ * The part of an element with this name.
+ * @param {Element} element
+ * @param {string} name
+ * @returns {any}
+ */
+export function part(element, name) { return element.querySelector(`[data-part="${name}"]`); }
+
+/**
+ * Sets what a screen reader says of an element, and what is shown when the pointer rests on it.
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+export function label(element, text) {
+  if (element.title === text) return;
+  element.title = text;
+  element.setAttribute("aria-label", text);
+}
+
+/**
+ * Calls `action` when calls have stopped for a while.
+ * @param {number} milliseconds
+ * @param {() => void} action
+ */
+export function afterCalm(milliseconds, action) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(action, milliseconds);
+  };
+}

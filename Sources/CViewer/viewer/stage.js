@@ -1,0 +1,195 @@
+// @ts-check
+import { drawRuler, drawWaveforms, Palette, Surface, wishes } from "./drawing.js";
+import { formatTime } from "./time.js";
+import { texts } from "./texts.js";
+
+/** How fast the front of a growing waveform follows what was read, in milliseconds. */
+const revealPace = 180;
+
+/** The two canvases, the ruler and what lies over them: everything that moves when the window moves. */
+export class Stage {
+  #isDirty = true;
+  #isOverviewDirty = true;
+  #plan = "";
+  #drawn = "";
+  #isAsked = false;
+  #lastTime = 0;
+
+  /**
+   * @param {import("./view.js").View} view
+   * @param {import("./session.js").Session} session
+   * @param {import("./tiles.js").TileStore} tiles
+   */
+  constructor(view, session, tiles) {
+    this.view = view;
+    this.session = session;
+    this.tiles = tiles;
+    this.palette = new Palette();
+    const find = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+    const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
+    this.overview = new Surface(canvas("overview-canvas"), () => this.redraw());
+    this.ruler = new Surface(canvas("ruler"), () => this.redraw());
+    this.waves = new Surface(canvas("waves"), () => this.redraw());
+    this.parts = {
+      box: find("overview-window"), overviewHead: find("overview-playhead"), overviewNoise: find("overview-noise"),
+      playhead: find("playhead"), selection: find("selection"), noise: find("noise-band"), tools: find("selection-tools"),
+      from: find("handle-start"), to: find("handle-end"), lane: find("regions"), shownTime: find("window-text"),
+      wave: find("wave"),
+    };
+    /**
+     * Called once a frame before anything is drawn: playback moves the playhead here.
+     * @type {() => boolean}
+     */
+    this.beforeFrame = () => false;
+
+    view.moved.subscribe(() => this.ask());
+    tiles.arrived.subscribe(() => this.redraw());
+    session.changed.subscribe(() => {
+      view.setDuration(session.duration);
+      this.redraw();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.palette.read();
+      this.redraw();
+    });
+  }
+
+  /** Everything must be drawn again. */
+  redraw() {
+    this.#isDirty = this.#isOverviewDirty = true;
+    this.#plan = "";
+    this.ask();
+  }
+
+  /** Something has moved: draws with the next frame. */
+  ask() {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    requestAnimationFrame(time => this.#frame(time));
+  }
+
+  /** What makes the loudest instant as high as the picture. */
+  get fittingGain() {
+    const loudest = Math.max(...this.session.layers.map(layer => layer.waveform.loudest));
+    return loudest > 0 ? Math.min(64, Math.max(1, 0.95 / loudest)) : 1;
+  }
+
+  /**
+   * The instant under a place of the main view, in seconds.
+   * @param {number} x CSS pixels from its left edge
+   */
+  secondsAt(x) { return this.view.window.start + x / Math.max(1, this.waves.width) * this.view.span; }
+
+  /** @param {number} time */
+  #frame(time) {
+    this.#isAsked = false;
+    const elapsed = Math.min(50, Math.max(1, time - this.#lastTime));
+    this.#lastTime = time;
+    let goesOn = this.beforeFrame();
+    goesOn = this.view.advance(elapsed) || goesOn;
+    goesOn = this.#reveal(elapsed) || goesOn;
+    if (this.session.layers.length && this.waves.width) this.#paint();
+    if (goesOn) this.ask();
+  }
+
+  /**
+   * Lets the fronts of growing waveforms run after what has been read.
+   * @param {number} elapsed milliseconds
+   */
+  #reveal(elapsed) {
+    let isMoving = false;
+    for (const layer of this.session.layers) {
+      const { availableFrames, totalFrames, complete } = layer.waveform;
+      if (layer.revealed >= availableFrames) continue;
+      const share = this.view.isCalm.matches ? 1 : 1 - Math.exp(-elapsed / revealPace);
+      const least = totalFrames / 4000;
+      layer.revealed = Math.min(availableFrames, layer.revealed + Math.max(least, (availableFrames - layer.revealed) * share));
+      if (complete && layer.revealed >= totalFrames) layer.revealed = Infinity;
+      this.#isDirty = this.#isOverviewDirty = isMoving = true;
+    }
+    return isMoving;
+  }
+
+  #paint() {
+    const { view, session, tiles, palette } = this, layers = session.shown;
+    const whole = { start: 0, end: view.duration };
+    this.#wish(layers, whole);
+    if (view.isFitted) view.gain = this.fittingGain;
+    const { start, end } = view.window;
+    const state = `${start} ${end} ${view.gain}`;
+    if (this.#isDirty || state !== this.#drawn) {
+      drawWaveforms(this.waves, view.window, layers, palette, view.gain, tiles);
+      drawRuler(this.ruler, view.window, palette);
+      this.#drawn = state;
+    }
+    if (this.#isOverviewDirty) drawWaveforms(this.overview, whole, layers, palette, this.fittingGain, tiles);
+    this.#isDirty = this.#isOverviewDirty = false;
+    this.#place();
+  }
+
+  /** Asks for tiles where the window went to, if that needs other ones than before. */
+  #wish(/** @type {import("./session.js").Layer[]} */ layers, /** @type {import("./view.js").Span} */ whole) {
+    const { target } = this.view, width = this.waves.canvas.width;
+    const step = (target.end - target.start) / 8, exponent = Math.floor(Math.log2(step));
+    const plan = `${exponent} ${Math.floor(target.start / step)} ${width}`;
+    if (plan === this.#plan) return;
+    this.#plan = plan;
+    this.tiles.want(wishes(layers, target, width, whole, this.overview.canvas.width));
+  }
+
+  #place() {
+    const { view, parts } = this, { width } = this.waves, overviewWidth = this.overview.width;
+    const x = (/** @type {number} */ seconds) => (seconds - view.window.start) / view.span * width;
+    const place = (/** @type {HTMLElement} */ part, /** @type {import("./view.js").Span | null} */ span,
+      /** @type {(seconds: number) => number} */ at, /** @type {number} */ limit) => {
+      const left = span ? Math.max(-4, at(span.start)) : 0, right = span ? Math.min(limit + 4, at(span.end)) : -1;
+      part.hidden = right < left;
+      if (part.hidden) return;
+      part.style.transform = `translateX(${left}px)`;
+      part.style.width = `${Math.max(1, right - left)}px`;
+    };
+    const along = (/** @type {number} */ seconds) => seconds / view.duration * overviewWidth;
+    place(parts.box, view.window, along, overviewWidth);
+    place(parts.overviewNoise, view.noise, along, overviewWidth);
+    place(parts.selection, view.selection, x, width);
+    place(parts.noise, view.noise, x, width);
+    parts.overviewHead.style.transform = `translateX(${along(view.playhead)}px)`;
+    const head = x(view.playhead);
+    parts.playhead.hidden = head < -1 || head > width + 1;
+    parts.playhead.style.transform = `translateX(${head}px)`;
+    this.#placeHandles(x, width);
+    for (const child of parts.lane.children) {
+      const part = /** @type {HTMLElement} */ (child), left = x(Number(part.dataset.start)), right = x(Number(part.dataset.end));
+      part.hidden = right < 0 || left > width;
+      part.style.transform = `translateX(${Math.max(0, left)}px)`;
+      part.style.width = `${Math.max(18, Math.min(width, right) - Math.max(0, left))}px`;
+    }
+    const digits = view.span < 1 ? 4 : view.span < 60 ? 2 : 0;
+    const shown = `${formatTime(view.window.start, digits)} – ${formatTime(view.window.end, digits)}`;
+    if (parts.shownTime.textContent !== shown) parts.shownTime.textContent = shown;
+  }
+
+  #placeHandles(/** @type {(seconds: number) => number} */ x, /** @type {number} */ width) {
+    const { view, parts } = this, { selection } = view;
+    parts.from.hidden = parts.to.hidden = parts.tools.hidden = !selection;
+    if (!selection) return;
+    for (const [handle, seconds] of /** @type {[HTMLElement, number][]} */ ([[parts.from, selection.start], [parts.to, selection.end]])) {
+      const at = x(seconds);
+      handle.hidden = at < -1 || at > width + 1;
+      handle.style.transform = `translateX(${at}px)`;
+    }
+    const left = x(selection.start), right = x(selection.end);
+    parts.tools.hidden = right < 0 || left > width;
+    const middle = (Math.max(0, left) + Math.min(width, right)) / 2, half = Math.min(width / 2, 110);
+    parts.tools.style.transform = `translateX(${Math.max(half, Math.min(width - half, middle))}px) translateX(-50%)`;
+  }
+
+  /** Names the picture for those who do not see it. */
+  describe() {
+    const { view, session, parts } = this;
+    const name = session.original?.recording.name ?? "";
+    parts.wave.setAttribute("aria-label", texts.waveLabel(name, formatTime(view.target.start), formatTime(view.target.end)));
+    parts.box.setAttribute("aria-valuenow", String(Math.round(view.target.start / Math.max(1e-9, view.duration) * 100)));
+    parts.box.setAttribute("aria-valuetext", `${formatTime(view.target.start)} – ${formatTime(view.target.end)}`);
+  }
+}

@@ -1,0 +1,167 @@
+// @ts-check
+import { formatTime } from "./time.js";
+
+// Every text of the page, for translation. The page's own elements name theirs with data-text, data-label (what a screen
+// reader says, shown when the pointer rests), data-placeholder.
+
+const count = (/** @type {number} */ value, /** @type {string} */ one, /** @type {string} */ many) => `${value} ${value === 1 ? one : many}`;
+
+export const texts = {
+  title: "Stillwave",
+  skip: "Skip to the waveform",
+  recordings: "Recordings",
+  showRecordings: "Show or hide the recordings",
+  showInspector: "Show or hide the cleaning settings",
+  search: "Search by name",
+  add: "Add recordings",
+  dropHere: "Drop recordings here",
+  welcome: "Drop a recording here",
+  welcomeMore: "Sound or video, up to hours long. Its waveform appears while it is read.",
+  choose: "Choose files",
+  noRecordings: "No recordings yet.",
+  noMatch: "No recording has a name like this.",
+  api: "API",
+  close: "Close",
+
+  overview: "Whole recording: the window that is shown",
+  help: "Drag to select. The wheel zooms, Shift and the wheel move, Alt and the wheel change the height. Keys: Space plays, arrows move, plus and minus zoom, Home and End go to the ends, Z zooms to the selection, N takes it as noise, L loops, 1 2 3 switch what is heard, question mark lists all keys.",
+  waveform: "waveform editor",
+  regions: "Suggested noise",
+  selectionStart: "Start of the selection",
+  selectionEnd: "End of the selection",
+  viewTools: "View",
+  zoomIn: "Zoom in (+)",
+  zoomOut: "Zoom out (−)",
+  zoomSelection: "Zoom to selection (Z)",
+  zoomAll: "Show all (0)",
+  height: "True height, or as high as there is room for",
+  gain: (/** @type {number} */ decibels) => `${decibels > 0 ? "+" : ""}${decibels} dB`,
+  taller: "Draw higher",
+  flatter: "Draw lower",
+  channels: "A lane for each channel",
+  keys: "Keys (?)",
+  original: "Original",
+  cleaned: "Cleaned",
+  residue: "Noise only",
+  show: (/** @type {string} */ name) => `Show ${name}`,
+  solo: (/** @type {string} */ name) => `Show ${name} alone`,
+  soloShort: "S",
+  removeLayer: "Take the cleaned waveform out of the picture",
+  download: (/** @type {string} */ name) => `Download ${name}`,
+
+  cleaning: "Noise removal",
+  noiseFrom: "Noise learnt from",
+  noiseAuto: "the best stretch found",
+  noiseStart: "Noise from",
+  noiseEnd: "to",
+  noiseClear: "Let the service find the noise",
+  noiseHere: "This is noise",
+  noiseHereKey: "Learn the noise from the selection (N)",
+  strength: "Strength",
+  gentle: "Gentle",
+  natural: "Natural",
+  strong: "Strong",
+  reduction: "Noise reduction",
+  decibels: (/** @type {number} */ value) => `${value} dB`,
+  sensitivity: "Sensitivity",
+  times: (/** @type {number} */ value) => `× ${value.toFixed(2)}`,
+  method: "Method",
+  mmse_lsa: "Log-spectral (best)",
+  wiener: "Wiener",
+  spectral_subtraction: "Spectral subtraction",
+  keepResidue: "Keep what is removed instead",
+  preview: "Preview what is in view",
+  cleanAll: "Clean everything",
+  cancel: "Cancel",
+  suggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score) =>
+    `${formatTime(start, 1)} – ${formatTime(end, 1)}, ${Math.round(score * 100)} %`,
+  takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score, /** @type {number} */ level) =>
+    `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: score ${Math.round(score * 100)} %, ${level} dBFS`,
+  score: (/** @type {number} */ score) => `${Math.round(score * 100)} %`,
+  variants: "Variants of what is in view",
+  variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
+  takeVariant: (/** @type {string} */ name) => `Take the variant “${name}”`,
+
+  play: "Play (Space)",
+  pause: "Pause (Space)",
+  loop: "Loop (L)",
+  follow: "Follow the playhead (F)",
+  hear: "Hear",
+  playhead: "Playhead",
+  selection: "Selection",
+  from: "From",
+  to: "To",
+  length: "Length",
+  playSelection: "Play the selection",
+  clearSelection: "Clear the selection (Esc)",
+  badTime: "A time looks like 1:07.25.",
+
+  rename: "Rename",
+  remove: "Delete",
+  deleted: (/** @type {string} */ name) => `Deleted “${name}”.`,
+  undo: "Undo",
+  renameLabel: (/** @type {string} */ name) => `New name of ${name}`,
+  renamed: (/** @type {string} */ name) => `Renamed to “${name}”.`,
+  channelsCount: (/** @type {number} */ value) => value === 1 ? "mono" : value === 2 ? "stereo" : `${value} channels`,
+  derived: "cleaned",
+  reading: "being read",
+  found: (/** @type {number} */ value) => `${count(value, "recording", "recordings")} shown`,
+
+  uploading: (/** @type {string} */ name) => `Uploading ${name}`,
+  uploadWaiting: "waiting",
+  uploadPaused: "paused",
+  uploadDone: (/** @type {string} */ name) => `${name} is uploaded.`,
+  uploadFailed: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
+  uploadLost: "The upload was cut off.",
+  resume: "Resume",
+  pauseUpload: "Pause",
+  retry: "Try again",
+  readingFile: "Reading the recording",
+  waiting: "Waiting for a place",
+  removing: "Removing the noise",
+  percent: (/** @type {number} */ share) => `${Math.floor(share * 100)} %`,
+  left: (/** @type {number} */ seconds) => seconds < 1 ? "almost done"
+    : seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`,
+  done: "The noise is removed. Press 1 and 2 while it plays to compare.",
+  read: "The recording is read.",
+  wasCancelled: "Cancelled.",
+  warning: (/** @type {string} */ detail) => `About this file: ${detail}`,
+
+  unreachable: "The service can't be reached. Trying again…",
+  reachable: "The service is back.",
+  refused: (/** @type {number} */ status) => `The service answered ${status}.`,
+  waveLabel: (/** @type {string} */ name, /** @type {string} */ from, /** @type {string} */ to) => `Waveform of ${name}, ${from} to ${to}`,
+  selectionSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Selected ${from} to ${to}`,
+  noiseSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Noise is learnt from ${from} to ${to}`,
+
+  keyList: /** @type {[string, string][]} */ ([
+    ["Space", "Play or pause the selection, or from the playhead"],
+    ["← →", "Move the window"], ["Shift ← →", "Grow the selection"],
+    ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"],
+    ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Draw lower and higher"],
+    ["N", "Learn the noise from the selection"], ["P", "Preview what is in view"],
+    ["1 2 3", "Hear the original, the cleaned, the noise only"],
+    ["L", "Loop"], ["F", "Follow the playhead"], ["Esc", "Clear the selection"],
+    ["Wheel", "Zoom; with Shift move; with Alt change the height"],
+    ["Touch", "One finger moves, two zoom, a long press selects"],
+  ]),
+};
+
+/**
+ * Fills the texts of the page's elements in.
+ * @param {ParentNode} root
+ */
+export function fillTexts(root) {
+  const text = (/** @type {string | undefined} */ name) => /** @type {any} */ (texts)[name ?? ""];
+  for (const element of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-text]"))) {
+    element.textContent = text(element.dataset.text);
+  }
+  for (const element of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-label]"))) {
+    element.title = text(element.dataset.label);
+    element.setAttribute("aria-label", text(element.dataset.label));
+  }
+  for (const element of /** @type {NodeListOf<HTMLInputElement>} */ (root.querySelectorAll("[data-placeholder]"))) {
+    element.placeholder = text(element.dataset.placeholder);
+    element.setAttribute("aria-label", text(element.dataset.placeholder));
+  }
+}

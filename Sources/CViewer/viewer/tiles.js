@@ -1,0 +1,284 @@
+// @ts-check
+import { isAbort, recordingPath } from "./service.js";
+import { Signal } from "./signal.js";
+
+// The waveform in tiles. A tile is 1024 points of one scale; scales are powers of two, 2^exponent frames a point, from
+// single samples (0) to 2^24. Tile k of a scale begins at frame k · 1024 · 2^exponent, so tiles of one scale join without
+// a seam and a tile of the next coarser scale covers exactly two. A value never changes once it was served: a tile is
+// partial while the recording grows, and is only ever replaced by one with more points.
+
+export const tileLength = 1024;
+/** Below 256 frames a point the service reads the samples, once the recording is whole. */
+const leastGrowingExponent = 8;
+const mostExponent = 24;
+
+/** Half the thickness of the line that is left where minimum and maximum are equal, in pixels. */
+export const hairline = 0.55;
+
+/** Points of one scale, and the shapes that are drawn of them. */
+export class Tile {
+  /** @type {Map<number, { peak: Path2D, rms: Path2D }>} */
+  #shapes = new Map();
+
+  /**
+   * @param {number} exponent
+   * @param {number} index
+   * @param {{ data: number[], rms: number[], length: number, channels: number }} slice
+   */
+  constructor(exponent, index, slice) {
+    this.exponent = exponent;
+    this.index = index;
+    this.count = Math.min(slice.length, tileLength);
+    this.channels = slice.channels;
+    /** Minimum and maximum of each point and channel, −32768 … 32767. */
+    this.peaks = Int16Array.from(slice.data);
+    this.rms = Int16Array.from(slice.rms);
+    /** The greatest amplitude, 0 … 1. */
+    this.loudest = this.peaks.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 32768;
+  }
+
+  get scale() { return 2 ** this.exponent; }
+  get startFrame() { return this.index * tileLength * this.scale; }
+
+  /**
+   * The outlines of a channel, in points from the tile's start and in full scale upside down, as a canvas has it.
+   * @param {number} channel
+   * @param {number} half the height that full scale will be drawn with, in pixels: it makes the hairline
+   */
+  shapes(channel, half) {
+    const height = Math.round(Math.log2(Math.max(1, half))), key = channel * 32 + height;
+    let shapes = this.#shapes.get(key);
+    if (!shapes) {
+      if (this.#shapes.size > 2 * this.channels) this.#shapes.clear();
+      this.#shapes.set(key, shapes = this.#outline(channel, hairline / 2 ** height));
+    }
+    return shapes;
+  }
+
+  /** There along the tops and back along the bottoms. Neighbours that do not overlap are joined, or fine lines break. */
+  #outline(/** @type {number} */ channel, /** @type {number} */ hair) {
+    const { count, channels, peaks, rms } = this;
+    const tops = new Float32Array(count), bottoms = new Float32Array(count), means = new Float32Array(count);
+    for (let k = 0; k < count; k++) {
+      const at = k * channels + channel;
+      bottoms[k] = peaks[2 * at] / 32768;
+      tops[k] = peaks[2 * at + 1] / 32768;
+      means[k] = rms[at] / 32768;
+    }
+    const peak = outline(count, k => Math.max(tops[k], k ? bottoms[k - 1] : -1) + hair,
+      k => Math.min(bottoms[k], k ? tops[k - 1] : 1) - hair);
+    const mean = outline(count, k => Math.min(means[k], tops[k]) + hair, k => Math.max(-means[k], bottoms[k]) - hair);
+    return { peak, rms: mean };
+  }
+}
+
+/**
+ * @param {number} count
+ * @param {(k: number) => number} top
+ * @param {(k: number) => number} bottom
+ * @returns {Path2D}
+ */
+export function outline(count, top, bottom) {
+  const path = new Path2D();
+  if (!count) return path;
+  path.moveTo(0, -top(0));
+  for (let k = 0; k < count; k++) path.lineTo(k + 0.5, -top(k));
+  // A little further, or a hair of background shows between two tiles.
+  path.lineTo(count + 0.7, -top(count - 1));
+  path.lineTo(count + 0.7, -bottom(count - 1));
+  for (let k = count - 1; k >= 0; k--) path.lineTo(k + 0.5, -bottom(k));
+  path.lineTo(0, -bottom(0));
+  path.closePath();
+  return path;
+}
+
+/** What a recording's waveform is known to be, and the tiles that were fetched of it. */
+export class Waveform {
+  /** @type {Map<number, Tile>} */
+  tiles = new Map();
+
+  /**
+   * @param {any} recording
+   * @param {"mix" | "split"} channels
+   */
+  constructor(recording, channels) {
+    this.id = recording.id;
+    this.channels = channels;
+    this.lanes = channels === "split" ? recording.format.channels : 1;
+    this.sampleRate = recording.format.sample_rate;
+    this.availableFrames = 0;
+    this.totalFrames = 0;
+    this.complete = false;
+    this.learn(recording);
+  }
+
+  /** @param {any} recording */
+  learn({ format, waveform }) {
+    this.totalFrames = format.frames ?? Math.max(this.totalFrames, Math.round((format.duration ?? 0) * this.sampleRate));
+    this.complete = waveform.state === "ready";
+    this.availableFrames = this.complete ? this.totalFrames
+      : Math.max(this.availableFrames, Math.floor((waveform.available ?? 0) * this.sampleRate));
+  }
+
+  /**
+   * @param {number} exponent
+   * @param {number} index
+   */
+  tile(exponent, index) { return this.tiles.get(key(exponent, index)); }
+
+  /** The finest scale that can be asked for now. */
+  get leastExponent() { return this.complete ? 0 : leastGrowingExponent; }
+
+  /** The scale at which the whole is a single tile; it is what is drawn where nothing finer has come yet. */
+  get wholeExponent() { return clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))); }
+
+  /** The greatest amplitude of the whole, as far as it is known, 0 … 1. */
+  get loudest() {
+    let most = 0;
+    for (const tile of this.tiles.values()) if (tile.loudest > most) most = tile.loudest;
+    return most;
+  }
+
+  /**
+   * The scale for so many frames a pixel: one or two points each.
+   * @param {number} framesPerPixel
+   */
+  exponentFor(framesPerPixel) {
+    return Math.max(this.leastExponent, clampExponent(Math.floor(Math.log2(framesPerPixel))));
+  }
+
+  /**
+   * Whether the service has more of a tile than we do.
+   * @param {number} exponent
+   * @param {number} index
+   */
+  isStale(exponent, index) {
+    const scale = 2 ** exponent, start = index * tileLength * scale;
+    const there = Math.min(this.availableFrames - start, tileLength * scale);
+    if (there <= 0) return false;
+    const points = this.complete ? Math.ceil(there / scale) : Math.floor(there / scale);
+    const tile = this.tile(exponent, index);
+    return points > (tile ? tile.count : 0);
+  }
+}
+
+/** @param {number} exponent */
+const clampExponent = exponent => Math.max(0, Math.min(mostExponent, exponent));
+/**
+ * @param {number} exponent
+ * @param {number} index
+ */
+const key = (exponent, index) => index * 32 + exponent;
+
+/**
+ * @typedef {{ waveform: Waveform, exponent: number, index: number }} Wish a tile that is wanted
+ * @typedef {{ wish: Wish, control: AbortController }} Errand
+ */
+
+/** Fetches tiles: what is wanted most first, a few at a time, and gives up what nobody wants any more. */
+export class TileStore {
+  /**
+   * A tile has come.
+   * @type {Signal<void>}
+   */
+  arrived = new Signal();
+  /** @type {Map<string, Errand>} */
+  #errands = new Map();
+  /** @type {Wish[]} */
+  #wishes = [];
+  /**
+   * The order in which tiles were used, oldest first.
+   * @type {Map<Tile, Waveform>}
+   */
+  #used = new Map();
+
+  /** @param {import("./service.js").Service} service */
+  constructor(service) { this.service = service; }
+
+  static mostErrands = 6;
+  static mostTiles = 320;
+
+  /**
+   * Says what is wanted from now on, most urgent first; everything else under way is aborted.
+   * @param {Wish[]} wishes
+   */
+  want(wishes) {
+    this.#wishes = wishes.filter(wish => wish.waveform.isStale(wish.exponent, wish.index));
+    const wanted = new Set(this.#wishes.map(name));
+    for (const [name, errand] of this.#errands) if (!wanted.has(name)) errand.control.abort();
+    this.#send();
+  }
+
+  /**
+   * Notes that a tile was drawn, so that it is forgotten last.
+   * @param {Waveform} waveform
+   * @param {Tile} tile
+   */
+  touch(waveform, tile) {
+    this.#used.delete(tile);
+    this.#used.set(tile, waveform);
+  }
+
+  #send() {
+    for (const wish of this.#wishes) {
+      if (this.#errands.size >= TileStore.mostErrands) return;
+      if (!this.#errands.has(name(wish)) && wish.waveform.isStale(wish.exponent, wish.index)) void this.#run(wish);
+    }
+  }
+
+  /** @param {Wish} wish */
+  async #run(wish) {
+    const { waveform, exponent, index } = wish, control = new AbortController();
+    const errand = { wish, control }, own = name(wish);
+    this.#errands.set(own, errand);
+    const frames = tileLength * 2 ** exponent, start = index * frames / waveform.sampleRate;
+    const end = (index + 1) * frames / waveform.sampleRate;
+    try {
+      const slice = await this.service.json(
+        `${recordingPath(waveform.id)}/waveform?measures=peak,rms&channels=${waveform.channels}`
+        + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
+      this.#keep(waveform, new Tile(exponent, index, slice), slice);
+    } catch (error) {
+      // What is gone or refused stays undrawn: the list and the messages tell why.
+      if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
+    }
+    if (this.#errands.get(own) === errand) this.#errands.delete(own);
+    this.#send();
+  }
+
+  /**
+   * @param {Waveform} waveform
+   * @param {Tile} tile
+   * @param {any} slice
+   */
+  #keep(waveform, tile, slice) {
+    const place = key(tile.exponent, tile.index), old = waveform.tiles.get(place);
+    if (slice.total_frames) waveform.totalFrames = slice.total_frames;
+    waveform.availableFrames = Math.max(waveform.availableFrames, slice.available_frames);
+    if (old) this.#used.delete(old);
+    waveform.tiles.set(place, tile);
+    this.touch(waveform, tile);
+    for (const [oldest, owner] of this.#used) {
+      if (this.#used.size <= TileStore.mostTiles) break;
+      if (oldest.exponent >= owner.wholeExponent) {
+        this.touch(owner, oldest);
+        continue;
+      }
+      this.#used.delete(oldest);
+      owner.tiles.delete(key(oldest.exponent, oldest.index));
+    }
+    this.arrived.emit();
+  }
+
+  /**
+   * Forgets the tiles of a waveform.
+   * @param {Waveform} waveform
+   */
+  forget(waveform) {
+    for (const tile of waveform.tiles.values()) this.#used.delete(tile);
+    waveform.tiles.clear();
+  }
+}
+
+/** @param {Wish} wish */
+const name = ({ waveform, exponent, index }) => `${waveform.id} ${waveform.channels} ${exponent} ${index}`;

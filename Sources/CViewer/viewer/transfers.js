@@ -1,0 +1,108 @@
+// @ts-check
+import { announce, tell } from "./messages.js";
+import { copy, find, label, part } from "./page.js";
+import { texts } from "./texts.js";
+import { Upload } from "./uploads.js";
+
+/** The files on their way: chosen or dropped, one after the other, each with its progress. */
+export class Transfers {
+  /** @type {Upload[]} */
+  #queue = [];
+  #isRunning = false;
+
+  /**
+   * @param {import("./service.js").Service} service
+   * @param {(id: string, isLast: boolean) => void} onDone
+   */
+  constructor(service, onDone) {
+    this.service = service;
+    this.onDone = onDone;
+    const input = find("file");
+    input.addEventListener("change", () => {
+      this.add([...input.files]);
+      input.value = "";
+    });
+    for (const id of ["add", "choose"]) find(id).addEventListener("click", () => input.click());
+    this.#listenToDrops();
+  }
+
+  #listenToDrops() {
+    let depth = 0;
+    const hint = find("drop-hint");
+    const isFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+    const show = (/** @type {boolean} */ isShown) => { hint.hidden = !isShown; };
+    addEventListener("dragenter", event => { if (isFiles(event)) show(++depth > 0); });
+    addEventListener("dragleave", event => { if (isFiles(event)) show(--depth > 0); });
+    addEventListener("dragover", event => event.preventDefault());
+    addEventListener("drop", event => {
+      event.preventDefault();
+      depth = 0;
+      show(false);
+      this.add([...event.dataTransfer?.files ?? []]);
+    });
+  }
+
+  /** @param {File[]} files */
+  add(files) {
+    for (const file of files) {
+      const upload = new Upload(file, this.service);
+      this.#queue.push(upload);
+      this.#show(upload);
+    }
+    void this.#run();
+  }
+
+  async #run() {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    for (let upload; (upload = this.#queue.find(candidate => candidate.state === "waiting"));) await upload.run();
+    this.#isRunning = false;
+  }
+
+  #show(/** @type {Upload} */ upload) {
+    const row = copy("transfer-template"), { name } = upload.file;
+    const bar = part(row, "bar"), about = part(row, "about"), pause = part(row, "pause");
+    part(row, "name").textContent = name;
+    label(bar, texts.uploading(name));
+    part(row, "cancel").onclick = () => upload.cancel();
+    pause.onclick = () => {
+      if (upload.state === "sending") upload.pause();
+      else {
+        upload.state = "waiting";
+        void this.#run();
+      }
+    };
+    const leave = () => {
+      row.remove();
+      this.#queue = this.#queue.filter(other => other !== upload);
+    };
+    let said = -1;
+    const draw = () => {
+      const share = upload.file.size ? upload.sent / upload.file.size : 0, { state } = upload;
+      bar.value = share;
+      about.textContent = state === "waiting" ? texts.uploadWaiting : state === "paused" ? texts.uploadPaused
+        : [texts.percent(share), Number.isFinite(upload.secondsLeft) ? texts.left(upload.secondsLeft) : ""].filter(Boolean).join(", ");
+      pause.hidden = !(state === "paused" || state === "sending" && upload.isResumable);
+      pause.textContent = state === "paused" ? texts.resume : texts.pauseUpload;
+      if (Math.floor(share * 4) > said && state === "sending") {
+        said = Math.floor(share * 4);
+        announce(`${texts.uploading(name)}, ${texts.percent(share)}`);
+      }
+      if (state === "cancelled") leave();
+      if (state === "failed") {
+        leave();
+        tell(texts.uploadFailed(name, upload.error), {
+          isError: true, action: { text: texts.retry, run: () => this.add([upload.file]) },
+        });
+      }
+      if (state === "done") {
+        leave();
+        announce(texts.uploadDone(name));
+        this.onDone(upload.recording, !this.#queue.length);
+      }
+    };
+    upload.changed.subscribe(draw);
+    find("transfers").append(row);
+    draw();
+  }
+}

@@ -1,0 +1,176 @@
+// @ts-check
+import { Signal } from "./signal.js";
+
+/**
+ * @typedef {{ start: number, end: number }} Span in seconds
+ */
+
+/** How fast the window follows its target: the time in which the distance shrinks to a third, in milliseconds. */
+const pace = 55;
+/** Frames in the closest window. */
+const leastFrames = 24;
+
+/** What is being looked at: the window and where it is going, the selection, the marked noise, the playhead. */
+export class View {
+  duration = 1;
+  sampleRate = 44100;
+  /**
+   * Where the window is now.
+   * @type {Span}
+   */
+  window = { start: 0, end: 1 };
+  /**
+   * Where it is going.
+   * @type {Span}
+   */
+  target = { start: 0, end: 1 };
+  /** @type {Span | null} */
+  selection = null;
+  /**
+   * What the noise is learnt from; null: the service finds it.
+   * @type {Span | null}
+   */
+  noise = null;
+  /** Seconds. */
+  playhead = 0;
+  /** Amplitudes are drawn this many times as high. */
+  gain = 1;
+  /** Whether `gain` is what makes the loudest instant as high as the picture. */
+  isFitted = true;
+
+  /**
+   * The window has a new target or the picture must be drawn again.
+   * @type {Signal<void>}
+   */
+  moved = new Signal();
+  /** @type {Signal<void>} */
+  selected = new Signal();
+  /** @type {Signal<void>} */
+  noiseMarked = new Signal();
+
+  /** Whether windows jump instead of gliding. */
+  isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  /**
+   * Begins with another recording.
+   * @param {number} duration
+   * @param {number} sampleRate
+   */
+  reset(duration, sampleRate) {
+    this.duration = duration;
+    this.sampleRate = sampleRate;
+    this.window = this.target = { start: 0, end: duration };
+    this.selection = this.noise = null;
+    this.playhead = 0;
+    this.isFitted = true;
+    this.selected.emit();
+    this.noiseMarked.emit();
+    this.moved.emit();
+  }
+
+  /** A recording that turns out to be longer or shorter keeps the whole in view, if that was in view. */
+  setDuration(/** @type {number} */ duration) {
+    if (duration === this.duration || !(duration > 0)) return;
+    const wasWhole = this.target.start === 0 && this.target.end >= this.duration;
+    this.duration = duration;
+    if (wasWhole) this.show({ start: 0, end: duration });
+    else this.show(this.target);
+  }
+
+  get span() { return this.window.end - this.window.start; }
+  get leastSpan() { return Math.min(this.duration, leastFrames / this.sampleRate); }
+
+  /**
+   * Glides to a window; it is moved and widened to what there is.
+   * @param {Span} window
+   * @param {boolean} [atOnce]
+   */
+  show(window, atOnce = false) {
+    const span = Math.min(this.duration, Math.max(this.leastSpan, window.end - window.start));
+    const start = Math.min(Math.max(0, window.start), this.duration - span);
+    this.target = { start, end: start + span };
+    if (atOnce || this.isCalm.matches) this.window = this.target;
+    this.moved.emit();
+  }
+
+  /**
+   * Makes the window `factor` times as long; the instant `at` stays where it is.
+   * @param {number} factor
+   * @param {number} [at]
+   * @param {boolean} [atOnce]
+   */
+  zoom(factor, at, atOnce) {
+    const { start, end } = this.target;
+    const around = at ?? (this.playhead > start && this.playhead < end ? this.playhead : (start + end) / 2);
+    const span = Math.min(this.duration, Math.max(this.leastSpan, (end - start) * factor));
+    const share = (around - start) / (end - start);
+    this.show({ start: around - share * span, end: around + (1 - share) * span }, atOnce);
+  }
+
+  /**
+   * @param {number} seconds
+   * @param {boolean} [atOnce]
+   */
+  pan(seconds, atOnce) {
+    this.show({ start: this.target.start + seconds, end: this.target.end + seconds }, atOnce);
+  }
+
+  showAll() { this.show({ start: 0, end: this.duration }); }
+
+  /**
+   * Moves the window on its way.
+   * @param {number} milliseconds since the last time
+   * @returns {boolean} whether it is under way still
+   */
+  advance(milliseconds) {
+    const from = this.window, to = this.target;
+    if (from === to) return false;
+    const share = 1 - Math.exp(-milliseconds / pace);
+    const [spanFrom, spanTo] = [from.end - from.start, to.end - to.start];
+    const near = spanTo / 4000;
+    if (Math.abs(to.start - from.start) < near && Math.abs(to.end - from.end) < near) {
+      this.window = to;
+      return false;
+    }
+    const ratio = Math.log(spanTo / spanFrom);
+    if (Math.abs(ratio) < 1e-4) {
+      const start = from.start + (to.start - from.start) * share;
+      this.window = { start, end: start + spanTo };
+    } else {
+      // The instant that both windows have at the same place stays there, and the zoom has an even pace.
+      const place = (to.start - from.start) / (spanFrom - spanTo), still = from.start + place * spanFrom;
+      const span = spanFrom * Math.exp(ratio * share);
+      this.window = { start: still - place * span, end: still + (1 - place) * span };
+    }
+    return true;
+  }
+
+  /** @param {Span | null} selection */
+  select(selection) {
+    this.selection = selection && this.#within(selection);
+    this.selected.emit();
+    this.moved.emit();
+  }
+
+  /** @param {Span | null} noise */
+  markNoise(noise) {
+    this.noise = noise && this.#within(noise);
+    this.noiseMarked.emit();
+    this.moved.emit();
+  }
+
+  /** @param {number} seconds */
+  movePlayhead(seconds) {
+    this.playhead = Math.min(this.duration, Math.max(0, seconds));
+    this.moved.emit();
+  }
+
+  /**
+   * @param {Span} span
+   * @returns {Span | null}
+   */
+  #within({ start, end }) {
+    const from = Math.max(0, Math.min(start, end)), to = Math.min(this.duration, Math.max(start, end));
+    return to - from >= 1 / this.sampleRate ? { start: from, end: to } : null;
+  }
+}

@@ -1,0 +1,116 @@
+"""What the tests run on: made-up recordings, and a service of their own."""
+
+import array
+import http.client
+import json
+import math
+import os
+import random
+import subprocess
+import tempfile
+import threading
+import wave
+
+from webdriver import free_port, wait
+
+
+def speech_like(seconds, rate, seed):
+    """Bursts of a gliding voice over steady hiss, silence between them: 16-bit samples."""
+    chance = random.Random(seed)
+    hiss = [chance.gauss(0, 260) for _ in range(65536)]
+    samples = array.array("h", bytes(2 * int(seconds * rate)))
+    phase = 0.0
+    for k in range(len(samples)):
+        time = k / rate
+        place = time % 4
+        value = hiss[(k * 7919) % 65536]
+        if place > 1.4:
+            phase += 2 * math.pi * (170 + 60 * math.sin(2 * time)) / rate
+            loudness = max(0.0, math.sin(math.pi * (place - 1.4) / 2.6)) * (0.55 + 0.45 * math.sin(9 * time))
+            value += loudness * 6500 * (math.sin(phase) + 0.5 * math.sin(2 * phase) + 0.3 * math.sin(5 * phase))
+        samples[k] = max(-32768, min(32767, round(value)))
+    return samples
+
+
+def write_wav(path, block, rate, channels=1, repeats=1):
+    with wave.open(path, "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        frames = block if channels == 1 else array.array("h", [value for value in block for _ in range(channels)])
+        for _ in range(repeats):
+            file.writeframes(frames.tobytes())
+    return path
+
+
+class Service:
+    """The program under test on a port and in a folder of its own."""
+
+    def __init__(self, binary):
+        self.binary = binary
+        self.folder = tempfile.TemporaryDirectory(prefix="stillwave-viewer-")
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder.name + "/data"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait("the service answers", self.is_alive)
+
+    def is_alive(self):
+        try:
+            return self.request("GET", "/healthz")[0] == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def close(self):
+        self.stop()
+        self.folder.cleanup()
+
+    def request(self, method, path, body=None, fields={}):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            connection.request(method, path, body, fields)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, path):
+        return json.loads(self.request("GET", path)[2])
+
+    def upload(self, path, name):
+        """Uploads a file and waits for its waveform; its id."""
+        with open(path, "rb") as file:
+            status, _, body = self.request("POST", f"/v1/recordings?name={name}", file,
+                                           {"Content-Length": str(os.path.getsize(path))})
+        assert status == 201, body
+        identifier = json.loads(body)["id"]
+        wait("the waveform is ready", lambda: self.json(f"/v1/recordings/{identifier}")["waveform"]["state"] == "ready", 300)
+        return identifier
+
+    def clean(self, identifier):
+        """Cleans a recording; the result's id."""
+        status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", "{}", {"Content-Type": "application/json"})
+        assert status == 202, body
+        job = json.loads(body)
+        wait("the noise is removed", lambda: self.json(f"/v1/jobs/{job['id']}?wait=20")["state"] == "succeeded", 600)
+        return job["result"]["recording"]
+
+
+class ServiceElsewhere(Service):
+    """A service that runs already, for work on the page."""
+
+    def __init__(self, port):
+        self.port = port
+        self.address = f"http://127.0.0.1:{port}"
+        self.binary = None
+
+    def close(self):
+        pass

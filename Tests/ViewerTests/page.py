@@ -1,0 +1,98 @@
+"""The page as a person finds it: what it shows, and what can be pressed."""
+
+import re
+
+from webdriver import wait
+
+SHIFT, ENTER, ESCAPE, END, HOME, DELETE, TAB = "\ue008", "\ue007", "\ue00c", "\ue010", "\ue011", "\ue017", "\ue004"
+LEFT, UP, RIGHT, DOWN, F2 = "\ue012", "\ue013", "\ue014", "\ue015", "\ue032"
+
+# A canvas is read through a copy: one that is read often is no longer drawn by the graphics processor.
+COPY = """
+  const copy = canvas => {
+    const pen = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    pen.drawImage(canvas, 0, 0);
+    return pen.getImageData(0, 0, canvas.width, canvas.height);
+  };
+"""
+
+
+class Page:
+    def __init__(self, browser, address):
+        self.browser = browser
+        self.address = address
+
+    def open(self, recording=""):
+        self.browser.open("about:blank")
+        self.browser.open(f"{self.address}/#{recording}" if recording else self.address + "/")
+        if recording:
+            self.wait_for_waveform()
+
+    def wait_for_waveform(self):
+        wait("the waveform is drawn", lambda: self.ink("#waves") > 1000)
+
+    def window(self):
+        """Start and end of what is in view, as the address has them once they rest; None: the whole."""
+        self.browser.run("return new Promise(done => setTimeout(done, 800))")
+        return self.field("view")
+
+    def field(self, name):
+        match = re.search(rf"{name}=([\d.]+)-([\d.]+)", self.browser.run("return location.hash"))
+        return (float(match[1]), float(match[2])) if match else None
+
+    def point(self, across, down=0.3, selector="#wave"):
+        box = self.browser.box(selector)
+        return (box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+
+    def ink(self, selector):
+        """How many pixels of a canvas are drawn upon."""
+        return self.browser.run(COPY + """
+          const canvas = document.querySelector(arguments[0]);
+          if (!canvas || !canvas.width || !canvas.height) return 0;
+          const { data } = copy(canvas);
+          let count = 0;
+          for (let k = 3; k < data.length; k += 4) if (data[k]) count++;
+          return count;""", selector)
+
+    def greenish(self, selector="#waves"):
+        """How many pixels of a canvas have the cleaned waveform's hue."""
+        return self.browser.run(COPY + """
+          const canvas = document.querySelector(arguments[0]);
+          const { data } = copy(canvas);
+          let count = 0;
+          for (let k = 0; k < data.length; k += 4) if (data[k + 3] > 200 && data[k + 1] > data[k] + 40) count++;
+          return count;""", selector)
+
+    def reach(self, furthest=True):
+        """The part of the view's width that the waveform has reached, 0 … 1."""
+        return self.browser.run(COPY + """
+          const canvas = document.querySelector("#waves");
+          const { data } = copy(canvas);
+          const middle = Math.round(canvas.height / 2);
+          for (let x = canvas.width - 1; x > 0; x--)
+            for (let y = 0; y < canvas.height; y++)
+              if (Math.abs(y - middle) > 2 && data[4 * (y * canvas.width + x) + 3]) return x / canvas.width;
+          return 0;""")
+
+    def names(self):
+        return self.browser.run("return [...document.querySelectorAll('#list bdi')].map(e => e.textContent)")
+
+    def playhead(self):
+        hours = [float(part) for part in self.browser.text("#playhead-time").split(":")]
+        return sum(value * 60 ** k for k, value in enumerate(reversed(hours)))
+
+    def voice(self):
+        return self.browser.run("return document.querySelector('[name=voice]:checked').id.slice(6)")
+
+    def is_playing(self):
+        return self.browser.run("return document.querySelector('#play').title.startsWith('Pause')")
+
+    def toast(self):
+        return self.browser.run("return [...document.querySelectorAll('.toast [data-part=text]')].map(e => e.textContent).join(' ')")
+
+    def drop(self, paths):
+        """Drops files as a file manager does."""
+        x, y = 700, 450
+        data = {"items": [], "files": paths, "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.browser.devtools("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)

@@ -1,0 +1,170 @@
+"""A small client of WebDriver (W3C) and of the Chromium driver's door to DevTools; the standard library suffices."""
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+
+
+class DriverError(Exception):
+    pass
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait(what, condition, seconds=30):
+    """Waits until `condition` is true and returns its value; fails naming `what`."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain: {what}")
+        time.sleep(0.03)
+
+
+class Browser:
+    """Chromium without a window, driven by chromedriver."""
+
+    def __init__(self, width=1440, height=900, arguments=(), touch=False):
+        self.port = free_port()
+        self.driver = subprocess.Popen(
+            ["chromedriver", f"--port={self.port}", "--log-level=SEVERE"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.base = f"http://127.0.0.1:{self.port}"
+        wait("chromedriver answers", self._is_ready)
+        options = {
+            "args": ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--autoplay-policy=no-user-gesture-required",
+                     f"--window-size={width},{height}", "--enable-precise-memory-info", *arguments],
+        }
+        answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
+        self.base += f"/session/{answer['sessionId']}"
+        self.size(width, height, touch=touch)
+
+    def _is_ready(self):
+        try:
+            return self.call("GET", "/status")["ready"]
+        except OSError:
+            return False
+
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.base + path, method=method, data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            value = json.load(error)["value"]
+            raise DriverError(f"{value['error']}: {value['message'].splitlines()[0]}") from None
+
+    def close(self):
+        try:
+            self.call("DELETE", "")
+        finally:
+            self.driver.terminate()
+            self.driver.wait()
+
+    def open(self, address):
+        self.call("POST", "/url", {"url": address})
+
+    def devtools(self, command, **parameters):
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def size(self, width, height, ratio=1, touch=False):
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio, mobile=touch)
+        self.devtools("Emulation.setTouchEmulationEnabled", enabled=touch)
+
+    def dark(self, is_dark):
+        self.devtools("Emulation.setEmulatedMedia",
+                      features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+
+    def run(self, script, *arguments):
+        """The value of a script's `return`; promises are waited for."""
+        return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def find(self, selector):
+        return self.call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+
+    def all(self, selector):
+        return [found[ELEMENT] for found in self.call("POST", "/elements", {"using": "css selector", "value": selector})]
+
+    def click(self, selector):
+        self.call("POST", f"/element/{self.find(selector)}/click", {})
+
+    def type(self, selector, text):
+        self.call("POST", f"/element/{self.find(selector)}/value", {"text": text})
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0]).textContent.trim()", selector)
+
+    def value(self, selector):
+        return self.run("return document.querySelector(arguments[0]).value", selector)
+
+    def shown(self, selector):
+        return self.run("const e = document.querySelector(arguments[0]); return !!e && e.checkVisibility()", selector)
+
+    def box(self, selector):
+        return self.run("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+                        "return {x: b.x, y: b.y, width: b.width, height: b.height}", selector)
+
+    def actions(self, *sources):
+        self.call("POST", "/actions", {"actions": list(sources)})
+
+    def keys(self, *keys):
+        """Presses keys one after the other; a tuple presses its last key while the others are held."""
+        steps = []
+        for key in keys:
+            held = list(key[:-1]) if isinstance(key, tuple) else []
+            last = key[-1] if isinstance(key, tuple) else key
+            steps += [{"type": "keyDown", "value": k} for k in held]
+            steps += [{"type": "keyDown", "value": last}, {"type": "keyUp", "value": last}]
+            steps += [{"type": "keyUp", "value": k} for k in reversed(held)]
+        self.actions({"type": "key", "id": "keys", "actions": steps})
+
+    def drag(self, start, end, kind="mouse", hold=0, steps=6):
+        moves = [{"type": "pointerMove", "duration": 0, "x": round(start[0]), "y": round(start[1])},
+                 {"type": "pointerDown", "button": 0}, {"type": "pause", "duration": hold}]
+        for k in range(1, steps + 1):
+            x, y = (a + (b - a) * k / steps for a, b in zip(start, end))
+            moves.append({"type": "pointerMove", "duration": 16, "x": round(x), "y": round(y)})
+        moves.append({"type": "pointerUp", "button": 0})
+        self.actions({"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": moves})
+
+    def pinch(self, middle, before, after, steps=8):
+        sources = []
+        for side in (-1, 1):
+            moves = [{"type": "pointerMove", "duration": 0, "x": round(middle[0] + side * before), "y": round(middle[1])},
+                     {"type": "pointerDown", "button": 0}]
+            for k in range(1, steps + 1):
+                distance = before + (after - before) * k / steps
+                moves.append({"type": "pointerMove", "duration": 16, "x": round(middle[0] + side * distance), "y": round(middle[1])})
+            moves.append({"type": "pointerUp", "button": 0})
+            sources.append({"type": "pointer", "id": f"finger{side}", "parameters": {"pointerType": "touch"}, "actions": moves})
+        self.actions(*sources)
+
+    def wheel(self, point, y=0, x=0, count=1):
+        self.actions({"type": "wheel", "id": "wheel", "actions": [
+            {"type": "scroll", "x": round(point[0]), "y": round(point[1]), "deltaX": x, "deltaY": y, "duration": 0}] * count})
+
+    def screenshot(self, path):
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.devtools("Page.captureScreenshot", format="png")["data"]))
+
+    def console(self):
+        """What the page has complained of since this was asked last."""
+        return [entry for entry in self.call("POST", "/se/log", {"type": "browser"})
+                if entry["level"] in ("SEVERE", "WARNING")]
