@@ -40,8 +40,7 @@ function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /
       // A pinch on a touchpad comes as a wheel with Ctrl, in small steps.
       const amount = Math.max(-120, Math.min(120, y)) * (event.ctrlKey ? 4 : 1);
       const isMain = element === stage.parts.wave;
-      const left = element.getBoundingClientRect().left;
-      view.zoom(Math.exp(amount / 260), isMain ? stage.secondsAt(event.clientX - left) : undefined);
+      view.zoom(Math.exp(amount / 260), isMain ? stage.secondsAt(event.clientX - stage.waves.left) : undefined);
     }
   }, { passive: false });
 }
@@ -77,7 +76,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
 
   wave.addEventListener("pointerdown", event => {
     if (event.button > 1 || event.target instanceof HTMLButtonElement) return;
-    left = wave.getBoundingClientRect().left;
+    left = stage.waves.left;
     wave.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, { x: event.clientX - left, y: event.clientY });
     clearTimeout(press);
@@ -181,7 +180,7 @@ function handle(element, stage, view, edge) {
   };
   element.addEventListener("pointerdown", event => {
     event.stopPropagation();
-    left = stage.parts.wave.getBoundingClientRect().left;
+    left = stage.waves.left;
     element.setPointerCapture(event.pointerId);
   });
   element.addEventListener("pointermove", event => {
@@ -206,7 +205,7 @@ function overview(/** @type {HTMLElement} */ area, /** @type {HTMLElement} */ bo
     (event.clientX - left) / Math.max(1, stage.overview.width) * view.duration;
   area.addEventListener("pointerdown", event => {
     if (event.button) return;
-    left = area.getBoundingClientRect().left;
+    left = stage.overview.left;
     const at = seconds(event), { start, end } = view.target;
     const edge = 7 / Math.max(1, stage.overview.width) * view.duration;
     const isWide = end - start > 4 * edge;

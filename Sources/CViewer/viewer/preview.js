@@ -1,6 +1,5 @@
 // @ts-check
 import { recordingPath } from "./service.js";
-import { hairline, outline } from "./tiles.js";
 
 // Short stretches, cleaned at once by the service: to be heard, and to be drawn small.
 
@@ -95,12 +94,12 @@ async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
 }
 
 /**
- * The outlines of a 16-bit WAV file's mean of channels, in points from its start.
+ * The points of a 16-bit WAV file's mean of channels.
  * @param {ArrayBuffer} bytes
  * @param {number} points at the most
- * @param {number} half the height that full scale will be drawn with, in pixels
+ * @returns {import("./drawing.js").Points}
  */
-export function picture(bytes, points, half) {
+export function picture(bytes, points) {
   const view = new DataView(bytes);
   let offset = 12, channels = 1, dataAt = 44, length = bytes.byteLength - 44;
   while (offset + 8 <= bytes.byteLength) {
@@ -113,8 +112,7 @@ export function picture(bytes, points, half) {
     offset += 8 + size + size % 2;
   }
   const samples = new Int16Array(bytes, dataAt, length >> 1), frames = Math.floor(samples.length / channels);
-  const count = Math.max(1, Math.min(points, frames)), low = new Float32Array(count), high = new Float32Array(count);
-  const mean = new Float32Array(count);
+  const count = Math.max(1, Math.min(points, frames)), peaks = new Int16Array(2 * count), rms = new Int16Array(count);
   for (let k = 0; k < count; k++) {
     const from = Math.floor(k * frames / count), to = Math.max(from + 1, Math.floor((k + 1) * frames / count));
     let least = 32767, most = -32768, sum = 0;
@@ -126,12 +124,7 @@ export function picture(bytes, points, half) {
       if (value > most) most = value;
       sum += value * value;
     }
-    [low[k], high[k], mean[k]] = [least / 32768, most / 32768, Math.sqrt(sum / (to - from)) / 32768];
+    [peaks[2 * k], peaks[2 * k + 1], rms[k]] = [least, most, Math.sqrt(sum / (to - from))];
   }
-  const hair = hairline / Math.max(1, half);
-  return {
-    count,
-    peak: outline(count, k => high[k] + hair, k => low[k] - hair),
-    rms: outline(count, k => Math.min(mean[k], high[k]) + hair, k => Math.max(-mean[k], low[k]) - hair),
-  };
+  return { count, channels: 1, peaks, rms };
 }

@@ -5,12 +5,17 @@ import { texts } from "./texts.js";
 
 /** How fast the front of a growing waveform follows what was read, in milliseconds. */
 const revealPace = 180;
+/** Tiles are asked for at most once in this time while the window moves, and more of them when it has rested so long. */
+const wishPace = 90, restTime = 220;
 
 /** The two canvases, the ruler and what lies over them: everything that moves when the window moves. */
 export class Stage {
   #isDirty = true;
   #isOverviewDirty = true;
   #plan = "";
+  #nextWish = 0;
+  #wishTimer = 0;
+  #restTimer = 0;
   #drawn = "";
   #isAsked = false;
   #lastTime = 0;
@@ -43,7 +48,11 @@ export class Stage {
     this.beforeFrame = () => false;
 
     view.moved.subscribe(() => this.ask());
-    tiles.arrived.subscribe(() => this.redraw());
+    tiles.arrived.subscribe(isCoarse => {
+      this.#isDirty = true;
+      this.#isOverviewDirty ||= isCoarse;
+      this.ask();
+    });
     session.changed.subscribe(() => {
       view.setDuration(session.duration);
       this.redraw();
@@ -88,7 +97,7 @@ export class Stage {
     let goesOn = this.beforeFrame();
     goesOn = this.view.advance(elapsed) || goesOn;
     goesOn = this.#reveal(elapsed) || goesOn;
-    if (this.session.layers.length && this.waves.width) this.#paint();
+    if (this.session.layers.length && this.waves.width) this.#paint(time);
     if (goesOn) this.ask();
   }
 
@@ -110,11 +119,15 @@ export class Stage {
     return isMoving;
   }
 
-  #paint() {
+  /** @param {number} time */
+  #paint(time) {
     const { view, session, tiles, palette } = this, layers = session.shown;
     const whole = { start: 0, end: view.duration };
-    this.#wish(layers, whole);
-    if (view.isFitted) view.gain = this.fittingGain;
+    this.#wish(layers, whole, time);
+    if (view.isFitted && view.gain !== this.fittingGain) {
+      view.gain = this.fittingGain;
+      view.moved.emit();
+    }
     const { start, end } = view.window;
     const state = `${start} ${end} ${view.gain}`;
     if (this.#isDirty || state !== this.#drawn) {
@@ -127,14 +140,28 @@ export class Stage {
     this.#place();
   }
 
-  /** Asks for tiles where the window went to, if that needs other ones than before. */
-  #wish(/** @type {import("./session.js").Layer[]} */ layers, /** @type {import("./view.js").Span} */ whole) {
+  /**
+   * Asks for tiles where the window goes to, if that needs other ones than before: now and then while it moves, because
+   * a request costs more than a frame's drawing, and for what may come next when it rests.
+   */
+  #wish(/** @type {import("./session.js").Layer[]} */ layers, /** @type {import("./view.js").Span} */ whole, /** @type {number} */ time) {
     const { target } = this.view, width = this.waves.canvas.width;
     const step = (target.end - target.start) / 8, exponent = Math.floor(Math.log2(step));
     const plan = `${exponent} ${Math.floor(target.start / step)} ${width}`;
     if (plan === this.#plan) return;
+    if (time < this.#nextWish) {
+      this.#wishTimer ||= setTimeout(() => {
+        this.#wishTimer = 0;
+        this.ask();
+      }, this.#nextWish - time);
+      return;
+    }
     this.#plan = plan;
-    this.tiles.want(wishes(layers, target, width, whole, this.overview.canvas.width));
+    this.#nextWish = time + wishPace;
+    const { urgent, likely } = wishes(layers, target, width, whole, this.overview.canvas.width);
+    this.tiles.want(urgent);
+    clearTimeout(this.#restTimer);
+    this.#restTimer = setTimeout(() => this.tiles.want([...urgent, ...likely]), restTime);
   }
 
   #place() {

@@ -11,7 +11,6 @@ export const texts = {
   skip: "Skip to the waveform",
   recordings: "Recordings",
   showRecordings: "Show or hide the recordings",
-  showInspector: "Show or hide the cleaning settings",
   search: "Search by name",
   add: "Add recordings",
   dropHere: "Drop recordings here",
@@ -25,7 +24,6 @@ export const texts = {
 
   overview: "Whole recording: the window that is shown",
   help: "Drag to select. The wheel zooms, Shift and the wheel move, Alt and the wheel change the height. Keys: Space plays, arrows move, plus and minus zoom, Home and End go to the ends, Z zooms to the selection, N takes it as noise, L loops, 1 2 3 switch what is heard, question mark lists all keys.",
-  waveform: "waveform editor",
   regions: "Suggested noise",
   selectionStart: "Start of the selection",
   selectionEnd: "End of the selection",
@@ -56,7 +54,6 @@ export const texts = {
   noiseEnd: "to",
   noiseClear: "Let the service find the noise",
   noiseHere: "This is noise",
-  noiseHereKey: "Learn the noise from the selection (N)",
   strength: "Strength",
   gentle: "Gentle",
   natural: "Natural",

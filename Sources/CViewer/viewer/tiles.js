@@ -12,14 +12,8 @@ export const tileLength = 1024;
 const leastGrowingExponent = 8;
 const mostExponent = 24;
 
-/** Half the thickness of the line that is left where minimum and maximum are equal, in pixels. */
-export const hairline = 0.55;
-
-/** Points of one scale, and the shapes that are drawn of them. */
+/** Points of one scale. */
 export class Tile {
-  /** @type {Map<number, { peak: Path2D, rms: Path2D }>} */
-  #shapes = new Map();
-
   /**
    * @param {number} exponent
    * @param {number} index
@@ -39,57 +33,6 @@ export class Tile {
 
   get scale() { return 2 ** this.exponent; }
   get startFrame() { return this.index * tileLength * this.scale; }
-
-  /**
-   * The outlines of a channel, in points from the tile's start and in full scale upside down, as a canvas has it.
-   * @param {number} channel
-   * @param {number} half the height that full scale will be drawn with, in pixels: it makes the hairline
-   */
-  shapes(channel, half) {
-    const height = Math.round(Math.log2(Math.max(1, half))), key = channel * 32 + height;
-    let shapes = this.#shapes.get(key);
-    if (!shapes) {
-      if (this.#shapes.size > 2 * this.channels) this.#shapes.clear();
-      this.#shapes.set(key, shapes = this.#outline(channel, hairline / 2 ** height));
-    }
-    return shapes;
-  }
-
-  /** There along the tops and back along the bottoms. Neighbours that do not overlap are joined, or fine lines break. */
-  #outline(/** @type {number} */ channel, /** @type {number} */ hair) {
-    const { count, channels, peaks, rms } = this;
-    const tops = new Float32Array(count), bottoms = new Float32Array(count), means = new Float32Array(count);
-    for (let k = 0; k < count; k++) {
-      const at = k * channels + channel;
-      bottoms[k] = peaks[2 * at] / 32768;
-      tops[k] = peaks[2 * at + 1] / 32768;
-      means[k] = rms[at] / 32768;
-    }
-    const peak = outline(count, k => Math.max(tops[k], k ? bottoms[k - 1] : -1) + hair,
-      k => Math.min(bottoms[k], k ? tops[k - 1] : 1) - hair);
-    const mean = outline(count, k => Math.min(means[k], tops[k]) + hair, k => Math.max(-means[k], bottoms[k]) - hair);
-    return { peak, rms: mean };
-  }
-}
-
-/**
- * @param {number} count
- * @param {(k: number) => number} top
- * @param {(k: number) => number} bottom
- * @returns {Path2D}
- */
-export function outline(count, top, bottom) {
-  const path = new Path2D();
-  if (!count) return path;
-  path.moveTo(0, -top(0));
-  for (let k = 0; k < count; k++) path.lineTo(k + 0.5, -top(k));
-  // A little further, or a hair of background shows between two tiles.
-  path.lineTo(count + 0.7, -top(count - 1));
-  path.lineTo(count + 0.7, -bottom(count - 1));
-  for (let k = count - 1; k >= 0; k--) path.lineTo(k + 0.5, -bottom(k));
-  path.lineTo(0, -bottom(0));
-  path.closePath();
-  return path;
 }
 
 /** What a recording's waveform is known to be, and the tiles that were fetched of it. */
@@ -178,8 +121,8 @@ const key = (exponent, index) => index * 32 + exponent;
 /** Fetches tiles: what is wanted most first, a few at a time, and gives up what nobody wants any more. */
 export class TileStore {
   /**
-   * A tile has come.
-   * @type {Signal<void>}
+   * A tile has come; true where it is coarse enough for the overview.
+   * @type {Signal<boolean>}
    */
   arrived = new Signal();
   /** @type {Map<string, Errand>} */
@@ -195,7 +138,7 @@ export class TileStore {
   /** @param {import("./service.js").Service} service */
   constructor(service) { this.service = service; }
 
-  static mostErrands = 6;
+  static mostErrands = 4;
   static mostTiles = 320;
 
   /**
@@ -267,7 +210,7 @@ export class TileStore {
       this.#used.delete(oldest);
       owner.tiles.delete(key(oldest.exponent, oldest.index));
     }
-    this.arrived.emit();
+    this.arrived.emit(tile.exponent >= waveform.wholeExponent - 3);
   }
 
   /**

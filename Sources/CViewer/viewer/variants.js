@@ -1,12 +1,12 @@
 // @ts-check
 import { strengths } from "./cleaning.js";
-import { Palette, Surface } from "./drawing.js";
+import { Columns, Palette, Surface } from "./drawing.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { fetchPreview, longestPreview, picture } from "./preview.js";
 import { isAbort } from "./service.js";
 import { texts } from "./texts.js";
 
-/** @typedef {{ window: import("./view.js").Span, shapes: ReturnType<typeof picture> }} Drawing */
+/** @typedef {{ window: import("./view.js").Span, points: import("./drawing.js").Points }} Drawing */
 
 const names = /** @type {const} */ (["gentle", "natural", "strong", "residue"]);
 
@@ -76,14 +76,11 @@ export class Variants {
       if (cell.getAttribute("aria-pressed") !== String(isTaken)) cell.setAttribute("aria-pressed", String(isTaken));
       surface.clear();
       if (!drawing || end - start > longestPreview * 4) continue;
-      const { pen, canvas } = surface, { window, shapes } = drawing, perSecond = canvas.width / (end - start);
-      const scale = (window.end - window.start) / shapes.count * perSecond;
-      pen.setTransform(scale, 0, 0, canvas.height / 2 * 0.94 * this.view.gain, (window.start - start) * perSecond, canvas.height / 2);
-      const colors = name === "residue" ? this.palette.original : this.palette.cleaned;
-      pen.fillStyle = colors.peak;
-      pen.fill(shapes.peak);
-      pen.fillStyle = colors.rms;
-      pen.fill(shapes.rms);
+      const { pen, canvas } = surface, { window, points } = drawing, perSecond = canvas.width / (end - start);
+      const middle = canvas.height / 2, columns = new Columns(canvas.width, middle, middle * 0.94 * this.view.gain, middle);
+      const left = (window.start - start) * perSecond, right = (window.end - start) * perSecond;
+      columns.add(points, 0, left, right, left, (right - left) / points.count);
+      columns.draw(pen, name === "residue" ? this.palette.original : this.palette.cleaned);
     }
   }
 
@@ -103,7 +100,7 @@ export class Variants {
           : { method, sensitivity, noise, reduction: strengths[cell.name], output: /** @type {const} */ ("denoised") };
         const bytes = await fetchPreview(this.service, original.recording.id, window, settings, signal);
         signal.throwIfAborted();
-        cell.drawing = { window, shapes: picture(bytes, 1200, cell.surface.canvas.height / 2 * this.view.gain) };
+        cell.drawing = { window, points: picture(bytes, 1200) };
         this.#ask();
       }
     } catch (error) {
