@@ -38,7 +38,7 @@ def wait(what, condition, seconds=30):
 class Browser:
     """Chromium without a window, driven by chromedriver."""
 
-    def __init__(self, width=1440, height=900, arguments=(), touch=False):
+    def __init__(self, width=1440, height=900, trace=""):
         self.port = free_port()
         self.driver = subprocess.Popen(
             ["chromedriver", f"--port={self.port}", "--log-level=SEVERE"],
@@ -47,12 +47,17 @@ class Browser:
         wait("chromedriver answers", self._is_ready)
         options = {
             "args": ["--headless=new", "--no-sandbox", "--hide-scrollbars", "--autoplay-policy=no-user-gesture-required",
-                     f"--window-size={width},{height}", "--enable-precise-memory-info", *arguments],
+                     f"--window-size={width},{height}", "--enable-precise-memory-info"],
         }
+        logs = {"browser": "ALL"}
+        if trace:
+            logs["performance"] = "ALL"
+            options["perfLoggingPrefs"] = {"traceCategories": trace}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
-            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})
+            "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": logs}}})
         self.base += f"/session/{answer['sessionId']}"
-        self.size(width, height, touch=touch)
+        self.call("POST", "/timeouts", {"script": 300_000})
+        self.size(width, height)
 
     def _is_ready(self):
         try:
@@ -163,6 +168,11 @@ class Browser:
     def screenshot(self, path):
         with open(path, "wb") as file:
             file.write(base64.b64decode(self.devtools("Page.captureScreenshot", format="png")["data"]))
+
+    def trace(self):
+        """The events of Chromium's tracing since this was asked last."""
+        messages = (json.loads(entry["message"])["message"] for entry in self.call("POST", "/se/log", {"type": "performance"}))
+        return [message["params"] for message in messages if message["method"] == "Tracing.dataCollected"]
 
     def console(self):
         """What the page has complained of since this was asked last."""

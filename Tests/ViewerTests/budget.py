@@ -1,0 +1,168 @@
+"""What the page may cost, measured in a real browser over a two-hour recording with two waveforms.
+
+Times of script and tasks are processor time of the page's own thread, as Chromium's tracing has it: what else the machine
+does is not in them. Script time of a frame is all script from one frame to the next: input, animation callbacks, and what
+comes of the tiles that arrive. The time to the first pixels is by the clock, the least of several, and for people: it
+fails nothing.
+"""
+
+import gzip
+import os
+import tempfile
+
+from material import speech_like, write_wav
+from page import Page
+from webdriver import Browser, wait
+
+ROUNDS = 5
+RATE = 16000
+SECONDS = 7200
+TRACE = "devtools.timeline,disabled-by-default-devtools.timeline,toplevel"
+
+# Runs before the page's own scripts: notes when the waveform is first drawn.
+FIRST_PIXELS = """
+const fill = CanvasRenderingContext2D.prototype.fillRect;
+CanvasRenderingContext2D.prototype.fillRect = function (...args) {
+  if (this.canvas.id === "waves") window.firstPixels ??= performance.now();
+  return fill.apply(this, args);
+};
+"""
+
+# Zooms and pans with every frame, for so many milliseconds: in to single samples, along, and out again.
+JOURNEY = """
+const [milliseconds] = arguments, wave = document.querySelector("#wave");
+const box = wave.getBoundingClientRect(), began = performance.now();
+console.timeStamp("journey");
+return new Promise(done => {
+  let step = 0;
+  const move = () => {
+    if (performance.now() - began > milliseconds) return done();
+    const phase = step++ % 180, isPan = phase >= 60 && phase < 120;
+    wave.dispatchEvent(new WheelEvent("wheel", {
+      deltaY: phase < 60 ? -100 : isPan ? 40 : 100, shiftKey: isPan, bubbles: true, cancelable: true,
+      clientX: box.left + box.width * (0.5 + 0.4 * Math.sin(step / 37)), clientY: box.top + 50,
+    }));
+    requestAnimationFrame(move);
+  };
+  requestAnimationFrame(move);
+});
+"""
+
+SCRIPT = {"FunctionCall", "EvaluateScript", "RunMicrotasks", "BlinkScheduler_PerformMicrotaskCheckpoint"}
+
+
+def frames_and_tasks(events):
+    """Milliseconds of script in each frame, and of each task, on the page's thread since the journey began."""
+    began = max(event["ts"] for event in events if event["name"] == "TimeStamp")
+    events = sorted((event for event in events if event.get("ts", 0) >= began and "tdur" in event), key=lambda event: event["ts"])
+    page = next((event["pid"], event["tid"]) for event in events if event["name"] == "FireAnimationFrame")
+    frames, spent, covered, tasks = [], 0.0, 0, []
+    for event in events:
+        if (event["pid"], event["tid"]) != page:
+            continue
+        if event["name"] == "RunTask":
+            tasks.append(event["tdur"] / 1000)
+        elif event["name"] == "Commit":
+            frames.append(spent)
+            spent = 0.0
+        elif event["name"] in SCRIPT and event["ts"] >= covered:
+            spent += event["tdur"] / 1000
+            covered = event["ts"] + event["dur"]
+    return frames, tasks
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+class Report:
+    def __init__(self):
+        self.misses = 0
+
+    def line(self, what, value, unit, bound, is_for_people=False):
+        is_kept = value <= bound
+        self.misses += not is_kept and not is_for_people
+        print(f"  {'ok    ' if is_kept else 'MISSED'}  {what:<58} {value:8.2f} {unit:<3} (at most {bound})", flush=True)
+
+
+def page_bytes(service):
+    """Bytes of everything that the page loads of itself, as it is sent."""
+    total = 0
+    names = ["/"]
+    for name in names:
+        _, fields, body = service.request("GET", name, fields={"Accept-Encoding": "gzip"})
+        total += len(body)
+        text = (gzip.decompress(body) if fields.get("Content-Encoding") == "gzip" else body).decode()
+        if name == "/":
+            names += sorted(set(text.split('"')) & {part for part in text.split('"') if part.startswith("/viewer/")})
+    return total
+
+
+def renderer_megabytes():
+    """Resident memory of the largest page process."""
+    most = 0
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                if b"--type=renderer" not in file.read():
+                    continue
+            with open(f"/proc/{entry}/statm") as file:
+                most = max(most, int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6)
+        except (OSError, IndexError):
+            continue
+    return most
+
+
+def heap_megabytes(browser):
+    browser.devtools("HeapProfiler.collectGarbage")
+    metrics = {entry["name"]: entry["value"] for entry in browser.devtools("Performance.getMetrics")["metrics"]}
+    return metrics["JSHeapUsedSize"] / 1e6
+
+
+def run(browser, service, minutes):
+    """Prints the figures; returns how many miss their bound."""
+    report = Report()
+    if service.binary:
+        report.line("the page, html, js and css, compressed", page_bytes(service) / 1024, "KiB", 60)
+    with tempfile.TemporaryDirectory() as folder:
+        block = speech_like(60, RATE, seed=5)
+        path = write_wav(os.path.join(folder, "long.wav"), block, RATE, repeats=SECONDS // 60)
+        source = service.upload(path, "two%20hours.wav")
+    cleaned = service.clean(source)
+    measure_journey(service, cleaned, report)
+    page = Page(browser, service.address)
+    browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=FIRST_PIXELS)
+    browser.devtools("Performance.enable")
+    firsts = []
+    for _ in range(ROUNDS):
+        page.open(cleaned)
+        firsts.append(wait("the waveform is drawn", lambda: browser.run("return window.firstPixels")))
+    report.line(f"first waveform pixels after opening, least of {ROUNDS}", min(firsts), "ms", 300, is_for_people=True)
+    # What comes first fills the caches; what counts is what comes after.
+    browser.run(JOURNEY, 40_000)
+    heap, resident = heap_megabytes(browser), renderer_megabytes()
+    for _ in range(max(1, round(minutes * 2))):
+        browser.run(JOURNEY, 30_000)
+    report.line(f"growth of the script's memory in {minutes:g} min of scrolling", heap_megabytes(browser) - heap, "MB", 5)
+    report.line(f"growth of the page's process in {minutes:g} min of scrolling", renderer_megabytes() - resident, "MB", 60)
+    complaints = browser.console()
+    assert not complaints, complaints
+    for identifier in (cleaned, source):
+        service.request("DELETE", f"/v1/recordings/{identifier}")
+    return report.misses
+
+
+def measure_journey(service, recording, report):
+    """In a browser of its own, because tracing costs memory."""
+    browser = Browser(trace=TRACE)
+    try:
+        Page(browser, service.address).open(recording)
+        # The first one compiles the scripts and fills the caches of both sides.
+        browser.run(JOURNEY, 6_000)
+        browser.run(JOURNEY, 12_000)
+        frames, tasks = frames_and_tasks(browser.trace())
+    finally:
+        browser.close()
+    report.line(f"script of a frame, 95 of 100 (of {len(frames)} frames)", percentile(frames, 0.95), "ms", 4)
+    report.line(f"the longest task while zooming and panning (of {len(tasks)})", max(tasks), "ms", 50)
