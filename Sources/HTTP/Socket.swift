@@ -98,8 +98,9 @@ final class Socket: @unchecked Sendable {
 final class ListeningSocket: @unchecked Sendable {
   let descriptor: Int32
   let address: SocketAddress
-  /// Taken out while it is in use: two loops may run out of descriptors at once.
-  private let reserve: Atomic<Int32>
+  /// -1 while it is gone. Whoever accepts holds the lock: else another loop would let a client in on the descriptor that
+  /// was freed to turn one away, and there would be no reserve any more.
+  private let reserve: Mutex<Int32>
 
   /// What became of an `accept`.
   enum Accepted {
@@ -123,7 +124,7 @@ final class ListeningSocket: @unchecked Sendable {
     defer { unsafe freeaddrinfo(first) }
     descriptor = unsafe socket(
       first.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    reserve = Atomic(Self.openReserve())
+    reserve = Mutex(Self.openReserve())
     guard descriptor >= 0 else {
       address = SocketAddress(host: host, port: port)
       throw .cannotListen(host: host, port: port, errno: errno)
@@ -153,14 +154,16 @@ final class ListeningSocket: @unchecked Sendable {
 
   deinit {
     if descriptor >= 0 { close(descriptor) }
-    let kept = reserve.exchange(-1, ordering: .relaxed)
+    let kept = reserve.withLock { $0 }
     if kept >= 0 { close(kept) }
   }
 
   private static func openReserve() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
   /// Takes one waiting connection.
-  func accept() -> Accepted {
+  func accept() -> Accepted { reserve.withLock { accept(&$0) } }
+
+  private func accept(_ reserve: inout Int32) -> Accepted {
     while true {
       var storage = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -174,7 +177,7 @@ final class ListeningSocket: @unchecked Sendable {
       switch errno {
       case EINTR, ECONNABORTED, EPROTO: continue
       case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-        turnOneAway()
+        turnOneAway(&reserve)
         return .outOfDescriptors
       case EINVAL: return .refused
       default: return .none
@@ -186,14 +189,15 @@ final class ListeningSocket: @unchecked Sendable {
   func refuse() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   /// With the reserve closed there is one descriptor: enough to take the client off the queue and hang up, where it
-  /// would otherwise wait for nothing.
-  private func turnOneAway() {
-    let kept = reserve.exchange(-1, ordering: .acquiringAndReleasing)
-    guard kept >= 0 else { return }
-    close(kept)
+  /// would otherwise wait for nothing. A file that is opened meanwhile may take it; the client then waits for the next
+  /// time, and the reserve comes back when a descriptor is free.
+  private func turnOneAway(_ reserve: inout Int32) {
+    if reserve < 0 { reserve = Self.openReserve() }
+    guard reserve >= 0 else { return }
+    close(reserve)
     let accepted = accept4(descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
     if accepted >= 0 { close(accepted) }
-    reserve.store(Self.openReserve(), ordering: .releasing)
+    reserve = Self.openReserve()
   }
 }
 
