@@ -83,7 +83,8 @@ import Testing
         try breakOff(rounds / 4, port, server)
         let (descriptors, memory) = (Usage.descriptors, Usage.anonymousBytes)
         try breakOff(rounds, port, server)
-        #expect(Usage.descriptors == descriptors)
+        // Dispatch and the test's own process open and close some; a leak would be one a client.
+        #expect(Usage.descriptors < descriptors + 10)
         // What the allocator keeps for itself; a leak of one head a client would be more. A sanitizer keeps all.
         #expect(Usage.isSanitized || Usage.anonymousBytes < memory + 2 << 20)
       }
