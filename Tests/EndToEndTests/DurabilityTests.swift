@@ -78,20 +78,26 @@ struct DurabilityTests {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
-    while try server.client.get("/v1/jobs/\(job)?wait=20").json["progress"].double == 0 {}
-    let orphan = try freezeWorker(server, of: job)
-    defer { kill(orphan, SIGCONT) }
+    let worker = try freezeWorker(server, of: job)
     try server.crash()
+    kill(worker, SIGKILL)
+    // The test stands for an orphan: it holds what one holds, the job's folder.
+    let folder = unsafe open(server.data + "/jobs/\(job)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    let isHeld = eventually { flock(folder, LOCK_EX | LOCK_NB) == 0 }
+    #expect(isHeld)
     try server.restart()
     // A worker runs at low priority: on a busy machine its start alone may take half a minute.
+    var locks = ""
     let isWaiting = try eventually(withinSeconds: 200) {
-      let locks = String(decoding: try contents("/proc/locks"), as: UTF8.self).split(separator: "\n")
+      locks = String(decoding: try contents("/proc/locks"), as: UTF8.self)
       return server.workers().contains { worker in
-        locks.contains { $0.contains("-> FLOCK") && $0.split(separator: " ").contains("\(worker)") }
+        locks.split(separator: "\n").contains {
+          $0.contains("-> FLOCK") && $0.split(separator: " ").contains("\(worker)")
+        }
       }
     }
-    #expect(isWaiting)
-    kill(orphan, SIGCONT)
+    #expect(isWaiting, "\(server.workers()): \(locks)")
+    close(folder)
     try server.client.succeed(job)
     let isTidy = try eventually { try !server.leftovers().contains { $0.hasPrefix("jobs/") } }
     #expect(isTidy)
