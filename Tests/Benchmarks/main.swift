@@ -2,6 +2,7 @@
 //
 //   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|http]
 //
+// N is the length of the recording that is measured: 600 or more, in tens; 7200 by default.
 // BINARY is the release build of `stillwave`. Nothing else should run on the machine. Times are medians of several runs,
 // taken in turn with their baseline, so that a drift of the machine's speed changes both.
 import Foundation
@@ -15,14 +16,27 @@ let parts: [(name: String, run: (String) throws -> Int)] = [
   ("waveforms", { try WaveformFigures(binary: $0, folder: folder, seconds: seconds).run() }),
   ("http", { try HTTPLoad(binary: $0, folder: folder, seconds: seconds).run() }),
 ]
-guard let binary = arguments.popFirst() else {
-  print("usage: Benchmarks BINARY [--seconds N] [--folder DIR] [--part \(parts.map(\.name).joined(separator: "|"))]")
+
+@MainActor func giveUp() -> Never {
+  let names = parts.map(\.name).joined(separator: "|")
+  print(
+    "usage: Benchmarks BINARY [--seconds N] [--folder DIR] [--part \(names)]   N: length of the recording, from 600")
   exit(2)
 }
-while let flag = arguments.popFirst(), let value = arguments.popFirst() {
-  if flag == "--seconds", let number = Int(value) { seconds = number / 10 * 10 }
-  if flag == "--folder" { folder = value }
-  if flag == "--part" { part = value }
+
+guard let binary = arguments.popFirst() else { giveUp() }
+while let flag = arguments.popFirst() {
+  guard let value = arguments.popFirst() else { giveUp() }
+  switch flag {
+  case "--seconds":
+    guard let number = Int(value), number >= 600 else { giveUp() }
+    seconds = number / 10 * 10
+  case "--folder": folder = value
+  case "--part":
+    guard parts.contains(where: { $0.name == value }) else { giveUp() }
+    part = value
+  default: giveUp()
+  }
 }
 
 do {
