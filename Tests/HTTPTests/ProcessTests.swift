@@ -3,19 +3,26 @@ import Testing
 
 @testable import HTTP
 
+/// A handler that says when it has begun, and ends when it is cancelled.
+private func waiting(
+  _ started: Signal, untilCancelled cancelled: Signal
+) -> @Sendable (HTTPRequest) async throws -> HTTPResponse {
+  { _ in
+    started.give()
+    await withTaskCancellationHandler {
+      await cancelled.wait()
+    } onCancel: {
+      cancelled.give()
+    }
+    return text("late")
+  }
+}
+
 @Suite("Line 12: the process", .serialized) struct ProcessTests {
   @Test func aDisconnectCancelsTheHandler() async throws {
     let started = Signal()
     let cancelled = Signal()
-    try await withServer { _ in
-      started.give()
-      await withTaskCancellationHandler {
-        await cancelled.wait()
-      } onCancel: {
-        cancelled.give()
-      }
-      return text("late")
-    } test: { port, _ in
+    try await withServer(waiting(started, untilCancelled: cancelled)) { port, _ in
       let client = try WireClient(port: port)
       try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
       await started.wait()
@@ -69,15 +76,7 @@ import Testing
   @Test func aStoppingServerBreaksOffWhatTakesTooLong() async throws {
     let started = Signal()
     let cancelled = Signal()
-    try await withServer { _ in
-      started.give()
-      await withTaskCancellationHandler {
-        await cancelled.wait()
-      } onCancel: {
-        cancelled.give()
-      }
-      return text("late")
-    } test: { port, server in
+    try await withServer(waiting(started, untilCancelled: cancelled)) { port, server in
       let client = try WireClient(port: port)
       try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
       await started.wait()

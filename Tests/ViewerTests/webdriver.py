@@ -32,6 +32,7 @@ def wait(what, condition, seconds=30):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s in vain: {what}")
+        # WebDriver has no events: the browser must be asked again and again.
         time.sleep(0.03)
 
 
