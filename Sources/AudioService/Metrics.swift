@@ -15,18 +15,7 @@ final class Metrics: Sendable {
   let bytesReceived = Counter()
   private let webhooks: Webhooks
   private let started = ContinuousClock.now
-  /// Responses by the first digit of their status.
-  private let responses = (0...5).map { _ in Counter() }
-  private let bytesSent = Counter()
-  private let requestMicroseconds = Counter()
-
   init(_ webhooks: Webhooks) { self.webhooks = webhooks }
-
-  func count(_ record: RequestRecord) {
-    responses[min(max((record.status?.code ?? 0) / 100, 0), 5)].add(1)
-    bytesSent.add(Int(record.bytesSent))
-    requestMicroseconds.add(Int(record.seconds * 1e6))
-  }
 
   private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
 
@@ -39,16 +28,16 @@ final class Metrics: Sendable {
       text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
       for (label, value) in values { text += "\(name)\(label) \(value)\n" }
     }
-    metric(
-      "stillwave_http_responses_total", "counter", "Responses by class of status.",
-      (1...5).map { ("{class=\"\($0)xx\"}", "\(responses[$0].value)") })
-    metric(
-      "stillwave_http_request_seconds_total", "counter", "Seconds spent on requests.",
-      [("", "\(Double(requestMicroseconds.value) / 1e6)")])
-    metric("stillwave_http_sent_bytes_total", "counter", "Bytes of responses.", [("", "\(bytesSent.value)")])
     metric("stillwave_upload_bytes_total", "counter", "Bytes of uploads.", [("", "\(bytesReceived.value)")])
     metric("stillwave_uploads_total", "counter", "Uploads that became recordings.", [("", "\(uploads.value)")])
     if let statistics = server.withLock({ $0 })?() {
+      metric(
+        "stillwave_http_responses_total", "counter", "Responses by class of status.",
+        (1...5).map { ("{class=\"\($0)xx\"}", "\(statistics.responses[$0])") })
+      metric(
+        "stillwave_http_request_seconds_total", "counter", "Seconds spent on requests.",
+        [("", "\(statistics.requestSeconds)")])
+      metric("stillwave_http_sent_bytes_total", "counter", "Bytes of responses.", [("", "\(statistics.bytesSent)")])
       metric(
         "stillwave_http_connections", "gauge", "Connections open now.", [("", "\(statistics.openConnections)")])
       metric(

@@ -29,10 +29,7 @@ public final class Service: Sendable {
     http.port = configuration.port
     http.limits = configuration.httpLimits
     http.responseFields = ["X-Content-Type-Options": "nosniff"]
-    http.onCompleted = { record in
-      context.metrics.count(record)
-      log.request(record)
-    }
+    if log.tellsRequests { http.onCompleted = log.request }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       if problem.status.code >= 500 {

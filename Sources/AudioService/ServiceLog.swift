@@ -8,7 +8,10 @@ struct ServiceLog: Sendable {
 
   init(_ logger: Logger) { self.logger = logger }
 
-  func request(_ record: RequestRecord) {
+  /// Whether there is a line for each request. Where there is none, what it would say is not put together either.
+  var tellsRequests: Bool { logger.logLevel <= .info }
+
+  @Sendable func request(_ record: RequestRecord) {
     logger.info(
       "request",
       metadata: [

@@ -174,7 +174,7 @@ struct BodyFraming {
       part = .complete
       return
     }
-    var dropped = HTTPFields()
+    var dropped = FieldSection()
     do { try FieldLine.parse(line.dropLast(2), into: &dropped) } catch { throw .malformed(.trailer) }
   }
 }

@@ -243,12 +243,12 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     setTimer()
   }
 
-  /// The present second as `Date` has it, made once a second.
-  var date: [UInt8] {
+  /// The field `Date` of the present second, with its CRLF; made once a second.
+  var dateLine: [UInt8] {
     let second = time(nil)
     if second != dateSecond {
       dateSecond = second
-      dateText = HTTPDate(seconds: Int64(second)).bytes
+      dateText = Array("Date: ".utf8) + HTTPDate(seconds: Int64(second)).bytes + Array("\r\n".utf8)
     }
     return dateText
   }

@@ -95,10 +95,10 @@ extension HTTPConnection {
         if parser.hasBegun { perform(state.on(.headBegan, at: loop.now)) }
         return
       }
-      framing = BodyFraming(head.body, limits: core.limits)
+      if head.body != .none || !framing.isComplete { framing = BodyFraming(head.body, limits: core.limits) }
       readsInARow = 0
       if let error = framing.fault(in: pending, from: pendingStart) {
-        _ = beginExchange(head)
+        beginRefusal(head)
         return refuse(error.problem)
       }
       let event = ConnectionState.Event.head(

@@ -14,7 +14,7 @@ extension HTTPConnection {
 
   /// Answers without a handler.
   func answer(_ problem: Problem) {
-    if exchange == nil { _ = beginExchange(nil) }
+    if exchange == nil { beginRefusal() }
     guard let exchange else { return }
     _ = begin(core.configuration.problem(problem).response(), exchange: exchange.id)
   }
@@ -23,8 +23,9 @@ extension HTTPConnection {
   func begin(_ response: HTTPResponse, exchange id: UInt64) -> Stream? {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return nil }
-    let method = exchange?.head?.method ?? .get
-    let version = exchange?.head?.version ?? .http11
+    let request = exchange?.request
+    let method = request?.method ?? .get
+    let version = request?.version ?? .http11
     let framing = ResponseWriter.framing(of: response, version: version)
     let closes = framing == .untilClose || response.asksToClose
     _ = state.on(.answerBegan(unread: self.framing.remaining, isPersistent: !closes), at: loop.now)
@@ -34,7 +35,7 @@ extension HTTPConnection {
         of: response, framing: framing,
         .init(
           method: method, version: version, isPersistent: state.isPersistent,
-          requestID: exchange?.requestID ?? "", date: loop.date)))
+          requestID: exchange?.requestID ?? "", dateLine: loop.dateLine)))
     var rest: Stream?
     if ResponseWriter.sendsContent(response, method: method) {
       if case .stream(let length, let next) = response.body {
@@ -129,7 +130,7 @@ extension HTTPConnection {
     guard answerIsQueued else { return }
     answerIsQueued = false
     endExchange()
-    perform(state.on(.answerWritten, at: loop.currentTime()))
+    perform(state.on(.answerWritten, at: loop.now))
     advance()
   }
 }

@@ -5,6 +5,7 @@ import Dispatch
 /// This file is the life of a connection; `HTTPConnection+Input` reads, `HTTPConnection+Output` writes.
 final class HTTPConnection: EventHandler, @unchecked Sendable {
   let core: ServerCore
+  private let tally: AnswerTally
   let loop: EventLoop
   let socket: Socket
   let peer: String
@@ -38,8 +39,8 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   private var token: EventLoop.Token?
   private var reminder = Reminder()
 
-  init(_ socket: Socket, peer: String, loop: EventLoop, core: ServerCore) {
-    (self.socket, self.peer, self.loop, self.core) = (socket, peer, loop, core)
+  init(_ socket: Socket, peer: String, loop: EventLoop, core: ServerCore, tally: AnswerTally) {
+    (self.socket, self.peer, self.loop, self.core, self.tally) = (socket, peer, loop, core, tally)
     state = ConnectionState(limits: core.limits, at: loop.now)
     parser = RequestParser(limits: core.limits)
     framing = BodyFraming(.none, limits: core.limits)
@@ -116,42 +117,51 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
 
   /// One request and its answer.
   struct Exchange {
-    var id: UInt64
+    let id: UInt64
     /// Nil where the head was refused.
-    var head: RequestHead?
-    var requestID: String
-    var began: Instant
+    let request: HTTPRequest?
+    let requestID: String
+    let began: Instant
     var status: HTTPStatus?
     var bytesReceived: Int64 = 0
     var bytesSent: Int64 = 0
   }
 
-  func beginExchange(_ head: RequestHead?) -> Exchange {
+  /// Begins to answer what is refused before it is a request; `head` where it is whole.
+  func beginRefusal(_ head: RequestHead? = nil) {
     exchangeCount += 1
-    let requestID = head.flatMap { RequestIdentifier.callers($0.fields) } ?? RequestIdentifier.make(loop.nextRandom())
-    let exchange = Exchange(id: exchangeCount, head: head, requestID: requestID, began: loop.now)
-    self.exchange = exchange
-    core.countRequest()
-    return exchange
+    begin(head.map { HTTPRequest(head: $0, body: .none, peer: peer, id: requestID($0)) })
+  }
+
+  private func requestID(_ head: RequestHead?) -> String {
+    head.flatMap { RequestIdentifier.callers($0.fields) } ?? RequestIdentifier.make(loop.nextRandom())
+  }
+
+  private func begin(_ request: HTTPRequest?) {
+    exchange = Exchange(
+      id: exchangeCount, request: request, requestID: request?.id ?? requestID(nil), began: loop.now)
+    tally.countRequest()
   }
 
   func startHandler(_ head: RequestHead) {
-    let exchange = beginExchange(head)
+    exchangeCount += 1
+    let id = exchangeCount
     var body = RequestBody.none
     if head.body != .none {
       var length: Int64?
       if case .length(let declared) = head.body { length = declared }
-      body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: exchange.id))
+      body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: id))
     }
-    let request = HTTPRequest(head: head, body: body, peer: peer, id: exchange.requestID)
+    let request = HTTPRequest(head: head, body: body, peer: peer, id: requestID(head))
+    begin(request)
     switch core.responder.respond(to: request) {
     case .now(let response):
-      guard let rest = begin(response, exchange: exchange.id) else { return }
-      run(exchange.id) { await $0.send(rest) }
+      guard let rest = begin(response, exchange: id) else { return }
+      run(id) { await $0.send(rest) }
     case .later(let work):
-      run(exchange.id) { connection in
+      run(id) { connection in
         let response = await connection.response(of: work)
-        if let rest = connection.begin(response, exchange: exchange.id) { await connection.send(rest) }
+        if let rest = connection.begin(response, exchange: id) { await connection.send(rest) }
       }
     }
   }
@@ -180,18 +190,20 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   /// Whether that exchange is still the one under way.
   func isCurrent(_ id: UInt64) -> Bool { exchange?.id == id && state.phase != .closed }
 
-  /// Tells the log, and forgets.
+  /// Counts, tells the log, and forgets.
   func endExchange() {
     handlerTask = nil
     guard let exchange else { return }
     self.exchange = nil
+    let now = loop.currentTime()
+    tally.count(
+      exchange.status, bytesSent: exchange.bytesSent, nanoseconds: now.nanoseconds &- exchange.began.nanoseconds)
     guard let onCompleted = core.configuration.onCompleted else { return }
     onCompleted(
       RequestRecord(
-        method: exchange.head?.method, path: exchange.head?.target.path, status: exchange.status,
-        bytesReceived: exchange.bytesReceived, bytesSent: exchange.bytesSent,
-        seconds: loop.currentTime().seconds(since: exchange.began), peer: peer, requestID: exchange.requestID,
-        traceparent: exchange.head.flatMap { $0.fields.contains("traceparent") ? $0.fields["traceparent"] : nil }))
+        request: exchange.request, status: exchange.status, bytesReceived: exchange.bytesReceived,
+        bytesSent: exchange.bytesSent, seconds: now.seconds(since: exchange.began), peer: peer,
+        requestID: exchange.requestID))
   }
 
   // MARK: Actions

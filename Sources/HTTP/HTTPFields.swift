@@ -1,45 +1,44 @@
 // A field section is kept as the bytes that go over the wire, `name ": " value CRLF` for each field, with a table of
-// where each one lies. A request's section thus costs two allocations however many fields it has, a response's is
+// where each one lies. A request's section thus costs three allocations however many fields it has, a response's is
 // copied to the socket as it stands, and a String is made only of what somebody asks for.
 
 /// Header fields (RFC 9110 §5): in order, names compared without case, repeats kept.
 public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-  private struct Entry: Sendable, Equatable {
-    var start: Int
-    var nameLength: Int
-    var valueLength: Int
-    var valueStart: Int { start + nameLength + 2 }
-    var end: Int { valueStart + valueLength + 2 }
-  }
+  /// Shared by copies: fields are handed on far more often than they are made. Nil where there was never one.
+  private var shared: Shared?
 
-  /// The whole section as it goes over the wire, without the empty line.
-  private(set) var lines: [UInt8] = []
-  private var entries: [Entry] = []
+  private final class Shared: Sendable {
+    let section: FieldSection
+
+    init(_ section: FieldSection) { self.section = section }
+  }
 
   /// No fields.
   public init() {}
+
+  /// The fields of a section that a parser has checked.
+  init(_ section: FieldSection) { shared = Shared(section) }
 
   /// Fields in the order written; a name may stand more than once.
   public init(dictionaryLiteral elements: (String, String)...) {
     for (name, value) in elements { append(name, value) }
   }
 
+  /// The whole section as it goes over the wire, without the empty line.
+  var lines: [UInt8] { shared?.section.lines ?? [] }
+
   /// How many fields there are, repeats counted.
-  public var count: Int { entries.count }
+  public var count: Int { shared?.section.count ?? 0 }
 
   /// Whether there is no field.
-  public var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { count == 0 }
 
   /// The value of a field; several of one name are joined by `", "` (RFC 9110 §5.3). Setting replaces all of that
   /// name, nil removes them.
   public subscript(_ name: String) -> String? {
     get {
-      var joined: String?
-      for entry in entries where matches(entry, name) {
-        let value = string(entry.valueStart, entry.valueLength)
-        joined = joined.map { $0 + ", " + value } ?? value
-      }
-      return joined
+      guard contains(name) else { return nil }
+      return values(of: name).joined(separator: ", ")
     }
     set {
       remove(name)
@@ -49,65 +48,41 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// Every value of a name, in order, not split at commas.
   public func values(of name: String) -> [String] {
-    entries.filter { matches($0, name) }.map { string($0.valueStart, $0.valueLength) }
+    guard let section = shared?.section else { return [] }
+    return section.entries.filter { section.matches($0, name.utf8.span) }.map { section.string($0.value) }
   }
 
   /// Whether a field of that name is there.
-  public func contains(_ name: String) -> Bool {
-    entries.contains { matches($0, name) }
-  }
+  public func contains(_ name: String) -> Bool { shared?.section.first(name) != nil }
 
   /// The bytes of the first value of a name.
   func bytes(of name: String) -> ArraySlice<UInt8>? {
-    entries.first { matches($0, name) }.map { lines[$0.valueStart..<$0.valueStart + $0.valueLength] }
+    guard let section = shared?.section, let first = section.first(name) else { return nil }
+    return section.lines[section.entries[first].value]
   }
 
   /// How many fields have that name.
-  func count(of name: String) -> Int {
-    entries.count { matches($0, name) }
-  }
+  func count(of name: String) -> Int { shared?.section.count(of: name) ?? 0 }
 
   /// Adds a field behind the others. The name must be a token. Control bytes in the value become blanks, so that no
   /// value, wherever it came from, can end its line and start a field of its own.
   public mutating func append(_ name: String, _ value: String) {
     precondition(!name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
-    let start = lines.count
-    lines.append(contentsOf: name.utf8)
-    lines.append(ASCII.colon)
-    lines.append(ASCII.space)
-    for byte in value.utf8 { lines.append(ASCII.isFieldValueByte(byte) ? byte : ASCII.space) }
-    endLine(start: start, nameLength: name.utf8.count)
-  }
-
-  /// Adds a field whose bytes the parser has checked.
-  mutating func append(parsedName name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
-    let start = lines.count
-    if start == 0 {
-      lines.reserveCapacity(240)
-      entries.reserveCapacity(8)
-    }
-    lines.append(contentsOf: name)
-    lines.append(ASCII.colon)
-    lines.append(ASCII.space)
-    lines.append(contentsOf: value)
-    endLine(start: start, nameLength: name.count)
+    change { $0.append(name.utf8, value.utf8.lazy.map { ASCII.isFieldValueByte($0) ? $0 : ASCII.space }) }
   }
 
   /// Removes every field of that name.
   public mutating func remove(_ name: String) {
     guard contains(name) else { return }
-    var kept = HTTPFields()
-    for entry in entries where !matches(entry, name) { kept.copy(entry, from: self) }
-    self = kept
+    change { $0.remove(name) }
   }
 
   /// Appends, as they go over the wire, those fields whose names are not in `others`.
   func appendLines(missingIn others: HTTPFields, to bytes: inout [UInt8]) {
-    for entry in entries {
-      let name = lines.span.extracting(entry.start..<entry.start + entry.nameLength)
-      if !others.entries.contains(where: { others.matches($0, name) }) {
-        bytes.append(contentsOf: lines[entry.start..<entry.end])
-      }
+    guard let section = shared?.section else { return }
+    for entry in section.entries
+    where others.shared?.section.first(section.lines.span.extracting(entry.name)) == nil {
+      bytes.append(contentsOf: section.lines[entry.line])
     }
   }
 
@@ -120,35 +95,84 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// Whether an element of such a list is that word, in any case. Makes no Strings.
   func list(_ name: String, contains word: String) -> Bool {
-    for entry in entries where matches(entry, name) {
-      var start = entry.valueStart
-      let end = start + entry.valueLength
-      while start < end {
-        let comma = lines[start..<end].firstIndex(of: ASCII.comma) ?? end
-        if lines[start..<comma].trimmingBlanks().equalsIgnoringCase(word) { return true }
-        start = comma + 1
+    guard let section = shared?.section else { return false }
+    return section.entries.contains { entry in
+      guard section.matches(entry, name.utf8.span) else { return false }
+      return section.lines[entry.value].split(separator: ASCII.comma).contains {
+        $0.trimmingBlanks().equalsIgnoringCase(word)
       }
     }
-    return false
   }
 
-  func name(at index: Int) -> String { string(entries[index].start, entries[index].nameLength) }
+  func name(at index: Int) -> String {
+    guard let section = shared?.section else { preconditionFailure("there are no fields") }
+    return section.string(section.entries[index].name)
+  }
 
-  private mutating func endLine(start: Int, nameLength: Int) {
-    let valueLength = lines.count - start - nameLength - 2
+  private mutating func change(_ work: (inout FieldSection) -> Void) {
+    var section = shared?.section ?? FieldSection()
+    // The section is changed where it lies, unless somebody else has a part in it.
+    shared = nil
+    work(&section)
+    shared = Shared(section)
+  }
+
+  /// Equal names and values in equal order, byte for byte.
+  public static func == (left: HTTPFields, right: HTTPFields) -> Bool { left.lines == right.lines }
+}
+
+/// What `HTTPFields` holds; parsers build one of these.
+struct FieldSection: Sendable {
+  fileprivate struct Entry: Sendable {
+    let start: Int
+    let nameLength: Int
+    let valueLength: Int
+
+    var name: Range<Int> { start..<start + nameLength }
+    var value: Range<Int> { start + nameLength + 2..<start + nameLength + 2 + valueLength }
+    /// With its CRLF.
+    var line: Range<Int> { start..<value.upperBound + 2 }
+  }
+
+  fileprivate var lines: [UInt8] = []
+  fileprivate var entries: [Entry] = []
+
+  var count: Int { entries.count }
+
+  /// Adds a field whose bytes have been checked.
+  mutating func append(_ name: some Sequence<UInt8>, _ value: some Sequence<UInt8>) {
+    if entries.isEmpty {
+      lines.reserveCapacity(240)
+      entries.reserveCapacity(8)
+    }
+    let start = lines.count
+    lines.append(contentsOf: name)
+    let nameLength = lines.count - start
+    lines.append(ASCII.colon)
+    lines.append(ASCII.space)
+    lines.append(contentsOf: value)
+    entries.append(Entry(start: start, nameLength: nameLength, valueLength: lines.count - start - nameLength - 2))
     lines.append(ASCII.carriageReturn)
     lines.append(ASCII.lineFeed)
-    entries.append(Entry(start: start, nameLength: nameLength, valueLength: valueLength))
   }
 
-  private mutating func copy(_ entry: Entry, from other: HTTPFields) {
-    entries.append(Entry(start: lines.count, nameLength: entry.nameLength, valueLength: entry.valueLength))
-    lines.append(contentsOf: other.lines[entry.start..<entry.end])
+  fileprivate mutating func remove(_ name: String) {
+    var kept = FieldSection()
+    for entry in entries where !matches(entry, name.utf8.span) { kept.append(lines[entry.name], lines[entry.value]) }
+    self = kept
   }
 
-  private func matches(_ entry: Entry, _ name: String) -> Bool { matches(entry, name.utf8.span) }
+  fileprivate func first(_ name: String) -> Int? { first(name.utf8.span) }
 
-  private func matches(_ entry: Entry, _ name: borrowing Span<UInt8>) -> Bool {
+  fileprivate func first(_ name: borrowing Span<UInt8>) -> Int? {
+    let entries = entries.span
+    for index in entries.indices where matches(entries[index], name) { return index }
+    return nil
+  }
+
+  fileprivate func count(of name: String) -> Int { entries.count { matches($0, name.utf8.span) } }
+
+  fileprivate func matches(_ entry: Entry, _ name: borrowing Span<UInt8>) -> Bool {
     guard entry.nameLength == name.count else { return false }
     let bytes = lines.span
     for index in 0..<name.count
@@ -158,14 +182,13 @@ public struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     return true
   }
 
-  private func string(_ start: Int, _ length: Int) -> String {
-    String(decoding: lines[start..<start + length], as: UTF8.self)
-  }
+  fileprivate func string(_ range: Range<Int>) -> String { String(decoding: lines[range], as: UTF8.self) }
 }
 
 extension HTTPFields: Sequence {
   /// Name and value of each field, in order.
   public func makeIterator() -> IndexingIterator<[(name: String, value: String)]> {
-    entries.map { (string($0.start, $0.nameLength), string($0.valueStart, $0.valueLength)) }.makeIterator()
+    guard let section = shared?.section else { return [].makeIterator() }
+    return section.entries.map { (section.string($0.name), section.string($0.value)) }.makeIterator()
   }
 }

@@ -17,6 +17,9 @@ public final class HTTPRequest: Sendable {
   /// The header fields as they came.
   public var fields: HTTPFields { head.fields }
 
+  /// Whether the request asks for a representation as it is: without conditions, whole, uncoded.
+  var isPlain: Bool { head.isPlain }
+
   init(head: RequestHead, body: RequestBody, peer: String, id: String) {
     (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
   }

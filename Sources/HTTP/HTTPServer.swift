@@ -37,7 +37,7 @@ public final class HTTPServer: Sendable {
       started.append(
         LoopWorker(
           loop: try EventLoop.take(index: index, readBytes: configuration.limits.readBytes), core: core,
-          listener: listener))
+          tally: core.tallies[index], listener: listener))
     }
     for worker in started { worker.start(among: started) }
     running.withLock { [started] in $0 = Running(listener: listener, workers: started) }

@@ -22,10 +22,7 @@ public struct HTTPServerConfiguration: Sendable {
 
 /// What an access log says of a request.
 public struct RequestRecord: Sendable {
-  /// Nil where the head was refused.
-  public let method: HTTPMethod?
-  /// As it was sent; nil where the head was refused.
-  public let path: String?
+  let request: HTTPRequest?
   /// Nil where the client went away before there was an answer.
   public let status: HTTPStatus?
   /// Content, without framing.
@@ -38,30 +35,34 @@ public struct RequestRecord: Sendable {
   public let peer: String
   /// As in the response's `X-Request-Id`.
   public let requestID: String
+
+  /// Nil where the head was refused.
+  public var method: HTTPMethod? { request?.method }
+  /// As it was sent; nil where the head was refused.
+  public var path: String? { request?.target.path }
   /// The request's `traceparent` (W3C Trace Context), as it came.
-  public let traceparent: String?
+  public var traceparent: String? { request?.fields["traceparent"] }
 }
 
 /// Counters of a server, for metrics.
 public struct ServerStatistics: Sendable {
   /// Open now.
-  public let openConnections: Int
+  public internal(set) var openConnections = 0
   /// Since the start.
-  public let acceptedConnections: Int
+  public internal(set) var acceptedConnections = 0
   /// Answered 503, or hung up on, because there were too many.
-  public let refusedConnections: Int
+  public internal(set) var refusedConnections = 0
   /// Heads answered, refused ones included.
-  public let requests: Int
-
-  init(openConnections: Int, acceptedConnections: Int, refusedConnections: Int, requests: Int) {
-    self.openConnections = openConnections
-    self.acceptedConnections = acceptedConnections
-    self.refusedConnections = refusedConnections
-    self.requests = requests
-  }
+  public internal(set) var requests = 0
+  /// Responses by the first digit of their status; at 0 those that there was nobody left to take.
+  public internal(set) var responses = [Int](repeating: 0, count: 6)
+  /// Everything sent: heads, framing and content.
+  public internal(set) var bytesSent = 0
+  /// Spent on requests, each from its whole head to the last byte of its answer.
+  public internal(set) var requestSeconds = 0.0
 
   /// Those of a server that has done nothing.
-  public init() { self.init(openConnections: 0, acceptedConnections: 0, refusedConnections: 0, requests: 0) }
+  public init() {}
 }
 
 /// Why a server could not start.

@@ -6,6 +6,7 @@ import Synchronization
 final class LoopWorker: EventHandler, @unchecked Sendable {
   let loop: EventLoop
   private let core: ServerCore
+  private let tally: AnswerTally
   private let listener: ListeningSocket
   /// All of them, set before the loops start.
   private var workers: [LoopWorker] = []
@@ -26,8 +27,8 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   /// Answers "503" beyond the limit, so many at a time; past that clients are only hung up on.
   private static let refusalsAtOnce = 32
 
-  init(loop: EventLoop, core: ServerCore, listener: ListeningSocket) {
-    (self.loop, self.core, self.listener) = (loop, core, listener)
+  init(loop: EventLoop, core: ServerCore, tally: AnswerTally, listener: ListeningSocket) {
+    (self.loop, self.core, self.tally, self.listener) = (loop, core, tally, listener)
   }
 
   /// Begins to accept.
@@ -72,7 +73,7 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   private func adopt(_ socket: Socket, _ peer: String, isAdmitted: Bool) {
     loop.refreshNow()
-    let connection = HTTPConnection(socket, peer: peer, loop: loop, core: core)
+    let connection = HTTPConnection(socket, peer: peer, loop: loop, core: core, tally: tally)
     connection.worker = self
     connections[ObjectIdentifier(connection)] = connection
     if isStopping {

@@ -90,7 +90,7 @@ struct MultipartParser {
   private var start = 0
   private var preambleBytes = 0
   private var partCount = 0
-  private var fields = HTTPFields()
+  private var fields = FieldSection()
   private var headBytes = 0
   private var owesPartEnd = false
 
@@ -158,7 +158,7 @@ struct MultipartParser {
     guard end.elementsEqual("\r\n".utf8) else { throw .malformed(.delimiter) }
     partCount += 1
     guard partCount <= limits.partCount else { throw .tooManyParts(limit: limits.partCount) }
-    (fields, headBytes, phase) = (HTTPFields(), 0, .fields)
+    (fields, headBytes, phase) = (FieldSection(), 0, .fields)
     return nil
   }
 
@@ -178,7 +178,7 @@ struct MultipartParser {
       phase = .content
       // The empty line's CRLF is also the one in front of a delimiter that follows at once: an empty part.
       start -= 2
-      return .part(fields)
+      return .part(HTTPFields(fields))
     }
     do { try FieldLine.parse(line.dropLast(2), into: &fields) } catch { throw .malformed(.field) }
     return nil

@@ -12,6 +12,9 @@ final class RequestHead: Sendable {
   /// Whether the client wants the connection kept.
   let isPersistent: Bool
   let expectsContinue: Bool
+  /// Whether it asks for a representation as it is: without conditions, whole, uncoded. Found out once, because clients
+  /// that poll send the same head again and again.
+  let isPlain: Bool
 
   init(
     method: HTTPMethod, target: RequestTarget, version: HTTPVersion, fields: HTTPFields
@@ -21,6 +24,7 @@ final class RequestHead: Sendable {
     // An absolute target's own host counts, whatever the field says (RFC 9112 §3.2.2).
     if let authority = target.authority { fields["Host"] = authority }
     (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
+    isPlain = Self.isPlain(fields)
     guard fields.count(of: "Content-Type") < 2 else { throw .malformed(.contentType) }
     body = try Self.bodyLength(fields, version)
     let options = fields.contains("Connection") ? fields.list("Connection") : []
@@ -34,6 +38,14 @@ final class RequestHead: Sendable {
   init(method: HTTPMethod, target: RequestTarget, fields: HTTPFields) {
     (self.method, self.target, self.fields) = (method, target, fields)
     (version, body, isPersistent, expectsContinue) = (.http11, .none, true, false)
+    isPlain = Self.isPlain(fields)
+  }
+
+  private static func isPlain(_ fields: HTTPFields) -> Bool {
+    let selecting = [
+      "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding",
+    ]
+    return !selecting.contains(where: fields.contains)
   }
 
   private static func checkHost(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) {

@@ -18,7 +18,7 @@ struct RequestParser {
   private let limits: HTTPLimits
   private var partialLine: [UInt8] = []
   private var requestLine: (method: HTTPMethod, target: RequestTarget, version: HTTPVersion)?
-  private var fields = HTTPFields()
+  private var fields = FieldSection()
   private var fieldBytes = 0
   private var mayStartEmpty = true
   private var last: (bytes: [UInt8], head: RequestHead)?
@@ -122,8 +122,9 @@ struct RequestParser {
       try FieldLine.parse(line, into: &fields)
       return nil
     }
-    let head = try RequestHead(method: start.method, target: start.target, version: start.version, fields: fields)
-    (requestLine, fields, fieldBytes, mayStartEmpty) = (nil, HTTPFields(), 0, true)
+    let head = try RequestHead(
+      method: start.method, target: start.target, version: start.version, fields: HTTPFields(fields))
+    (requestLine, fields, fieldBytes, mayStartEmpty) = (nil, FieldSection(), 0, true)
     return head
   }
 
@@ -154,7 +155,7 @@ struct RequestParser {
 /// `name ":" OWS value OWS`, of a head, a trailer or a part of multipart content.
 enum FieldLine {
   /// Checks a line and adds it to `fields`.
-  static func parse(_ line: ArraySlice<UInt8>, into fields: inout HTTPFields) throws(HTTPParseError) {
+  static func parse(_ line: ArraySlice<UInt8>, into fields: inout FieldSection) throws(HTTPParseError) {
     let bytes = line.span
     guard !bytes.isEmpty, !ASCII.isBlank(bytes[0]) else { throw .malformed(.obsoleteFolding) }
     var colon = 0
@@ -167,6 +168,6 @@ enum FieldLine {
       throw .malformed(.fieldValue)
     }
     let name = line.prefix(colon)
-    fields.append(parsedName: name, value: line[(name.endIndex + 1)...].trimmingBlanks())
+    fields.append(name, line[(name.endIndex + 1)...].trimmingBlanks())
   }
 }

@@ -18,8 +18,9 @@ public struct QueryItem: Sendable, Equatable {
   }
 }
 
-/// What a request is about: the path and query of its target, escapes decoded exactly once.
-public struct RequestTarget: Sendable {
+/// What a request is about: the path and query of its target, escapes decoded exactly once. An object, because every
+/// responder looks at it.
+public final class RequestTarget: Sendable {
   /// The path as it was sent, escapes and all; `*` for `OPTIONS *`.
   public let path: String
   /// The decoded segments: `/v1/a%2Fb` has two, `v1` and `a/b`; `/` has one, which is empty.

@@ -23,8 +23,8 @@ struct ResponseWriter: Sendable {
     var version: HTTPVersion = .http11
     var isPersistent = false
     var requestID = ""
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`
-    var date: [UInt8] = []
+    /// `Date: Sun, 06 Nov 1994 08:49:37 GMT CRLF`
+    var dateLine: [UInt8] = []
   }
 
   /// How a response's content ends.
@@ -47,7 +47,7 @@ struct ResponseWriter: Sendable {
     var head: [UInt8] = []
     head.reserveCapacity(320 + response.fields.lines.count + defaults.lines.count)
     head.append(contentsOf: response.status.statusLine)
-    Self.append("Date: ", context.date, to: &head)
+    head.append(contentsOf: context.dateLine)
     if Self.serversOwn.contains(where: response.fields.contains) {
       var fields = response.fields
       for name in Self.serversOwn { fields.remove(name) }
@@ -56,7 +56,11 @@ struct ResponseWriter: Sendable {
       head.append(contentsOf: response.fields.lines)
     }
     defaults.appendLines(missingIn: response.fields, to: &head)
-    if !context.requestID.isEmpty { Self.append("X-Request-Id: ", context.requestID.utf8, to: &head) }
+    if !context.requestID.isEmpty {
+      head.append(contentsOf: "X-Request-Id: ".utf8)
+      head.append(contentsOf: context.requestID.utf8)
+      head.append(contentsOf: "\r\n".utf8)
+    }
     switch framing {
     case .noContent, .untilClose: break
     case .chunked: head.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
@@ -72,13 +76,6 @@ struct ResponseWriter: Sendable {
     }
     head.append(contentsOf: "\r\n".utf8)
     return head
-  }
-
-  private static func append(_ name: StaticString, _ value: some Sequence<UInt8>, to head: inout [UInt8]) {
-    head.append(contentsOf: name.description.utf8)
-    head.append(contentsOf: value)
-    head.append(ASCII.carriageReturn)
-    head.append(ASCII.lineFeed)
   }
 
   /// One chunk (RFC 9112 §7.1). Empty content makes none: it would be the end.

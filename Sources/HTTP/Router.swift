@@ -3,18 +3,27 @@ public typealias Handler = @Sendable (HTTPRequest, PathParameters) throws -> HTT
 
 /// What stood in the place of a pattern's `{names}`, decoded.
 public struct PathParameters: Sendable {
-  private let names: [String]
-  private let values: [String]
-
-  init(names: [String], values: [String]) {
-    (self.names, self.values) = (names, values)
-  }
+  fileprivate let endpoint: Endpoint
+  fileprivate let target: RequestTarget
 
   /// The value of a name that the route's pattern has; asking for any other is a mistake in the program.
   public subscript(_ name: String) -> String {
-    guard let index = names.firstIndex(of: name) else { preconditionFailure("the pattern has no {\(name)}") }
-    return values[index]
+    guard let position = endpoint.position(of: name) else { preconditionFailure("the pattern has no {\(name)}") }
+    return target.segments[position]
   }
+}
+
+/// A handler, and where its pattern's names stand in a path.
+private final class Endpoint: Sendable {
+  let method: HTTPMethod
+  let handler: Handler
+  private let names: [(name: String, position: Int)]
+
+  init(_ route: Route, _ names: [(name: String, position: Int)]) {
+    (method, handler, self.names) = (route.method, route.handler, names)
+  }
+
+  func position(of name: String) -> Int? { names.first { $0.name == name }?.position }
 }
 
 /// A row of the table that a router is made from.
@@ -70,9 +79,7 @@ public final class Router: HTTPResponder {
     /// Few of them, and short: compared one by one faster than hashed.
     var literals: [(segment: String, node: Int)] = []
     var parameter: Int?
-    var endpoints: [(method: HTTPMethod, handler: Handler, names: [String])] = []
-
-    func literal(_ segment: String) -> Int? { literals.first { $0.segment == segment }?.node }
+    var endpoints: [Endpoint] = []
   }
   private let nodes: [Node]
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
@@ -88,11 +95,13 @@ public final class Router: HTTPResponder {
 
   private static func add(_ route: Route, to nodes: inout [Node]) {
     var node = 0
-    var names: [String] = []
-    for segment in route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init) {
+    var names: [(name: String, position: Int)] = []
+    let segments = route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    for (position, segment) in segments.enumerated() {
       let isParameter = segment.hasPrefix("{") && segment.hasSuffix("}")
-      let known = isParameter ? nodes[node].parameter : nodes[node].literal(segment)
-      if isParameter { names.append(String(segment.dropFirst().dropLast())) }
+      let known =
+        isParameter ? nodes[node].parameter : nodes[node].literals.first { $0.segment == segment }?.node
+      if isParameter { names.append((String(segment.dropFirst().dropLast()), position)) }
       if known == nil {
         nodes.append(Node())
         if isParameter {
@@ -104,30 +113,24 @@ public final class Router: HTTPResponder {
       node = known ?? nodes.count - 1
     }
     precondition(!nodes[node].endpoints.contains { $0.method == route.method }, "\(route.pattern) stands twice")
-    nodes[node].endpoints.append((route.method, route.handler, names))
+    nodes[node].endpoints.append(Endpoint(route, names))
   }
 
   /// Answers a request; whatever is thrown becomes a response by `problem`.
   public func respond(to request: HTTPRequest) -> HTTPAnswer {
     if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
-    var values: [String] = []
-    guard let node = find(request.target.segments, 0, 0, &values) else {
+    guard let node = find(request.target, 0, 0) else {
       return .now(problem(RoutingError.notFound, request))
     }
-    let endpoints = nodes[node].endpoints
-    let endpoint =
-      endpoints.first { $0.method == request.method }
-      ?? (request.method == .head ? endpoints.first { $0.method == .get } : nil)
-    guard let endpoint else {
-      let methods = Set(endpoints.map(\.method))
+    guard let endpoint = endpoint(node, request.method) else {
+      let methods = Set(nodes[node].endpoints.map(\.method))
       if request.method == .options { return .now(Self.options(methods)) }
       return .now(problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request))
     }
     do {
-      switch try endpoint.handler(request, PathParameters(names: endpoint.names, values: values)) {
-      case .now(let response): return .now(response)
-      case .later(let work): return .later { [problem] in await Self.finish(work, request, problem) }
-      }
+      let answer = try endpoint.handler(request, PathParameters(endpoint: endpoint, target: request.target))
+      guard case .later(let work) = answer else { return answer }
+      return .later { [problem] in await Self.finish(work, request, problem) }
     } catch {
       return .now(problem(error, request))
     }
@@ -140,16 +143,21 @@ public final class Router: HTTPResponder {
     do { return try await work() } catch { return problem(error, request) }
   }
 
-  /// The node whose pattern the segments match, literal before parameter; steps back where a literal led nowhere.
-  private func find(_ segments: [String], _ index: Int, _ node: Int, _ values: inout [String]) -> Int? {
-    if index == segments.count { return nodes[node].endpoints.isEmpty ? nil : node }
-    let segment = segments[index]
-    if let next = nodes[node].literal(segment), let found = find(segments, index + 1, next, &values) { return found }
-    guard let next = nodes[node].parameter, !segment.isEmpty else { return nil }
-    values.append(segment)
-    if let found = find(segments, index + 1, next, &values) { return found }
-    values.removeLast()
-    return nil
+  private func endpoint(_ node: Int, _ method: HTTPMethod) -> Endpoint? {
+    for endpoint in nodes[node].endpoints where endpoint.method == method { return endpoint }
+    return method == .head ? endpoint(node, .get) : nil
+  }
+
+  /// The node whose pattern a path matches from a segment on, literal before parameter; steps back where a literal led
+  /// nowhere.
+  private func find(_ target: RequestTarget, _ index: Int, _ node: Int) -> Int? {
+    guard index < target.segments.count else { return nodes[node].endpoints.isEmpty ? nil : node }
+    for literal in nodes[node].literals.indices
+    where nodes[node].literals[literal].segment == target.segments[index] {
+      if let found = find(target, index + 1, nodes[node].literals[literal].node) { return found }
+    }
+    guard let next = nodes[node].parameter, !target.segments[index].isEmpty else { return nil }
+    return find(target, index + 1, next)
   }
 
   private static func options(_ methods: Set<HTTPMethod>) -> HTTPResponse {

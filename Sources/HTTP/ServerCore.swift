@@ -12,22 +12,27 @@ final class ServerCore: Sendable {
   private let open = Atomic<Int>(0)
   private let accepted = Atomic<Int>(0)
   private let refused = Atomic<Int>(0)
-  private let requests = Atomic<Int>(0)
+  /// One for each loop.
+  let tallies: [AnswerTally]
 
   init(_ configuration: HTTPServerConfiguration, _ responder: any HTTPResponder) {
     self.configuration = configuration
     self.responder = responder
     limits = configuration.limits
     writer = ResponseWriter(defaults: configuration.responseFields)
+    tallies = (0..<max(1, configuration.loopCount)).map { _ in AnswerTally() }
     connectionLimit = max(1, min(limits.connectionCount, ProcessLimits.descriptors - 64))
   }
 
   var openCount: Int { open.load(ordering: .relaxed) }
 
   var statistics: ServerStatistics {
-    ServerStatistics(
-      openConnections: openCount, acceptedConnections: accepted.load(ordering: .relaxed),
-      refusedConnections: refused.load(ordering: .relaxed), requests: requests.load(ordering: .relaxed))
+    var statistics = ServerStatistics()
+    statistics.openConnections = openCount
+    statistics.acceptedConnections = accepted.load(ordering: .relaxed)
+    statistics.refusedConnections = refused.load(ordering: .relaxed)
+    for tally in tallies { tally.add(to: &statistics) }
+    return statistics
   }
 
   /// Counts a connection in. False where it is one too many.
@@ -40,10 +45,36 @@ final class ServerCore: Sendable {
 
   func countOut() { open.wrappingSubtract(1, ordering: .relaxed) }
 
-  func countRequest() { requests.wrappingAdd(1, ordering: .relaxed) }
-
   func closed(_ connection: HTTPConnection, on loop: EventLoop) {
     countOut()
     connection.worker?.closed(connection)
+  }
+}
+
+/// What one loop has answered. Only its loop adds, so that no core waits for another's cache line; anybody may read.
+final class AnswerTally: Sendable {
+  private let requests = Atomic<Int>(0)
+  private let bytesSent = Atomic<Int>(0)
+  private let nanoseconds = Atomic<Int>(0)
+  /// By the first digit of the status, 0 where the client went away before there was one.
+  private let responses = InlineArray<6, Atomic<Int>> { _ in Atomic(0) }
+
+  func countRequest() { Self.add(1, to: requests) }
+
+  func count(_ status: HTTPStatus?, bytesSent: Int64, nanoseconds: UInt64) {
+    Self.add(1, to: responses[(status?.code ?? 0) / 100])
+    Self.add(Int(bytesSent), to: self.bytesSent)
+    Self.add(Int(nanoseconds), to: self.nanoseconds)
+  }
+
+  func add(to statistics: inout ServerStatistics) {
+    statistics.requests += requests.load(ordering: .relaxed)
+    statistics.bytesSent += bytesSent.load(ordering: .relaxed)
+    statistics.requestSeconds += Double(nanoseconds.load(ordering: .relaxed)) / 1e9
+    for index in responses.indices { statistics.responses[index] += responses[index].load(ordering: .relaxed) }
+  }
+
+  private static func add(_ amount: Int, to count: borrowing Atomic<Int>) {
+    count.store(count.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
   }
 }
