@@ -14,7 +14,6 @@ final class Context: Sendable {
   let uploads: UploadSessions
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
-  let slices = SliceTable()
   let readiness: Readiness
   let documents: DocumentTable
   let work: WorkQueue

@@ -15,6 +15,9 @@ struct OpenWaveform: Sendable {
 
 /// The open pyramids: once warm, a slice costs no query. Bounded; the least recently used finished one goes first.
 final class WaveformTable: Sendable {
+  /// Of finished waveforms, as they were answered.
+  let slices = SliceTable()
+
   private struct Entry {
     var waveform: OpenWaveform
     var lastUse: UInt64
@@ -61,20 +64,16 @@ final class WaveformTable: Sendable {
       state.growing[id] = nil
       state.forgotten += 1
     }
+    slices.forget(id)
   }
-
-  /// Whether a recording's waveform is known to be whole, and its recording to be there.
-  func isFinished(_ id: RecordingID) -> Bool { state.withLock { Self.use(id, &$0) != nil } }
 
   private func finished(_ id: RecordingID) -> OpenWaveform? {
-    state.withLock { state in Self.use(id, &state).map { state.finished.values[$0].waveform } }
-  }
-
-  private static func use(_ id: RecordingID, _ state: inout State) -> Dictionary<RecordingID, Entry>.Index? {
-    guard let index = state.finished.index(forKey: id) else { return nil }
-    state.clock += 1
-    state.finished.values[index].lastUse = state.clock
-    return index
+    state.withLock { state in
+      guard let index = state.finished.index(forKey: id) else { return nil }
+      state.clock += 1
+      state.finished.values[index].lastUse = state.clock
+      return state.finished.values[index].waveform
+    }
   }
 
   /// The job first, then the row: a job that ends in between has its row finished before it leaves the table.
@@ -91,6 +90,7 @@ final class WaveformTable: Sendable {
       guard let pyramid = try openFinished("\(folder)/\(file)") else {
         // The disk has lost it: as good as one that could not be built, and can be built again.
         try MissingFiles(catalog: catalog, store: store).loseWaveform(of: id, name: file)
+        slices.forget(id)
         return try growing(recording, job: nil)
       }
       let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)

@@ -38,14 +38,13 @@ struct Waveforms: Sendable {
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     let key = SliceTable.Key(recording: id, query: asked, form: form)
-    if context.waveforms.isFinished(id), let known = context.slices[key] {
-      return .now(HTTPResponse(known, for: request))
-    }
+    if let known = context.waveforms.slices[key] { return .now(HTTPResponse(known, for: request)) }
     return .later { try await make(key, for: request) }
   }
 
   private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
-    let (id, form) = (key.recording, key.form)
+    let (id, form, slices) = (key.recording, key.form, context.waveforms.slices)
+    let before = slices.forgotten
     let waveform = try await context.waveforms.open(id)
     let window = try WaveformWindow(key.query, of: waveform.extent)
     try window.check(form)
@@ -55,7 +54,7 @@ struct Waveforms: Sendable {
       cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Self.fields(window))
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform)
-    if waveform.extent.isComplete { context.slices.keep(representation, for: key) }
+    if waveform.extent.isComplete { slices.keep(representation, for: key, unlessForgottenSince: before) }
     return HTTPResponse(representation, for: request)
   }
 

@@ -13,9 +13,12 @@ public final class ContentCoder: HTTPResponder {
 
   /// The other's response, coded where that is worth while.
   public func respond(to request: HTTPRequest) -> HTTPAnswer {
-    switch next.respond(to: request) {
-    case .now(let response): .now(response.coded(for: request))
-    case .later(let work): .later { try await work().coded(for: request) }
+    let answer = next.respond(to: request)
+    // What a cache may keep is a representation, which has said already what it varies by.
+    if request.isPlain { return answer }
+    switch answer {
+    case .now(let response): return .now(response.coded(for: request))
+    case .later(let work): return .later { try await work().coded(for: request) }
     }
   }
 }
@@ -24,7 +27,7 @@ enum ContentCoding {
   /// Shorter content gains nothing that the reader would notice.
   static let leastBytes: Int64 = 1024
   /// Content of this length is coded at once, in half a millisecond at the most; more is coded as the client takes it.
-  static let mostBytesAtOnce = 64 * 1024
+  static let mostBytesAtOnce: Int64 = 64 * 1024
   private static let tagSuffix = "-gzip\""
 
   /// Whether content of a media type gets smaller by coding.
@@ -39,7 +42,7 @@ enum ContentCoding {
   }
 
   /// Whether so many bytes in memory are coded in one go.
-  static func isCodedAtOnce(_ count: Int) -> Bool { count > leastBytes && count <= mostBytesAtOnce }
+  static func isCodedAtOnce(_ count: Int64) -> Bool { count > leastBytes && count <= mostBytesAtOnce }
 
   /// The tag of the coded form; weak ones say nothing about bytes and stay.
   static func tag(_ etag: String) -> String {
@@ -74,7 +77,6 @@ extension HTTPFields {
 extension HTTPResponse {
   /// The response with its content coded, where the request accepts it and it is worth while.
   func coded(for request: HTTPRequest) -> HTTPResponse {
-    // What a cache may keep is a representation, which has said already what it varies by.
     guard request.fields.contains("Accept-Encoding") else { return self }
     if let length = body.length, length <= ContentCoding.leastBytes { return self }
     guard !status.forbidsContent, !fields.contains("Content-Encoding"), !fields.contains("Content-Range"),
@@ -91,23 +93,21 @@ extension HTTPResponse {
 }
 
 extension ResponseBody {
-  /// Nil for content that is not in memory: files are sent as they are.
+  /// Nil for content that is not in memory: files of a disk are sent as they are.
   fileprivate func gzipped() -> ResponseBody? {
-    switch self {
-    case .bytes(let bytes) where bytes.count <= ContentCoding.mostBytesAtOnce:
+    if case .stream(_, let next) = self { return Self.gzipped(next) }
+    guard let bytes = bytesAtHand else { return nil }
+    guard bytes.count > ContentCoding.mostBytesAtOnce else {
       var stream = GzipStream()
       return .bytes(stream.compress(bytes, isLast: true))
-    case .bytes(let bytes):
-      let rest = Mutex(bytes[...])
-      return Self.gzipped {
-        rest.withLock { rest in
-          let piece = Array(rest.prefix(16 * 1024))
-          rest = rest.dropFirst(piece.count)
-          return piece.isEmpty ? nil : piece
-        }
+    }
+    let rest = Mutex(bytes[...])
+    return Self.gzipped {
+      rest.withLock { rest in
+        let piece = Array(rest.prefix(16 * 1024))
+        rest = rest.dropFirst(piece.count)
+        return piece.isEmpty ? nil : piece
       }
-    case .stream(_, let next): return Self.gzipped(next)
-    case .empty, .file, .sequence: return nil
     }
   }
 

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Why a file could not be opened or read as content.
@@ -30,7 +31,7 @@ public final class FileContent: Sendable {
     length = Int64(status.st_size)
   }
 
-  private init(file: OpenFile, offset: Int64, length: Int64) {
+  fileprivate init(file: OpenFile, offset: Int64, length: Int64) {
     (self.file, self.offset, self.length) = (file, offset, length)
   }
 
@@ -60,15 +61,53 @@ public final class FileContent: Sendable {
   }
 
   var descriptor: Int32 { file.descriptor }
+  /// Whether it can be read at once.
+  var isInMemory: Bool { file.isInMemory }
+}
+
+/// A file that lies in memory alone (memfd_create(2)), for content that is served again and again: `sendfile` gives a
+/// socket its pages, where bytes of the process are copied for every client.
+///
+/// It grows at its end only, so what was taken from it stays as it is. Its memory is free when the last content that lies
+/// in it is gone.
+public struct MemoryFile: Sendable {
+  private var file: OpenFile?
+  private var length: Int64 = 0
+
+  /// An empty file; takes a descriptor when there is something in it.
+  public init() {}
+
+  /// Adds bytes. Nil where the system has no descriptor or no memory for them.
+  public mutating func append(_ bytes: [UInt8]) -> FileContent? {
+    if file == nil {
+      let descriptor = unsafe memfd_create("content", UInt32(MFD_CLOEXEC))
+      if descriptor >= 0 { file = OpenFile(descriptor, "memory", isInMemory: true) }
+    }
+    guard let file else { return nil }
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes { buffer in
+        unsafe pwrite(
+          file.descriptor, buffer.baseAddress.map { unsafe $0 + written }, buffer.count - written,
+          Int(length) + written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return nil }
+      written += count
+    }
+    defer { length += Int64(written) }
+    return FileContent(file: file, offset: length, length: Int64(written))
+  }
 }
 
 /// A descriptor with an owner.
 private final class OpenFile: Sendable {
   let descriptor: Int32
   let path: String
+  let isInMemory: Bool
 
-  init(_ descriptor: Int32, _ path: String) {
-    (self.descriptor, self.path) = (descriptor, path)
+  init(_ descriptor: Int32, _ path: String, isInMemory: Bool = false) {
+    (self.descriptor, self.path, self.isInMemory) = (descriptor, path, isInMemory)
   }
 
   deinit { close(descriptor) }

@@ -65,6 +65,17 @@ public enum ResponseBody: Sendable {
   }
 }
 
+extension ResponseBody {
+  /// The content where it can be had at once.
+  public var bytesAtHand: [UInt8]? {
+    switch self {
+    case .bytes(let bytes): bytes
+    case .file(let file) where file.isInMemory: try? file.read(0..<file.length)
+    case .empty, .file, .sequence, .stream: nil
+    }
+  }
+}
+
 /// A response, or the work that leads to one. Most of what is asked for again and again is known: told at once, it needs
 /// no Task, which would cost as much as all the rest of such an exchange.
 public enum HTTPAnswer: Sendable {

@@ -19,8 +19,10 @@ public struct Representation: Sendable {
     /// The coded form of content in memory, made when it is first asked for.
     private let coded = Mutex<[UInt8]?>(nil)
 
-    func coded(_ content: [UInt8]) -> [UInt8] {
+    /// Nil where the content is not at hand.
+    func coded(_ content: ResponseBody) -> [UInt8]? {
       if let known = coded.withLock({ $0 }) { return known }
+      guard let content = content.bytesAtHand else { return nil }
       var stream = GzipStream()
       let made = stream.compress(content, isLast: true)
       coded.withLock { $0 = made }
@@ -72,6 +74,10 @@ extension HTTPResponse {
 
   /// Answers a request for a representation: 200, 206, 304, 412 or 416, as its conditions and ranges ask.
   public init(_ representation: Representation, for request: HTTPRequest) {
+    if request.isPlain {
+      self.init(.ok, fields: representation.head.fields, body: representation.body)
+      return
+    }
     if let spared = HTTPResponse(sparing: representation, for: request) {
       self = spared
       return
@@ -105,10 +111,11 @@ extension HTTPResponse {
 
   /// Takes the coded form that the representation keeps: whoever asks for the same object again spares the work.
   private mutating func code(_ representation: Representation, for request: HTTPRequest) {
-    guard case .bytes(let bytes) = representation.body, ContentCoding.isCodedAtOnce(bytes.count),
-      ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request)
+    guard let length = representation.body.length, ContentCoding.isCodedAtOnce(length),
+      ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request),
+      let coded = representation.head.coded(representation.body)
     else { return }
-    body = .bytes(representation.head.coded(bytes))
+    body = .bytes(coded)
     fields["Content-Encoding"] = "gzip"
     if let etag = representation.head.etag { fields["ETag"] = ContentCoding.tag(etag) }
   }

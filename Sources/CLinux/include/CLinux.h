@@ -5,6 +5,7 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -16,6 +17,7 @@
 
 int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 int pipe2(int descriptors[2], int flags);
+int memfd_create(const char *name, unsigned int flags);
 
 #ifndef POSIX_SPAWN_SETSID
 #define POSIX_SPAWN_SETSID 0x80
