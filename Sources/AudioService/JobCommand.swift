@@ -6,6 +6,8 @@ import Storage
 struct JobCommand: Sendable {
   let arguments: [String]
   let pyramidPath: String
+  /// The waveform's name in its recording's folder.
+  let pyramidName: String
   /// nil for a job that makes no sound.
   let audioPath: String?
 
@@ -13,6 +15,7 @@ struct JobCommand: Sendable {
   init(_ job: Job, source: Recording, sourcePath: String, folder: String, limitArguments: [String]) throws(ServiceError)
   {
     pyramidPath = "\(folder)/attempt-\(job.attempts).pyramid"
+    pyramidName = "waveform-\(job.id).pyramid"
     var words: [String]
     switch job.kind {
     case .waveform:

@@ -30,7 +30,7 @@ struct JobOutcome {
     guard let analysis = report.analysis else { return nil }
     // The recording may have been deleted since; its folder must not come back.
     guard try catalog.recording(job.recording) != nil else { return nil }
-    let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: "waveform-\(job.id).pyramid")
+    let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: command.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
@@ -46,7 +46,7 @@ struct JobOutcome {
     else { return nil }
     let fileExtension = made.audioFormat?.fileExtension ?? "audio"
     let audio = try store.adopt(path: audioPath, as: output, name: "audio.\(fileExtension)")
-    let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: "waveform-\(job.id).pyramid")
+    let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: command.pyramidName)
     let noise = DenoiseParameters.Noise(
       start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
     let result = JobResult(

@@ -185,6 +185,7 @@ final class JobRunner: Sendable {
       live.startedAt = .now
       live.progress = nil
       live.pyramidPath = command.pyramidPath
+      live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + command.pyramidName
     }
     state.value.running[job.id]?.startedAt = .now
     state.value.running[job.id]?.lastHeard = .now

@@ -12,6 +12,8 @@ struct LiveJob: Sendable {
   /// The recording whose waveform the job writes, and where.
   let recording: RecordingID
   var pyramidPath: String?
+  /// Where the waveform goes when it is whole; its row says so a little later.
+  var finishedPyramidPath: String?
 
   var fraction: Double { progress?.fraction ?? 0 }
 

@@ -76,8 +76,16 @@ final class WaveformTable: Sendable {
     }
   }
 
-  /// The job first, then the row: a job that ends in between has its row finished before it leaves the table.
+  /// A job that ends while its row is read takes its file along: a second look finds what has become of it.
   private func load(_ id: RecordingID) throws -> OpenWaveform {
+    if let waveform = try look(at: id) ?? look(at: id) { return waveform }
+    guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
+    return OpenWaveform(extent: extent(of: recording, nil), pyramid: nil, samples: nil)
+  }
+
+  /// The job first, then the row: a job that ends in between has its row finished before it leaves the table. Nil where
+  /// the file that the job was writing is gone.
+  private func look(at id: RecordingID) throws -> OpenWaveform? {
     let forgotten = state.withLock { $0.forgotten }
     let job = live.job(writing: id)
     guard let recording = try catalog.recording(id) else {
@@ -87,46 +95,44 @@ final class WaveformTable: Sendable {
     let folder = store.folder(of: id)
     let samples = recording.audioFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
     if recording.waveformState == .ready, let file = recording.waveformFile {
-      guard let pyramid = try openFinished("\(folder)/\(file)") else {
+      guard let pyramid = try openIfThere("\(folder)/\(file)") else {
         // The disk has lost it: as good as one that could not be built, and can be built again.
         try MissingFiles(catalog: catalog, store: store).loseWaveform(of: id, name: file)
         slices.forget(id)
-        return try growing(recording, job: nil)
+        return OpenWaveform(extent: extent(of: recording, nil), pyramid: nil, samples: nil)
       }
       let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)
       keep(waveform, of: id, unlessForgottenSince: forgotten)
       return waveform
     }
-    return try growing(recording, job: job)
+    let extent = extent(of: recording, job?.progress)
+    guard let job, extent.availableFrames > 0 else { return OpenWaveform(extent: extent, pyramid: nil, samples: nil) }
+    return try growingPyramid(id, job).map { OpenWaveform(extent: extent, pyramid: $0, samples: nil) }
   }
 
-  /// nil where there is no such file.
-  private func openFinished(_ path: String) throws -> PyramidFile? {
+  private func openIfThere(_ path: String) throws -> PyramidFile? {
     do { return try PyramidFile(path: path) } catch WaveformError.io(_, _, let number) where number == ENOENT {
       return nil
     }
   }
 
-  private func growing(_ recording: Recording, job: LiveJob?) throws -> OpenWaveform {
+  /// What there is of a waveform that a job has brought so far.
+  private func extent(of recording: Recording, _ progress: WorkerProgress?) -> WaveformExtent {
     let isReliable = recording.audioFormat?.codec.hasReliableFrameCount ?? false
-    let progress = job?.progress
     let total = progress.map(\.totalFrames) ?? (isReliable ? recording.format.frames : nil)
-    let available = progress?.readyFrames ?? 0
-    let extent = WaveformExtent(
-      sampleRate: recording.format.sampleRate, channels: recording.format.channels, availableFrames: available,
-      totalFrames: total,
+    return WaveformExtent(
+      sampleRate: recording.format.sampleRate, channels: recording.format.channels,
+      availableFrames: progress?.readyFrames ?? 0, totalFrames: total,
       estimatedFrames: total == nil
         ? progress?.estimatedFrames ?? recording.format.frames ?? recording.format.estimatedFrames : nil,
       isComplete: false)
-    guard available > 0, let path = job?.pyramidPath else {
-      return OpenWaveform(extent: extent, pyramid: nil, samples: nil)
-    }
-    return OpenWaveform(extent: extent, pyramid: try growingPyramid(recording.id, path: path), samples: nil)
   }
 
-  private func growingPyramid(_ id: RecordingID, path: String) throws -> PyramidFile {
+  /// The file that a job writes: where it is written, or where it goes when it is whole.
+  private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
+    guard let path = job.pyramidPath else { return nil }
     if let known = state.withLock({ $0.growing[id] }), known.path == path { return known.pyramid }
-    let pyramid = try PyramidFile(path: path)
+    guard let pyramid = try openIfThere(path) ?? job.finishedPyramidPath.flatMap(openIfThere) else { return nil }
     state.withLock { state in
       // What a job that ended has left here is let go, with its descriptor and mapping.
       state.growing = state.growing.filter { live.job(writing: $0.key)?.pyramidPath == $0.value.path }
