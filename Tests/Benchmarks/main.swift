@@ -1,6 +1,6 @@
 // Measures the service and prints each figure beside its baseline or bound.
 //
-//   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|http]
+//   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|denoise|http]
 //
 // N is the length of the recording that is measured: 600 or more, in tens; 7200 by default.
 // BINARY is the release build of `stillwave`. Nothing else should run on the machine. Times are medians of several runs,
@@ -14,6 +14,7 @@ var folder = NSTemporaryDirectory() + "stillwave-bench"
 let parts: [(name: String, run: (String) throws -> Int)] = [
   ("main", { try MainJob(binary: $0, folder: folder, seconds: seconds).run() }),
   ("waveforms", { try WaveformFigures(binary: $0, folder: folder, seconds: seconds).run() }),
+  ("denoise", { try DenoiseFigures(binary: $0, folder: folder, seconds: seconds).run() }),
   ("http", { try HTTPLoad(binary: $0, folder: folder, seconds: seconds).run() }),
 ]
 

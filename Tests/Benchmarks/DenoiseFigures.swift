@@ -1,0 +1,132 @@
+import AudioIO
+import Foundation
+
+/// Removing noise from file to file beside SoX, on one core and on two, and hearing a preview over HTTP.
+struct DenoiseFigures {
+  let binary: String
+  let folder: String
+  let seconds: Int
+
+  private static let shortSeconds = 600
+  private static let rounds = 5
+
+  private var long: String { "\(folder)/\(seconds)s.wav" }
+  private var short: String { "\(folder)/\(Self.shortSeconds)s.wav" }
+  private var wide: String { "\(folder)/8-channels.wav" }
+  private var result: String { "\(folder)/denoised.wav" }
+
+  /// Prints a row per figure; returns how many missed their bound.
+  func run() throws -> Int {
+    var table = Table(title: "\nNoise removal (44.1 kHz stereo 16-bit WAV; medians of \(Self.rounds) runs in turn)")
+    try SyntheticRecording.write(seconds: seconds, to: long)
+    try SyntheticRecording.write(seconds: Self.shortSeconds, to: short)
+    try writeWide()
+    defer { try? FileManager.default.removeItem(atPath: result) }
+    try measureWork(&table)
+    try measureLong(&table)
+    try measurePreview(&table)
+    return table.failures
+  }
+
+  private func denoise(_ path: String, threads: Int, progress: String = "none", log: String = "/dev/null") throws
+    -> Child
+  {
+    try Child(
+      [
+        binary, "denoise", path, "-o", result, "--noise", "0-\(SyntheticRecording.noiseEnd)", "--threads", "\(threads)",
+        "--progress", progress,
+      ], output: log)
+  }
+
+  /// SoX learns a profile and then takes it off, one program each.
+  private func soxWork(_ program: String) throws -> Double {
+    let profile = "\(folder)/noise.prof"
+    let learnt = try Child([
+      program, short, "-n", "trim", "0", "\(SyntheticRecording.noiseEnd)", "noiseprof", profile,
+    ])
+    return learnt.work + (try Child([program, short, "\(folder)/sox.wav", "noisered", profile, "0.21"]).work)
+  }
+
+  private func measureWork(_ table: inout Table) throws {
+    guard let sox = Child.find("sox") else {
+      throw BenchmarkFailure(what: "sox is not installed; deploy/install bench installs it")
+    }
+    var (theirs, alone, both): ([Double], [Child], [Child]) = ([], [], [])
+    for _ in 0..<Self.rounds {
+      theirs.append(try soxWork(sox))
+      alone.append(try denoise(short, threads: 1))
+      both.append(try denoise(short, threads: 2))
+    }
+    let work = median(alone.map(\.work))
+    let gain = median(zip(theirs, alone).map { $0 / $1.work })
+    table.row(
+      "SoX noiseprof and noisered / denoise, CPU time, \(Self.shortSeconds) s",
+      "\(rounded(gain)) × (\(rounded(median(theirs))) s / \(rounded(work)) s)", "≥ 2.5 ×", gain >= 2.5)
+    let pace = Double(Self.shortSeconds) / median(alone.map(\.wall))
+    table.row("denoise on one core", "\(rounded(pace)) × real time", "≥ 200 ×", pace >= 200)
+    let share = median(zip(both, alone).map { $0.wall / $1.wall })
+    table.row(
+      "two cores / one by the clock",
+      "\(rounded(share)) × (\(rounded(median(both.map(\.wall)))) s / \(rounded(median(alone.map(\.wall)))) s)",
+      "≤ 0.65 ×", share <= 0.65)
+  }
+
+  private func measureLong(_ table: inout Table) throws {
+    let log = "\(folder)/progress.json"
+    let files = seconds == Self.shortSeconds ? [] : [("\(Self.shortSeconds) s", short)]
+    for (name, path) in files + [("\(seconds) s", long), ("8 channels", wide)] {
+      let run = try denoise(path, threads: 2, progress: "json", log: log)
+      let peak = Double(run.peakResident) / 1024
+      table.row("peak resident memory, \(name)", "\(rounded(peak)) MB", "< 64 MB", peak < 64)
+      guard path == long else { continue }
+      let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").count
+      let rate = Double(lines) / run.wall
+      table.row("progress told, \(name)", "\(rounded(rate)) times a second", "≥ 10", rate >= 10)
+    }
+  }
+
+  /// A minute or so of eight channels, of which each is a part of the recording. Written piece by piece: the peak that
+  /// the kernel tells of a child begins with this program's own.
+  private func writeWide() throws {
+    var reader = try AudioReader(path: short)
+    let format = AudioFormat(
+      container: .wav, codec: .pcmS16, sampleRate: SyntheticRecording.sampleRate, channels: 8)
+    let pieces = 320
+    let frames = 1 << 15
+    var writer = try AudioWriter(creating: wide, format: format, expectedFrames: Int64(pieces * frames / 4))
+    var quantised: [Int16] = []
+    for _ in 0..<pieces { _ = try reader.readFloat(upTo: frames) { try writer.write($0, quantised: &quantised) } }
+    try writer.finish()
+  }
+
+  private func measurePreview(_ table: inout Table) throws {
+    let server = try Server(binary: binary, directory: folder)
+    defer { server.stop() }
+    let size = try FileManager.default.attributesOfItem(atPath: long)[.size] as? Int64 ?? 0
+    guard let file = FileHandle(forReadingAtPath: long) else { throw BenchmarkFailure(what: "no \(long)") }
+    let upload = try server.client.send("POST", "/v1/recordings?name=preview", length: size) { send in
+      while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { try send(Array(piece)) }
+    }
+    guard upload.status == 201, let id = upload.member("id"), let job = upload.member("job") else {
+      throw BenchmarkFailure(what: "the upload was answered \(upload.status)")
+    }
+    _ = try server.finish(job: job)
+    let marked = #""noise":{"start":0,"end":\#(SyntheticRecording.noiseEnd)}"#
+    for (name, noise) in [("marked", marked), ("found", #""noise":"auto""#)] {
+      var times: [Double] = []
+      for place in [0.9, 0.1, 0.5, 0.97, 0.3] {
+        let start = place * Double(seconds - 10)
+        let answer = try server.client.post(
+          "/v1/recordings/\(id)/denoise/preview",
+          json: "{\"window\":{\"start\":\(start),\"end\":\(start + 10)},\(noise)}")
+        guard answer.status == 200, answer.body.count > 10 * SyntheticRecording.sampleRate * 4 else {
+          throw BenchmarkFailure(what: "a preview was answered \(answer.status)")
+        }
+        times.append(answer.seconds)
+      }
+      let figure = median(times) * 1000
+      table.row(
+        "preview of 10 s of \(seconds) s, noise \(name)", "\(rounded(figure)) ms", "< 250 ms", figure < 250)
+    }
+  }
+}
