@@ -30,7 +30,7 @@ public struct AudioReader: ~Copyable {
   private var shorts: PageBuffer<Int16>
 
   /// Opens the file at `path`, whatever its name says. `map` is that of the same file, where it is known already:
-  /// without it all of an MP3 or Ogg file is read first.
+  /// without it all of an MP3, Ogg or FLAC file is read first.
   ///
   /// Throws `.unsupportedMedia` for what is no sound that can be read here, a limit's error where the header breaks
   /// one, `.undecodable` where libsndfile refuses it.
@@ -72,24 +72,28 @@ public struct AudioReader: ~Copyable {
     upTo frames: Int = .max, _ body: (Span<Int16>) throws(E) -> Void
   ) throws(E) -> Int {
     let wanted = min(frames, framesPerRead)
-    let got = readsIntegers ? file.read(into: shorts, frames: wanted) : readQuantised(wanted)
+    let got = readsIntegers ? readDecoded(wanted, asIntegers: true) : readQuantised(wanted)
     guard got > 0 else { return 0 }
     position += Int64(got)
     try shorts.withSpan(got * format.channels, body)
     return got
   }
 
-  /// Decodes into `floats`, from one stream into the next.
-  private mutating func readFloats(_ frames: Int) -> Int {
+  /// Decodes into `shorts` or `floats`, from one stream into the next.
+  private mutating func readDecoded(_ frames: Int, asIntegers: Bool) -> Int {
     while true {
       let left = map.end(of: stream).map { $0 - position } ?? .max
       if left > 0 {
         let wanted = Int(min(Int64(frames), left))
-        let got = decode(wanted)
+        let got = decode(wanted, asIntegers: asIntegers)
         if got > 0 { return got }
         // The next stream begins where the map says: silence stands for what could not be decoded.
         guard stream + 1 < map.streams.count else { return 0 }
-        floats.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
+        if asIntegers {
+          shorts.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
+        } else {
+          floats.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
+        }
         return wanted
       }
       guard stream + 1 < map.streams.count else { return 0 }
@@ -98,15 +102,16 @@ public struct AudioReader: ~Copyable {
   }
 
   /// Decodes from the present stream; 0 at its end.
-  private mutating func decode(_ frames: Int) -> Int {
+  private mutating func decode(_ frames: Int, asIntegers: Bool) -> Int {
     while skip > 0, !isOver {
       let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
       skip -= Int64(got)
       isOver = got == 0
     }
-    let got = isOver ? 0 : file.read(into: floats, frames: frames)
+    let got =
+      isOver ? 0 : asIntegers ? file.read(into: shorts, frames: frames) : file.read(into: floats, frames: frames)
     isOver = got <= 0
-    if got > 0, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
+    if got > 0, !asIntegers, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
     return got
   }
 
@@ -124,7 +129,7 @@ public struct AudioReader: ~Copyable {
   }
 
   private mutating func readQuantised(_ frames: Int) -> Int {
-    let got = readFloats(frames)
+    let got = readDecoded(frames, asIntegers: false)
     guard got > 0 else { return 0 }
     let count = got * format.channels
     let notFinite = floats.withSpan(count) { source in
@@ -141,7 +146,7 @@ public struct AudioReader: ~Copyable {
   public mutating func readFloat<E: Error>(
     upTo frames: Int = .max, _ body: (Span<Float>) throws(E) -> Void
   ) throws(E) -> Int {
-    let got = readFloats(min(frames, framesPerRead))
+    let got = readDecoded(min(frames, framesPerRead), asIntegers: false)
     guard got > 0 else { return 0 }
     position += Int64(got)
     let count = got * format.channels
@@ -162,6 +167,11 @@ public struct AudioReader: ~Copyable {
       guard frame - start < map.streams[number].frames ?? 0 else { throw .seekFailed(frame: frame) }
       open(number, at: frame - start)
       position = frame
+    case .flac(let found):
+      if number != stream { open(number, at: 0) }
+      let entry = frame - start + found.firstSample
+      guard file.seek(to: entry) == entry else { throw .seekFailed(frame: frame) }
+      (isOver, skip, position) = (false, 0, frame)
     case .file, .pieces:
       if number != stream { open(number, at: 0) }
       let entry = entryFrame(before: frame - start)

@@ -35,6 +35,29 @@ struct ByteWindow: ~Copyable {
       | UInt32(bytes[first + 3])
   }
 
+  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where none follow.
+  mutating func firstSync(from offset: Int64) throws(AudioIOError) -> Int64? {
+    var offset = offset
+    while try reaches(offset, count: 2) {
+      if let place = sync(in: Int(offset - start)..<filled - 1) { return start + Int64(place) }
+      offset = start + Int64(filled) - 1
+    }
+    return nil
+  }
+
+  private func sync(in range: Range<Int>) -> Int? {
+    unsafe bytes.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      var place = range.lowerBound
+      while place < range.upperBound, let found = unsafe memchr(base + place, 0xFF, range.upperBound - place) {
+        place = unsafe base.distance(to: UnsafeRawPointer(found))
+        if unsafe bytes[place + 1] & 0xFE == 0xF8 { return place }
+        place += 1
+      }
+      return nil
+    }
+  }
+
   @inline(__always)
   private mutating func reaches(_ offset: Int64, count: Int) throws(AudioIOError) -> Bool {
     if offset >= start, offset + Int64(count) <= start + Int64(filled) { return true }

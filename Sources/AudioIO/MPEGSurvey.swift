@@ -71,7 +71,7 @@ struct MPEGSurvey: Sendable {
   private var identity: UInt32? { streams.last?.header.identity }
 
   /// ID3v2: its length in four groups of seven bits. nil where there is none at `offset`.
-  private static func endOfTag(_ file: inout ByteWindow, at offset: Int64) throws(AudioIOError) -> Int64? {
+  static func endOfTag(_ file: inout ByteWindow, at offset: Int64) throws(AudioIOError) -> Int64? {
     guard try file.word(at: offset).map({ $0 >> 8 }) == 0x49_4433, let tag = try file.bytes(at: offset, count: 10)
     else { return nil }
     let size = tag.suffix(4).reduce(Int64(0)) { $0 << 7 | Int64($1 & 0x7F) }

@@ -10,6 +10,9 @@
 //   Ogg that ends within a page                                 no length, no seeking. It ends with the last whole page.
 //   FLAC                                                        two system calls for each 8 KB. It is read ahead by
 //                                                               PiecedFile.
+//   FLAC that holds more than its header says, or less, or      it stops where the header says; it doesn't know the
+//   whose header doesn't know (see FLACSurvey)                  length. The header is put right.
+//   joined FLAC                                                 the first part is decoded. Each is opened by itself.
 //   MP3, at first seek                                          all frames before are looked at: 0.8 s in two hours. It
 //                                                               is given the frames from there on (see MPEGStream).
 
@@ -24,6 +27,7 @@ public struct SoundMap: Sendable {
       case file
       case pieces([FilePiece])
       case mpeg(MPEGStream)
+      case flac(FLACStream)
     }
 
     let source: Source
@@ -39,6 +43,7 @@ public struct SoundMap: Sendable {
       case .file: (nil, 0)
       case .pieces(let pieces): (pieces, 0)
       case .mpeg(let stream): try stream.entry(before: frame, path: path)
+      case .flac(let stream): (stream.pieces, 0)
       }
     }
   }
@@ -53,12 +58,14 @@ public struct SoundMap: Sendable {
     public internal(set) var secondsLeftOut = 0.0
     /// Whether the end of a compressed file is missing, by its own structure.
     public internal(set) var lacksEnd = false
-    /// Whether nothing in an MP3 of varying bit rate tells its length.
+    /// Whether nothing in an MP3 of varying bit rate, or a FLAC file's header, tells its length.
     public internal(set) var lacksLength = false
-    /// Frames that an MP3's header promises and that it has, where they differ.
+    /// Frames that an MP3's or a FLAC file's header promises and that it has, where they differ.
     public internal(set) var wrongCount: WrongCount?
     /// Bytes between the frames of an MP3 that are none.
     public internal(set) var foreignBytes: Int64 = 0
+    /// Frames that lack between those of a FLAC file, by their numbers; silence stands for them.
+    public internal(set) var missingFrames: Int64 = 0
   }
 
   /// What a header promises, and what there is: samples per channel.
@@ -76,7 +83,7 @@ public struct SoundMap: Sendable {
   /// Those that are decoded, in order; at least one.
   private(set) var streams: [Stream] = []
 
-  /// Reads the header at `path`; of MP3 and Ogg all of the file, at the speed of the disk.
+  /// Reads the header at `path`; of MP3, Ogg and FLAC all of the file, at the speed of the disk.
   ///
   /// Throws `.unsupportedMedia` for what is no sound that can be read here.
   public init(path: String) throws(AudioIOError) {
@@ -85,7 +92,10 @@ public struct SoundMap: Sendable {
     case .wav: try surveyWave(path)
     case .mp3: try surveyMPEG(path)
     case .ogg: try surveyOgg(path)
-    case .flac: streams = [Stream(source: .pieces([.range(0..<header.fileSize)]), start: 0, frames: nil)]
+    case .flac:
+      try surveyFLAC(path, at: 0)
+      // Without a head that can be read it is for libsndfile to refuse.
+      if streams.isEmpty { streams = [Stream(source: .pieces([.range(0..<header.fileSize)]), start: 0, frames: nil)] }
     default: break
     }
     if streams.isEmpty { streams = [Stream(source: .file, start: 0, frames: nil)] }
@@ -109,7 +119,27 @@ public struct SoundMap: Sendable {
     streams = [Stream(source: .pieces(pieces), start: 0, frames: nil)]
   }
 
+  private mutating func surveyFLAC(_ path: String, at begin: Int64) throws(AudioIOError) {
+    let survey = try FLACSurvey(path: path, at: begin)
+    let all = survey.streams
+    findings.lacksEnd = survey.isCut
+    findings.streamsLeftOut = survey.streamsLeftOut
+    guard !all.isEmpty else { return }
+    let kind = { (head: FLACHead) in "\(head.depth) \(head.sampleRate) \(head.channels)" }
+    choose(all, kind: { kind($0.head) }, rate: \.head.sampleRate, frames: \.samples) { .flac($0) }
+    findings.missingFrames = all.map(\.missing).reduce(0, +)
+    let heads = all.filter { !$0.isHeadless }.map(\.head)
+    let (counted, found) = (heads.compactMap(\.claimedFrames), all.map(\.samples).reduce(0, +))
+    findings.lacksLength = counted.count < heads.count
+    let promised = counted.reduce(0, +)
+    if !findings.lacksLength, promised != found {
+      findings.wrongCount = WrongCount(promised: promised, found: found)
+    }
+  }
+
   private mutating func surveyMPEG(_ path: String) throws(AudioIOError) {
+    // A tag may stand before FLAC, too.
+    if let begin = try FLACSurvey.begin(path: path) { return try surveyFLAC(path, at: begin) }
     let survey = try MPEGSurvey(path: path)
     // Layers I and II know no counting frame, and nobody writes them with a varying rate.
     let all = survey.streams.filter { $0.header.isLayerIII && $0.samples > 0 }

@@ -1,25 +1,28 @@
 import Glibc
 
-// A sound map kept in a file, so that the first slice of a long MP3 or Ogg need not read all of it: 46 ms for two hours
+// A sound map kept in a file, so that the first slice of a long MP3, Ogg or FLAC file need not read all of it: 46 ms for two hours
 // of Vorbis. It is a copy of what the sound file says anyway: whatever is wrong with it, the sound file is read instead.
 //
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
-//   1  version, 1                4  findings: streams, streams left out, their seconds (bits of a double), flags
-//   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign bytes
-//  11  number of streams, then each: its first frame, its frames or −1, and
+//   1  version, 2                4  findings: streams, streams left out, their seconds (bits of a double), flags
+//   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign bytes,
+//                                  missing frames
+//  12  number of streams, then each: its first frame, its frames or −1, and
 //        pieces   0, number of ranges, first byte and end of each
 //        MPEG     1, first frame's header, frames, claimed frames or −1, flags (1 varying, 2 tells delay), delay,
 //                 addition, number of ranges, first byte and end of each, number of entries, each
+//        FLAC     2, 2 ranges: head and frames, sample rate, channels, depth, claimed frames or 0, first sample,
+//                 samples, missing samples, whether it is headless
 
 extension SoundMap {
   private static let magic: Int64 = 0x50_414D_444E_53_5753  // "SWSNDMAP", first letter in the lowest byte
-  private static let version: Int64 = 1
+  private static let version: Int64 = 2
   /// More than the largest map: a file of any size may stand in its place.
   private static let byteLimit = 64 << 20
 
   /// Whether looking for the sound means reading all of the file.
-  public var isWorthKeeping: Bool { header.container == .mp3 || header.container == .ogg }
+  public var isWorthKeeping: Bool { [.mp3, .ogg, .flac].contains(header.container) }
 
   /// The map of the sound file at `path` that was kept at `kept`; nil where there is none, or it is damaged, of another
   /// version or of a file of another length. Throws as `init(path:)` does where the file at `path` is no sound.
@@ -51,6 +54,9 @@ extension SoundMap {
       case .mpeg(let stream):
         words.append(1)
         stream.write(to: &words)
+      case .flac(let stream):
+        words.append(2)
+        stream.write(to: &words)
       }
     }
     try words.store(at: path, head: [Self.magic, Self.version, header.fileSize, words.checksum])
@@ -75,12 +81,15 @@ extension SoundMap {
     var expected: Int64? = 0
     for _ in 0..<count {
       guard let start = words.next(), start == expected, let frames = words.next(in: -1...MapWords.frameLimit),
-        let kind = words.next(in: 0...1)
+        let kind = words.next(in: 0...2)
       else { return nil }
       let source: Stream.Source
       if kind == 1 {
         guard let stream = MPEGStream(&words) else { return nil }
         source = .mpeg(stream)
+      } else if kind == 2 {
+        guard let stream = FLACStream(&words) else { return nil }
+        source = .flac(stream)
       } else {
         guard let ranges = words.ranges() else { return nil }
         source = ranges.isEmpty ? .file : .pieces(ranges.map(FilePiece.range))
@@ -98,21 +107,21 @@ extension SoundMap.Findings {
     let flags = (lacksEnd ? 1 : 0) | (lacksLength ? 2 : 0) | (wrongCount == nil ? 0 : 4)
     words.append([
       Int64(streams), Int64(streamsLeftOut), Int64(bitPattern: secondsLeftOut.bitPattern), Int64(flags),
-      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes,
+      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes, missingFrames,
     ])
   }
 
   fileprivate init?(_ words: inout MapWords) {
     guard let streams = words.next(in: 1...8192), let leftOut = words.next(in: 0...8192), let seconds = words.next(),
       let flags = words.next(in: 0...7), let promised = words.next(), let found = words.next(),
-      let foreign = words.next(in: 0...Int64.max)
+      let foreign = words.next(in: 0...Int64.max), let missing = words.next(in: 0...Int64.max)
     else { return nil }
     self.streams = Int(streams)
     streamsLeftOut = Int(leftOut)
     secondsLeftOut = Double(bitPattern: UInt64(bitPattern: seconds))
     (lacksEnd, lacksLength) = (flags & 1 != 0, flags & 2 != 0)
     wrongCount = flags & 4 != 0 ? SoundMap.WrongCount(promised: promised, found: found) : nil
-    foreignBytes = foreign
+    (foreignBytes, missingFrames) = (foreign, missing)
   }
 }
 

@@ -53,7 +53,9 @@ extension Anomaly {
     if findings.streamsLeftOut > 0 {
       found.append(.leftOut(findings.streamsLeftOut, seconds: findings.secondsLeftOut))
     }
-    if findings.lacksEnd {
+    // One that promises more than there is tells that better.
+    let lacksFrames = findings.wrongCount.map { $0.found < $0.promised } ?? false
+    if findings.lacksEnd, !lacksFrames {
       found.append(Anomaly(code: "truncated", detail: "The file ends within its sound; what is there is used."))
     }
     if let count = findings.wrongCount { found.append(.decodedFrames(count.found, claimed: count.promised)) }
@@ -61,13 +63,19 @@ extension Anomaly {
       found.append(
         Anomaly(
           code: "length_unknown",
-          detail: "The bit rate varies and no header tells the length; the file is read to its end."))
+          detail: "No header tells how long the sound is; the file is read to its end."))
     }
     if findings.foreignBytes > 0 {
       found.append(
         Anomaly(
           code: "foreign_bytes",
           detail: "\(findings.foreignBytes) bytes between the frames are no sound; they are passed over."))
+    }
+    if findings.missingFrames > 0 {
+      found.append(
+        Anomaly(
+          code: "frames_missing",
+          detail: "\(findings.missingFrames) frames in the middle of the file are lost; silence stands for them."))
     }
     return found
   }

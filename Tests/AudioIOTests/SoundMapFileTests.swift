@@ -10,7 +10,7 @@ struct SoundMapFileTests {
   init() throws { folder = try TemporaryFolder() }
 
   private func make(_ codec: AudioCodec, frames: Int = 150_000) throws -> [UInt8] {
-    let container: AudioContainer = codec == .mp3 ? .mp3 : .ogg
+    let container: AudioContainer = codec == .mp3 ? .mp3 : codec == .flacS16 ? .flac : .ogg
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     try encode(swell(frames: frames, channels: 2, sampleRate: 48_000), to: folder("made"), format)
     return try contents(folder("made"))
@@ -18,12 +18,14 @@ struct SoundMapFileTests {
 
   /// Sound files of every kind of map.
   private func files() throws -> [String] {
-    let (mp3, vorbis, opus) = (try make(.mp3), try make(.vorbis), try make(.opus))
+    let (mp3, vorbis, opus, flac) = (try make(.mp3), try make(.vorbis), try make(.opus), try make(.flacS16))
+    let short = Array(flac[..<22]) + big(50_000, 4) + flac[26...]
     return [
       try folder.file("one.mp3", mp3), try folder.file("joined.mp3", mp3 + [1, 2, 3] + mp3),
       try folder.file("cut.mp3", Array(mp3.dropLast(100))), try folder.file("one.ogg", vorbis),
       try folder.file("cut.ogg", Array(vorbis.dropLast(100))), try folder.file("chained.ogg", opus + opus),
-      try folder.file("mixed.ogg", vorbis + opus),
+      try folder.file("mixed.ogg", vorbis + opus), try folder.file("one.flac", flac),
+      try folder.file("short.flac", short), try folder.file("joined.flac", short + flac[1000...] + flac),
     ]
   }
 
@@ -83,7 +85,7 @@ struct SoundMapFileTests {
   }
 
   /// A checksum keeps accidents out, but nobody who means harm.
-  @Test(arguments: 0..<6 as Range<UInt64>)
+  @Test(arguments: 0..<10 as Range<UInt64>)
   func whateverAMapHoldsNothingTraps(seed: UInt64) throws {
     var generator = SeededGenerator(state: seed)
     let path = try files()[Int(seed)]

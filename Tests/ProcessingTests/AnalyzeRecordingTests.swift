@@ -89,6 +89,41 @@ struct AnalyzeRecordingTests {
     #expect((30_000..<60_000).contains(analysis.frames) && analysis.warnings.map(\.code) == ["truncated"])
   }
 
+  @Test(
+    "a FLAC file whose header is wrong about its length is decoded whole, and told of",
+    arguments: [
+      (UInt64(0), "length_unknown"), (1000, "longer_than_claimed"), (90_001, "truncated"), (1 << 30, "truncated"),
+    ])
+  func wrongFlacHeader(claim: UInt64, code: String) throws {
+    let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 8000, channels: 1)
+    try encode(swell(frames: 90_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    let path = try folder.file("b", Array(bytes[..<22]) + big(claim, 4) + bytes[26...])
+    for threads in [1, 2] {
+      let analysis = try AnalyzeRecording(source: path, pyramid: folder("pyramid"), threads: threads).run { _ in }
+      #expect(analysis.frames == 90_000 && analysis.warnings.map(\.code) == [code])
+      let isNamed = claim == 0 || analysis.warnings[0].detail.contains("promises \(claim) frames, 90000 could")
+      #expect(isNamed)
+    }
+    try writePyramid(of: try decode(folder("a")), format)
+    let equal = try contents(folder("pyramid")) == contents(folder("expected"))
+    #expect(equal)
+    // The answer to the upload tells it already.
+    let probe = try ProbeRecording(source: path).run()
+    #expect(probe.frames == 90_000 && probe.warnings.map(\.code) == [code])
+  }
+
+  @Test func joinedFlacFilesAreOneRecording() throws {
+    let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 8000, channels: 2)
+    try encode(swell(frames: 50_000, channels: 2, sampleRate: 8000), to: folder("a"), format)
+    let bytes = try contents(folder("a"))
+    let analysis = try analyze(try folder.file("b", bytes + bytes))
+    #expect(analysis.frames == 100_000 && analysis.warnings.map(\.code) == ["chained_stream"])
+    try writePyramid(of: try decode(folder("a")) + decode(folder("a")), format)
+    let equal = try contents(folder("pyramid")) == contents(folder("expected"))
+    #expect(equal)
+  }
+
   @Test func aHeaderThatDoesNotKnowTheLengthIsNoHindrance() throws {
     let samples = (0..<9000).map { Int16($0) }
     let path = try folder.file(riff(waveFormat() + chunk("data", bytes(samples), claiming: 0xFFFF_FFFF)))

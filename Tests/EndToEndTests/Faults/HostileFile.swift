@@ -21,7 +21,8 @@ struct HostileFile {
   }
 
   static func all(_ folder: TemporaryFolder) throws -> [HostileFile] {
-    try truncations(folder) + sizes() + formats() + samples() + inDisguise(folder) + [bomb(folder)]
+    try truncations(folder) + sizes() + formats() + samples() + lengths(folder) + inDisguise(folder)
+      + [bomb(folder)]
   }
 
   // MARK: Cut short
@@ -93,6 +94,19 @@ struct HostileFile {
     let sizes = length + length + littleEndian(UInt64(tone.data.count / 2)) + littleEndian(UInt32(0))
     return Array("RF64".utf8) + littleEndian(UInt32.max) + Array("WAVEds64".utf8) + littleEndian(UInt32(28)) + sizes
       + Array(tone.bytes[12..<40]) + littleEndian(UInt32.max) + tone.data
+  }
+
+  /// FLAC whose header tells another length than there is, or none, and two files in one.
+  private static func lengths(_ folder: TemporaryFolder) throws -> [HostileFile] {
+    let (plain, path) = (folder.file("tone.wav"), folder.file("tone.flac"))
+    try write(tone.bytes, to: plain)
+    try Tool.ffmpeg.run(["-v", "error", "-y", "-i", plain, "-c:a", "flac", path])
+    let bytes = try contents(path)
+    let claims: [UInt32] = [0, 1, UInt32(tone.frames - 1), UInt32(tone.frames + 1), .max]
+    let liars = claims.map {
+      HostileFile("FLAC of \($0) frames", replaced(bytes, at: 22, bigEndian($0)))
+    }
+    return liars + [HostileFile("two FLACs in one", bytes + bytes)]
   }
 
   private static func formats() -> [HostileFile] {

@@ -1,0 +1,164 @@
+// One FLAC stream (RFC 9639 sections 6 and 8): "fLaC"; blocks of metadata, each with a head of 4 bytes (last one 1 bit, type
+// 7, length 24), of which STREAMINFO (type 0, 34 bytes) comes first; then the frames.
+//
+//   STREAMINFO   smallest and largest block 2 + 2, smallest and largest frame 3 + 3, sample rate 20 bits, channels − 1 3,
+//                depth − 1 5, samples per channel 36 (0: not known), MD5 of them 16
+//
+// libsndfile stops at that number of samples: what a header of another length tells is put right before it sees it.
+
+/// What stands before the frames of a stream.
+struct FLACHead: Sendable, Equatable {
+  /// From "fLaC" to the first frame.
+  let range: Range<Int64>
+  /// Hertz.
+  let sampleRate: Int
+  let channels: Int
+  /// Bits of a sample.
+  let depth: Int
+  /// What the header says about the samples per channel; nil where it doesn't know.
+  let claimedFrames: Int64?
+
+  /// Where the byte is that ends with the highest four bits of the number of samples.
+  private static let countOffset: Int64 = 21
+  /// More blocks are no metadata, but an attack on the time.
+  private static let blockLimit = 4096
+
+  init(range: Range<Int64>, sampleRate: Int, channels: Int, depth: Int, claimedFrames: Int64?) {
+    (self.range, self.sampleRate, self.channels, self.depth) = (range, sampleRate, channels, depth)
+    self.claimedFrames = claimedFrames
+  }
+
+  /// The head at `offset`; nil where there is none, or its end is missing.
+  init?(_ file: inout ByteWindow, at offset: Int64) throws(AudioIOError) {
+    guard try file.word(at: offset) == Self.mark, let first = try file.word(at: offset + 4),
+      first & 0x7FFF_FFFF == 34, let shape = try file.word(at: offset + 18), let low = try file.word(at: offset + 22)
+    else { return nil }
+    var (block, next) = (first, offset + 8 + 34)
+    for _ in 0..<Self.blockLimit where block >> 31 == 0 {
+      guard let word = try file.word(at: next), word >> 24 & 0x7F != 0x7F else { return nil }
+      (block, next) = (word, next + 4 + Int64(word & 0xFF_FFFF))
+    }
+    guard block >> 31 == 1, next <= file.size else { return nil }
+    // A rate of 0 says that these are no sounds.
+    guard shape >> 12 > 0 else { return nil }
+    range = offset..<next
+    (sampleRate, channels, depth) = (Int(shape >> 12), Int(shape >> 9 & 7) + 1, Int(shape >> 4 & 31) + 1)
+    let count = Int64(shape & 15) << 32 | Int64(low)
+    claimedFrames = count == 0 ? nil : count
+  }
+
+  /// "fLaC".
+  static let mark: UInt32 = 0x664C_6143
+
+  /// The same with another number of samples per channel.
+  fileprivate func pieces(claiming frames: Int64) -> [FilePiece] {
+    if frames == claimedFrames { return [.range(range)] }
+    let place = range.lowerBound + Self.countOffset
+    let depthBits = UInt8((depth - 1) & 15) << 4
+    // More than 36 bits can tell, it doesn't know.
+    let count = frames < 1 << 36 ? frames : 0
+    let bytes = [depthBits | UInt8(count >> 32)] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
+    return [.range(range.lowerBound..<place), .bytes(bytes), .range(place + 5..<range.upperBound)]
+  }
+}
+
+/// Frames that follow one another, and what stands before them.
+struct FLACStream: Sendable {
+  let head: FLACHead
+  /// Whether `head` is that of the stream before, too: frames that were joined to others without their own.
+  let isHeadless: Bool
+  /// Bytes of the frames, and what follows the last of them.
+  private(set) var body: Range<Int64>
+  /// The number of the first sample, as the frames are numbered.
+  private(set) var firstSample: Int64 = 0
+  /// Samples per channel from the first frame's to the last's.
+  private(set) var samples: Int64 = 0
+  /// How many of them are in no frame.
+  private(set) var missing: Int64 = 0
+
+  private(set) var last: (header: FLACFrameHeader, offset: Int64)?
+  /// The size of all frames but the last, where they don't vary.
+  private var blockSize: Int64 = 0
+
+  /// A stream whose frames begin at `offset`; none so far.
+  init(_ head: FLACHead, at offset: Int64? = nil) {
+    self.head = head
+    isHeadless = offset != nil
+    let begin = offset ?? head.range.upperBound
+    body = begin..<begin
+  }
+
+  /// Whether the frame with that header is the one after the last.
+  func goesOn(with header: FLACFrameHeader, at offset: Int64) -> Bool {
+    guard let last else { return offset == body.lowerBound }
+    return header.follows(last.header)
+  }
+
+  /// Whether only frames in between are missing from the last to that one.
+  func leads(to header: FLACFrameHeader) -> Bool {
+    last.map { header.isVariable == $0.header.isVariable && header.number > $0.header.number } ?? true
+  }
+
+  mutating func append(_ header: FLACFrameHeader, at offset: Int64) {
+    if last == nil {
+      blockSize = header.blockSize
+      body = offset..<offset
+      firstSample = start(of: header)
+    }
+    missing += start(of: header) - firstSample - samples
+    samples = start(of: header) + header.blockSize - firstSample
+    last = (header, offset)
+  }
+
+  private func start(of header: FLACFrameHeader) -> Int64 { header.number * (header.isVariable ? 1 : blockSize) }
+
+  /// There are no frames from `offset` on.
+  mutating func end(at offset: Int64) { body = body.lowerBound..<offset }
+
+  /// The last frame can't be decoded.
+  mutating func dropLast() {
+    guard let last else { return }
+    samples -= last.header.blockSize
+    end(at: last.offset)
+  }
+
+  /// What libsndfile is to be given.
+  var pieces: [FilePiece] { head.pieces(claiming: firstSample + samples) + [.range(body)] }
+
+  /// The last frame alone.
+  var lastFramePieces: [FilePiece] {
+    guard let last else { return [] }
+    return head.pieces(claiming: last.header.blockSize) + [.range(last.offset..<body.upperBound)]
+  }
+}
+
+extension FLACFrameHeader {
+  func follows(_ other: Self) -> Bool {
+    isVariable == other.isVariable && number == other.number + (isVariable ? other.blockSize : 1)
+  }
+}
+
+// MARK: Kept in a file
+
+extension FLACStream {
+  func write(to words: inout MapWords) {
+    words.append([head.range, body])
+    words.append([Int64(head.sampleRate), Int64(head.channels), Int64(head.depth), head.claimedFrames ?? 0])
+    words.append([firstSample, samples, missing, isHeadless ? 1 : 0])
+  }
+
+  /// nil where that is no stream.
+  init?(_ words: inout MapWords) {
+    guard let ranges = words.ranges(), ranges.count == 2, let sampleRate = words.next(in: 1...0xF_FFFF),
+      let channels = words.next(in: 1...8), let depth = words.next(in: 1...32),
+      let claimed = words.next(in: 0...0xF_FFFF_FFFF), let first = words.next(in: 0...Int64(1) << 53),
+      let samples = words.next(in: 1...MapWords.frameLimit), let missing = words.next(in: 0...samples),
+      let headless = words.next(in: 0...1), ranges[0].count >= 42
+    else { return nil }
+    head = FLACHead(
+      range: ranges[0], sampleRate: Int(sampleRate), channels: Int(channels), depth: Int(depth),
+      claimedFrames: claimed == 0 ? nil : claimed)
+    (isHeadless, body, firstSample, self.samples) = (headless == 1, ranges[1], first, samples)
+    self.missing = missing
+  }
+}
