@@ -28,6 +28,8 @@ public struct AudioReader: ~Copyable {
   private var order: ChannelOrder?
   private var floats: PageBuffer<Float>
   private var shorts: PageBuffer<Int16>
+  /// Where the file's samples are of that kind.
+  private var doubles: PageBuffer<Double>?
 
   /// Opens the file at `path`, whatever its name says. `map` is that of the same file, where it is known already:
   /// without it all of an MP3, Ogg or FLAC file is read first.
@@ -56,6 +58,7 @@ public struct AudioReader: ~Copyable {
     order = ChannelOrder(format)
     floats = PageBuffer(count: framesPerRead * format.channels)
     shorts = PageBuffer(count: framesPerRead * format.channels)
+    if format.codec == .pcmF64 { doubles = PageBuffer(count: framesPerRead * format.channels) }
   }
 
   /// Whether libsndfile hands out this file's samples as 16-bit integers without wrapping any.
@@ -108,10 +111,23 @@ public struct AudioReader: ~Copyable {
       skip -= Int64(got)
       isOver = got == 0
     }
-    let got =
-      isOver ? 0 : asIntegers ? file.read(into: shorts, frames: frames) : file.read(into: floats, frames: frames)
+    let got = isOver ? 0 : asIntegers ? file.read(into: shorts, frames: frames) : readFloats(frames)
     isOver = got <= 0
     if got > 0, !asIntegers, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
+    return got
+  }
+
+  /// libsndfile itself would make infinity of the loudest doubles.
+  private mutating func readFloats(_ frames: Int) -> Int {
+    guard let doubles = doubles.take() else { return file.read(into: floats, frames: frames) }
+    let got = file.read(into: doubles, frames: frames)
+    let count = max(got, 0) * format.channels
+    doubles.withSpan(count) { source in
+      floats.withMutableSpan(count) { target in
+        for index in source.indices { target[index] = narrowed(source[index]) }
+      }
+    }
+    self.doubles = consume doubles
     return got
   }
 

@@ -2,6 +2,8 @@
 //
 //   Int16 from float   the nearest of x · 32768, clamped to −32768 … 32767; NaN and infinity become 0.
 //   Int n from float   the nearest of x · 2^(n−1), clamped; written left-justified in 32 bits, as libsndfile takes it.
+//   Float from Double  what lies between two is given the odd one of them, so that the nearest integer of that is the
+//                      nearest of the Double; what is finite stays finite.
 //
 // Rounding adds 1.5 · 2^23 (1.5 · 2^52 for Double), which leaves the nearest integer, ties to even, in the low bits of
 // the mantissa: baseline x86-64 has no rounding instruction, and a call to `rintf` per sample takes ten times as long.
@@ -60,4 +62,12 @@ func quantisedLeftJustified(_ sample: Float, bits: Int) -> Int32 {
   let clamped = min(max(scaled, -scale), scale - 1)
   let value = Int32(truncatingIfNeeded: (clamped + 6_755_399_441_055_744).bitPattern)
   return value << Int32(32 - bits)
+}
+
+/// What rounds to the same integers as `sample` does; NaN and infinity stay what they are.
+func narrowed(_ sample: Double) -> Float {
+  let nearest = Float(sample)
+  if Double(nearest) == sample { return nearest }
+  let towardZero = Double(nearest.magnitude) > sample.magnitude ? nearest.bitPattern - 1 : nearest.bitPattern
+  return Float(bitPattern: towardZero | 1)
 }

@@ -88,6 +88,12 @@ struct SndfileHandle: ~Copyable {
     return unsafe buffer.withPointer { unsafe Int(sf_readf_float(file, $0, sf_count_t(frames))) }
   }
 
+  /// Frames read, 0 at the end. Full scale is ±1.
+  func read(into buffer: borrowing PageBuffer<Double>, frames: Int) -> Int {
+    precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
+    return unsafe buffer.withPointer { unsafe Int(sf_readf_double(file, $0, sf_count_t(frames))) }
+  }
+
   func write(_ buffer: borrowing PageBuffer<Int16>, frames: Int) -> Int {
     unsafe buffer.withPointer { unsafe Int(sf_writef_short(file, $0, sf_count_t(frames))) }
   }

@@ -119,6 +119,21 @@ struct AudioReaderTests {
     #expect(try decodeFloat(path) == [0.5, 0, 0, 0, 3, -3])
   }
 
+  @Test("64-bit floats are the nearest 16-bit values, clamped, and what is no number counts as nothing")
+  func doubles() throws {
+    let samples: [Double] = [0.5, .nan, .infinity, 1e300, -1e300, (16_384.5 + 1e-6) / 32_768, -0.25]
+    let data = samples.flatMap { little($0.bitPattern, 8) }
+    let path = try folder.file("d.wav", riff(waveFormat(tag: 3, bits: 64) + chunk("data", data)))
+    #expect(try format(of: path).codec == .pcmF64)
+    var reader = try AudioReader(path: path)
+    var read: [Int16] = []
+    _ = reader.readInt16 { span in for index in span.indices { read.append(span[index]) } }
+    #expect(read == [16_384, 0, 0, 32_767, -32_768, 16_385, -8192] && reader.nonFiniteSamples == 2)
+    let floats = try decodeFloat(path)
+    #expect(floats[0] == 0.5 && floats[1] == 0 && floats[2] == 0 && floats[3] > 1e38 && floats[6] == -0.25)
+    #expect(try decode(path, from: 5) == [16_385, -8192])
+  }
+
   /// libsndfile's own 16-bit samples wrap around there.
   @Test(arguments: [
     AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 48_000, channels: 2),

@@ -20,6 +20,20 @@ struct SampleConversionTests {
     }
   }
 
+  @Test("a double becomes the nearest 16-bit value, not that of the nearest float")
+  func doubles() {
+    let cases: [(Double, Int16)] = [
+      (16_384.5 + 1e-6, 16_385), (16_384.5, 16_384), (16_384.5 - 1e-6, 16_384), (16_385.5 - 1e-6, 16_385),
+      (-16_384.5 - 1e-6, -16_385), (-16_385.5 + 1e-6, -16_385), (0.5 + 1e-12, 1), (-0.5 - 1e-12, -1), (0.5, 0),
+      (.leastNonzeroMagnitude, 0), (32_766.5 + 1e-6, 32_767), (32_767.9, 32_767), (1e300, 32_767), (-1e300, -32_768),
+      (Double(Float.greatestFiniteMagnitude) * 32_768, 32_767), (.nan, 0), (.infinity, 0), (-.infinity, 0),
+    ]
+    for (scaled, value) in cases { #expect(quantised16(narrowed(scaled / 32_768)) == value, "\(scaled)") }
+    for value in Int16.min...Int16.max {
+      guard quantised16(narrowed(Double(value) / 32_768)) == value else { Issue.record("\(value)"); return }
+    }
+  }
+
   @Test func everySixteenBitValueSurvivesTheWayThroughFloat() {
     for value in Int16.min...Int16.max {
       guard quantised16(Float(value) / 32768) == value else { Issue.record("\(value)"); return }
