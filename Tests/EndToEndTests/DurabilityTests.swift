@@ -74,6 +74,37 @@ struct DurabilityTests {
     try server.stop()
   }
 
+  @Test("after a crash a half-built waveform's values come back the same, in an attempt more")
+  func waveformAfterACrash() throws {
+    let server = try TestServer()
+    let client = server.client
+    let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    let id = try #require(recording["id"].string)
+    let job = try #require(recording["waveform"]["job"].string)
+    let path = "/v1/recordings/\(id)/waveform?scale=256&channels=split&measures=peak,rms,average"
+    let hasBegun = try eventually { try client.get(path).json["available_frames"].int ?? 0 > 0 }
+    #expect(hasBegun)
+    let worker = try freezeWorker(server, of: job)
+    defer { kill(worker, SIGCONT) }
+    let before = try client.get(path).json
+    #expect(before["complete"] == .bool(false) && before["available_frames"].int ?? 0 > 0)
+    try server.crash()
+    kill(worker, SIGCONT)
+    let isGone = eventually { Processes.naming(server.data).isEmpty }
+    #expect(isGone)
+    try server.restart()
+    // What is available may have fallen meanwhile.
+    #expect(try server.client.succeed(job)["attempts"] == .number(2))
+    let after = try server.client.get(path).json
+    #expect(after["complete"] == .bool(true))
+    for member in ["data", "rms", "average"] {
+      let (seen, whole) = (try #require(before[member].integers), try #require(after[member].integers))
+      let isKept = !seen.isEmpty && whole.count > seen.count && whole.starts(with: seen)
+      #expect(isKept, "\(member)")
+    }
+    try server.stop()
+  }
+
   @Test func anOrphanThatIsStillThereKeepsTheRerunOfItsJobWaiting() throws {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)

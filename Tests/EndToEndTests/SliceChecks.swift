@@ -118,6 +118,23 @@ struct SliceChecks {
     #expect(
       strict.members == ["bits", "channels", "data", "length", "sample_rate", "samples_per_pixel", "version"])
     #expect(strict["data"].integers == expected.peaks([mix], scale: 512, pixels: 0..<expected.length(512)))
+    // Without a window: the whole, at the width that is meant where nothing is said.
+    let plain = try slice("")
+    #expect(try client.get("\(path)/waveform.json").json["data"] == plain["data"])
+    let dat = try client.get("\(path)/waveform.dat").body
+    let scale = try #require(plain["samples_per_pixel"].int)
+    #expect(dat == expected.dat([mix], scale: scale, bits: 16, version: 2))
+    #expect(try client.get("\(path)/peaks.json").json["peaks"][0].array?.count == plain["data"].array?.count)
+    // What has no room in the body.
+    for form in ["waveform.json", "peaks.json", "waveform.dat"] {
+      let answer = try client.get("\(path)/\(form)?scale=512&start=1")
+      #expect(answer["stillwave-start-frame"] == "\(expected.rate / 512 * 512)", "\(form)")
+      #expect(answer["stillwave-available-frames"] == "\(expected.frames)" && answer["stillwave-complete"] == "true")
+      expectProblem(
+        try client.get("\(path)/\(form)?scale=512&measures=peak,rms"), 400, "invalid_parameter",
+        parameter: "measures")
+      #expect(try client.get("\(path)/\(form)?start=\(Double(expected.frames) / Double(expected.rate))").status == 200)
+    }
     let peaks = try client.get("\(path)/peaks.json?scale=512&channels=split").json
     #expect(peaks["peaks"].array?.count == expected.channels)
     #expect(peaks["duration"].double == Double(expected.frames) / Double(expected.rate))

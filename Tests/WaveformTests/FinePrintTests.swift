@@ -113,5 +113,12 @@ struct FinePrintTests {
     #expect(throws: WaveformError.tooManyPixels(count: 1_000_008, limit: 1_000_000)) {
       try WaveformWindow(query, of: extent(125_001 * 256, channels: 2)).check(.json)
     }
+    // Two numbers each.
+    for form in [WaveformForm.json, .strictJSON, .peaksJSON] {
+      try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_000 * 256)).check(form)
+      let more = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_001 * 256))
+      #expect(throws: WaveformError.tooManyPixels(count: 1_000_002, limit: 1_000_000)) { try more.check(form) }
+      try more.check(.dat(version: 1))
+    }
   }
 }
