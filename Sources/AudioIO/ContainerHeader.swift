@@ -25,6 +25,10 @@ public struct ContainerHeader: Sendable, Equatable {
   /// Bytes of coded samples there is room for between their beginning and the end of the file.
   public private(set) var presentDataBytes: Int64?
 
+  /// Bytes after the promised ones of WAV, RF64, AIFF or AU that are no chunk: they may be sound that was written after
+  /// the header was.
+  public private(set) var strayBytes: Int64 = 0
+
   /// Where the samples of a WAV file begin.
   private(set) var dataOffset: Int64?
   /// Bytes of the whole file.
@@ -88,6 +92,7 @@ public struct ContainerHeader: Sendable, Equatable {
         declaredDataBytes = chunk.size == 0xFFFF_FFFF ? longDataBytes ?? chunk.size : chunk.size
         presentDataBytes = max(file.size - chunk.offset, 0)
         dataOffset = chunk.offset
+        strayBytes = try file.strayBytes(after: declaredDataBytes ?? 0, from: chunk.offset, bigEndian: false)
         return
       default: continue
       }
@@ -132,6 +137,7 @@ public struct ContainerHeader: Sendable, Equatable {
       case "SSND":
         declaredDataBytes = max(chunk.size - 8, 0)
         presentDataBytes = max(file.size - chunk.offset - 8, 0)
+        strayBytes = try file.strayBytes(after: chunk.size, from: chunk.offset, bigEndian: true)
       default: continue
       }
     }
@@ -145,6 +151,7 @@ public struct ContainerHeader: Sendable, Equatable {
     channels = content.big(20, bytes: 4).map { Int(truncatingIfNeeded: $0) }
     declaredDataBytes = bytes
     presentDataBytes = max(file.size - offset, 0)
+    strayBytes = max(file.size - offset - bytes, 0)
   }
 }
 
@@ -210,6 +217,18 @@ private struct HeaderFile: ~Copyable {
       offset += 8 + length + length % 2
     }
     return chunks
+  }
+}
+
+extension HeaderFile {
+  /// Bytes that follow so many from `offset` on, where no chunk begins there.
+  fileprivate func strayBytes(after count: Int64, from offset: Int64, bigEndian: Bool) throws(AudioIOError) -> Int64 {
+    guard count < size - offset else { return 0 }
+    let end = offset + count + count % 2
+    let head = try bytes(at: end, count: 8)
+    guard let length = bigEndian ? head.big(4, bytes: 4) : head.little(4, bytes: 4) else { return 0 }
+    let isChunk = head.prefix(4).allSatisfy { (0x20...0x7E).contains($0) } && length <= size - end - 8
+    return isChunk ? 0 : size - end
   }
 }
 

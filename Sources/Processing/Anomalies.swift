@@ -33,7 +33,16 @@ extension Anomaly {
           detail: "The header was written before the length was known; the file is read to its end.")
       ]
     }
-    guard declared > present else { return [] }
+    guard declared > present else {
+      guard header.strayBytes > 0 else { return [] }
+      return [
+        Anomaly(
+          code: "bytes_left_out",
+          detail:
+            "The header promises \(declared) bytes of sound; \(header.strayBytes) more follow that it doesn't tell "
+            + "of, and are left out.")
+      ]
+    }
     return [
       Anomaly(
         code: "truncated",

@@ -157,6 +157,24 @@ struct ContainerHeaderTests {
     #expect(try header(au(promised: 1, channels: UInt64(channels), data: 1)).channels == channels)
   }
 
+  @Test("what follows the promised samples and is no chunk is counted")
+  func strayBytes() throws {
+    let samples = [UInt8](repeating: 200, count: 40)
+    let list = chunk("LIST", [1, 2, 3])
+    for (claim, after, stray) in [
+      (40, [], 0), (40, list, 0), (40, [9, 9], 0), (40, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 10), (30, [], 10),
+      (30, list, 10 + list.count), (31, [], 8), (41, [], 0), (36, list, 4 + list.count),
+    ] as [(UInt64, [UInt8], Int)] {
+      let plain = try header(riff(waveFormat() + chunk("data", samples, claiming: claim) + after))
+      #expect(plain.strayBytes == stray, "\(claim) and \(after)")
+    }
+    #expect(try header(aiff(rate: 8000, promised: 40, data: 40)).strayBytes == 0)
+    #expect(try header(aiff(rate: 8000, promised: 20, data: 40)).strayBytes == 20)
+    #expect(try header(au(promised: 40, data: 40)).strayBytes == 0)
+    #expect(try header(au(promised: 30, data: 40)).strayBytes == 10)
+    #expect(try header(au(promised: 0xFFFF_FFFF, data: 40)).strayBytes == 0)
+  }
+
   @Test func hostileChunkSizesEndTheSearch() throws {
     let far = chunk("LIST", [0, 0], claiming: 0xFFFF_FFFF)
     #expect(try header(riff(waveFormat() + far + chunk("data", [1, 2]))).declaredDataBytes == nil)
