@@ -37,6 +37,9 @@ struct MPEGFrameHeader: Sendable {
   var channels: Int { isMono ? 1 : 2 }
   var sampleRate: Int { Self.rates[Int(word >> 10 & 3)] >> (isFirstVersion ? 0 : version == 2 ? 1 : 2) }
 
+  /// Bytes of the longest frame of that layer and sample rate.
+  var lengthLimit: Int { (Self(word & 0xFFFF_0FFF | 0x0000_E000)?.length ?? length) + 4 }
+
   var samples: Int {
     switch word >> 17 & 3 {
     case 3: 384

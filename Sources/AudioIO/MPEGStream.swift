@@ -20,6 +20,10 @@
 //   of the side information as it is, and then drops the frame.)
 //   The number of the first frame given is a multiple of 8: the decoder's synthesis goes round a ring of 16 places, 36
 //   or 18 steps a frame, and adds up in another order at another place, which shows in the last bit.
+//
+// Layers I and II have neither that frame nor a reservoir, and a decoder gives all of their samples. There libsndfile takes
+// the file's bytes over the first frame's for the number of frames: where others are shorter, or joined to it, it stops
+// too early. It is given the same frames again after the last, as often as makes it expect enough.
 
 /// Where the frames of one MPEG stream are.
 struct MPEGStream: Sendable {
@@ -29,6 +33,8 @@ struct MPEGStream: Sendable {
   private static let (leadFrames, wholeFrames): (Int64, Int64) = (16, 4)
 
   private static let decoderDelay: Int64 = 529
+  /// More pieces of frames are no sound, but an attack on the memory.
+  private static let pieceLimit: Int64 = 1 << 18
 
   /// The first frame's.
   let header: MPEGFrameHeader
@@ -100,13 +106,17 @@ struct MPEGStream: Sendable {
   }
 
   /// Samples decoded before the first of them.
-  private var start: Int64 { Self.decoderDelay + (tellsDelay ? delay : 0) }
+  private var start: Int64 { header.isLayerIII ? Self.decoderDelay + (tellsDelay ? delay : 0) : 0 }
 
   /// What the decoder is given to decode from `sample` on, and the samples of it to be thrown away. Reads some frames.
   func entry(before sample: Int64, path: String) throws(AudioIOError) -> (pieces: [FilePiece], skip: Int64) {
     let wanted = start + sample
     let target = min(wanted / Int64(header.samples), frames)
     var number = Int(max(target - Self.leadFrames, 0) / Self.entryFrames)
+    guard header.isLayerIII else {
+      let first = Int64(min(number, max(entries.count - 1, 0))) * Self.entryFrames
+      return (repeated(from: first), wanted - first * Int64(header.samples))
+    }
     var given: [FilePiece] = []
     while number > 0, number < entries.count {
       given = try silenced(from: number, before: target - Self.wholeFrames, path: path)
@@ -141,6 +151,16 @@ struct MPEGStream: Sendable {
     return given + pieces(from: offset)
   }
 
+  /// The frames from an entry on, and again, where these alone are too few bytes for their number.
+  private func repeated(from first: Int64) -> [FilePiece] {
+    let given = pieces(from: entries[Int(first / Self.entryFrames)])
+    let all = pieces(from: 0)
+    let (had, more) = (given.map(\.count).reduce(0, +), max(all.map(\.count).reduce(0, +), 1))
+    let times = max((frames - first) * Int64(header.lengthLimit) - had + more - 1, 0) / more
+    guard Int64(all.count) * times <= Self.pieceLimit else { return given }
+    return given + repeatElement(all, count: Int(times)).joined()
+  }
+
   private func pieces(from offset: Int64) -> [FilePiece] {
     ranges.filter { $0.upperBound > offset }.map { .range(max($0.lowerBound, offset)..<$0.upperBound) }
   }
@@ -160,7 +180,7 @@ extension MPEGStream {
   /// nil where that is no stream.
   init?(_ words: inout MapWords) {
     guard let word = words.next(in: 0...Int64(UInt32.max)), let header = MPEGFrameHeader(UInt32(word)),
-      header.isLayerIII, let frames = words.next(in: 1...MapWords.frameLimit / 1152),
+      let frames = words.next(in: 1...MapWords.frameLimit / 1152),
       let claimed = words.next(in: -1...Int64(UInt32.max)), let flags = words.next(in: 0...3),
       let delay = words.next(in: 0...0xFFF), let addition = words.next(in: 0...0xFFF), let ranges = words.ranges(),
       !ranges.isEmpty, let entries = words.offsets(),

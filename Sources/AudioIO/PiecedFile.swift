@@ -7,7 +7,7 @@ enum FilePiece: Sendable, Equatable {
   /// Bytes of the file itself.
   case range(Range<Int64>)
 
-  fileprivate var count: Int64 {
+  var count: Int64 {
     switch self {
     case .bytes(let bytes): Int64(bytes.count)
     case .range(let range): range.upperBound - range.lowerBound

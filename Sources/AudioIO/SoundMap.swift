@@ -4,6 +4,8 @@
 //   WAV whose data size is 0, left by a recorder that crashed   nothing is decoded. It is told the true size.
 //   MP3 of varying rate without a count (see MPEGSurvey)        a guess of the first frames' bit rate is decoded: 82 s of
 //                                                               600. A frame with the true count is put first.
+//   MPEG layers I and II                                        the first frame's bit rate is believed. The frames are
+//                                                               given more than once.
 //   MP3 with a wrong count, or foreign bytes between frames     it stops there. The count is put right, the frames closed
 //                                                               up.
 //   joined MP3, chained Ogg                                     the first part is decoded. Each is opened by itself.
@@ -141,8 +143,7 @@ public struct SoundMap: Sendable {
     // A tag may stand before FLAC, too.
     if let begin = try FLACSurvey.begin(path: path) { return try surveyFLAC(path, at: begin) }
     let survey = try MPEGSurvey(path: path)
-    // Layers I and II know no counting frame, and nobody writes them with a varying rate.
-    let all = survey.streams.filter { $0.header.isLayerIII && $0.samples > 0 }
+    let all = survey.streams.filter { $0.samples > 0 }
     guard survey.isMostlyFrames, !all.isEmpty else { return }
     findings.lacksEnd = survey.isCut
     findings.foreignBytes = survey.foreignBytes

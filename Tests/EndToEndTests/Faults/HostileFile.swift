@@ -96,7 +96,7 @@ struct HostileFile {
       + Array(tone.bytes[12..<40]) + littleEndian(UInt32.max) + tone.data
   }
 
-  /// FLAC whose header tells another length than there is, or none, and two files in one.
+  /// FLAC whose header tells another length than there is, or none, and files of which the second looks like junk.
   private static func lengths(_ folder: TemporaryFolder) throws -> [HostileFile] {
     let (plain, path) = (folder.file("tone.wav"), folder.file("tone.flac"))
     try write(tone.bytes, to: plain)
@@ -106,7 +106,15 @@ struct HostileFile {
     let liars = claims.map {
       HostileFile("FLAC of \($0) frames", replaced(bytes, at: 22, bigEndian($0)))
     }
-    return liars + [HostileFile("two FLACs in one", bytes + bytes)]
+    let layerII = try ["384k", "64k"].map { rate in
+      let path = folder.file("tone\(rate).mp2")
+      try Tool.ffmpeg.run(["-v", "error", "-y", "-i", plain, "-ar", "44100", "-ac", "2", "-b:a", rate, path])
+      return try contents(path)
+    }
+    return liars + [
+      HostileFile("two FLACs in one", bytes + bytes),
+      HostileFile("two MPEG layer II files of other bit rates", layerII[0] + layerII[1]),
+    ]
   }
 
   private static func formats() -> [HostileFile] {
