@@ -125,8 +125,28 @@ private func problem(for error: StorageError) -> Problem {
   case .changedMeanwhile:
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")
+  case .io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
+  case .io(_, _, let number) where [EROFS, EACCES, EPERM].contains(number):
+    unwritableProblem("disk_unwritable", "The service can't write to its disk now; nothing was changed.")
+  case .database(let code, _): problem(forDatabaseCode: code)
   default: internalProblem
   }
+}
+
+/// By the primary code of SQLite, the low byte of its extended ones (https://sqlite.org/rescode.html).
+private func problem(forDatabaseCode code: Int32) -> Problem {
+  switch code & 0xFF {
+  case 5: unwritableProblem("catalog_busy", "Another program holds the service's catalogue; nothing was changed.")
+  // SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN.
+  case 8, 10, 14:
+    unwritableProblem("catalog_unwritable", "The service can't use its catalogue now; nothing was changed.")
+  default: internalProblem
+  }
+}
+
+/// What `/readyz` says of the same fault, in the words for a request that met it.
+private func unwritableProblem(_ code: String, _ detail: String) -> Problem {
+  Problem(.serviceUnavailable, code: code, detail: detail, fields: ["Retry-After": "10"])
 }
 
 private func audioMissingProblem(_ whose: String) -> Problem {

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Processing
 import Storage
 import Synchronization
@@ -155,6 +156,8 @@ final class JobRunner: Sendable {
       queue.async { [self] in start(job, command, fence) }
     } catch StorageError.diskFull {
       fail(id, Self.diskFull)
+    } catch StorageError.io(_, _, EROFS) {
+      fail(id, Self.diskIsReadOnly)
     } catch {
       log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
       queue.async { [self] in retry(id, attempts: 1) }
@@ -164,6 +167,9 @@ final class JobRunner: Sendable {
   /// A full disk is as full half a second later.
   private static let diskFull = WorkerFailure(
     code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+
+  private static let diskIsReadOnly = WorkerFailure(
+    code: "io_error", detail: "The service can't write to its disk now; nothing is wrong with the file.", retry: false)
 
   private func fail(_ id: JobID, _ failure: WorkerFailure) {
     do {

@@ -57,19 +57,27 @@ struct Recordings: Sendable {
     return .changed(try JSONDocument(context.document(renamed)))
   }
 
-  /// The rows go first, in one transaction; then children are ended and files removed.
+  /// The rows go first, in one transaction; then children are ended and files removed. A disk that can't be written is
+  /// refused before: the row would be gone and the bytes would stay.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters(request).end()
     let recording = try await context.recording(parameters)
     let (context, store) = (context, context.store)
     let cancelled = try await context.work.run { () throws(StorageError) in
-      try context.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+      try store.checkRemoving()
+      return try context.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
     context.waveforms.forget(recording.id)
     for output in cancelled.compactMap(\.output) { context.waveforms.forget(output) }
     context.runner.cancel(cancelled)
-    try await context.work.run { () throws(StorageError) in try store.remove(recording.id) }
+    await context.work.run {
+      do throws(StorageError) { try store.remove(recording.id) } catch {
+        // No row owns them any more: the recording is gone, and the next start removes what it left.
+        context.log.failure(
+          "a recording's files could not be removed", ["recording": recording.id.text, "error": "\(error)"])
+      }
+    }
     return HTTPResponse(.noContent)
   }
 

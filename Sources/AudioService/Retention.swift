@@ -36,6 +36,7 @@ final class Retention: Sendable {
   func sweep(createdBefore instant: Timestamp) -> Int {
     var count = 0
     do {
+      try context.store.checkRemoving()
       while true {
         let deleted = try context.catalog.deleteRecordings(createdBefore: instant, limit: Self.batch)
         for id in deleted { removeFiles(of: id) }

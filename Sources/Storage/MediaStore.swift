@@ -127,9 +127,15 @@ public final class MediaStore: Sendable {
     try FileSystem.remove(away)
   }
 
+  /// Throws where recordings' files can't be removed, which costs two calls and writes nothing.
+  public func checkRemoving() throws(StorageError) {
+    for folder in [recordings, removed] { try FileSystem.checkWritable(folder) }
+  }
+
   /// Makes a file and removes it, to see that files can be made: throws what stands in the way.
   public func check() throws(StorageError) {
-    for folder in [recordings, jobs, removed] { try FileSystem.checkWritable(folder) }
+    try checkRemoving()
+    try FileSystem.checkWritable(jobs)
     let file = try receive()
     defer { file.discard() }
     try file.append([UInt8](repeating: 0, count: 4096).span)

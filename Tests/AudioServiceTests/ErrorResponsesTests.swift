@@ -1,4 +1,5 @@
 import AudioIO
+import Glibc
 import HTTP
 import Storage
 import Testing
@@ -24,7 +25,14 @@ import Waveform
     (StorageError.diskFull, 507, "disk_full", nil),
     (StorageError.noSuchRecording(RecordingID()), 404, "not_found", "id"),
     (StorageError.io(operation: "open", path: "/secret", errno: 5), 500, "internal_error", nil),
+    (StorageError.io(operation: "rename", path: "/secret", errno: EROFS), 503, "disk_unwritable", nil),
+    (StorageError.io(operation: "access", path: "/secret", errno: EACCES), 503, "disk_unwritable", nil),
+    (StorageError.io(operation: "open", path: "/secret", errno: EMFILE), 503, "unavailable", nil),
     (StorageError.database(code: 1, message: "secret"), 500, "internal_error", nil),
+    (StorageError.database(code: 5, message: "secret"), 503, "catalog_busy", nil),
+    (StorageError.database(code: 8, message: "secret"), 503, "catalog_unwritable", nil),
+    // SQLITE_IOERR_WRITE, as a disk says that turned read-only under an open catalogue.
+    (StorageError.database(code: 778, message: "secret"), 503, "catalog_unwritable", nil),
     (StorageError.corrupt(column: "secret", value: ""), 500, "internal_error", nil),
     (AudioIOError.unwritable(opus), 422, "unsupported_output", "format"),
     (AudioIOError.empty, 500, "internal_error", nil),

@@ -101,7 +101,11 @@ import Testing
         guard disk.makeReadOnly() else { return ["the folder could not be made read-only"] }
         var losses: [String] = []
         let refused = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
-        if !(500..<600).contains(refused.status) { losses.append("an upload was answered \(refused.status)") }
+        losses += refusal(refused, [503])
+        losses += refusal(try server.client.delete("/v1/recordings/\(id)"), [503])
+        let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":1}}"#)
+        let ended = try server.client.follow(try #require(job["id"].string))
+        if ended["error"]["code"].string != "io_error" { losses.append("a job ended as \(ended)") }
         if try server.client.get("/v1/recordings/\(id)/audio").body != bytes { losses.append("audio is not served") }
         let slice = try server.client.get("/v1/recordings/\(id)/waveform?scale=256")
         if slice.status != 200 { losses.append("the waveform is answered \(slice.status)") }
