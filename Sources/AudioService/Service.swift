@@ -47,11 +47,19 @@ public final class Service: Sendable {
   /// Removes files that no row owns. A catalogue that fails to answer owns everything.
   private static func sweep(_ context: Context) {
     let catalog = context.catalog
-    let unfinished = (try? catalog.unfinishedUploads()).map { Set($0) }
+    let unfinished = (try? catalog.unfinishedUploads()).map { Set($0.map(\.id)) }
     let report = context.store.sweep(
       uploads: { id in unfinished?.contains(id) ?? true },
       recordings: { id in Self.owns(catalog, id) },
       jobs: { _ in false })
+    do {
+      let lost = try LostParts(catalog: catalog, store: context.store).settle()
+      if lost.gone + lost.short > 0 {
+        context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
+      }
+    } catch {
+      context.log.failure("the unfinished uploads could not be held against their files", ["error": "\(error)"])
+    }
     guard report.incoming + report.uploads + report.recordings + report.jobs > 0 else { return }
     context.log.notice(
       "removed what an earlier run left",

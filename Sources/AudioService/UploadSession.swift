@@ -91,7 +91,11 @@ final class UploadSession: @unchecked Sendable {
       try context.catalog.deleteUpload(id)
       throw ServiceError.noSuchUpload(id.text)
     }
-    upload.offset = min(upload.offset, part.byteCount)
+    if part.byteCount < upload.offset {
+      // Something other than a crash took them; see LostParts.
+      upload.offset = part.byteCount
+      try context.catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
+    }
     try part.truncate(to: upload.offset)
     state = .receiving(part, offset: upload.offset)
   }

@@ -62,9 +62,9 @@ extension Catalog {
   }
 
   /// The uploads that are not recordings yet, in no order: those that have a part file.
-  public func unfinishedUploads() throws(StorageError) -> [UploadID] {
+  public func unfinishedUploads() throws(StorageError) -> [Upload] {
     try read { db in
-      try UploadRow.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL").map(\.upload.id)
+      try UploadRow.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL").map(\.upload)
     }
   }
 

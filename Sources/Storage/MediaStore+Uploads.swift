@@ -33,6 +33,11 @@ extension MediaStore {
     }
   }
 
+  /// How many bytes the part file of an upload has; nil where it is gone.
+  public func lengthOfPart(of id: UploadID) throws(StorageError) -> Int64? {
+    do { return try FileSystem.length(of: path(ofPart: id)) } catch .io(_, _, ENOENT) { return nil }
+  }
+
   /// Removes the part file of an upload. What can't be removed now, the next start's sweep removes.
   public func removePart(of id: UploadID) { try? FileSystem.remove(path(ofPart: id)) }
 

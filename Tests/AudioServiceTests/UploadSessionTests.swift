@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Logging
 import Storage
 import Testing
 
@@ -122,10 +123,44 @@ import Testing
     #expect(unsafe truncate(path, 3) == 0)
     let after = try TestBench(in: folder)
     #expect(try await after.tus.head(upload).offset == 3)
+    // Bytes that come now count only when they are durable, so the row must not be ahead of them.
+    #expect(try rows(after, upload) == 3)
     try FileManager.default.removeItem(atPath: path)
     let last = try TestBench(in: folder)
     #expect(try await last.tus.head(upload).status == 404)
     #expect(try last.catalog.unfinishedUploads().isEmpty)
+  }
+
+  @Test func theStartSettlesUploadsWhoseFilesAreShortOrGone() async throws {
+    let folder = try TemporaryFolder()
+    let before = try TestBench(in: folder)
+    var uploads: [String] = []
+    for _ in 0..<3 {
+      let upload = try await before.tus.create(8)
+      _ = try await before.tus.patch(upload, at: 0, "RIFF")
+      uploads.append(upload)
+    }
+    let parts = before.store.directory + "/uploads/"
+    #expect(unsafe truncate(parts + "\(try before.tus.id(uploads[1])).part", 3) == 0)
+    try FileManager.default.removeItem(atPath: parts + "\(try before.tus.id(uploads[2])).part")
+    // A file that no row owns goes too.
+    try Data("RIFF".utf8).write(to: URL(fileURLWithPath: parts + "\(UploadID()).part"))
+
+    var configuration = before.configuration
+    configuration.port = 0
+    let service = try Service(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    #expect(try before.catalog.unfinishedUploads().count == 2)
+    #expect(try uploads.map { try rows(before, $0) } == [4, 3, nil])
+    #expect(try before.parts().count == 2)
+    let after = try TestBench(in: folder)
+    #expect(try await after.tus.head(uploads[0]).offset == 4)
+    #expect(try await after.tus.head(uploads[1]).offset == 3)
+    #expect(try await after.tus.patch(uploads[1], at: 4, "abcd").status == 409)
+    #expect(try await after.tus.patch(uploads[1], at: 3, "abcde").recording != nil)
+    #expect(try await after.tus.head(uploads[2]).status == 404)
+    #expect(try await after.tus.patch(uploads[2], at: 4, "abcd").status == 404)
+    await after.runner.stop()
+    await service.stop()
   }
 
   /// The probe fails once: as after a crash, all bytes are there and no recording.
