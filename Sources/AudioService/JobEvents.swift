@@ -66,8 +66,8 @@ private actor Subscription {
     let live = context.runner.live
     let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
     while !Task.isCancelled {
-      // The mark before the document: what happens after it ends the wait below.
-      let mark = live[id]?.mark
+      // The look before the document: what happens after it ends the wait below.
+      let look = live.look(at: id)
       guard let job = try await context.documents.snapshot(id) else { return nil }
       if last.map({ $0 < job.step }) ?? true {
         last = job.step
@@ -77,7 +77,7 @@ private actor Subscription {
       let left = (deadline - .now) / .seconds(1)
       if live.waitsHaveEnded { return nil }
       if left <= 0 { return Self.heartbeat }
-      await live.waitForChange(of: id, since: mark, seconds: left)
+      await live.waitForChange(of: id, since: look, seconds: left)
     }
     return nil
   }

@@ -21,12 +21,23 @@ struct LiveJob: Sendable {
   struct Mark: Sendable {
     let isRunning: Bool
     let fraction: Double
+    /// Tells attempts apart: between two looks one may have failed and the next begun.
+    let startedAt: ContinuousClock.Instant?
 
     /// Whether a job has come on far enough to be told of again: it has begun or stopped running, or made a hundredth.
-    func isPassed(by job: LiveJob) -> Bool { job.isRunning != isRunning || job.fraction >= fraction + 0.01 }
+    func isPassed(by job: LiveJob) -> Bool {
+      job.isRunning != isRunning || job.startedAt != startedAt || job.fraction >= fraction + 0.01
+    }
   }
 
-  var mark: Mark { Mark(isRunning: isRunning, fraction: fraction) }
+  var mark: Mark { Mark(isRunning: isRunning, fraction: fraction, startedAt: startedAt) }
+
+  /// What a caller saw of a job, live or not.
+  struct Look: Sendable {
+    fileprivate let mark: Mark?
+    /// Jobs that had become live by then: one that was not may have come and gone before the caller waits for it.
+    fileprivate let arrivals: UInt64
+  }
 
   /// Seconds left, judged by the pace so far; nil before there is one.
   var secondsLeft: Double? {
@@ -40,8 +51,7 @@ struct LiveJob: Sendable {
 /// The jobs that wait or run, as handlers see them: a look costs a lock and no query.
 final class LiveJobs: Sendable {
   private struct Waiter {
-    /// nil: waits for the job to become live.
-    let mark: LiveJob.Mark?
+    let look: LiveJob.Look
     let deadline: DispatchTime
     let continuation: CheckedContinuation<Void, Never>
   }
@@ -49,6 +59,7 @@ final class LiveJobs: Sendable {
   private struct State {
     var jobs: [JobID: LiveJob] = [:]
     var byRecording: [RecordingID: JobID] = [:]
+    var arrivals: UInt64 = 0
     var waiters: [JobID: [UInt64: Waiter]] = [:]
     var nextSweep: DispatchTime?
     var hasEnded = false
@@ -66,6 +77,11 @@ final class LiveJobs: Sendable {
   var count: Int { state.withLock { $0.jobs.count } }
 
   subscript(_ id: JobID) -> LiveJob? { state.withLock { $0.jobs[id] } }
+
+  /// To be taken before the row is read, and given to `waitForChange`.
+  func look(at id: JobID) -> LiveJob.Look {
+    state.withLock { LiveJob.Look(mark: $0.jobs[id]?.mark, arrivals: $0.arrivals) }
+  }
 
   /// How many callers wait for news of a job.
   func waiterCount(of id: JobID) -> Int { state.withLock { $0.waiters[id]?.count ?? 0 } }
@@ -85,6 +101,7 @@ final class LiveJobs: Sendable {
     let ready = state.withLock { state -> [Waiter] in
       state.jobs[id] = job
       state.byRecording[job.recording] = id
+      state.arrivals += 1
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       return Array((state.waiters.removeValue(forKey: id) ?? [:]).values)
     }
@@ -97,7 +114,7 @@ final class LiveJobs: Sendable {
       change(&job)
       state.jobs[id] = job
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
-      let due = state.waiters[id, default: [:]].filter { _, waiter in waiter.mark?.isPassed(by: job) ?? true }
+      let due = state.waiters[id, default: [:]].filter { _, waiter in waiter.look.mark?.isPassed(by: job) ?? true }
       for key in due.keys { state.waiters[id]?[key] = nil }
       return Array(due.values)
     }
@@ -120,17 +137,19 @@ final class LiveJobs: Sendable {
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is
   /// cancelled; at once where the job is not live, or when `endWaits` was called.
   func waitForChange(of id: JobID, seconds: Double) async {
-    guard let mark = self[id]?.mark else { return }
-    await waitForChange(of: id, since: mark, seconds: seconds)
+    let look = look(at: id)
+    guard look.mark != nil else { return }
+    await waitForChange(of: id, since: look, seconds: seconds)
   }
 
   /// The same, counted from what the job was when the caller looked, so that nothing in between is missed: returns at
-  /// once where the job has passed `mark` by now or has ended. With nil, for a job that was not live, when it is.
-  func waitForChange(of id: JobID, since mark: LiveJob.Mark?, seconds: Double) async {
+  /// once where the job has changed or ended since. A job that was not live then is waited for until it is; where it may
+  /// have been meanwhile, returns at once.
+  func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        insert(Waiter(mark: mark, deadline: .now() + seconds, continuation: continuation), key, id)
+        insert(Waiter(look: look, deadline: .now() + seconds, continuation: continuation), key, id)
         // A cancellation that came before found nobody to wake.
         if Task.isCancelled { wake(key, id) }
       }
@@ -151,8 +170,8 @@ final class LiveJobs: Sendable {
   private func insert(_ waiter: Waiter, _ key: UInt64, _ id: JobID) {
     let isTaken = state.withLock { state -> Bool in
       guard !state.hasEnded else { return false }
-      switch (waiter.mark, state.jobs[id]) {
-      case (nil, nil): break
+      switch (waiter.look.mark, state.jobs[id]) {
+      case (nil, nil): guard waiter.look.arrivals == state.arrivals else { return false }
       case (let mark?, let job?): guard !mark.isPassed(by: job) else { return false }
       default: return false
       }

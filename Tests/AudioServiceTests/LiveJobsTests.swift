@@ -48,6 +48,34 @@ import Testing
     await jobs.waitForChange(of: id, seconds: 10_000)
   }
 
+  @Test("what happens between a look and the wait ends the wait at once", .timeLimit(.minutes(1)))
+  func nothingIsMissed() async {
+    let jobs = LiveJobs()
+    let (id, other) = (JobID(), JobID())
+    let before = jobs.look(at: id)
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    let queued = jobs.look(at: id)
+    jobs.update(id) { $0.isRunning = true }
+    jobs.update(id) { $0.startedAt = .now }
+    let first = jobs.look(at: id)
+    // Begun again: as far as it was, and running as it was.
+    jobs.update(id) { $0.startedAt = .now }
+    let second = jobs.look(at: id)
+    jobs.remove(id)
+    // Not one of these is live, as it was not at the first look: that it has been is what must be told.
+    for look in [before, queued, first, second] { await jobs.waitForChange(of: id, since: look, seconds: 10_000) }
+    jobs.insert(id, LiveJob(isRunning: true, startedAt: .now, recording: RecordingID()))
+    await jobs.waitForChange(of: id, since: first, seconds: 10_000)
+    // Who looked after the end waits for the job to come back, whatever becomes of others.
+    jobs.remove(id)
+    let task = Task { [look = jobs.look(at: id)] in await jobs.waitForChange(of: id, since: look, seconds: 10_000) }
+    while jobs.waiterCount(of: id) == 0 { await Task.yield() }
+    jobs.insert(other, LiveJob(recording: RecordingID()))
+    #expect(jobs.waiterCount(of: id) == 1)
+    jobs.insert(id, LiveJob(recording: RecordingID()))
+    await task.value
+  }
+
   @Test func waitingReturnsWhenItsTimeIsOver() async {
     let jobs = LiveJobs()
     let id = JobID()
