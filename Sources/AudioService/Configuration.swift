@@ -53,6 +53,8 @@ public struct Configuration: Sendable {
   public var webhookSecret: WebhookSecret?
   /// Private networks that webhooks may go to; none by default.
   public var webhookNetworks: [Network] = []
+  /// A file with the certificates (PEM) of the authorities that webhooks over https trust; by default the system's.
+  public var webhookAuthorities: String?
   /// Times a webhook is sent before it is given up.
   var webhookAttempts = 10
   /// The pause after a webhook's first attempt; each further pause is three times as long, six hours at the most.

@@ -1,7 +1,8 @@
 // One POST by libcurl. What the URL names is not trusted: the address of every connection is judged when its socket is
 // made, after all looking up of names, so the address that is judged is the address that is called, whatever a name
 // server answers the second time. Nothing is followed, no proxy and no other protocol is used, and of the answer nothing
-// but the status counts.
+// but the status counts. Over https the receiver must have a certificate for the host in the URL, by an authority that
+// is trusted: libcurl checks both unless told otherwise. It reads no environment variable for that, as its command does.
 
 import CCurl
 import Glibc
@@ -43,9 +44,10 @@ enum WebhookOutcome: Sendable, Equatable {
   }
 
   /// Sends `body`, and blocks until it is answered, for `seconds` at the most, names and connections included.
+  /// `authorities`, a PEM file, tells who may sign certificates; by default those that the system trusts.
   static func post(
     _ body: [UInt8], to url: String, fields: [String], seconds: Double, networks: WebhookNetworks,
-    isCancelled: @escaping @Sendable () -> Bool = { false }
+    authorities: String? = nil, isCancelled: @escaping @Sendable () -> Bool = { false }
   ) -> WebhookOutcome {
     guard isReady, let handle = unsafe curl_easy_init() else { return .failed("libcurl can't be used") }
     defer { unsafe curl_easy_cleanup(handle) }
@@ -57,6 +59,7 @@ enum WebhookOutcome: Sendable, Equatable {
       unsafe body.withUnsafeBytes { body in
         let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(call).toOpaque())
         unsafe set(handle, url: url, milliseconds: Int(min(max(seconds, 0.001), 3600) * 1000))
+        if let authorities { unsafe setText(handle, CURLOPT_CAINFO, authorities) }
         unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
         unsafe _ = stillwave_curl_set_long(handle, CURLOPT_POSTFIELDSIZE, body.count)
         unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_POSTFIELDS, body.baseAddress)

@@ -185,6 +185,7 @@ final class Webhooks: Sendable {
         "Stillwave-Signature: \(secret.signature(of: body, at: .now))",
       ],
       seconds: configuration.webhookTimeoutSeconds, networks: networks,
+      authorities: configuration.webhookAuthorities,
       isCancelled: { [self] in isStopping.load(ordering: .sequentiallyConsistent) })
   }
 

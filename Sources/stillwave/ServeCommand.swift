@@ -72,6 +72,12 @@ struct ServeCommand: AsyncParsableCommand {
       valueName: "NETWORKS"))
   var webhookNetworks: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Certificates (PEM) of the authorities that webhooks over https trust; by default the system's.",
+      valueName: "FILE"))
+  var webhookCa: String?
+
   @Option(help: "trace, debug, info, notice, warning, error or critical; by default info.")
   var logLevel: String?
 
@@ -138,7 +144,15 @@ struct ServeCommand: AsyncParsableCommand {
       }
       return network
     }
+    settings.webhookAuthorities = try authorities()
     return settings
+  }
+
+  private func authorities() throws -> String? {
+    let path = try setting("webhook-ca", webhookCa, default: "")
+    guard !path.isEmpty else { return nil }
+    guard unsafe access(path, R_OK) == 0 else { throw ValidationError("--webhook-ca: “\(path)” can't be read.") }
+    return path
   }
 
   private func age() throws -> Double? {

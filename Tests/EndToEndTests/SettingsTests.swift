@@ -47,6 +47,7 @@ struct SettingsTests {
     ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
     ["--head-timeout", "0"], ["--max-connections", "-1"], ["--listen", "nowhere"],
     ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
+    ["--webhook-ca", "/nowhere/ca.pem"],
     ["--max-age", "400000000"],
   ])
   func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {

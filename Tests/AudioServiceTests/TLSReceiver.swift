@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+/// Somebody who asked for webhooks over https: `openssl s_server` with a certificate for `host` by an authority that
+/// nobody knows. It takes one connection, says 204 to it, and keeps what was sent.
+final class TLSReceiver {
+  let url: String
+  /// The certificate of the authority.
+  let authority: String
+  private let folder: TemporaryFolder
+  private let process = Process()
+  private let input = Pipe()
+  private let output: String
+
+  /// `subject` is what the certificate is for: "IP:127.0.0.1", "DNS:a.example".
+  init(for subject: String) throws {
+    let folder = try TemporaryFolder()
+    self.folder = folder
+    authority = folder.path + "/ca.pem"
+    output = folder.path + "/output"
+    let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-batch"]
+    try Self.openssl(
+      folder, ["req", "-x509"] + key + ["-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority", "-days", "2"])
+    try Self.openssl(folder, ["req"] + key + ["-keyout", "key.pem", "-out", "request", "-subj", "/CN=Receiver"])
+    try "subjectAltName=\(subject)".write(toFile: folder.path + "/names", atomically: true, encoding: .utf8)
+    try Self.openssl(
+      folder,
+      [
+        "x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        "-extfile", "names", "-out", "certificate.pem",
+      ])
+    try #require(FileManager.default.createFile(atPath: output, contents: nil))
+    Self.prepare(
+      process, folder,
+      ["s_server", "-accept", "127.0.0.1:0", "-naccept", "1", "-cert", "certificate.pem", "-key", "key.pem"])
+    process.standardInput = input
+    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
+    try process.run()
+    // What is on standard input goes to whoever connects.
+    try input.fileHandleForWriting.write(contentsOf: Data("HTTP/1.1 204 No Content\r\n\r\n".utf8))
+    // "ACCEPT 127.0.0.1:41234", when it listens.
+    let deadline = ContinuousClock.now + .seconds(60)
+    var port: Substring?
+    while port == nil, ContinuousClock.now < deadline, process.isRunning {
+      port = try String(contentsOfFile: output, encoding: .utf8).firstMatch(of: /ACCEPT [^\n]*:([0-9]+)\n/)?.1
+    }
+    url = "https://127.0.0.1:\(try #require(port))/hook"
+  }
+
+  deinit { process.terminate() }
+
+  /// All that was received, with what s_server says of the connection; call it after the connection has ended.
+  func received() throws -> String {
+    process.waitUntilExit()
+    return try String(contentsOfFile: output, encoding: .utf8)
+  }
+
+  private static func prepare(_ process: Process, _ folder: TemporaryFolder, _ arguments: [String]) {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
+    process.standardError = FileHandle.nullDevice
+  }
+
+  private static func openssl(_ folder: TemporaryFolder, _ arguments: [String]) throws {
+    let process = Process()
+    prepare(process, folder, arguments)
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0, "openssl \(arguments)")
+  }
+}
