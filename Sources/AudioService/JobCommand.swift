@@ -10,6 +10,8 @@ struct JobCommand: Sendable {
   let pyramidName: String
   /// nil for a job that makes no sound.
   let audioPath: String?
+  /// Where the map of the source's sound is, if the job made one.
+  let soundMapPath: String?
 
   /// Throws where the row's parameters are of another version's making.
   init(_ job: Job, source: Recording, sourcePath: String, folder: String, limitArguments: [String]) throws(ServiceError)
@@ -20,13 +22,16 @@ struct JobCommand: Sendable {
     switch job.kind {
     case .waveform:
       audioPath = nil
-      words = ["waveform", sourcePath, "--sound-map", SampleWindow.mapPath(of: sourcePath)]
+      let map = "\(folder)/attempt-\(job.attempts).map"
+      soundMapPath = map
+      words = ["waveform", sourcePath, "--sound-map", map]
     case .denoise:
       guard let parameters = RowJSON.value(DenoiseParameters.self, from: job.parameters) else {
         throw .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")
       }
       let path = "\(folder)/attempt-\(job.attempts).audio"
       audioPath = path
+      soundMapPath = nil
       words = ["denoise", sourcePath, "-o", path, "--format", parameters.format]
       words += Self.arguments(parameters, source: source)
     case .convert:

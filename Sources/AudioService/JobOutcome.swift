@@ -29,7 +29,10 @@ struct JobOutcome {
   private func recordWaveform(in catalog: Catalog) throws(StorageError) -> Job? {
     guard let analysis = report.analysis else { return nil }
     // The recording may have been deleted since; its folder must not come back.
-    guard try catalog.recording(job.recording) != nil else { return nil }
+    guard let source = try catalog.recording(job.recording) else { return nil }
+    if let map = command.soundMapPath, let audio = source.audioFile {
+      store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
+    }
     let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: command.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready

@@ -33,7 +33,10 @@ struct Previews: Sendable {
     defer { context.work.start { store.removeWorkFolder(of: work) } }
     let output = folder + "/preview.wav"
     _ = try await context.previews.report(
-      of: ["denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)"]
+      of: [
+        "denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)", "--work-folder",
+        folder,
+      ]
         + JobCommand.arguments(asked, source: source) + Self.workerArguments(context, source))
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     return HTTPResponse(

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -54,6 +55,8 @@ static const unsigned int refused[] = {
     // The network, other processes' sockets among it.
     SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_sendto, SYS_sendmsg,
     SYS_sendmmsg, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg,
+    // Other processes, by what System V and POSIX share between them.
+    SYS_shmget, SYS_shmat, SYS_semget, SYS_msgget, SYS_mq_open,
     // Other programs and other processes.
     SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_tkill, SYS_rt_sigqueueinfo,
     SYS_rt_tgsigqueueinfo, SYS_pidfd_open, SYS_pidfd_send_signal, SYS_pidfd_getfd, SYS_process_madvise, SYS_kcmp,
@@ -150,8 +153,21 @@ static void write_program(struct program *program) {
 }
 #endif
 
+// Root, in a container most often, gives up all it may beyond other users, but for the right to open its own service's
+// files below folders that are somebody else's.
+static void drop_capabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {0};
+  if (syscall(SYS_capget, &header, rights) != 0) return;
+  unsigned int kept = rights[0].permitted & 1u << CAP_DAC_OVERRIDE;
+  rights[0] = (struct __user_cap_data_struct){.effective = kept, .permitted = kept};
+  rights[1] = (struct __user_cap_data_struct){0};
+  syscall(SYS_capset, &header, rights);
+}
+
 int stillwave_enter_fence(void) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  drop_capabilities();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
 #ifdef OWN_ARCHITECTURE
   struct program program = {0};

@@ -4,7 +4,7 @@ import CLinux
 ///
 /// A limit that is passed ends the worker: by SIGXCPU, by SIGXFSZ, or by a crash whose report has the code
 /// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
-/// rights that it did not have.
+/// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its folder's.
 public struct WorkerFence: Sendable, Equatable {
   /// Memory that no file backs, in bytes.
   public var memoryBytes: Int64
@@ -35,14 +35,17 @@ public struct WorkerFence: Sendable, Equatable {
     self.init(memoryBytes: memory, processorSeconds: seconds, outputBytes: output)
   }
 
-  /// Fences this process in, for good. The errno with which the kernel refused the filter of system calls, nil where it
+  /// Fences this process in, for good: of files it may read `source`, and write in `folder`. To be called before the
+  /// process has other threads: these would keep their files and their rights. The errno with which the kernel refused the filter of system calls, nil where it
   /// took it; the limits hold either way.
-  public func enter() -> Int32? {
+  public func enter(source: String, folder: String?) -> Int32? {
     var report = WorkerReport()
     report.error = memoryExhausted
     unsafe stillwave_on_memory_exhausted(String(decoding: report.line(), as: UTF8.self))
     stillwave_lower_limits(
       UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
+    // Kernels without it are many, and the rest of the fence stands: its refusal is not told.
+    _ = unsafe stillwave_fence_files(source, folder)
     let refusal = stillwave_enter_fence()
     return refusal == 0 ? nil : refusal
   }

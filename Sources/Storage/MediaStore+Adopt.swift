@@ -52,6 +52,12 @@ extension MediaStore {
     return StoredFile(path: path, name: name, bytes: bytes, sha256: sha256)
   }
 
+  /// Makes a file that a job has written, if it has, the file `name` of recording `id`. For what can be made again: a
+  /// power cut may take it.
+  public func move(_ source: String, to id: RecordingID, name: String) {
+    try? FileSystem.rename(source, to: finalPath(of: id, name: name))
+  }
+
   func finalPath(of id: RecordingID, name: String) -> String {
     precondition(!name.isEmpty && !name.hasPrefix(".") && !name.contains("/"), "the name of a file in one folder")
     return folder(of: id) + "/" + name

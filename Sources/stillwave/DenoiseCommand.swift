@@ -65,7 +65,7 @@ struct DenoiseCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run { display in
+    try options.run(on: input) { display in
       let file = try OutputFile(path: destination)
       let job = DenoiseRecording(
         source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,

@@ -3,7 +3,7 @@ import AudioService
 import HTTP
 
 /// The settings of the HTTP server; see `HTTPLimits` for what each one means and what answer it leads to.
-struct HTTPOptions: ParsableArguments {
+struct HTTPOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
       "Names, by comma, that requests may be sent to besides the loopback ones. On loopback no others are served.",

@@ -34,7 +34,7 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run { display in
+    try options.run(on: input) { display in
       let found = try FindNoiseRegions(source: input, limits: options.limits).run { frames, fraction in
         display.show(
           WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))

@@ -13,7 +13,7 @@ struct ProbeCommand: ParsableCommand {
   func run() throws {
     var options = options
     options.progress = .json
-    try options.run { _ in
+    try options.run(on: input) { _ in
       var report = WorkerReport()
       report.probe = try ProbeRecording(source: input, limits: options.limits).run()
       return report

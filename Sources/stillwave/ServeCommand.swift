@@ -6,7 +6,7 @@ import Glibc
 import Logging
 
 /// Every setting is a flag and an environment variable; the flag wins.
-struct ServeCommand: AsyncParsableCommand {
+struct ServeCommand: AsyncParsableCommand, Sendable {
   static let configuration = CommandConfiguration(
     commandName: "serve",
     abstract: "Runs the service.",

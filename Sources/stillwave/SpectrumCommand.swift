@@ -16,7 +16,7 @@ struct SpectrumCommand: ParsableCommand {
   func run() throws {
     var options = options
     options.progress = .json
-    try options.run { _ in
+    try options.run(on: input) { _ in
       var report = WorkerReport()
       report.spectrum = try MeasureSpectrum(source: input, window: window.window, limits: options.limits).run()
       return report

@@ -1,7 +1,7 @@
 import ArgumentParser
+import Dispatch
 
-@main
-struct Stillwave: AsyncParsableCommand {
+struct Stillwave: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stillwave",
     abstract: "Shows recordings as waveforms and removes their noise, as a service or file by file.",
@@ -10,4 +10,27 @@ struct Stillwave: AsyncParsableCommand {
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, ProbeCommand.self,
       SpectrumCommand.self,
     ])
+}
+
+/// Where the program begins. Not ArgumentParser's own beginning, which is asynchronous and so starts threads before a
+/// command runs: a worker fences itself in while it has one thread, as each keeps the rights that it began with.
+@main
+enum Program {
+  static func main() {
+    do {
+      var command = try Stillwave.parseAsRoot()
+      guard let service = command as? ServeCommand else { return try command.run() }
+      Task {
+        do {
+          try await service.run()
+          Stillwave.exit()
+        } catch {
+          Stillwave.exit(withError: error)
+        }
+      }
+      dispatchMain()
+    } catch {
+      Stillwave.exit(withError: error)
+    }
+  }
 }

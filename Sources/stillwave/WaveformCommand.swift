@@ -71,7 +71,7 @@ struct WaveformCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run { display in
+    try options.run(on: input) { display in
       var report = WorkerReport()
       if let pyramid {
         // The service reads this one while it grows, so it is written under its own name.

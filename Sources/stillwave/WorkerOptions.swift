@@ -14,7 +14,7 @@ struct WorkerOptions: ParsableArguments {
   @Option(help: .hidden)
   var fenced: WorkerFence?
 
-  /// The job's folder, which one worker at a time may use.
+  /// The job's folder, which one worker at a time may use, and where a fenced one finds all that it writes.
   @Option(help: .hidden)
   var workFolder: String?
 
@@ -35,10 +35,11 @@ struct WorkerOptions: ParsableArguments {
     return limits
   }
 
-  /// Runs `work` with a progress display; shows how it ended. Exit status 0 only where the output is whole.
-  func run(_ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
+  /// Runs `work` on the file `source` with a progress display; shows how it ended. Exit status 0 only where the output is
+  /// whole.
+  func run(on source: String, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
     // Before anything that a stranger made is looked at.
-    let refusal = fenced?.enter()
+    let refusal = fenced?.enter(source: source, folder: workFolder)
     Interruption.watch(standardInput: untilStandardInputCloses)
     var display = ProgressDisplay(progress)
     if let refusal { display.tellUnfenced(refusal) }

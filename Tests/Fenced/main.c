@@ -1,11 +1,12 @@
 // Fences itself in as a worker does, tries what its argument names, and says what came of it: `0` where it was done, else
 // the errno. What ends the process by a signal says nothing.
 //
-//   Fenced MEMORY SECONDS OUTPUT DEED
+//   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED
 #define _GNU_SOURCE
 #include <CLinux.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -81,9 +83,13 @@ static int die_for_want_of_memory(void) {
   __builtin_trap();
 }
 
-static int write_much(const char *path) {
+static int make(int folder, const char *name) {
+  return openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+static int write_much(int folder) {
   static char piece[1 << 16];
-  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  int file = make(folder, "output");
   if (file < 0) return errno;
   for (int count = 0; count < 64; count++)
     if (write(file, piece, sizeof piece) < 0) return errno;
@@ -107,7 +113,21 @@ static void *other_thread(void *argument) {
   return (void *)(long)result(socket(AF_INET, SOCK_STREAM, 0));
 }
 
-static int try(const char *deed) {
+static int work_on_files(int folder) {
+  if (make(folder, "first") < 0 || renameat(folder, "first", folder, "second") < 0) return errno;
+  if (openat(folder, "second", O_RDONLY) < 0 || openat(folder, ".", O_RDONLY | O_DIRECTORY) < 0) return errno;
+  return result(unlinkat(folder, "second", 0));
+}
+
+static int has_few_capabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {0};
+  if (syscall(SYS_capget, &header, rights) != 0) return errno;
+  unsigned int more = (rights[0].effective | rights[0].permitted | rights[0].inheritable) & ~(1u << CAP_DAC_OVERRIDE);
+  return more == 0 && rights[1].effective == 0 && rights[1].permitted == 0 ? 0 : EINVAL;
+}
+
+static int try(const char *deed, const char *source, int folder) {
   char page[128] = {0};
 #define DEED(name, attempt) \
   if (strcmp(deed, name) == 0) return attempt
@@ -115,7 +135,17 @@ static int try(const char *deed) {
   DEED("thread", start_thread());
   DEED("read-limit", read_limit());
   DEED("signal-self", result(kill(getpid(), 0)));
-  DEED("read-file", result(open("/proc/self/status", O_RDONLY)));
+  DEED("read-source", result(open(source, O_RDONLY)));
+  DEED("write-source", result(open(source, O_WRONLY)));
+  DEED("cut-source", result(truncate(source, 0)));
+  DEED("remove-source", result(unlink(source)));
+  DEED("work-on-files", work_on_files(folder));
+  DEED("read-outside", result(open("/etc/passwd", O_RDONLY)));
+  DEED("list-outside", result(open("/", O_RDONLY | O_DIRECTORY)));
+  DEED("make-outside", result(make(AT_FDCWD, "/tmp/stillwave-outside")));
+  DEED("read-secrets", result(open("/proc/self/environ", O_RDONLY)));
+  DEED("capabilities", has_few_capabilities());
+  DEED("shared-memory", result(shmget(IPC_PRIVATE, 4096, 0600)));
   DEED("socket", result(socket(AF_INET, SOCK_STREAM, 0)));
   DEED("socket6", result(socket(AF_INET6, SOCK_DGRAM, 0)));
   DEED("local-socket", result(socket(AF_UNIX, SOCK_STREAM, 0)));
@@ -145,7 +175,7 @@ static int try(const char *deed) {
   DEED("allocate-some", allocate(32));
   DEED("allocate-much", allocate(1 << 14));
   DEED("die-for-want-of-memory", die_for_want_of_memory());
-  DEED("write-much", write_much("/tmp/stillwave-fenced-output"));
+  DEED("write-much", write_much(folder));
   DEED("spin", spin());
   DEED("dump", is_undumpable());
   DEED("rights", has_no_new_rights());
@@ -153,12 +183,16 @@ static int try(const char *deed) {
 }
 
 int main(int count, char **words) {
-  if (count != 5) return 2;
+  if (count != 7) return 2;
+  const char *source = words[4], *deed = words[6];
+  int folder = open(words[5], O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (strcmp(deed, "fence-files") == 0) return printf("%d\n", stillwave_fence_files(source, words[5])) < 0;
   stillwave_on_memory_exhausted("{\"told\":\"memory\"}\n");
   int fenced = 0;
   pthread_t early;
   pthread_create(&early, NULL, other_thread, &fenced);
   stillwave_lower_limits(strtoull(words[1], NULL, 10), strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10), 64);
+  stillwave_fence_files(source, words[5]);
   int refusal = stillwave_enter_fence();
   __atomic_store_n(&fenced, 1, __ATOMIC_RELEASE);
   void *outcome;
@@ -167,7 +201,7 @@ int main(int count, char **words) {
     printf("unfenced %d\n", refusal);
     return 3;
   }
-  printf("%ld\n", strcmp(words[4], "early-thread") == 0 ? (long)outcome : try(words[4]));
+  printf("%ld\n", strcmp(deed, "early-thread") == 0 ? (long)outcome : try(deed, source, folder));
   fflush(stdout);
   return 0;
 }

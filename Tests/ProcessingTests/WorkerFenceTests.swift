@@ -9,11 +9,15 @@ struct WorkerFenceTests {
     var signal: Int32?
   }
 
-  /// What came of a deed in a process that may use 64 MiB of memory, a second and a file of 1 MiB.
+  /// What came of a deed in a process that may use 64 MiB of memory, a second, a file of 1 MiB, a source and a folder.
   private func outcome(of deed: String) throws -> Outcome {
+    let place = NSTemporaryDirectory() + "stillwave-fenced-" + UUID().uuidString
+    try FileManager.default.createDirectory(atPath: place + "/folder", withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    try Data("sound".utf8).write(to: URL(fileURLWithPath: place + "/source"))
     let process = Process()
     process.executableURL = try Self.program()
-    process.arguments = ["\(64 << 20)", "1", "\(1 << 20)", deed]
+    process.arguments = ["\(64 << 20)", "1", "\(1 << 20)", place + "/source", place + "/folder", deed]
     let pipe = Pipe()
     process.standardOutput = pipe
     process.standardError = FileHandle.nullDevice
@@ -34,7 +38,10 @@ struct WorkerFenceTests {
 
   @Test(
     "what a worker needs it may do",
-    arguments: ["nothing", "thread", "read-limit", "signal-self", "read-file", "allocate-some", "dump", "rights"])
+    arguments: [
+      "nothing", "thread", "read-limit", "signal-self", "read-source", "work-on-files", "allocate-some", "dump",
+      "rights", "capabilities",
+    ])
   func allowed(_ deed: String) throws {
     #expect(try outcome(of: deed) == Outcome(output: "0"))
   }
@@ -44,10 +51,21 @@ struct WorkerFenceTests {
     arguments: [
       "early-thread", "socket", "socket6", "local-socket", "socket-pair", "connect", "send", "exec", "spawn", "fork",
       "old-fork", "trace", "signal-parent", "signal-all", "signal-parents-thread", "mount", "namespace", "root", "bpf",
-      "io-uring", "device", "become-root", "raise-memory", "raise-seconds", "lower-parents-limit",
+      "io-uring", "shared-memory", "device", "become-root", "raise-memory", "raise-seconds", "lower-parents-limit",
     ])
   func refused(_ deed: String) throws {
     #expect(try outcome(of: deed) == Outcome(output: "\(EPERM)"))
+  }
+
+  @Test(
+    "a worker opens no file but its source and its folder's, where the kernel can see to that",
+    arguments: [
+      "write-source", "cut-source", "remove-source", "read-outside", "list-outside", "make-outside",
+      "read-secrets",
+    ])
+  func otherFiles(_ deed: String) throws {
+    guard try outcome(of: "fence-files") == Outcome(output: "0") else { return print("Not tried: no Landlock here") }
+    #expect(try outcome(of: deed) == Outcome(output: "\(EACCES)"))
   }
 
   @Test("a call whose flags no filter can see does not exist")

@@ -33,9 +33,15 @@ int stillwave_lower_priority(pid_t process, int niceness);
 // file it writes, descriptors. There is no core dump after this. Limits that are lower already stay.
 void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
 
+// Leaves to this thread, and to those that it starts, no files but these (Landlock): `source` may be read; in `folder`, which
+// may be NULL, files may be made, read, written and removed. What is open stays open. 0, or the errno of a kernel that has
+// no such fence. Before `stillwave_enter_fence`, after which there are no such calls, and before there are other threads.
+int stillwave_fence_files(const char *source, const char *folder);
+
 // Gives up, for all threads of this process and for good, what working on files has no use for: the network, other
-// programs and processes, more rights (the list is in fence.c). Such calls fail with EPERM from then on. 0, or the errno
-// with which the kernel refused the filter.
+// programs and processes, more rights (the list is in fence.c). Such calls fail with EPERM from then on. Of root's rights
+// this thread, and those that it starts, keep one: to open files whoever owns them. 0, or the errno with which the kernel
+// refused the filter.
 int stillwave_enter_fence(void);
 
 // Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to it.
