@@ -2,16 +2,20 @@ import Glibc
 
 /// The few calls on paths that the media store needs. Every one blocks.
 enum FileSystem {
-  /// Makes a folder and those above it that are missing, for this user alone.
+  /// Makes a folder and those above it that are missing, for this user alone. What was made survives a power cut.
   static func makeFolders(_ path: String) throws(StorageError) {
+    let names = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
+    let parent = path.hasPrefix("/") ? "/" + names : names
+    var isNew: Bool
     do {
-      try makeFolder(path)
+      isNew = try makeFolder(path)
     } catch .io(_, _, ENOENT) {
-      let parent = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
-      guard !parent.isEmpty else { throw StorageError(errno: ENOENT, "mkdir", path) }
-      try makeFolders(path.hasPrefix("/") ? "/" + parent : parent)
-      try makeFolder(path)
+      guard !names.isEmpty else { throw StorageError(errno: ENOENT, "mkdir", path) }
+      try makeFolders(parent)
+      isNew = try makeFolder(path)
     }
+    // Without it all that is ever synced inside could go with its name.
+    if isNew { try syncFolder(parent.isEmpty ? "." : parent) }
   }
 
   /// Makes one folder; false where it is there already.
