@@ -102,12 +102,14 @@ public final class Service: Sendable {
     return "\(address)"
   }
 
-  /// Stops accepting, lets running requests finish within the grace period, ends the children.
+  /// Ends the jobs' children at once, stops accepting, lets running requests finish within the grace period.
   public func stop() async {
     context.runner.live.endWaits()
     retention.stop()
+    // Not after the requests, which may take their time: a job that one of them still brings waits for the next start.
+    async let jobs: Void = context.runner.stop()
     await server.stop(within: context.configuration.gracePeriodSeconds)
-    await context.runner.stop()
+    await jobs
     await context.webhooks.stop()
     context.log.notice("stopped")
   }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// A job that is not wanted any more ends at once, and nothing of it stays.
@@ -38,6 +39,20 @@ struct CancelTests {
     expectProblem(try server.client.delete("/v1/jobs/\(job)"), 409, "job_finished")
     #expect(try server.client.recording(source)["waveform"]["state"] == .string("ready"))
     try server.stop()
+  }
+
+  @Test func stoppingTheServiceEndsChildrenBeforeItsLastRequests() throws {
+    let server = try TestServer("--grace-period", "600")
+    _ = try running(server)
+    let slow = try Wire(port: server.client.port)
+    #expect(slow.send("POST /v1/recordings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nRIFF"))
+    #expect(try eventually { try !FileManager.default.contentsOfDirectory(atPath: server.data + "/incoming").isEmpty })
+    server.command.signal(SIGTERM)
+    #expect(eventually { server.workers().isEmpty })
+    // It waits for the rest of the upload.
+    #expect(server.command.isRunning)
+    slow.close()
+    #expect(try server.command.finish(withinSeconds: 60).status == 0)
   }
 
   @Test func deletingTheRecordingThatAJobMakesCancelsTheJob() throws {
