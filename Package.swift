@@ -75,7 +75,7 @@ let package = Package(
       name: "AudioServiceTests",
       dependencies: [
         "AudioService", "AudioIO", "HTTP", "Processing", "Storage", "Waveform", "Contract",
-        .product(name: "Logging", package: "swift-log"),
+        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     // Reads openapi.yaml and checks answers against its schemas; for tests.

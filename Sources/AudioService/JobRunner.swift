@@ -310,6 +310,8 @@ final class JobRunner: Sendable {
       log.job(ended ?? job)
       // Cancelled while it was finished: what it made has no row, or is not wanted.
       if ended?.state != .succeeded { removeLeftovers(of: job) }
+    } catch StorageError.diskFull {
+      return fail(job, Self.diskFull)
     } catch {
       log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
       return queue.async { [self] in retry(job.id, attempts: job.attempts) }
@@ -343,16 +345,16 @@ final class JobRunner: Sendable {
         job.error = RowJSON.text(error)
         job.finishedAt = .now
       }
-      if job.output == nil {
-        _ = try catalog.update(job.recording) { recording in
-          if recording.waveformJob == job.id { recording.waveformState = .failed }
-        }
-      }
       log.job(ended?.first ?? job)
       // Jobs on the recording that the failed one was making.
       cancel(Array((ended ?? []).dropFirst()))
     } catch {
       log.failure("a failed job could not be kept", ["job": job.id.text, "error": "\(error)"])
+      // Nobody else would ever end it. It keeps its place: a catalogue that takes no end takes no beginning either.
+      return queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * 4) { [self] in
+        guard !state.value.isStopping else { return leave(job.id) }
+        work.start { [self] in fail(job, failure) }
+      }
     }
     removeLeftovers(of: job)
     queue.async { [self] in leave(job.id) }

@@ -52,17 +52,11 @@ struct Jobs: Sendable {
     guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
     let (context, catalog, reached) = (context, context.catalog, context.runner.live[job.id]?.fraction ?? 0)
     let ended = try await context.work.run { () throws(StorageError) -> [Job]? in
-      let ended = try catalog.abandon(job.id, if: { request.permitsChange(of: context.document($0)) }) { job in
+      try catalog.abandon(job.id, if: { request.permitsChange(of: context.document($0)) }) { job in
         job.state = .cancelled
         job.progress = reached
         job.finishedAt = .now
       }
-      if job.output == nil, ended?.first?.state == .cancelled {
-        try catalog.update(job.recording) { recording in
-          if recording.waveformJob == job.id { recording.waveformState = .failed }
-        }
-      }
-      return ended
     }
     guard let ended, let now = ended.first else { throw ServiceError.noSuchJob(job.id.text) }
     guard now.state == .cancelled else { throw ServiceError.jobIsFinished(now.id, now.state) }

@@ -83,6 +83,10 @@ extension Catalog {
       guard isExpected(before) else { throw StorageError.changedMeanwhile }
       guard !before.state.isFinished, let job = try Self.update(id, db, change) else { return [before] }
       precondition(job.state.isFinished, "an abandoned job is finished")
+      // Not a transaction later: a crash in between would leave a waveform that is built for ever.
+      if job.kind == .waveform {
+        _ = try Self.update(job.recording, db) { if $0.waveformJob == id { $0.waveformState = .failed } }
+      }
       return [job] + (try job.output.map { try Self.delete($0, db) } ?? [])
     }
   }

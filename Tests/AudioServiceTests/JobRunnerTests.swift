@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Storage
 import Testing
 
@@ -196,5 +197,28 @@ import Testing
     #expect(try bench.catalog.recording(source.id)?.waveformState == .ready)
     #expect(!FileManager.default.fileExists(atPath: bench.store.folder(of: output)))
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
+  @Test func anEndThatTheCatalogueRefusesIsToldLater() async throws {
+    let bench = try TestBench(script: "gate; failure unsupported_media false")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    try await bench.eventually { bench.isRunning(job.id) }
+    let other = try DatabaseQueue(path: bench.configuration.dataDirectory + "/catalog.sqlite")
+    try await other.write { db in
+      try db.execute(
+        sql: """
+          CREATE TRIGGER refuse BEFORE UPDATE ON jobs WHEN NEW.state = 'failed'
+          BEGIN SELECT RAISE(FAIL, 'not now'); END
+          """)
+    }
+    let writes = bench.catalog.changeCount
+    try await bench.openGate(job.id)
+    // Refused, and refused again.
+    try await bench.eventually { bench.catalog.changeCount >= writes + 2 }
+    #expect(try bench.catalog.job(job.id)?.state == .running)
+    try await other.write { db in try db.execute(sql: "DROP TRIGGER refuse") }
+    #expect(try await bench.finished(job.id).state == .failed)
+    #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
   }
 }

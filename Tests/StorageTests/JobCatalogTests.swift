@@ -89,6 +89,22 @@ import Testing
     #expect(neither.job == nil)
   }
 
+  @Test("a waveform's job that is abandoned fails its recording's waveform in the same transaction, if it is its own")
+  func abandonedWaveform() throws {
+    for isItsOwn in [true, false] {
+      let id = JobID()
+      let recording = Recording(
+        id: RecordingID(), name: "a.wav",
+        format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1, frames: 1),
+        waveformState: .building, waveformJob: isItsOwn ? id : JobID())
+      try catalog.insert(recording, jobs: [Job(id: id, kind: .waveform, recording: recording.id)])
+      let writes = catalog.changeCount
+      try catalog.abandon(id) { $0.state = .failed }
+      #expect(try catalog.recording(recording.id)?.waveformState == (isItsOwn ? .failed : .building))
+      #expect(catalog.changeCount == writes + 1)
+    }
+  }
+
   @Test("an abandoned job takes what it was making along, and a finished one does not")
   func abandonment() throws {
     let (source, output) = (sample("source"), sample("output"))
