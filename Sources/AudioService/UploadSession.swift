@@ -183,7 +183,10 @@ final class UploadSession: @unchecked Sendable {
       guard self.writer === writer, case .receiving(let part, let offset) = state else {
         throw ServiceError.uploadTakenOver(id)
       }
-      try part.append(piece.span)
+      do throws(StorageError) { try part.append(piece.span) } catch {
+        if part.isBroken { become(.unusable(.storage(error))) }
+        throw error
+      }
       writer.took(piece)
       if writer.checksum == nil { state = .receiving(part, offset: offset + Int64(piece.count)) }
       try checkNowAndThen(Int64(piece.count))

@@ -12,6 +12,8 @@ public final class UploadPart: @unchecked Sendable {
   public private(set) var byteCount: Int64
 
   private let file: FileDescriptor
+  /// Why nobody knows what is behind the first `byteCount` bytes.
+  private var failure: StorageError?
   /// Of the first `hashedCount` bytes.
   private var hash = SHA256()
   private var hashedCount: Int64 = 0
@@ -23,13 +25,15 @@ public final class UploadPart: @unchecked Sendable {
     byteCount = try FileSystem.length(of: path)
   }
 
-  /// Appends `bytes`. Throws `.diskFull` where there is no room; what was there before stays, and no more.
+  /// Appends `bytes`. Throws `.diskFull` where there is no room; what was there before stays, and no more. Where not even
+  /// that can be had of the disk, every later call throws too: the part must be opened anew and cut back.
   public func append(_ bytes: Span<UInt8>) throws(StorageError) {
+    if let failure { throw failure }
     do {
       try file.write(bytes)
     } catch {
       // Nobody knows how much of the piece was written.
-      try? file.truncate(to: byteCount)
+      do { try file.truncate(to: byteCount) } catch { failure = error }
       throw error
     }
     if hashedCount == byteCount {
@@ -51,7 +55,13 @@ public final class UploadPart: @unchecked Sendable {
   }
 
   /// Returns when all bytes are on the disk. After an error nobody knows what is: the part must not be used again.
-  public func sync() throws(StorageError) { try file.sync() }
+  public func sync() throws(StorageError) {
+    if let failure { throw failure }
+    try file.sync()
+  }
+
+  /// Whether it must be opened anew.
+  public var isBroken: Bool { failure != nil }
 
   /// SHA-256 of all bytes, 64 lower-case hexadecimal digits.
   ///

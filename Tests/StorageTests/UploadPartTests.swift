@@ -54,6 +54,9 @@ import Testing
     #expect(throws: StorageError.diskFull) { try part.append(bytes("abc").span) }
     #expect(part.byteCount == 0)
     #expect(try part.digest() == digest(""))
+    // What the disk may have kept of it could not be cut off: nothing must be put behind it.
+    #expect(throws: StorageError.self) { try part.append(bytes("").span) }
+    #expect(throws: StorageError.self) { try part.sync() }
   }
 
   @Test("an adopted part is the recording's file, and still its own until it is removed")
