@@ -6,6 +6,8 @@ final class KeptPromises: Sendable {
   private struct State {
     /// Hash values of the uploads that were answered 201.
     var uploads: [String: Int] = [:]
+    /// How far uploads in pieces are at least.
+    var offsets: [String: Int] = [:]
     /// Recordings whose deletion was asked for: whether that was answered 204.
     var deletions: [String: Bool] = [:]
     /// The waveforms that were seen finished, by hash value.
@@ -19,6 +21,9 @@ final class KeptPromises: Sendable {
 
   func uploaded(_ id: String, _ bytes: [UInt8]) { state.withLock { $0.uploads[id] = bytes.hashValue } }
 
+  /// An upload in pieces, by its address, was said to be at `offset`.
+  func told(_ upload: String, at offset: Int) { state.withLock { $0.offsets[upload] = offset } }
+
   func deleting(_ id: String) { state.withLock { $0.deletions[id] = false } }
 
   func deleted(_ id: String) { state.withLock { $0.deletions[id] = true } }
@@ -26,8 +31,10 @@ final class KeptPromises: Sendable {
   /// Waits until no job is at work, then compares everything; what is wrong, in words. Jobs may have failed only where
   /// the fault is one that they can't be done under.
   func losses(_ server: TestServer, mayHaveFailed: Bool = false) throws -> [String] {
-    var losses = try failedJobs(server)
-    if mayHaveFailed { losses = [] }
+    // First, as asking for an upload whose bytes are all there makes its recording.
+    var losses = try lostOffsets(server)
+    let failed = try failedJobs(server)
+    if !mayHaveFailed { losses += failed }
     let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
     let ids = Set(listed.compactMap { $0["id"].string })
     let known = state.withLock { $0 }
@@ -45,6 +52,24 @@ final class KeptPromises: Sendable {
     losses += try strayFiles(server, ids, mayHaveFailed)
     if !eventually({ Processes.naming(server.data) == [server.processID] }) { losses.append("an orphan runs") }
     return losses
+  }
+
+  /// What uploads in pieces were said to be is there, and every part belongs to an upload that can go on. All of them are
+  /// given up then.
+  private func lostOffsets(_ server: TestServer) throws -> [String] {
+    let parts = try FileManager.default.contentsOfDirectory(atPath: server.data + "/uploads")
+    var told = state.withLock { state in
+      defer { state.offsets = [:] }
+      return state.offsets
+    }
+    for part in parts { told["/v1/uploads/" + part.dropLast(".part".count), default: 0] += 0 }
+    return try told.compactMap { upload, offset in
+      let tus = ["Tus-Resumable": "1.0.0"]
+      let now = try server.client.send("HEAD", upload, tus)
+      let kept = now["Upload-Offset"].flatMap { Int($0) } ?? -1
+      _ = try server.client.send("DELETE", upload, tus)
+      return now.status == 200 && kept >= offset ? nil : "\(upload) was at \(offset) and is at \(kept): \(now.status)"
+    }
   }
 
   private func failedJobs(_ server: TestServer) throws -> [String] {

@@ -77,7 +77,12 @@ import Testing
     switch moment {
     case .upload:
       for number in 0..<100 {
-        try upload(WAVFile.noise(seconds: 1, seed: round * 100 + number), to: client, promises)
+        let bytes = WAVFile.noise(seconds: 1, seed: round * 100 + number)
+        if number % 2 == 0 {
+          try upload(bytes, to: client, promises)
+        } else {
+          try uploadInPieces(bytes, to: client, promises)
+        }
       }
     case .waveform: try upload(LongClip.wave(), to: client, promises)
     case .denoise: for id in promises.uploads { _ = try client.post("/v1/recordings/\(id)/denoise", json: "{}") }
@@ -98,6 +103,23 @@ import Testing
     }
     promises.uploaded(id, bytes)
     return id
+  }
+
+  private func uploadInPieces(_ bytes: [UInt8], to client: HTTPClient, _ promises: KeptPromises) throws {
+    let made = try client.send(
+      "POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "\(bytes.count)"])
+    guard made.status == 201, let upload = made["Location"] else { throw ToolFailure(description: made.text) }
+    promises.told(upload, at: 0)
+    for start in stride(from: 0, to: bytes.count, by: 10_000) {
+      let end = min(start + 10_000, bytes.count)
+      let answer = try client.send(
+        "PATCH", upload,
+        ["Tus-Resumable": "1.0.0", "Upload-Offset": "\(start)", "Content-Type": "application/offset+octet-stream"],
+        .bytes(Array(bytes[start..<end])))
+      guard answer.status == 204 else { throw ToolFailure(description: "\(answer.status) \(answer.text)") }
+      promises.told(upload, at: end)
+      if let id = answer["Stillwave-Recording"] { promises.uploaded(id, bytes) }
+    }
   }
 
   /// A start that is cut off, with jobs to begin again.
