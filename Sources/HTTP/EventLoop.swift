@@ -20,7 +20,9 @@ struct Readiness: OptionSet, Sendable {
   static let input = Readiness(rawValue: EPOLLIN.rawValue)
   static let output = Readiness(rawValue: EPOLLOUT.rawValue)
   static let inputEnded = Readiness(rawValue: EPOLLRDHUP.rawValue)
-  static let broken = Readiness(rawValue: EPOLLERR.rawValue | EPOLLHUP.rawValue)
+  /// Both halves are shut. What the client sent before may still be unread.
+  static let hungUp = Readiness(rawValue: EPOLLHUP.rawValue)
+  static let broken = Readiness(rawValue: EPOLLERR.rawValue)
 }
 
 /// What a loop watches a descriptor, or a deadline, for. Called on the loop's queue.

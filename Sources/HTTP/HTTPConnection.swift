@@ -78,12 +78,14 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   // MARK: Events
 
   func handle(_ readiness: Readiness) {
-    if readiness.contains(.inputEnded) { inputMayHaveEnded = true }
+    if !readiness.isDisjoint(with: [.inputEnded, .hungUp]) { inputMayHaveEnded = true }
     if !readiness.isDisjoint(with: .broken) {
       perform(state.on(.reset, at: loop.now))
       return
     }
-    if !readiness.isDisjoint(with: [.input, .inputEnded]) { isReadable = true }
+    // Where our half is shut too, a hang-up is all that is told of the client's. Input is read to its end even then: a
+    // socket closed with unread input sends a reset, which destroys what the client has not taken yet of its answer.
+    if !readiness.isDisjoint(with: [.input, .inputEnded, .hungUp]) { isReadable = true }
     if readiness.contains(.output) {
       isWritable = true
       flush()

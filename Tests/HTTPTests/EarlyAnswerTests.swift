@@ -48,4 +48,23 @@ import Testing
       #expect(server.statistics.acceptedConnections == 1)
     }
   }
+
+  /// Our half is shut when the client's bytes and its end come together: that is no reset.
+  @Test func anAnswerUnderWayIsNotDestroyedByWhatComesBehindItsRequest() async throws {
+    let content = [UInt8](repeating: 0x41, count: 2_000_000)
+    try await withServer { _ in
+      HTTPResponse(.ok, fields: ["Connection": "close"], body: .bytes(content))
+    } test: { port, _ in
+      for _ in 0..<4 {
+        let client = try WireClient(port: port, receiveBuffer: 64 * 1024)
+        try client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        // It is answered: all that fits into the sockets is on its way.
+        _ = try client.read(1)
+        client.cork()
+        try client.send([UInt8](repeating: 0x42, count: 3000))
+        client.shutdownOutput()
+        #expect(try client.readToEnd().utf8.count > content.count)
+      }
+    }
+  }
 }

@@ -59,6 +59,12 @@ final class WireClient {
     return sent
   }
 
+  /// Holds back what is sent, so that it goes out in one segment with the end.
+  func cork() {
+    var on: Int32 = 1
+    unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &on, socklen_t(MemoryLayout<Int32>.size))
+  }
+
   func shutdownOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
   /// Closes with a reset.
