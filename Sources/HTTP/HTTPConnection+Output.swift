@@ -24,7 +24,7 @@ extension HTTPConnection {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return nil }
     let request = exchange?.request
-    let method = request?.method ?? .get
+    let method = request?.method ?? (parser.isHead ? .head : .get)
     let version = request?.version ?? .http11
     let framing = ResponseWriter.framing(of: response, version: version)
     let closes = framing == .untilClose || response.asksToClose

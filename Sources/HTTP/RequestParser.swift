@@ -22,6 +22,9 @@ struct RequestParser {
   private var fieldBytes = 0
   private var mayStartEmpty = true
   private var last: (bytes: [UInt8], head: RequestHead)?
+  /// Whether the head that is being read, or was refused, is a HEAD request's: that is answered without content
+  /// whatever is wrong with it (RFC 9110 §9.3.2).
+  private(set) var isHead = false
 
   /// A longer head is read anew: an idle connection is to cost little.
   private static let longestKept = 1024
@@ -31,7 +34,9 @@ struct RequestParser {
   }
 
   /// Whether there is more of a head than an empty line in front of it.
-  var hasBegun: Bool { requestLine != nil || !partialLine.isEmpty }
+  var hasBegun: Bool {
+    requestLine != nil || !partialLine.isEmpty && !(mayStartEmpty && partialLine == [ASCII.carriageReturn])
+  }
 
   /// Takes what it needs of `input[start..<end]`. The head is nil while it is not whole; `next` is the first byte not
   /// taken. After a head the parser is ready for the next one.
@@ -44,6 +49,7 @@ struct RequestParser {
     }
     var position = start
     while let lineFeed = Self.lineFeed(in: input, position, end) {
+      noteMethod(input[position...lineFeed])
       try checkLength(input[position...lineFeed])
       var head: RequestHead?
       if partialLine.isEmpty {
@@ -60,9 +66,16 @@ struct RequestParser {
         return (head, position)
       }
     }
+    noteMethod(input[position..<end])
     try checkLength(input[position..<end])
     partialLine.append(contentsOf: input[position..<end])
     return (nil, end)
+  }
+
+  /// Looks at the beginning of a request line, which lies in `partialLine` and in `rest`.
+  private mutating func noteMethod(_ rest: ArraySlice<UInt8>) {
+    guard requestLine == nil else { return }
+    isHead = (partialLine.prefix(5) + rest.prefix(5)).starts(with: "HEAD ".utf8)
   }
 
   private static func begins(_ input: [UInt8], from start: Int, to end: Int, with bytes: [UInt8]) -> Bool {

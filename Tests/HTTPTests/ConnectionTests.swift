@@ -52,6 +52,43 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "HEAD / HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "HEAD /%zz HTTP/1.1\r\nHost: a\r\n\r\n",
+    "HEAD / HTTP/2.0\r\nHost: a\r\n\r\n", "HEAD / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n",
+    "HEAD /" + String(repeating: "a", count: 10_000) + " HTTP/1.1\r\nHost: a\r\n\r\n",
+  ])
+  func headIsRefusedWithoutContent(_ request: String) async throws {
+    try await withServer(echo) { port, _ in
+      for splits in [false, true] {
+        let client = try WireClient(port: port)
+        if splits {
+          for byte in request.utf8.prefix(8) { try client.send([byte]) }
+          try client.send(Array(request.utf8.dropFirst(8)))
+        } else {
+          try client.send(request)
+        }
+        let answer = try client.readToEnd()
+        #expect(answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.1 505"))
+        #expect(answer.hasSuffix("\r\n\r\n") && answer.contains("\r\nContent-Length: "))
+      }
+    }
+  }
+
+  @Test func anEmptyLineInPiecesBeginsNoRequest() async throws {
+    try await withServer(
+      echo,
+      configuration: configured {
+        $0.limits.headSeconds = 0.05; $0.limits.idleSeconds = 0.3
+      }
+    ) {
+      port, _ in
+      let client = try WireClient(port: port)
+      try client.send("\r")
+      // Closed when it has lain idle, without a word.
+      #expect(try client.readToEnd().isEmpty)
+    }
+  }
+
   @Test func http10IsClosedOnUnlessItAsksToBeKept() async throws {
     try await withServer(echo) { port, _ in
       let kept = try WireClient(port: port)
