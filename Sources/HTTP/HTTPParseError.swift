@@ -13,7 +13,9 @@ public enum HTTPParseError: Error, Equatable, Sendable {
   case unknownMethod(String)
   /// A major version other than 1 → 505.
   case unsupportedVersion
-  /// A transfer coding other than chunked → 501.
+  /// A target of https, which belongs on a connection with TLS (RFC 9110 §7.4) → 421.
+  case misdirected
+  /// A transfer coding in front of chunked → 501.
   case unsupportedTransferCoding
   /// An expectation other than 100-continue → 417.
   case unsupportedExpectation
@@ -52,6 +54,7 @@ public enum HTTPParseError: Error, Equatable, Sendable {
     case .headTooLarge, .tooManyFields: .headerFieldsTooLarge
     case .unknownMethod, .unsupportedTransferCoding: .notImplemented
     case .unsupportedVersion: .versionNotSupported
+    case .misdirected: .misdirectedRequest
     case .unsupportedExpectation: .expectationFailed
     case .timedOut: .requestTimeout
     }
@@ -74,6 +77,8 @@ public enum HTTPParseError: Error, Equatable, Sendable {
       Problem(status, code: "unsupported_transfer_coding", detail: "The one transfer coding understood is chunked.")
     case .unsupportedVersion:
       Problem(status, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
+    case .misdirected:
+      Problem(status, code: "misdirected_request", detail: "What https names is not served over plain HTTP.")
     case .unsupportedExpectation:
       Problem(status, code: "unsupported_expectation", detail: "The one expectation met is 100-continue.")
     case .timedOut:

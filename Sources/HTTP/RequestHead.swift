@@ -95,16 +95,21 @@ final class RequestHead: Sendable {
     let codings = fields.values(of: "Transfer-Encoding")
     guard version == .http11, codings.count == 1 else { throw .malformed(.transferEncoding) }
     if codings[0].equalsIgnoringCase("chunked") { return .chunked }
-    let isToken = !codings[0].isEmpty && codings[0].utf8.allSatisfy(ASCII.isTokenByte)
-    throw isToken ? .unsupportedTransferCoding : .malformed(.transferEncoding)
+    // Where chunked does not come last the length is nobody's guess: 400 (§6.3, rule 4). Where it does, and others that
+    // are not known here stand in front, 501 (§6.1).
+    let names = codings[0].split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmingBlanks() }
+    let isChunked = names.map { $0.equalsIgnoringCase("chunked") }
+    guard isChunked.last == true, isChunked.count(where: { $0 }) == 1,
+      names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isTokenByte) })
+    else { throw .malformed(.transferEncoding) }
+    throw .unsupportedTransferCoding
   }
 
   /// HTTP/1.0 has no expectations: one sent by a 1.0 client is ignored (RFC 9110 §10.1.1).
   private static func expectsContinue(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> Bool {
     guard version == .http11, fields.contains("Expect") else { return false }
-    guard fields.list("Expect").allSatisfy({ $0.equalsIgnoringCase("100-continue") }) else {
-      throw .unsupportedExpectation
-    }
-    return true
+    let expectations = fields.list("Expect")
+    guard expectations.allSatisfy({ $0.equalsIgnoringCase("100-continue") }) else { throw .unsupportedExpectation }
+    return !expectations.isEmpty
   }
 }

@@ -1,6 +1,6 @@
 // request-target = origin-form | absolute-form | asterisk-form        (RFC 9112 §3.2)
 //   origin-form    "/" path [ "?" query ]
-//   absolute-form  "http" ["s"] "://" authority [ path ] [ "?" query ]
+//   absolute-form  "http://" authority [ path ] [ "?" query ]
 //   asterisk-form  "*", for OPTIONS alone
 // authority-form belongs to CONNECT, which is not served. A fragment never crosses the wire: "#" is refused.
 
@@ -57,9 +57,9 @@ public final class RequestTarget: Sendable {
   private static func absolute(
     _ target: ArraySlice<UInt8>
   ) throws(HTTPParseError) -> (authority: ArraySlice<UInt8>, origin: ArraySlice<UInt8>) {
-    let scheme = ["http://", "https://"].first { target.prefix($0.utf8.count).equalsIgnoringCase($0) }
-    guard let scheme else { throw .malformed(.target) }
-    let rest = target.dropFirst(scheme.utf8.count)
+    if target.prefix(8).equalsIgnoringCase("https://") { throw .misdirected }
+    guard target.prefix(7).equalsIgnoringCase("http://") else { throw .malformed(.target) }
+    let rest = target.dropFirst(7)
     let end = rest.firstIndex { $0 == ASCII.slash || $0 == ASCII.question } ?? rest.endIndex
     guard RequestHead.isHost(rest[..<end]) else { throw .malformed(.target) }
     return (rest[..<end], rest[end...])

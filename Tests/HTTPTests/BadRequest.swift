@@ -59,6 +59,7 @@ struct BadRequest: CustomTestStringConvertible, Sendable {
     BadRequest(1, "an absolute target without Host", "GET http://a/ HTTP/1.1\r\n\r\n"),
     start("userinfo in an absolute target", "GET http://u@a/ HTTP/1.1", line: 1),
     start("an absolute target without a host", "GET http:/// HTTP/1.1", line: 1),
+    BadRequest(1, "a target of https", 421, "GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
   ]
 
   private static let codings: [BadRequest] =
@@ -68,8 +69,10 @@ struct BadRequest: CustomTestStringConvertible, Sendable {
       ("both lengths and another coding", 400, "Content-Length: 3\r\nTransfer-Encoding: identity"),
       ("chunked twice", 400, "Transfer-Encoding: chunked, chunked"),
       ("chunked in two fields", 400, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
-      ("identity", 501, "Transfer-Encoding: identity"), ("xchunked", 501, "Transfer-Encoding: xchunked"),
-      ("gzip", 501, "Transfer-Encoding: gzip"), ("gzip, chunked", 400, "Transfer-Encoding: gzip, chunked"),
+      ("identity", 400, "Transfer-Encoding: identity"), ("xchunked", 400, "Transfer-Encoding: xchunked"),
+      ("gzip", 400, "Transfer-Encoding: gzip"), ("gzip, chunked", 501, "Transfer-Encoding: gzip, chunked"),
+      ("chunked, chunked and gzip", 400, "Transfer-Encoding: chunked, gzip, chunked"),
+      ("nothing and chunked", 400, "Transfer-Encoding: gzip,, chunked"),
       ("chunked, gzip", 400, "Transfer-Encoding: chunked, gzip"),
       ("a comma in front", 400, "Transfer-Encoding: , chunked"),
       ("a comma behind", 400, "Transfer-Encoding: chunked,"), ("quoted", 400, "Transfer-Encoding: \"chunked\""),

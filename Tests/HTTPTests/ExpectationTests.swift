@@ -28,6 +28,15 @@ import Testing
     }
   }
 
+  @Test func anEmptyExpectationIsNone() async throws {
+    try await withServer(echo) { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("POST /p HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 3\r\n\r\n")
+      try client.send("abc")
+      #expect(try client.answer().body == "/p abc")
+    }
+  }
+
   @Test func aClientOf10IsNeverToldToContinue() async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
