@@ -34,16 +34,17 @@ public final class HostGuard: HTTPResponder {
     // browser speaks it.
     let isUsual = request.target.authority == nil && Self.isLoopback(request.fields.bytes(of: "Host"))
     if isUsual, request.method.isSafe { return nil }
-    guard let host = request.target.authority ?? request.fields["Host"] else { return nil }
-    guard isUsual || isOwn(host) else {
+    let host = request.target.authority ?? request.fields["Host"]
+    guard host.map({ isUsual || isOwn($0) }) ?? true else {
       return Problem(
         .forbidden, code: "host_not_allowed",
-        detail: "This service is not called “\(host)”; loopback names are served, and those it was configured with.",
+        detail:
+          "This service is not called “\(host ?? "")”; loopback names are served, and those it was configured with.",
         parameter: "Host")
     }
     guard !request.method.isSafe, request.fields.contains("Origin") else { return nil }
     let origin = request.fields["Origin"] ?? ""
-    guard !origins.contains(origin), !isOwn(origin, to: host) else { return nil }
+    guard !origins.contains(origin), !(host.map { isOwn(origin, to: $0) } ?? false) else { return nil }
     return Problem(
       .forbidden, code: "origin_not_allowed",
       detail: "Pages of “\(origin)” may not change anything here; an origin must be configured to be let in.",

@@ -46,6 +46,13 @@ private func status(
 
   @Test func aClientOfHTTP10NeedsNoName() async throws { #expect(try await status(host: nil) == 200) }
 
+  @Test func aPageThatNamesNoHostMayChangeNothingUnlessItsOriginIsConfigured() async throws {
+    let origin = "http://app.example"
+    #expect(try await status(.post, host: nil, origin: origin) == 403)
+    #expect(try await status(.post, host: nil, origin: origin, origins: .only([#require(Origin(origin))])) == 200)
+    #expect(try await status(.post, host: nil) == 200)
+  }
+
   @Test(arguments: [HTTPMethod.post, .patch, .delete, .put])
   func aChangeForAForeignPageIsRefused(_ method: HTTPMethod) async throws {
     for origin in [
