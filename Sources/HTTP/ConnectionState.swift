@@ -37,7 +37,7 @@ struct ConnectionState: Sendable {
     case rejected
     /// The handler waits for content; some may have come with the head.
     case bodyWanted(hasCome: Bool)
-    /// Bytes of the body came in.
+    /// Bytes of the body's content came in.
     case bodyArrived(Int)
     /// The last byte of the body has been seen.
     case bodyCompleted
