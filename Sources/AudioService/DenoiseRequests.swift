@@ -15,13 +15,26 @@ struct DenoiseRequests: Sendable {
     return try await context.idempotency.once(request) { key in try await create(request, parameters, key) }
   }
 
+  /// The recording that is to be cleaned; `If-Match` is about that.
+  private func judge(
+    _ request: HTTPRequest, _ parameters: PathParameters
+  ) async throws -> Recording {
+    let source = try await context.recording(parameters)
+    guard request.permitsChange(of: context.document(source)) else { throw StorageError.changedMeanwhile }
+    return source
+  }
+
   private func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ key: IdempotencyKey?
   ) async throws -> HTTPResponse {
+    // What can be told without the body is told before a client that waits for “100 Continue” sends it; but the first
+    // answer to a key is given again even where its recording is gone by now.
+    let known = key?.kept == nil ? try await judge(request, parameters) : nil
     let body = try await request.body.collect(upTo: JSONMembers.byteLimit)
     let fingerprint = Self.fingerprint(body)
     if let answer = try key?.repeated(fingerprint) { return answer }
-    let source = try await context.recording(parameters)
+    let source: Recording
+    if let known { source = known } else { source = try await judge(request, parameters) }
     var members = try JSONMembers(body)
     let asked = try Self.parameters(&members)
     let nameAsked = try members.string("name", upTo: 255)

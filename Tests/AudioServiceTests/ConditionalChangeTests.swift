@@ -40,4 +40,21 @@ import Testing
     #expect(refused.status == .preconditionFailed)
     #expect(try bench.catalog.job(job.id)?.state == .queued)
   }
+
+  @Test func aRecordingIsCleanedOnlyInTheVersionItIsMeantFor() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let path = "/v1/recordings/\(recording.id)/denoise"
+    let refused = try await bench.respond(.post, path, fields: ["If-Match": "\"other\""], body: "{}")
+    #expect(refused.status == .preconditionFailed)
+    #expect(try bench.catalog.jobs(limit: 10).allSatisfy { $0.kind != .denoise })
+  }
+
+  @Test func whatIsWrongWithoutTheContentIsToldWithoutReadingIt() async throws {
+    let bench = try TestBench()
+    let body = String(repeating: " ", count: 2_000_000)
+    let unknown = try await bench.respond(.post, "/v1/recordings/\(RecordingID())/denoise", body: body)
+    #expect(unknown.status == .notFound)
+  }
 }
