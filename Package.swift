@@ -29,13 +29,14 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "CViewer"),
 
-    // The five siblings, which never import each other.
+    // The six siblings, which never import each other.
     .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
       dependencies: ["CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
+    .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Waveform", dependencies: ["CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
@@ -44,19 +45,19 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")]),
 
     .target(
-      name: "Processing", dependencies: ["AudioIO", "Waveform", "Denoise", "CLinux"],
+      name: "Processing", dependencies: ["AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
       swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "CCurl", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "Media", "CCurl", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "HTTP", "Processing",
+        "AudioService", "HTTP", "Media", "Processing",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -67,6 +68,7 @@ let package = Package(
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
+    .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],

@@ -115,7 +115,20 @@ static void allow_own_only(struct program *program, unsigned int number, unsigne
   answer(program, refuse);
 }
 
-static void write_program(struct program *program) {
+// One program may be started in place of this one: that whose path is at this very address. What it turns into has no
+// string there, so it starts no other; and could it, that one would be inside the same fence.
+static void allow_execution(struct program *program, const char *path) {
+  unless_equal_skip(program, SYS_execve, 6);
+  load(program, lower_half(0));
+  unless_equal_skip(program, (unsigned int)(uintptr_t)path, 3);
+  load(program, lower_half(0) + 4);
+  unless_equal_skip(program, (unsigned int)((uint64_t)(uintptr_t)path >> 32), 1);
+  answer(program, SECCOMP_RET_ALLOW);
+  answer(program, refuse);
+}
+
+// `executed` is the path of the one program that may be started, NULL for none.
+static void write_program(struct program *program, const char *executed) {
   load(program, offsetof(struct seccomp_data, arch));
   add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCHITECTURE, 1, 0));
   answer(program, refuse);
@@ -125,6 +138,7 @@ static void write_program(struct program *program) {
   add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
   answer(program, refuse);
 #endif
+  if (executed != NULL) allow_execution(program, executed);
   for (int index = 0; index < refused_count; index++) {
     unless_equal_skip(program, refused[index], 1);
     answer(program, refuse);
@@ -165,13 +179,13 @@ static void drop_capabilities(void) {
   syscall(SYS_capset, &header, rights);
 }
 
-int stillwave_enter_fence(void) {
+static int enter_fence(const char *executed) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   drop_capabilities();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
 #ifdef OWN_ARCHITECTURE
   struct program program = {0};
-  write_program(&program);
+  write_program(&program, executed);
   struct sock_fprog filter = {program.count, program.steps};
   // For all threads: the runtime may have started some already.
   long result = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter);
@@ -180,6 +194,17 @@ int stillwave_enter_fence(void) {
 #else
   return ENOSYS;
 #endif
+}
+
+int stillwave_enter_fence(void) { return enter_fence(NULL); }
+
+int stillwave_execute_fenced(const char *path, char *const words[]) {
+  // Kept over execve: it ends with the worker that waits for what it writes.
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  // Where the kernel refuses the filter the limits hold all the same, as they do for workers.
+  enter_fence(path);
+  execve(path, words, stillwave_environment());
+  return errno;
 }
 
 static char last_words[1024];

@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 
 /// What a worker may use up, and how it gives up the rest: it fences itself before it opens a file that others made.
 ///
@@ -48,6 +49,16 @@ public struct WorkerFence: Sendable, Equatable {
     _ = unsafe stillwave_fence_files(source, folder)
     let refusal = stillwave_enter_fence()
     return refusal == 0 ? nil : refusal
+  }
+
+  /// Fences this process in and becomes the program whose path is the first of `words`. Returns only where that fails: the
+  /// errno. The program's own files and those it may read stay open to it, the network and other programs do not.
+  public func become(_ words: [String]) -> Int32 {
+    let texts = unsafe words.map { unsafe strdup($0) } + [nil]
+    guard let path = unsafe texts[0] else { return EINVAL }
+    stillwave_lower_limits(
+      UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
+    return unsafe stillwave_execute_fenced(path, texts)
   }
 
   /// What a worker says with its last breath.

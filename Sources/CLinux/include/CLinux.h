@@ -44,6 +44,10 @@ int stillwave_fence_files(const char *source, const char *folder);
 // refused the filter.
 int stillwave_enter_fence(void);
 
+// The same, then becomes the program at `path`, which is inside the fence with all that it does, and is killed when the
+// thread that started this process ends. Returns only where that fails: the errno.
+int stillwave_execute_fenced(const char *path, char *const words[]);
+
 // Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to it.
 void stillwave_on_memory_exhausted(const char *line);
 #endif

@@ -1,0 +1,148 @@
+import Glibc
+
+// What ffmpeg is told that a file is, found by our own look at its first bytes. Left to itself ffmpeg also takes a file
+// for a playlist (hls, concat, dash) or a pattern of names, and opens what stands in it.
+//
+//   mov        a size of 32 bits, then one of the boxes that a file begins with; "ftyp" names its brand (ISO 14496-12)
+//   matroska   the EBML mark; the document type, "webm" or "matroska", stands in the first header (RFC 8794)
+//   asf        the GUID of its header object
+//   aac        twelve ones, then a layer of 0: ADTS (ISO 13818-7), also behind an ID3 tag
+//   amr        "#!AMR" (RFC 4867 §5)
+//   ac3, eac3  0x0B77; bits 3 … 7 of the sixth byte, above 10 for the latter (ETSI TS 102 366)
+//   ogg        "OggS", with FLAC, Speex or Theora in the first page: libsndfile reads the rest
+
+/// The kinds of file that ffmpeg reads for us, by its names for them. None of them opens another file.
+public enum Demuxer: String, Sendable, Codable, CaseIterable {
+  case mov, matroska, asf, aac, amr, ac3, eac3, ogg
+
+  /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds, or
+  /// can't be read. A few small reads.
+  public init?(path: String) {
+    guard let start = FileStart(path: path), let found = Demuxer(start) else { return nil }
+    self = found
+  }
+
+  init?(_ start: FileStart) {
+    let head = start.bytes(at: 0, count: 64)
+    let behindTag = start.bytes(at: start.tagLength, count: 2)
+    if Self.boxes.contains(where: { head.dropFirst(4).starts(with: $0.utf8) }) {
+      self = .mov
+    } else if head.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
+      self = .matroska
+    } else if head.starts(with: [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11]) {
+      self = .asf
+    } else if head.starts(with: "#!AMR".utf8) {
+      self = .amr
+    } else if head.starts(with: [0x0B, 0x77]), head.count > 5 {
+      self = head[5] >> 3 > 10 ? .eac3 : .ac3
+    } else if behindTag.count == 2, behindTag[0] == 0xFF, behindTag[1] & 0xF6 == 0xF0 {
+      self = .aac
+    } else if head.starts(with: "OggS".utf8), Self.hasForeignCodec(head) {
+      self = .ogg
+    } else {
+      return nil
+    }
+  }
+
+  private static let boxes = ["ftyp", "moov", "mdat", "wide", "free", "skip", "pnot"]
+
+  /// The first packet begins behind 27 bytes and the table of the page's segments.
+  private static func hasForeignCodec(_ head: [UInt8]) -> Bool {
+    guard head.count > 27 else { return false }
+    let packet = head.dropFirst(27 + Int(head[26]))
+    return ["\u{7F}FLAC", "Speex   "].contains { packet.starts(with: $0.utf8) }
+      || packet.starts(with: [0x80] + Array("theora".utf8))
+  }
+
+  /// Whether its tracks stand on a common clock, on which sound may begin before or after the picture.
+  var hasTimeline: Bool { [.mov, .matroska, .asf].contains(self) }
+}
+
+/// The kind of file, as the API names it.
+public enum MediaContainer: String, Sendable, Codable, CaseIterable {
+  case mp4, m4a, mov, webm, mkv, asf, adts, amr, ac3, ogg
+
+  /// Of the file at `path`, whose kind is `demuxer`.
+  init(_ demuxer: Demuxer, path: String) {
+    let head = FileStart(path: path)?.bytes(at: 0, count: 64) ?? []
+    switch demuxer {
+    case .mov:
+      let brand = String(decoding: head.dropFirst(8).prefix(4), as: UTF8.self)
+      let hasBrand = head.dropFirst(4).starts(with: "ftyp".utf8)
+      self = !hasBrand || brand == "qt  " ? .mov : ["M4A ", "M4B ", "M4P "].contains(brand) ? .m4a : .mp4
+    case .matroska: self = String(decoding: head, as: UTF8.self).contains("webm") ? .webm : .mkv
+    case .asf: self = .asf
+    case .aac: self = .adts
+    case .amr: self = .amr
+    case .ac3, .eac3: self = .ac3
+    case .ogg: self = .ogg
+    }
+  }
+
+  /// What people call such a file.
+  public var words: String {
+    switch self {
+    case .mp4, .m4a, .mov: "an MP4, M4A or MOV file"
+    case .webm, .mkv: "a WebM or Matroska file"
+    case .asf: "a Windows Media file"
+    case .adts: "a raw AAC file"
+    case .amr: "an AMR file"
+    case .ac3: "an AC-3 file"
+    case .ogg: "an Ogg file with FLAC, Speex or Theora"
+    }
+  }
+
+  /// The ending of a file's name that people expect.
+  public func fileExtension(hasVideo: Bool) -> String {
+    switch self {
+    case .mp4, .m4a, .mov, .webm, .mkv, .amr, .ac3: rawValue
+    case .asf: hasVideo ? "wmv" : "wma"
+    case .adts: "aac"
+    case .ogg: hasVideo ? "ogv" : "oga"
+    }
+  }
+
+  /// The registered or customary media type.
+  public func mediaType(hasVideo: Bool) -> String {
+    let kind = hasVideo ? "video" : "audio"
+    return switch self {
+    case .mp4, .m4a: "\(kind)/mp4"
+    case .mov: hasVideo ? "video/quicktime" : "audio/mp4"
+    case .webm: "\(kind)/webm"
+    case .mkv: "\(kind)/x-matroska"
+    case .asf: hasVideo ? "video/x-ms-wmv" : "audio/x-ms-wma"
+    case .adts: "audio/aac"
+    case .amr: "audio/amr"
+    case .ac3: "audio/ac3"
+    case .ogg: "\(kind)/ogg"
+    }
+  }
+}
+
+/// The first bytes of a file.
+@safe
+final class FileStart {
+  private let descriptor: Int32
+
+  /// nil where it can't be opened.
+  init?(path: String) {
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+  }
+
+  deinit { close(descriptor) }
+
+  /// At most `count` bytes: fewer at the end of the file.
+  func bytes(at offset: Int, count: Int) -> [UInt8] {
+    unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, got in
+      got = max(unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset)), 0)
+    }
+  }
+
+  /// Bytes of the ID3v2 tag that the file begins with; 0 without one. Its size has seven bits to the byte.
+  var tagLength: Int {
+    let head = bytes(at: 0, count: 10)
+    guard head.count == 10, head.starts(with: "ID3".utf8) else { return 0 }
+    return 10 + head[6...].reduce(0) { $0 << 7 | Int($1 & 0x7F) }
+  }
+}

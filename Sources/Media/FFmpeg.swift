@@ -1,0 +1,51 @@
+import Glibc
+
+/// The ffmpeg that is used, where there is one.
+public struct FFmpeg: Sendable, Equatable {
+  /// Of `ffmpeg`; `ffprobe` is beside it.
+  public let path: String
+
+  /// The program at `path`, or named so in one of the folders of PATH; nil where there is none, or no ffprobe beside it.
+  public init?(_ name: String = "ffmpeg") {
+    let variable = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
+    let candidates = name.contains("/") ? [name] : variable.split(separator: ":").map { "\($0)/\(name)" }
+    let found = candidates.first { unsafe access($0, X_OK) == 0 }
+    guard let found, unsafe access(Self.probe(beside: found), X_OK) == 0 else { return nil }
+    path = found
+  }
+
+  /// The program of that name, to read the file at `path`. Throws `.missingProgram` where there is none.
+  public static func find(_ name: String, toRead path: String, as demuxer: Demuxer) throws(MediaError) -> FFmpeg {
+    guard let found = FFmpeg(name) else { throw .missingProgram(MediaContainer(demuxer, path: path)) }
+    return found
+  }
+
+  private static func probe(beside path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "ffprobe" }
+    return path[...slash] + "ffprobe"
+  }
+
+  var probePath: String { Self.probe(beside: path) }
+
+  /// Before the input's name, in this order: nothing but one local file and our pipe is opened, as `demuxer` and nothing
+  /// else, and no decoder but these for sound is used.
+  func inputWords(_ demuxer: Demuxer, path: String) -> [String] {
+    var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", Self.decoders, "-f", demuxer.rawValue]
+    // References to other files, of which QuickTime knows some, stay closed.
+    if demuxer == .mov { words += ["-enable_drefs", "0", "-use_absolute_path", "0"] }
+    return words + ["-i", "file:\(path)"]
+  }
+
+  static let quietly = ["-nostdin", "-hide_banner", "-v", "quiet"]
+
+  /// Sound only: the pictures of a video are never decoded.
+  private static let decoders =
+    [
+      "aac", "aac_latm", "alac", "mp1float", "mp2float", "mp3float", "mp3", "opus", "libopus", "vorbis", "flac", "ac3",
+      "eac3", "amrnb", "amrwb", "wmav1", "wmav2", "wmapro", "wmalossless", "wmavoice", "speex", "libspeex", "dca",
+      "mlp",
+      "truehd", "tta", "wavpack", "qdm2", "qdmc", "mace3", "mace6", "adpcm_ima_qt", "adpcm_ima_wav", "adpcm_ms",
+      "pcm_alaw", "pcm_mulaw", "pcm_u8", "pcm_s8", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le",
+      "pcm_s32be", "pcm_f32le", "pcm_f32be", "pcm_f64le", "pcm_f64be",
+    ].joined(separator: ",")
+}

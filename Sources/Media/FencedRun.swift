@@ -1,0 +1,111 @@
+import CLinux
+import Glibc
+
+/// How a program is started so that it can do no harm: by this program itself, which fences itself in and then becomes
+/// the other one.
+public struct Fencing: Sendable, Equatable {
+  /// The words that the program's own path and arguments follow.
+  public var launcher: [String]
+
+  /// Limits as `WorkerFence` writes them.
+  public init(limits: String) { launcher = ["/proc/self/exe", "run-fenced", "--fence", limits, "--"] }
+
+  /// Starts programs as they are; for tests of what they say.
+  static let none = Fencing(launcher: [])
+
+  private init(launcher: [String]) { self.launcher = launcher }
+}
+
+/// A program that runs in a fence of its own while what it writes to its standard output is read. Confined; blocks.
+///
+/// It has to be started before this process fences itself in, which can't start anything after. It is killed with the
+/// thread that started it.
+@safe
+final class FencedRun {
+  private let identifier: pid_t
+  private var output: Int32
+  private var status: Int32?
+
+  /// Starts `words` with nothing to read and nowhere to complain to.
+  init(_ words: [String], in fencing: Fencing) throws(MediaError) {
+    var pipe: [Int32] = [-1, -1]
+    guard unsafe pipe2(&pipe, O_CLOEXEC) == 0 else { throw .system(operation: "pipe", errno: errno) }
+    defer { close(pipe[1]) }
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    unsafe posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
+    unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
+    var all = sigset_t()
+    var none = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe sigemptyset(&none)
+    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+
+    let texts = unsafe (fencing.launcher + words).map { unsafe strdup($0) }
+    defer { unsafe texts.forEach { unsafe free($0) } }
+    var identifier: pid_t = 0
+    let failure = unsafe posix_spawn(
+      &identifier, texts[0] ?? strdup(""), &actions, &attributes, texts + [nil], stillwave_environment())
+    guard failure == 0 else {
+      close(pipe[0])
+      throw .system(operation: "spawn", errno: failure)
+    }
+    self.identifier = identifier
+    output = pipe[0]
+  }
+
+  deinit { end() }
+
+  /// All that it writes, where that is not more than `limit` bytes.
+  func text(upTo limit: Int) -> [UInt8] {
+    var all: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 65_536)
+    while all.count <= limit {
+      let got = unsafe piece.withUnsafeMutableBytes { unsafe read(into: $0) }
+      guard got > 0 else { break }
+      all += piece.prefix(got)
+    }
+    end()
+    return all
+  }
+
+  /// Reads numbers as they are in memory; how many, fewer than there is room for at the end alone.
+  func read(into numbers: inout [Float]) -> Int {
+    let bytes = unsafe numbers.withUnsafeMutableBytes { buffer in
+      var done = 0
+      while done < buffer.count {
+        let got = unsafe read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))
+        guard got > 0 else { break }
+        done += got
+      }
+      return done
+    }
+    return bytes / MemoryLayout<Float>.size
+  }
+
+  private func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    while true {
+      let got = unsafe Glibc.read(output, buffer.baseAddress, buffer.count)
+      if got < 0 && errno == EINTR { continue }
+      return got
+    }
+  }
+
+  /// Closes the pipe, which ends a program that still writes, and waits. The signal that ended it, 0 for none.
+  @discardableResult
+  func end() -> Int32 {
+    if let status { return status & 0x7F }
+    close(output)
+    var found: Int32 = 0
+    while unsafe waitpid(identifier, &found, 0) < 0 && errno == EINTR {}
+    status = found
+    return found & 0x7F
+  }
+}

@@ -1,0 +1,58 @@
+/// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is missing.
+/// Confined; blocks.
+public final class MediaDecoding {
+  /// What is decoded.
+  public let facts: MediaFacts
+  /// Of the file.
+  public let path: String
+  private let run: FencedRun
+  private var samples: [Float]
+  /// Frames given out.
+  public private(set) var position: Int64 = 0
+
+  /// Samples read at a time.
+  private static let samplesPerRead = 65_536
+
+  /// Starts to decode, before this process fences itself in. Throws `.system` where ffmpeg can't be started.
+  public init(path: String, facts: MediaFacts, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+    self.facts = facts
+    self.path = path
+    samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
+    run = try FencedRun(
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer, path: path)
+        + Self.outputWords(facts) + ["pipe:1"], in: fencing)
+  }
+
+  /// Without a clock all that comes is sound. With one, what comes before frame 0 is dropped and silence put before what
+  /// begins after it, to the frame; later, where the clock leaps by more than the milliseconds that some containers count
+  /// in. Nothing is stretched.
+  private static func outputWords(_ facts: MediaFacts) -> [String] {
+    var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
+    if let first = facts.firstFrame {
+      words += ["-af", "aresample=async=1:first_pts=\(first):min_comp=0.00001:min_hard_comp=0.03"]
+    }
+    return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
+  }
+
+  /// Gives the next frames to `body`, interleaved, full scale ±1, and returns how many there were; 0 at the end, where
+  /// `body` isn't called.
+  public func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
+    let left = facts.endsAsPromised ? facts.promisedFrames.map { $0 - position } ?? .max : .max
+    guard left > 0 else { return 0 }
+    let frames = Int(min(Int64(run.read(into: &samples) / facts.channels), left))
+    guard frames > 0 else { return 0 }
+    position += Int64(frames)
+    let samples = samples
+    let span = samples.span
+    try body(span.extracting(0..<frames * facts.channels))
+    return frames
+  }
+
+  /// Ends ffmpeg. Throws `.decoderDied` where it had ended by a signal, that of the pipe that nobody reads aside, and
+  /// `.undecodable` where nothing came.
+  public func finish() throws(MediaError) {
+    let signal = run.end()
+    guard signal == 0 || signal == 13 else { throw .decoderDied(signal: signal) }
+    guard position > 0 else { throw .undecodable(facts.container, codec: facts.codec) }
+  }
+}

@@ -1,0 +1,80 @@
+import FoundationEssentials
+
+/// What is known of a file that ffmpeg reads for us: enough to decode it, and to say what it is.
+public struct MediaFacts: Codable, Sendable, Equatable {
+  /// What ffmpeg is told that it is.
+  public var demuxer: Demuxer
+  /// The kind of file, as the API names it.
+  public var container: MediaContainer
+  /// How the sound is coded, as the API names it: "aac", "opus".
+  public var codec: String
+  /// Of the decoded sound, in hertz.
+  public var sampleRate: Int
+  /// Of the decoded sound.
+  public var channels: Int
+  /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
+  public var firstFrame: Int64?
+  /// Frames that the file promises from frame 0 on, as far as it does.
+  public var promisedFrames: Int64?
+  /// Whether a header says how long this very track is; else the promised frames are a guess.
+  public var promisesLength: Bool
+  /// Whether what is decoded past the promised frames is an encoder's padding.
+  public var endsAsPromised: Bool
+  /// Tracks of sound; the first one is used.
+  public var audioTracks: Int
+  /// The first track of pictures, if there is one.
+  public var video: Video?
+
+  /// A track of pictures.
+  public struct Video: Codable, Sendable, Equatable {
+    /// "h264", "vp9" …
+    public var codec: String
+    /// In pixels.
+    public var width: Int
+    /// In pixels.
+    public var height: Int
+  }
+
+  /// Whether the sound is coded without loss, as integers of at most 24 bits.
+  public var isInteger: Bool {
+    ["alac", "flac", "wmalossless", "pcm_s16", "pcm_s24", "pcm_u8", "pcm_s8"].contains(codec)
+  }
+
+  /// What the file's name should end in.
+  public var fileExtension: String { container.fileExtension(hasVideo: video != nil) }
+  /// The media type to serve the file with, as sound.
+  public var mediaType: String { container.mediaType(hasVideo: false) }
+  /// The media type to serve the file with, as pictures with sound.
+  public var videoMediaType: String { container.mediaType(hasVideo: true) }
+}
+
+extension MediaFacts {
+  /// As rows and command lines have it.
+  public var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(self) else { return "{}" }
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  /// nil where `json` is of another version's making, or no facts.
+  public init?(json: String) {
+    guard let facts = try? JSONDecoder().decode(MediaFacts.self, from: Data(json.utf8)), facts.sampleRate > 0,
+      facts.channels > 0
+    else { return nil }
+    self = facts
+  }
+}
+
+/// What can go wrong between a file and what ffmpeg makes of it.
+public enum MediaError: Error, Sendable, Equatable {
+  /// There is no ffmpeg here.
+  case missingProgram(MediaContainer)
+  case noAudio(MediaContainer)
+  /// Not one frame of the sound could be decoded; `codec` is nil where not even that is known.
+  case undecodable(MediaContainer, codec: String?)
+  /// ffmpeg ended before the sound did.
+  case decoderDied(signal: Int32)
+  /// A system call failed.
+  case system(operation: String, errno: Int32)
+}

@@ -1,0 +1,203 @@
+// What is asked of a file, in two runs that go on at the same time. `ffprobe` reads the headers and decodes nothing: tracks,
+// sizes, lengths. `ffmpeg` writes, as its "framecrc" does, a line for each of the first packets:
+//
+//   #sample_rate 0: 48000                       of stream 0, the sound as it is decoded
+//   #tb 0: 1/48000                              the unit of its times
+//   0,      -1024,          0,     1024,     4096, 0x787778c5
+//   stream, decoding time, time, frames, bytes, checksum, flags unless it is a plain key frame: F=0x4, not to be shown
+//
+// So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt with
+// by then, which no header alone tells.
+
+import FoundationEssentials
+
+/// A look at a file, from its start, which comes before this process fences itself in, to its facts, which come after.
+public struct MediaProbe {
+  private let container: MediaContainer
+  private let demuxer: Demuxer
+  private let headers: FencedRun
+  private let packets: FencedRun
+
+  /// Starts to look at the file at `path`. Throws `.system` where a program can't be started.
+  public init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+    self.demuxer = demuxer
+    container = MediaContainer(demuxer, path: path)
+    headers = try FencedRun(Self.headerWords(path, demuxer, ffmpeg), in: fencing)
+    let first = [
+      "-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:V:0?", "-c:1", "copy", "-frames:a", "8", "-frames:v", "16",
+    ]
+    packets = try FencedRun(
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer, path: path) + first
+        + ["-f", "framecrc", "pipe:1"], in: fencing)
+  }
+
+  /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
+  private static func headerWords(_ path: String, _ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
+    let shown =
+      "stream=codec_name,codec_type,width,height,start_time,duration:stream_disposition=attached_pic"
+      + ":stream_tags=DURATION:format=duration"
+    var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
+    if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
+    return [ffmpeg.probePath] + words + ["-f", demuxer.rawValue, "file:\(path)"]
+  }
+
+  private static let outputLimit = 1 << 20
+
+  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded.
+  public func facts() throws(MediaError) -> MediaFacts {
+    let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
+    let start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    guard let tracks, !tracks.streams.isEmpty else { throw .undecodable(container, codec: nil) }
+    guard let audio = tracks.audio.first else { throw .noAudio(container) }
+    guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart
+    else { throw .undecodable(container, codec: audio.codec) }
+    let rate = Double(sampleRate)
+    let zero = zero(sound: sound, picture: start.pictureStart)
+    let end = Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
+    return MediaFacts(
+      demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
+      firstFrame: zero.map { Int64(($0 * rate).rounded()) },
+      promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
+      promisesLength: audio.taggedEnd != nil || demuxer == .mov, endsAsPromised: demuxer == .mov,
+      audioTracks: tracks.audio.count, video: tracks.video)
+  }
+
+  /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later, and at the
+  /// first track where that begins before; a millisecond less is the rounding of a container that counts those. A clock
+  /// that goes on from somewhere else, as in a piece of a broadcast, begins with what there is.
+  ///
+  /// nil where there is no such clock, and all that is decoded is sound. In Ogg what a decoder gives before 0 is its delay.
+  private func zero(sound: Double, picture: Double?) -> Double? {
+    if demuxer == .ogg, sound < 0, sound > -0.1 { return 0 }
+    guard demuxer.hasTimeline else { return nil }
+    let first = min(sound, picture ?? sound)
+    // Here an edit list has put before 0 what is not to be shown or heard.
+    if demuxer == .mov, first < 0 { return 0 }
+    return first < -0.0015 || first > 60 ? first : 0
+  }
+
+  private static func end(of audio: TrackList.Stream, from start: Double, in tracks: TrackList) -> Double? {
+    if let duration = audio.duration { return (audio.start ?? start) + duration }
+    return audio.taggedEnd ?? tracks.duration
+  }
+}
+
+/// What ffprobe says of a file's tracks.
+struct TrackList {
+  struct Stream {
+    var codec: String
+    var start: Double?
+    var duration: Double?
+    /// Matroska's tag for the end of a track.
+    var taggedEnd: Double?
+  }
+
+  private(set) var streams: [Answer.Stream] = []
+  private(set) var duration: Double?
+
+  struct Answer: Decodable {
+    struct Stream: Decodable {
+      struct Disposition: Decodable { var attached_pic: Int? }
+      struct Tags: Decodable { var DURATION: String? }
+      var codec_name, codec_type, start_time, duration: String?
+      var width, height: Int?
+      var disposition: Disposition?
+      var tags: Tags?
+    }
+
+    struct Format: Decodable { var duration: String? }
+    var streams: [Stream]?
+    var format: Format?
+  }
+
+  /// nil where it is no answer of ffprobe's.
+  init?(json: [UInt8]) {
+    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else { return nil }
+    streams = answer.streams ?? []
+    duration = answer.format?.duration.flatMap(Self.seconds)
+  }
+
+  var audio: [Stream] {
+    streams.filter { $0.codec_type == "audio" }.map { stream in
+      Stream(
+        codec: Self.name(stream.codec_name), start: stream.start_time.flatMap(Self.seconds),
+        duration: stream.duration.flatMap(Self.seconds), taggedEnd: stream.tags?.DURATION.flatMap(Self.clock))
+    }
+  }
+
+  /// A cover is no video.
+  var video: MediaFacts.Video? {
+    let pictures = streams.first { $0.codec_type == "video" && $0.disposition?.attached_pic != 1 }
+    guard let pictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0 else {
+      return nil
+    }
+    return MediaFacts.Video(codec: Self.name(pictures.codec_name), width: width, height: height)
+  }
+
+  /// Without the order of bytes, as the API names it.
+  private static func name(_ codec: String?) -> String {
+    guard let codec else { return "unknown" }
+    let plain = codec.hasPrefix("pcm_") && (codec.hasSuffix("le") || codec.hasSuffix("be"))
+    return plain ? String(codec.dropLast(2)) : codec
+  }
+
+  private static func seconds(_ text: String) -> Double? {
+    Double(text).flatMap { $0.isFinite && $0.magnitude < 1e12 ? $0 : nil }
+  }
+
+  /// "00:00:03.308000000"
+  private static func clock(_ text: String) -> Double? {
+    let parts = text.split(separator: ":").map { seconds(String($0)) }
+    guard parts.count == 3, let hours = parts[0], let minutes = parts[1], let seconds = parts[2] else { return nil }
+    return hours * 3600 + minutes * 60 + seconds
+  }
+}
+
+/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the pictures.
+struct PacketList {
+  private(set) var sampleRate: Int?
+  private(set) var channels: Int?
+  /// Seconds on the file's clock.
+  private(set) var soundStart: Double?
+  /// The earliest of the pictures: they come in the order of decoding.
+  private(set) var pictureStart: Double?
+
+  init(text: [UInt8]) {
+    var units: [Int: Double] = [:]
+    for line in String(decoding: text, as: UTF8.self).split(separator: "\n") {
+      if line.hasPrefix("#") {
+        read(header: line.dropFirst(), &units)
+      } else {
+        read(packet: line.split(separator: ",").map { $0.drop { $0 == " " } }, units)
+      }
+    }
+  }
+
+  private mutating func read(header line: Substring, _ units: inout [Int: Double]) {
+    let words = line.split { $0 == " " || $0 == ":" }
+    guard words.count == 3, let stream = Int(words[1]) else { return }
+    switch words[0] {
+    case "sample_rate" where stream == 0: sampleRate = Int(words[2])
+    case "tb":
+      let parts = words[2].split(separator: "/").map { Double($0) }
+      if parts.count == 2, let over = parts[0], let under = parts[1], under > 0 { units[stream] = over / under }
+    default: break
+    }
+  }
+
+  private mutating func read(packet fields: [Substring], _ units: [Int: Double]) {
+    guard fields.count > 4, let stream = Int(fields[0]), let unit = units[stream], let time = Double(fields[2]) else {
+      return
+    }
+    let seconds = time * unit
+    guard stream == 0 else {
+      // Pictures before an edit list's start are there for the decoder alone.
+      let flags = fields.first { $0.hasPrefix("F=0x") }.flatMap { Int($0.dropFirst(4), radix: 16) } ?? 0
+      guard flags & 4 == 0 else { return }
+      pictureStart = min(pictureStart ?? seconds, seconds)
+      return
+    }
+    guard soundStart == nil, let frames = Int(fields[3]), let bytes = Int(fields[4]), frames > 0 else { return }
+    (soundStart, channels) = (seconds, bytes / 4 / frames)
+  }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+@testable import Media
+
+/// What a file is taken for by its first bytes.
+struct DemuxerTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let bytes: [UInt8]
+    let demuxer: Demuxer?
+
+    init(_ name: String, _ bytes: [UInt8], _ demuxer: Demuxer?) {
+      (testDescription, self.bytes, self.demuxer) = (name, bytes, demuxer)
+    }
+  }
+
+  private static func ogg(_ packet: [UInt8]) -> [UInt8] {
+    Array("OggS".utf8) + [UInt8](repeating: 0, count: 22) + [1, UInt8(packet.count)] + packet
+  }
+
+  private static let adts: [UInt8] = [0xFF, 0xF1, 0x50, 0x80]
+
+  static let cases = [
+    Case("an MP4", [0, 0, 0, 32] + Array("ftypisom".utf8), .mov),
+    Case("a QuickTime file that begins with its samples", [0, 0, 0, 8] + Array("wide".utf8), .mov),
+    Case("a Matroska file", [0x1A, 0x45, 0xDF, 0xA3, 0x01], .matroska),
+    Case("a Windows Media file", [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6], .asf),
+    Case("raw AAC", adts, .aac),
+    Case("raw AAC behind an ID3 tag", Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, 2, 7, 7] + adts, .aac),
+    Case("AMR", Array("#!AMR\n".utf8), .amr),
+    Case("AC-3", [0x0B, 0x77, 0, 0, 0, 8 << 3], .ac3),
+    Case("E-AC-3", [0x0B, 0x77, 0, 0, 0, 16 << 3], .eac3),
+    Case("FLAC in Ogg", ogg(Array("\u{7F}FLAC".utf8)), .ogg),
+    Case("Speex", ogg(Array("Speex   1.2".utf8)), .ogg),
+    Case("Vorbis, which libsndfile reads", ogg([1] + Array("vorbis".utf8)), nil),
+    Case("MP3", [0xFF, 0xFB, 0x90, 0x64], nil),
+    Case("MP3 behind an ID3 tag", Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, 0] + [0xFF, 0xFB, 0x90, 0x64], nil),
+    Case("a WAV file", Array("RIFF1234WAVE".utf8), nil),
+    Case("a playlist of pieces", Array("#EXTM3U\n#EXT-X-VERSION:3\n".utf8), nil),
+    Case("a list of files to be joined", Array("ffconcat version 1.0\nfile '/etc/passwd'\n".utf8), nil),
+    Case("a manifest", Array("<?xml version=\"1.0\"?><MPD>".utf8), nil),
+    Case("a session description", Array("v=0\no=- 0 0 IN IP4 127.0.0.1\n".utf8), nil),
+    Case("an ID3 tag that claims to be longer than the file", Array("ID3".utf8) + [4, 0, 0, 127, 127, 127, 127], nil),
+    Case(
+      "an Ogg page whose table is longer than the file", Array("OggS".utf8) + [UInt8](repeating: 255, count: 30), nil),
+    Case("nothing", [], nil),
+  ]
+
+  @Test("a file is what its first bytes say", arguments: cases)
+  func sniffing(_ file: Case) throws {
+    let path = NSTemporaryDirectory() + "stillwave-media-\(UUID().uuidString).mp4"
+    try Data(file.bytes).write(to: URL(fileURLWithPath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(Demuxer(path: path) == file.demuxer)
+  }
+
+  @Test("a file that is not there is of no kind")
+  func missing() {
+    #expect(Demuxer(path: "/nonexistent/a.mp4") == nil)
+  }
+
+  @Test("no kind is read by something that opens other files")
+  func harmless() {
+    let harmful = ["hls", "concat", "dash", "image2", "sdp", "rtsp", "lavfi", "applehttp", "imf"]
+    #expect(Demuxer.allCases.allSatisfy { !harmful.contains($0.rawValue) })
+  }
+}

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import Media
+
+/// What is read from the answers of ffprobe and ffmpeg, which a hostile file may have had a hand in.
+struct MediaProbeTests {
+  @Test("tracks, their codecs and their lengths are read; a cover is no video")
+  func tracks() throws {
+    let text = """
+      {"streams":[
+        {"codec_name":"mjpeg","codec_type":"video","width":600,"height":600,"disposition":{"attached_pic":1}},
+        {"codec_name":"h264","codec_type":"video","width":64,"height":48,"disposition":{"attached_pic":0}},
+        {"codec_name":"pcm_s16le","codec_type":"audio","start_time":"0.228000","duration":"3.021333"},
+        {"codec_name":"opus","codec_type":"audio","tags":{"DURATION":"01:02:03.500000000"}}],
+       "format":{"duration":"3.250000"}}
+      """
+    let tracks = try #require(TrackList(json: Array(text.utf8)))
+    #expect(tracks.video == MediaFacts.Video(codec: "h264", width: 64, height: 48))
+    #expect(tracks.audio.map(\.codec) == ["pcm_s16", "opus"])
+    #expect(tracks.audio[0].start == 0.228 && tracks.audio[0].duration == 3.021333)
+    #expect(tracks.audio[1].taggedEnd == 3723.5 && tracks.duration == 3.25)
+  }
+
+  @Test(
+    "what is no answer has no tracks",
+    arguments: ["", "{", "[]", "{\"streams\":7}", "{\"streams\":[{\"width\":\"wide\"}]}"])
+  func noTracks(_ text: String) {
+    #expect(TrackList(json: Array(text.utf8)) == nil)
+  }
+
+  @Test("lengths that are no numbers are not known", arguments: ["N/A", "nan", "inf", "1e300", ""])
+  func noLength(_ text: String) throws {
+    let json = "{\"streams\":[{\"codec_type\":\"audio\",\"duration\":\"\(text)\"}]}"
+    #expect(try #require(TrackList(json: Array(json.utf8))).audio.map(\.duration) == [nil])
+  }
+
+  @Test("sound begins with the first frame decoded, pictures with the earliest that is shown")
+  func packets() {
+    let text = """
+      #tb 0: 1/48000
+      #sample_rate 0: 48000
+      #tb 1: 1/12800
+      1,      -1024,     -12800,      512,     2715, 0x16afdf1d, F=0x5
+      1,       -512,       6400,      512,      165, 0x38985274, F=0x0
+      0,      12000,      12000,     1024,     8192, 0x787778c5
+      1,          0,       3200,      512,      123, 0xf3073786, F=0x0
+      """
+    let packets = PacketList(text: Array(text.utf8))
+    #expect(packets.sampleRate == 48_000 && packets.channels == 2)
+    #expect(packets.soundStart == 0.25 && packets.pictureStart == 0.25)
+  }
+
+  @Test(
+    "lines that make no sense are passed over",
+    arguments: ["", "#tb 0: 1/0\n0, 0, 0, 1024, 4096, 0", "0, 0, 0, 0, 0, 0", "#tb 0: 1/1\n0, 0, 0, 0, 4096, 0", "a,b"])
+  func noise(_ text: String) {
+    #expect(PacketList(text: Array(text.utf8)).soundStart == nil)
+  }
+
+  @Test("facts come back from the text they are written as")
+  func json() {
+    let facts = MediaFacts(
+      demuxer: .mov, container: .mp4, codec: "aac", sampleRate: 48_000, channels: 2, firstFrame: -12,
+      promisedFrames: 99,
+      promisesLength: true, endsAsPromised: true, audioTracks: 1,
+      video: MediaFacts.Video(codec: "h264", width: 1, height: 2))
+    #expect(MediaFacts(json: facts.json) == facts)
+    #expect(MediaFacts(json: "{}") == nil)
+    #expect(MediaFacts(json: facts.json.replacing("48000", with: "0")) == nil)
+  }
+
+  @Test("a program that is not there, or has no ffprobe beside it, is none")
+  func program() {
+    #expect(FFmpeg("/nonexistent/ffmpeg") == nil)
+    #expect(FFmpeg("/proc/self/exe") == nil)
+    #expect(FFmpeg("no-such-program-anywhere") == nil)
+  }
+}
