@@ -20,7 +20,7 @@ struct AudioFiles: Sendable {
     if isDownload { fields["Content-Disposition"] = Self.attachment(recording.name) }
     return HTTPResponse(
       Representation(
-        body: .file(content), contentType: recording.audioFormat?.mediaType ?? "application/octet-stream",
+        body: .file(content), contentType: recording.mediaType,
         etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
         acceptsRanges: true),
       for: request)

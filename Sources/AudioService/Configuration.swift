@@ -47,6 +47,8 @@ public struct Configuration: Sendable {
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.
   public var program = "/proc/self/exe"
+  /// The ffmpeg that workers read m4a, mp4, webm and others with: a path, or a name to be looked for on PATH.
+  public var ffmpeg = "ffmpeg"
   /// Seconds after which a recording is deleted; by default never.
   public var maximumAgeSeconds: Double?
   /// What webhooks are signed with; without it there are none.

@@ -53,9 +53,14 @@ final class Context: Sendable {
     return recording
   }
 
-  /// The path of a recording's sound. Throws where it is still being made or is gone.
-  func audioPath(of recording: Recording) async throws -> String {
-    guard let name = recording.audioFile else { throw ServiceError.notReady(recording.id) }
+  /// The path of a recording's own file. Throws where it is still being made or is gone.
+  func audioPath(of recording: Recording) async throws -> String { try await path(of: recording.audioFile, recording) }
+
+  /// The path of the file that a recording's sound is read from. Throws where it is still being made or is gone.
+  func soundPath(of recording: Recording) async throws -> String { try await path(of: recording.soundFile, recording) }
+
+  private func path(of name: String?, _ recording: Recording) async throws -> String {
+    guard let name else { throw ServiceError.notReady(recording.id) }
     let store = store
     guard await work.run({ store.hasFile(name, of: recording.id) }) else {
       throw ServiceError.audioMissing(recording.id)

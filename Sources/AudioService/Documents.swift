@@ -1,3 +1,4 @@
+import Media
 import Storage
 
 /// The Recording object of the API.
@@ -22,6 +23,11 @@ struct RecordingDocument: Encodable, Sendable {
     var code, detail: String
   }
 
+  struct Video: Encodable, Sendable {
+    var codec: String
+    var width, height: Int
+  }
+
   struct DerivedFrom: Encodable, Sendable {
     var recording, job, operation: String
   }
@@ -31,7 +37,7 @@ struct RecordingDocument: Encodable, Sendable {
   @Nullable var sha256: String?
   var format: Format
   var waveform: Waveform
-  @Nullable var video: String?
+  @Nullable var video: Video?
   var warnings: [Warning]
   @Nullable var derivedFrom: DerivedFrom?
 
@@ -55,7 +61,7 @@ struct RecordingDocument: Encodable, Sendable {
       waveform.progress = live.fraction
       waveform.available = Double(live.progress?.readyFrames ?? 0) / Double(format.sampleRate)
     }
-    video = nil
+    video = recording.mediaFacts?.video.map { Video(codec: $0.codec, width: $0.width, height: $0.height) }
     warnings = recording.warnings.map { Warning(code: $0.code, detail: $0.detail) }
     derivedFrom = recording.derivedFrom.map {
       DerivedFrom(recording: $0.recording.text, job: $0.job.text, operation: $0.operation)

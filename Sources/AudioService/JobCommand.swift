@@ -1,3 +1,4 @@
+import Media
 import Processing
 import Storage
 
@@ -12,27 +13,41 @@ struct JobCommand: Sendable {
   let audioPath: String?
   /// Where the map of the source's sound is, if the job made one.
   let soundMapPath: String?
+  /// Where the source's working copy is left; nil where its file is read as it is.
+  let workingPath: String?
 
   /// Throws where the row's parameters are of another version's making.
-  init(_ job: Job, source: Recording, sourcePath: String, folder: String, limitArguments: [String]) throws(ServiceError)
-  {
+  init(
+    _ job: Job, source: Recording, sourceFolder: String, folder: String, limitArguments: [String]
+  ) throws(ServiceError) {
+    let original = "\(sourceFolder)/\(source.audioFile ?? "audio")"
     pyramidPath = "\(folder)/attempt-\(job.attempts).pyramid"
     pyramidName = "waveform-\(job.id).pyramid"
     var words: [String]
     switch job.kind {
     case .waveform:
       audioPath = nil
-      let map = "\(folder)/attempt-\(job.attempts).map"
-      soundMapPath = map
-      words = ["waveform", sourcePath, "--sound-map", map]
+      words = ["waveform", original]
+      if let media = source.media {
+        let path = "\(folder)/attempt-\(job.attempts).working"
+        (workingPath, soundMapPath) = (path, nil)
+        words += ["--media", media, "--working", path]
+      } else {
+        let map = "\(folder)/attempt-\(job.attempts).map"
+        (workingPath, soundMapPath) = (nil, map)
+        words += ["--sound-map", map]
+      }
     case .denoise:
       guard let parameters = RowJSON.value(DenoiseParameters.self, from: job.parameters) else {
         throw .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")
       }
       let path = "\(folder)/attempt-\(job.attempts).audio"
       audioPath = path
-      soundMapPath = nil
-      words = ["denoise", sourcePath, "-o", path, "--format", parameters.format]
+      (workingPath, soundMapPath) = (nil, nil)
+      words = ["denoise", source.soundFile.map { "\(sourceFolder)/\($0)" } ?? original, "-o", path]
+      // Asked for so early that there is no working copy yet: the child makes one for itself.
+      if source.soundFile == nil, let media = source.media { words += ["--media", media] }
+      words += ["--format", parameters.format]
       words += Self.arguments(parameters, source: source)
     case .convert:
       throw .workerUnavailable(reason: "jobs of kind convert are not made yet")
@@ -63,7 +78,7 @@ extension Configuration {
   var limitArguments: [String] {
     [
       "--max-channels", "\(audioLimits.channels)", "--max-sample-rate", "\(audioLimits.sampleRates.upperBound)",
-      "--max-duration", "\(audioLimits.durationSeconds)",
+      "--max-duration", "\(audioLimits.durationSeconds)", "--ffmpeg", ffmpeg,
     ]
   }
 }

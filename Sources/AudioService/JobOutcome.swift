@@ -1,4 +1,5 @@
 import AudioIO
+import Media
 import Processing
 import Storage
 
@@ -29,14 +30,20 @@ struct JobOutcome {
   private func recordWaveform(in catalog: Catalog) throws(StorageError) -> Job? {
     guard let analysis = report.analysis else { return nil }
     // The recording may have been deleted since; its folder must not come back.
-    guard let source = try catalog.recording(job.recording) else { return nil }
-    if let map = command.soundMapPath, let audio = source.audioFile {
+    guard let recording = try catalog.recording(job.recording) else { return nil }
+    if let map = command.soundMapPath, let audio = recording.audioFile {
       store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
+    }
+    var working: StoredFile?
+    if let path = command.workingPath {
+      let ending = recording.audioFormat?.fileExtension ?? "wav"
+      working = try store.adopt(path: path, as: job.recording, name: "working-\(job.id).\(ending)")
     }
     let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: command.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
+      if let working { $0.workingFile = working.name }
       $0.setLength(frames: analysis.frames)
       $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
       $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
@@ -101,8 +108,18 @@ extension Recording {
     format.duration = Double(frames) / Double(format.sampleRate)
   }
 
-  /// The format in AudioIO's terms; FLAC's depth is not kept and counts as 16 bits.
+  /// What is known of a file that ffmpeg reads.
+  var mediaFacts: MediaFacts? { media.flatMap(MediaFacts.init(json:)) }
+
+  /// What the names of its own file end in.
+  var fileExtension: String? { mediaFacts?.fileExtension ?? audioFormat?.fileExtension }
+
+  /// The media type of its own file, as sound.
+  var mediaType: String { mediaFacts?.mediaType ?? audioFormat?.mediaType ?? "application/octet-stream" }
+
+  /// The format that its sound is read in, in AudioIO's terms; FLAC's depth is not kept and counts as 16 bits.
   var audioFormat: AudioFormat? {
+    if media != nil { return mediaFacts?.workingFormat }
     guard let container = AudioContainer(rawValue: format.container),
       let codec = AudioCodec.allCases.first(where: { $0.name == format.codec && $0 != .flacS8 })
     else { return nil }

@@ -151,8 +151,8 @@ final class JobRunner: Sendable {
       if job.output == nil { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
       let command = try JobCommand(
-        job, source: source, sourcePath: store.folder(of: source.id) + "/" + (source.audioFile ?? "audio"),
-        folder: try store.makeWorkFolder(of: id), limitArguments: configuration.limitArguments)
+        job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: id),
+        limitArguments: configuration.limitArguments)
       queue.async { [self] in start(job, command, fence) }
     } catch StorageError.diskFull {
       fail(id, Self.diskFull)

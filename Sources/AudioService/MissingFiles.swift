@@ -36,9 +36,22 @@ struct MissingFiles: Sendable {
       if isMissing { report.sounds += 1 }
       if isMissing != recording.lacksSound { try catalog.update(recording.id) { $0.note(lacksSound: isMissing) } }
     }
+    if let name = recording.workingFile, !store.hasFile(name, of: recording.id) {
+      try loseWorkingCopy(of: recording.id, name: name)
+    }
     if recording.waveformState == .ready, let name = recording.waveformFile, !store.hasFile(name, of: recording.id) {
       report.waveforms += 1
       try loseWaveform(of: recording.id, name: name)
+    }
+  }
+
+  /// The working copy `name` is gone: building the waveform again makes it anew.
+  private func loseWorkingCopy(of id: RecordingID, name: String) throws(StorageError) {
+    try catalog.update(id) { recording in
+      guard recording.workingFile == name else { return }
+      recording.workingFile = nil
+      recording.waveformState = .failed
+      recording.waveformFile = nil
     }
   }
 

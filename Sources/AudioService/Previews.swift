@@ -23,7 +23,7 @@ struct Previews: Sendable {
     _ = try members.callbackURL(context.configuration)
     try members.end(
       known: "window, noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
-    let path = try await context.audioPath(of: source)
+    let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try Self.check(window, startsIn: source.format)
 
@@ -57,7 +57,7 @@ struct Previews: Sendable {
     guard let end, end > start, end - start <= Self.stretchLimit else {
       throw query.invalid("end", end, "after “start”, by \(Self.stretchLimit) s at the most")
     }
-    let path = try await context.audioPath(of: source)
+    let path = try await context.soundPath(of: source)
     try Self.check(TimeWindow(start: start, end: end), startsIn: source.format)
     let last = min(end, source.format.duration ?? end)
     let report = try await context.previews.report(

@@ -35,7 +35,15 @@ struct RecordingIntake: Sendable {
   }
 
   /// What the file holds; throws where it is no recording that may be kept.
-  func probe(path: String) async throws(ServiceError) -> Probe { try await probes.probe(path: path) }
+  func probe(path: String) async throws -> Probe {
+    let probe = try await probes.probe(path: path)
+    // The working copy must fit beside it: four bytes a sample.
+    if probe.media != nil, let frames = probe.estimatedFrames {
+      let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.channels))
+      try await checkDisk(for: overflow ? .max : bytes)
+    }
+    return probe
+  }
 
   /// The rows of a recording whose file is in its folder.
   static func rows(_ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe) -> (Recording, Job) {
@@ -43,6 +51,7 @@ struct RecordingIntake: Sendable {
     let recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
       sha256: stored.sha256, format: RecordingFormat(probe), waveformJob: job.id, audioFile: stored.name,
+      media: probe.media?.json,
       warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
     return (recording, job)
   }

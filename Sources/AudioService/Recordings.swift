@@ -46,7 +46,7 @@ struct Recordings: Sendable {
     var members = try await JSONMembers(bodyOf: request)
     guard let given = try members.string("name", upTo: 255) else { throw members.invalid("name", "given") }
     try members.end(known: "name")
-    let name = RecordingName(given, extension: recording.audioFormat?.fileExtension ?? "wav").text
+    let name = RecordingName(given, extension: recording.fileExtension ?? "wav").text
     let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
       try context.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {

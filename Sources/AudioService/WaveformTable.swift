@@ -93,7 +93,7 @@ final class WaveformTable: Sendable {
       throw ServiceError.noSuchRecording(id.text)
     }
     let folder = store.folder(of: id)
-    let samples = recording.audioFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
+    let samples = recording.soundFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
     if recording.waveformState == .ready, let file = recording.waveformFile {
       guard let pyramid = try openIfThere("\(folder)/\(file)") else {
         // The disk has lost it: as good as one that could not be built, and can be built again.

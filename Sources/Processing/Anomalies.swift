@@ -98,13 +98,13 @@ extension Anomaly {
         + "it, or can't be decoded; they are left out (\(rounded) s).")
   }
 
-  private static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
+  static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
     Anomaly(
       code: decoded < claimed ? "truncated" : "longer_than_claimed",
       detail: "The header promises \(claimed) frames, \(decoded) could be decoded; these are used.")
   }
 
-  private static func nonFinite(_ samples: Int64) -> Anomaly {
+  static func nonFinite(_ samples: Int64) -> Anomaly {
     Anomaly(
       code: "non_finite_samples",
       detail: "\(samples) samples are not finite numbers (NaN or infinity); they count as 0.")

@@ -1,4 +1,5 @@
 import AudioIO
+import Media
 
 /// What the first seconds of a file tell about it: the answer to an upload is made of this.
 public struct Probe: Codable, Sendable, Equatable {
@@ -20,6 +21,8 @@ public struct Probe: Codable, Sendable, Equatable {
   public var mediaType: String
   /// What the header got wrong, as far as the beginning shows it.
   public var warnings: [Anomaly]
+  /// What ffmpeg has to know to decode it; nil for what libsndfile reads.
+  public var media: MediaFacts?
 }
 
 /// Sniffs a file, opens it and decodes a little of it.
@@ -41,6 +44,20 @@ public struct ProbeRecording: Sendable {
   /// Throws `.audio` where the file is no sound, breaks a limit, or not one frame of it decodes.
   public func run() throws(ProcessingError) -> Probe {
     do { return try probe() } catch { throw .audio(error) }
+  }
+
+  /// The same of a file that ffmpeg reads, at which `look` has begun to look. Throws `.media` as well.
+  public func run(_ look: MediaProbe) throws(ProcessingError) -> Probe {
+    let facts = try media { () throws(MediaError) in try look.facts() }
+    try audio { () throws(AudioIOError) in
+      try limits.check(
+        channels: facts.channels, sampleRate: Int64(facts.sampleRate),
+        frames: facts.promisesLength ? facts.promisedFrames : nil)
+    }
+    return Probe(
+      container: facts.container.rawValue, codec: facts.codec, sampleRate: facts.sampleRate, channels: facts.channels,
+      frames: nil, estimatedFrames: facts.estimatedFrames(inFileAt: source), fileExtension: facts.fileExtension,
+      mediaType: facts.mediaType, warnings: Anomaly.ofTracks(facts), media: facts)
   }
 
   private func probe() throws(AudioIOError) -> Probe {

@@ -1,10 +1,12 @@
 import AudioIO
 import Denoise
+import Media
 import Waveform
 
 /// Why a piece of work on one file could not be finished.
 public enum ProcessingError: Error, Sendable {
   case audio(AudioIOError)
+  case media(MediaError)
   case waveform(WaveformError)
   case denoise(DenoiseError)
   /// The noise region is not within the recording, whose `duration` is nil where only its end would tell.
@@ -19,6 +21,11 @@ public enum ProcessingError: Error, Sendable {
 
 func audio<R: ~Copyable>(_ body: () throws(AudioIOError) -> R) throws(ProcessingError) -> R {
   do { return try body() } catch { throw .audio(error) }
+}
+
+/// For the commands, which start ffmpeg before their work begins.
+public func media<R: ~Copyable>(_ body: () throws(MediaError) -> R) throws(ProcessingError) -> R {
+  do { return try body() } catch { throw .media(error) }
 }
 
 func waveform<R: ~Copyable>(_ body: () throws(WaveformError) -> R) throws(ProcessingError) -> R {

@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Glibc
+import Media
 import Waveform
 
 // The one table from what can go wrong with a file to a stable code and words for the client.
@@ -10,6 +11,7 @@ extension WorkerFailure {
   public init(_ error: ProcessingError) {
     switch error {
     case .audio(let error): self.init(error)
+    case .media(let error): self.init(error)
     case .waveform(let error): self.init(error)
     case .denoise(.regionTooShort(let frames, let needed)):
       self.init(
@@ -38,6 +40,32 @@ extension WorkerFailure {
       self.init(code: complaint.code, detail: complaint.detail, retry: false)
     } else {
       self.init(code: "waveform_failed", detail: "The waveform could not be made: \(error).", retry: false)
+    }
+  }
+
+  private init(_ error: MediaError) {
+    switch error {
+    case .missingProgram(let container):
+      self.init(
+        code: "unsupported_media",
+        detail: "This is \(container.words); it is read by ffmpeg, which is missing here. Install it (on Debian: "
+          + "apt-get install ffmpeg), or name the program with --ffmpeg or STILLWAVE_FFMPEG.", retry: false)
+    case .noAudio(let container):
+      self.init(code: "unsupported_media", detail: "This is \(container.words) without an audio track.", retry: false)
+    case .undecodable(let container, nil):
+      self.init(
+        code: "unsupported_media", detail: "This looks like \(container.words), but ffmpeg can't read it.",
+        retry: false)
+    case .undecodable(let container, let codec?):
+      self.init(
+        code: "unsupported_media",
+        detail: "This is \(container.words), but not one frame of its sound (\(codec)) could be decoded.",
+        retry: false)
+    case .decoderDied(let signal):
+      self.init(
+        code: "decoder_failed", detail: "The decoder of this recording was ended by signal \(signal).", retry: true)
+    case .system(let operation, let number):
+      self = Self.system(operation, number)
     }
   }
 
@@ -94,7 +122,8 @@ extension WorkerFailure {
 
   private static func unsupported(found: String?) -> String {
     let what = found.map { "This is \($0)" } ?? "The bytes are no sound that is known here"
-    return "\(what); WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 are read."
+    return "\(what); WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 are read, and by way of ffmpeg MP4, "
+      + "M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3 and the other kinds of Ogg."
   }
 }
 

@@ -22,6 +22,10 @@ public struct Recording: Sendable, Equatable {
   public var waveformFile: String?
   /// The sound's file name inside the recording's folder, nil until it is finished.
   public var audioFile: String?
+  /// What has to be known to decode a file that is not read as it is, JSON; nil for one that is.
+  public var media: String?
+  /// The name of the lossless copy of such a file's sound inside the recording's folder, nil until it is finished.
+  public var workingFile: String?
   /// What its file got wrong.
   public var warnings: [RecordingWarning]
   /// Where it came from, nil for an upload.
@@ -33,7 +37,8 @@ public struct Recording: Sendable, Equatable {
   public init(
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
     sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
-    waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil,
+    waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil, media: String? = nil,
+    workingFile: String? = nil,
     warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil, noiseRegions: [RecordingNoiseRegion]? = nil
   ) {
     self.id = id
@@ -46,10 +51,17 @@ public struct Recording: Sendable, Equatable {
     self.waveformJob = waveformJob
     self.waveformFile = waveformFile
     self.audioFile = audioFile
+    self.media = media
+    self.workingFile = workingFile
     self.warnings = warnings
     self.derivedFrom = derivedFrom
     self.noiseRegions = noiseRegions
   }
+}
+
+extension Recording {
+  /// The name of the file that its sound is read from: its own, or the working copy of one that is not read as it is.
+  public var soundFile: String? { media == nil ? audioFile : workingFile }
 }
 
 /// How a recording's sound is laid out.

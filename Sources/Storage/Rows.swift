@@ -25,7 +25,8 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
         container: row["container"], codec: row["codec"], sampleRate: row["sample_rate"], channels: row["channels"],
         frames: row["frames"], estimatedFrames: row["estimated_frames"], duration: row["duration"]),
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
-      waveformFile: row["waveform_file"], audioFile: row["audio_file"],
+      waveformFile: row["waveform_file"], audioFile: row["audio_file"], media: row["media"],
+      workingFile: row["working_file"],
       warnings: try JSONDecoder().decode([RecordingWarning].self, from: Data((row["warnings"] as String).utf8)),
       derivedFrom: derivedFrom,
       noiseRegions: try (row["noise_regions"] as String?).map {
@@ -51,6 +52,8 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
     container["waveform_job"] = recording.waveformJob?.text
     container["waveform_file"] = recording.waveformFile
     container["audio_file"] = recording.audioFile
+    container["media"] = recording.media
+    container["working_file"] = recording.workingFile
     container["warnings"] = String(decoding: try JSONEncoder().encode(recording.warnings), as: UTF8.self)
     container["derived_recording"] = recording.derivedFrom?.recording.text
     container["derived_job"] = recording.derivedFrom?.job.text

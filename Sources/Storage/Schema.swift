@@ -31,6 +31,13 @@ enum Schema {
           ) STRICT
           """)
     }
+    migrator.registerMigration("6 working copies of recordings") { db in
+      try db.execute(
+        sql: """
+          ALTER TABLE recordings ADD COLUMN media TEXT;
+          ALTER TABLE recordings ADD COLUMN working_file TEXT;
+          """)
+    }
     return migrator
   }
 

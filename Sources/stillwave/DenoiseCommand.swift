@@ -65,17 +65,23 @@ struct DenoiseCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run(on: input) { display in
-      let file = try OutputFile(path: destination)
-      let job = DenoiseRecording(
-        source: input, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,
-        format: format ?? OutputFormat(ending: destination), limits: options.limits, findsNoiseRegions: noiseRegions,
-        window: window?.window, usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1)
-      var report = WorkerReport()
-      report.denoised = try job.run { display.show($0) }
-      try file.commit()
-      return report
+    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
+      try options.withSound(of: input, decoding, near: destination, &display) { sound, display in
+        try denoise(sound, &display)
+      }
     }
+  }
+
+  private func denoise(_ sound: String, _ display: inout ProgressDisplay) throws -> WorkerReport {
+    let file = try OutputFile(path: destination)
+    let job = DenoiseRecording(
+      source: sound, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,
+      format: format ?? OutputFormat(ending: destination), limits: options.limits, findsNoiseRegions: noiseRegions,
+      window: window?.window, usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1)
+    var report = WorkerReport()
+    report.denoised = try job.run { display.show($0) }
+    try file.commit()
+    return report
   }
 
   private var settings: DenoiseSettings {

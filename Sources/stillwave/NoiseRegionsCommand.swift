@@ -34,16 +34,23 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run(on: input) { display in
-      let found = try FindNoiseRegions(source: input, limits: options.limits).run { frames, fraction in
-        display.show(
-          WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
+    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
+      let found = try options.withSound(of: input, decoding, near: Self.temporaryPath, &display) { sound, display in
+        try FindNoiseRegions(source: sound, limits: options.limits).run { frames, fraction in
+          display.show(
+            WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
+        }
       }
       var report = WorkerReport()
       report.noiseRegions = Array(found.prefix(limit))
       if options.progress != .json { writeAll(try answer(Array(found.prefix(limit))), to: STDOUT_FILENO) }
       return report
     }
+  }
+
+  private static var temporaryPath: String {
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
+    return folder + "/stillwave-noise-regions"
   }
 
   private func answer(_ regions: [NoiseRegion]) throws -> [UInt8] {

@@ -13,9 +13,10 @@ struct ProbeCommand: ParsableCommand {
   func run() throws {
     var options = options
     options.progress = .json
-    try options.run(on: input) { _ in
+    try options.run(on: input, opening: { try options.look(at: input) }) { _, look in
+      let probe = ProbeRecording(source: input, limits: options.limits)
       var report = WorkerReport()
-      report.probe = try ProbeRecording(source: input, limits: options.limits).run()
+      report.probe = if let look { try probe.run(look) } else { try probe.run() }
       return report
     }
   }

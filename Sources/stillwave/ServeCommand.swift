@@ -54,6 +54,12 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   @Option(help: "Bytes of memory that a job's process may use; by default 1 GiB.")
   var workerMemoryBytes: Int64?
 
+  @Option(
+    help: ArgumentHelp(
+      "The ffmpeg that reads m4a, mp4, webm and others: a path, or a name on PATH; by default ffmpeg.",
+      valueName: "PATH"))
+  var ffmpeg: String?
+
   @Option(help: "Seconds after which a job that gets no further is ended and begun again; by default 600.")
   var stallTimeout: Double?
 
@@ -134,6 +140,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
     settings.workerMemoryBytes = try positive(
       "worker-memory-bytes", workerMemoryBytes, default: settings.workerMemoryBytes)
+    settings.ffmpeg = try setting("ffmpeg", ffmpeg, default: settings.ffmpeg)
     settings.stallSeconds = try positive("stall-timeout", stallTimeout, default: settings.stallSeconds)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
     settings.maximumAgeSeconds = try age()

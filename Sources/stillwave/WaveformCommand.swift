@@ -1,6 +1,7 @@
 import ArgumentParser
 import AudioIO
 import Glibc
+import Media
 import Processing
 import Waveform
 
@@ -71,19 +72,30 @@ struct WaveformCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run(on: input) { display in
+    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
       var report = WorkerReport()
       if let pyramid {
         // The service reads this one while it grows, so it is written under its own name.
-        report.analysis = try analyze(into: pyramid, &display)
-        try export(from: pyramid)
+        report.analysis = try analyze(decoding, into: pyramid, sound: options.working, &display)
+        try export(from: pyramid, sound: options.working ?? input)
       } else if let destination {
         let working = try OutputFile(path: destination + ".pyramid")
-        report.analysis = try analyze(into: working.temporaryPath, &display)
-        try export(from: working.temporaryPath)
+        let sound = try OutputFile(path: destination + ".working")
+        report.analysis = try analyze(decoding, into: working.temporaryPath, sound: sound.temporaryPath, &display)
+        try export(from: working.temporaryPath, sound: decoding == nil ? input : sound.temporaryPath)
       }
       return report
     }
+  }
+
+  /// Of what is decoded, the working copy is left at `sound`.
+  private func analyze(
+    _ decoding: MediaDecoding?, into path: String, sound: String?, _ display: inout ProgressDisplay
+  ) throws -> Analysis {
+    guard let decoding, let sound else { return try analyze(into: path, &display) }
+    return try ImportRecording(
+      decoding, working: sound, pyramid: path, limits: options.limits, findsNoiseRegions: noiseRegions
+    ).run { display.show($0) }
   }
 
   private func analyze(into path: String, _ display: inout ProgressDisplay) throws -> Analysis {
@@ -95,7 +107,7 @@ struct WaveformCommand: ParsableCommand {
     ).run { display.show($0) }
   }
 
-  private func export(from pyramid: String) throws {
+  private func export(from pyramid: String, sound: String) throws {
     guard let destination, let kind = WaveformFile(path: destination), let bits = SampleBits(rawValue: bits) else {
       return
     }
@@ -105,14 +117,14 @@ struct WaveformCommand: ParsableCommand {
       start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
     let file = try OutputFile(path: destination)
     guard let overlay = pictures.overlay else {
-      let export = ExportWaveform(source: input, pyramid: pyramid, query: query, style: pictures.style)
+      let export = ExportWaveform(source: sound, pyramid: pyramid, query: query, style: pictures.style)
       try export.write(kind, to: file.temporaryPath)
       return try file.commit()
     }
     let working = try OutputFile(path: destination + ".overlay")
     _ = try AnalyzeRecording(source: overlay, pyramid: working.temporaryPath, limits: options.limits).run { _ in }
     let export = ExportWaveform(
-      source: input, pyramid: pyramid, query: query, style: pictures.style,
+      source: sound, pyramid: pyramid, query: query, style: pictures.style,
       overlay: AnalyzedRecording(source: overlay, pyramid: working.temporaryPath))
     try export.write(kind, to: file.temporaryPath)
     try file.commit()

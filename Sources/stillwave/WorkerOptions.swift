@@ -1,5 +1,6 @@
 import ArgumentParser
 import AudioIO
+import Media
 import Processing
 
 /// What every command that works on one file has in common.
@@ -27,6 +28,19 @@ struct WorkerOptions: ParsableArguments {
   @Option(help: .hidden)
   var maxDuration = AudioLimits().durationSeconds
 
+  @Option(
+    help: ArgumentHelp(
+      "The ffmpeg that reads m4a, mp4, webm and others; by default the one on PATH.", valueName: "PATH"))
+  var ffmpeg: String?
+
+  /// What a probe has found out about a file that ffmpeg reads: see `MediaFacts`.
+  @Option(help: .hidden)
+  var media: MediaFacts?
+
+  /// Where the working copy of such a file is left.
+  @Option(help: .hidden)
+  var working: String?
+
   var limits: AudioLimits {
     var limits = AudioLimits()
     limits.channels = maxChannels
@@ -38,14 +52,23 @@ struct WorkerOptions: ParsableArguments {
   /// Runs `work` on the file `source` with a progress display; shows how it ended. Exit status 0 only where the output is
   /// whole.
   func run(on source: String, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
-    // Before anything that a stranger made is looked at.
-    let refusal = fenced?.enter(source: source, folder: workFolder)
-    Interruption.watch(standardInput: untilStandardInputCloses)
+    try run(on: source, opening: {}) { (display, _: Void) in try work(&display) }
+  }
+
+  /// The same with what has to be begun before the fence: other programs, which can't be started behind it.
+  func run<Opened>(
+    on source: String, opening open: () throws -> Opened,
+    _ work: (inout ProgressDisplay, Opened) throws -> WorkerReport
+  ) throws {
     var display = ProgressDisplay(progress)
-    if let refusal { display.tellUnfenced(refusal) }
     do {
+      let opened = try open()
+      // Before anything that a stranger made is looked at, but for the first bytes that tell its kind.
+      let refusal = fenced?.enter(source: source, folder: workFolder)
+      Interruption.watch(standardInput: untilStandardInputCloses)
+      if let refusal { display.tellUnfenced(refusal) }
       if let workFolder { try WorkFolderLock.take(workFolder) }
-      display.finish(try work(&display))
+      display.finish(try work(&display, opened))
     } catch let error as ProcessingError {
       display.fail(WorkerFailure(error))
       throw ExitCode.failure
@@ -54,6 +77,69 @@ struct WorkerOptions: ParsableArguments {
       throw ExitCode.failure
     }
   }
+}
+
+// MARK: What ffmpeg reads
+
+extension WorkerOptions {
+  /// Begins to look at a file; nil where it is none of those that ffmpeg reads.
+  func look(at input: String) throws(ProcessingError) -> MediaProbe? {
+    guard let demuxer = Demuxer(path: input) else { return nil }
+    return try Processing.media { () throws(MediaError) in
+      try MediaProbe(path: input, demuxer: demuxer, with: program(toRead: input, as: demuxer), in: fencing)
+    }
+  }
+
+  /// Begins to decode a file; nil where libsndfile reads it. A worker is told what the probe has found. By hand, where there
+  /// is no fence, it is found out first.
+  func decode(_ input: String) throws(ProcessingError) -> MediaDecoding? {
+    var known = media
+    if known == nil { known = try facts(of: input) }
+    guard let facts = known else { return nil }
+    return try Processing.media { () throws(MediaError) in
+      try MediaDecoding(
+        path: input, facts: facts, with: program(toRead: input, as: facts.demuxer), in: fencing)
+    }
+  }
+
+  private func facts(of input: String) throws(ProcessingError) -> MediaFacts? {
+    guard fenced == nil, let look = try look(at: input) else { return nil }
+    return try Processing.media { () throws(MediaError) in try look.facts() }
+  }
+
+  private func program(toRead input: String, as demuxer: Demuxer) throws(MediaError) -> FFmpeg {
+    try FFmpeg.find((try? setting("ffmpeg", ffmpeg, default: "ffmpeg")) ?? "ffmpeg", toRead: input, as: demuxer)
+  }
+
+  /// It may use up what the worker may, and writes no file.
+  private var fencing: Fencing {
+    var fence = fenced ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 0)
+    fence.outputBytes = 0
+    return Fencing(limits: fence.text)
+  }
+
+  /// Gives `body` a file that libsndfile reads: `input` itself, or the working copy of what is decoded, which is made first,
+  /// at `working` or under a name near `place` that goes when `body` has returned.
+  func withSound<R>(
+    of input: String, _ decoding: MediaDecoding?, near place: String, _ display: inout ProgressDisplay,
+    _ body: (String, inout ProgressDisplay) throws -> R
+  ) throws -> R {
+    guard let decoding else { return try body(input, &display) }
+    let scratch = try OutputFile(path: place + ".working")
+    let path = working ?? scratch.temporaryPath
+    // A small share of the work, which is told as none, so that what follows never falls behind it.
+    _ = try ImportRecording(decoding, working: path, limits: limits).run { _ in
+      display.show(WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+    }
+    let result = try body(path, &display)
+    _ = consume scratch
+    return result
+  }
+}
+
+extension MediaFacts: ExpressibleByArgument {
+  /// As `json` writes it.
+  public init?(argument: String) { self.init(json: argument) }
 }
 
 extension WorkerFence: ExpressibleByArgument {

@@ -38,6 +38,18 @@ import Testing
     #expect(try Catalog(path: path).recording(recording.id)?.noiseRegions?.count == count)
   }
 
+  @Test("what is known of a file that is not read as it is comes back; its sound is in the working copy alone")
+  func workingCopy() throws {
+    var recording = sample()
+    #expect(recording.soundFile == recording.audioFile)
+    recording.media = #"{"codec":"aac"}"#
+    #expect(recording.soundFile == nil)
+    recording.workingFile = "working.wav"
+    try Catalog(path: path).insert(recording)
+    let found = try #require(try Catalog(path: path).recording(recording.id))
+    #expect(found == recording && found.soundFile == "working.wav")
+  }
+
   @Test("a catalogue of the first release is read")
   func firstRelease() throws {
     try DatabaseQueue(path: path).write { try $0.execute(sql: dump) }
@@ -47,7 +59,7 @@ import Testing
     #expect(recording.format.frames == 79_380_000)
     #expect(recording.warnings == [RecordingWarning(code: "truncated", detail: "short")])
     #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
-    #expect(recording.noiseRegions == nil)
+    #expect(recording.noiseRegions == nil && recording.media == nil && recording.workingFile == nil)
     #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
   }
 

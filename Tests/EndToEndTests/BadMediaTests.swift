@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// What ffmpeg could be lured with, and what it can't use.
+@Suite(.serialized) struct BadMediaTests {
+  private static let secret = "/etc/hostname"
+
+  static let lures: [(String, String)] = [
+    ("a playlist", "#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:1,\nfile://\(secret)\n#EXT-X-ENDLIST\n"),
+    ("a list of files to join", "ffconcat version 1.0\nfile '\(secret)'\n"),
+    ("a manifest", "<?xml version=\"1.0\"?><MPD><Period><BaseURL>\(secret)</BaseURL></Period></MPD>"),
+    ("a session description", "v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=audio 9 RTP/AVP 0\n"),
+  ]
+
+  @Test("what names other files is refused, whatever its own name", arguments: lures)
+  func lure(_ kind: String, text: String) throws {
+    let server = try TestServer()
+    for name in ["video.mp4", "video.m3u8"] {
+      let answer = try server.client.send("POST", "/v1/recordings?name=\(name)", [:], .bytes(Array(text.utf8)))
+      expectProblem(answer, 415, "unsupported_media")
+    }
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  static let broken: [(String, [UInt8])] = [
+    ("an MP4's first box alone", [0, 0, 0, 20] + Array("ftypisom".utf8) + [UInt8](repeating: 0, count: 8)),
+    ("a Matroska mark before noise", [0x1A, 0x45, 0xDF, 0xA3] + noise),
+    ("an ADTS mark before noise", [0xFF, 0xF1, 0x50, 0x80] + noise),
+    ("a Windows Media mark before noise", [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11] + noise),
+    ("AMR's mark alone", Array("#!AMR\n".utf8)),
+    ("AC-3's mark before zeros", [0x0B, 0x77] + [UInt8](repeating: 0, count: 4000)),
+  ]
+
+  private static let noise: [UInt8] = {
+    var noise = NoiseGenerator(seed: 3)
+    return (0..<4000).map { _ in UInt8(truncatingIfNeeded: Int(noise.next() * 1e6)) }
+  }()
+
+  @Test("what only begins like one is refused and leaves nothing", arguments: broken)
+  func brokenFile(_ kind: String, bytes: [UInt8]) throws {
+    let server = try TestServer()
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
+    expectProblem(answer, 415, "unsupported_media")
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  @Test("pictures without sound are refused")
+  func silentFilm() throws {
+    let server = try TestServer()
+    let path = server.folder.file("silent.mp4")
+    try Tool.ffmpeg.run(
+      ["-v", "error", "-f", "lavfi", "-i", "color=black:s=64x48:r=25:d=1"] + MediaClip.h264 + [path])
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
+    expectProblem(answer, 415, "unsupported_media")
+    #expect(answer.json["detail"].string?.contains("without an audio track") == true)
+    try server.expectNothingKept()
+    try server.stop()
+  }
+
+  @Test("without ffmpeg the answer says what to install, and all else goes on")
+  func missing() throws {
+    let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
+    let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
+    expectProblem(answer, 415, "unsupported_media")
+    #expect(answer.json["detail"].string?.contains("apt-get install ffmpeg") == true)
+    _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    try server.stop()
+  }
+
+  @Test("limits of the service hold for what ffmpeg reads")
+  func limits() throws {
+    let server = try TestServer("--max-duration", "2")
+    let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
+    expectProblem(answer, 422, "unsupported_format")
+    // Raw AAC doesn't say how long it is: its job finds out.
+    let raw = try MediaUploadTests.sounds[7].0.make(in: server.folder)
+    let uploaded = try server.client.upload(contents(raw), name: "raw.aac")
+    let job = try server.client.follow(try #require(uploaded["waveform"]["job"].string))
+    #expect(job["state"].string == "failed" && job["error"]["code"].string == "unsupported_format")
+    try server.stop()
+  }
+
+  @Test("AMR as telephones write it is read")
+  func telephone() throws {
+    let server = try TestServer()
+    // Frames of 20 ms at 12.2 kbit/s, all parameters 0.
+    let frame: [UInt8] = [0x3C] + [UInt8](repeating: 0, count: 31)
+    let bytes = Array("#!AMR\n".utf8) + (0..<100).flatMap { _ in frame }
+    let recording = try server.client.uploadReady(bytes, name: "call.amr")
+    #expect(recording["format"]["container"].string == "amr" && recording["format"]["codec"].string == "amr_nb")
+    #expect(recording["format"]["sample_rate"].int == 8000 && recording["format"]["frames"].int == 16_000)
+    try server.stop()
+  }
+}

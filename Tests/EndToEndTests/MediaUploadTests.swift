@@ -1,0 +1,267 @@
+import Foundation
+import Testing
+
+/// What phones and browsers record is read as any other recording is: its waveform is there, and sound and picture stand
+/// where they stand in the file.
+@Suite(.serialized) struct MediaUploadTests {
+  private static let video = ["-map", "0:a", "-map", "1:v"] + MediaClip.h264
+
+  private static func clip(
+    _ name: String, _ container: String, _ codec: String, rate: Int = 48_000, video: [String] = [], _ words: [String]
+  ) -> MediaClip {
+    MediaClip(
+      fileName: name, container: container, codec: codec, rate: rate, hasVideo: !video.isEmpty, words: video + words)
+  }
+
+  /// With the seconds by which the file itself has its sound late: what these containers don't tell of their encoders' delay.
+  static let sounds: [(MediaClip, Double)] = [
+    (clip("memo.m4a", "m4a", "aac", rate: 44_100, ["-c:a", "aac"]), 0),
+    (clip("memo-alac.m4a", "m4a", "alac", ["-c:a", "alac"]), 0),
+    (clip("sound.webm", "webm", "opus", ["-c:a", "libopus"]), 0),
+    (clip("sound.mka", "mkv", "vorbis", ["-c:a", "libvorbis"]), 0.003),
+    (clip("flac.oga", "ogg", "flac", rate: 44_100, ["-c:a", "flac"]), 0),
+    (clip("speex.spx", "ogg", "speex", rate: 16_000, ["-c:a", "libspeex", "-q:a", "10"]), 0.005),
+    (clip("sound.wma", "asf", "wmav2", rate: 44_100, ["-c:a", "wmav2"]), 0.0456),
+    (clip("raw.aac", "adts", "aac", ["-c:a", "aac"]), 0.0213),
+    (clip("raw.ac3", "ac3", "ac3", ["-c:a", "ac3"]), 0.0053),
+    (clip("raw.eac3", "ac3", "eac3", ["-c:a", "eac3"]), 0.0053),
+  ]
+
+  /// With the seconds by which the file itself has its sound late.
+  static let videos: [(MediaClip, Double)] = [
+    (clip("phone.mp4", "mp4", "aac", video: video, ["-c:a", "aac"]), 0),
+    (clip("phone.mov", "mov", "aac", rate: 44_100, video: video, ["-c:a", "aac"]), 0),
+    (clip("camera.mov", "mov", "pcm_s16", video: video, ["-c:a", "pcm_s16le"]), 0),
+    (
+      clip(
+        "fragmented.mp4", "mp4", "aac", video: video,
+        ["-c:a", "aac", "-movflags", "frag_keyframe+delay_moov+default_base_moof"]), 0
+    ),
+    // Without any edit list.
+    (
+      clip(
+        "stream.mp4", "mp4", "aac", video: video,
+        ["-c:a", "aac", "-movflags", "frag_keyframe+empty_moov+default_base_moof"]), 0
+    ),
+    // ffmpeg 5.1 moves the pictures back by the delay of Opus, and the sound not.
+    (
+      clip(
+        "browser.webm", "webm", "opus", video: ["-map", "0:a", "-map", "1:v"] + MediaClip.vp8, ["-c:a", "libopus"]),
+      -0.007
+    ),
+    (clip("film.mkv", "mkv", "vorbis", video: video, ["-c:a", "libvorbis"]), 0),
+    (clip("film-ac3.mkv", "mkv", "ac3", video: video, ["-c:a", "ac3"]), 0),
+    (
+      clip(
+        "varying-rate.mp4", "mp4", "aac", video: video + ["-vf", "select='not(mod(n,7))+lt(mod(t+0.001,1),0.041)'"],
+        ["-vsync", "vfr", "-c:a", "aac"]), 0
+    ),
+    (clip("reordered.mp4", "mp4", "aac", video: video + ["-preset", "medium", "-bf", "3"], ["-c:a", "aac"]), 0),
+  ]
+
+  @Test("sound begins where it does in the file, to the millisecond", arguments: sounds)
+  func sound(_ clip: MediaClip, late: Double) throws {
+    let server = try TestServer()
+    let (recording, path) = try upload(clip, to: server)
+    let id = try #require(recording["id"].string)
+    for (second, beep) in zip([1.0, 2, 3, 4], try server.client.beeps(in: id, near: [1, 2, 3, 4])) {
+      #expect(abs(beep - second - late) < 0.001, "\(beep)")
+    }
+    #expect(abs(try #require(recording["format"]["duration"].double) - MediaClip.seconds) < 0.1)
+    #expect(recording["video"] == .null)
+    #expect(try server.client.get("/v1/recordings/\(id)/audio").body == contents(path))
+    try server.stop()
+  }
+
+  @Test("sound and picture stay together, to the millisecond", arguments: videos)
+  func picture(_ clip: MediaClip, late: Double) throws {
+    let server = try TestServer()
+    let (recording, path) = try upload(clip, to: server)
+    let id = try #require(recording["id"].string)
+    let flashes = try flashes(in: path)
+    #expect(flashes.count == 4, "\(flashes)")
+    for (flash, beep) in zip(flashes, try server.client.beeps(in: id, near: flashes)) {
+      #expect(abs(beep - flash - late) < 0.001, "the flash is at \(flash), the beep at \(beep)")
+    }
+    #expect(recording["video"]["width"].int == 64 && recording["video"]["height"].int == 48)
+    try server.stop()
+  }
+
+  @Test("sound that begins later or earlier than the picture stays where it is", arguments: ["0.3", "-0.3"])
+  func offset(_ seconds: String) throws {
+    let server = try TestServer()
+    let clip = Self.videos[0].0
+    let plain = try clip.make(in: server.folder)
+    let moved = server.folder.file("moved.mp4")
+    try Tool.ffmpeg.run(
+      ["-v", "error", "-i", plain, "-itsoffset", seconds, "-i", plain, "-map", "0:v", "-map", "1:a", "-c", "copy"]
+        + ["-avoid_negative_ts", "disabled", moved])
+    let recording = try server.client.uploadReady(contents(moved), name: "moved.mp4")
+    let late = try #require(Double(seconds))
+    let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: [1 + late, 4 + late])
+    // An edit list that ffmpeg writes counts milliseconds.
+    #expect(abs(beeps[0] - 1 - late) < 0.0011 && abs(beeps[1] - 4 - late) < 0.0011, "\(beeps)")
+    try server.stop()
+  }
+
+  @Test("an edit list that begins amid the file is the beginning")
+  func cut() throws {
+    let server = try TestServer()
+    let plain = try Self.sounds[0].0.make(in: server.folder)
+    let cut = server.folder.file("cut.m4a")
+    try Tool.ffmpeg.run(["-v", "error", "-ss", "1.5", "-i", plain, "-c", "copy", cut])
+    let recording = try server.client.uploadReady(contents(cut), name: "cut.m4a")
+    let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: [0.5, 2.5])
+    #expect(abs(beeps[1] - beeps[0] - 2) < 0.0002 && abs(beeps[0] - 0.5) < 0.012, "\(beeps)")
+    #expect(abs(try #require(recording["format"]["duration"].double) - 3.5) < 0.03)
+    try server.stop()
+  }
+
+  @Test("times before 0 are kept: the first sound or picture is the beginning")
+  func negative() throws {
+    let server = try TestServer()
+    let plain = try Self.videos[0].0.make(in: server.folder)
+    let early = server.folder.file("early.mkv")
+    try Tool.ffmpeg.run(
+      ["-v", "error", "-itsoffset", "-0.5", "-i", plain, "-c", "copy", "-avoid_negative_ts", "disabled", early])
+    let recording = try server.client.uploadReady(contents(early), name: "early.mkv")
+    let flashes = try flashes(in: early).map { $0 + 0.521 }
+    let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: flashes)
+    for (flash, beep) in zip(flashes, beeps) { #expect(abs(beep - flash) < 0.001, "\(flash) \(beep)") }
+    try server.stop()
+  }
+
+  @Test("sound that goes on after the pictures is read to its end")
+  func longSound() throws {
+    let server = try TestServer()
+    let plain = try Self.videos[0].0.make(in: server.folder)
+    let long = server.folder.file("long.mp4")
+    try Tool.ffmpeg.run(
+      ["-v", "error", "-i", plain, "-t", "2", "-i", plain, "-map", "0:a", "-map", "1:v", "-c", "copy", long])
+    let recording = try server.client.uploadReady(contents(long), name: "long.mp4")
+    #expect(abs(try #require(recording["format"]["duration"].double) - MediaClip.seconds) < 0.001)
+    try server.stop()
+  }
+
+  @Test("of two audio tracks the first is used, and a warning says so")
+  func twoTracks() throws {
+    let server = try TestServer()
+    let plain = try Self.videos[0].0.make(in: server.folder)
+    let two = server.folder.file("two.mp4")
+    try Tool.ffmpeg.run(
+      [
+        "-v", "error", "-i", plain, "-f", "lavfi", "-i", "anullsrc=r=8000:d=5", "-map", "0", "-map", "1:a", "-c:v",
+        "copy",
+      ]
+        + ["-c:a", "aac", two])
+    let recording = try server.client.uploadReady(contents(two), name: "two.mp4")
+    #expect(recording["format"]["sample_rate"].int == 48_000)
+    #expect(recording["warnings"][0]["code"].string == "audio_tracks_left_out")
+    _ = try server.client.beeps(in: try #require(recording["id"].string), near: [1.02])
+    try server.stop()
+  }
+
+  @Test("without a loss in the file there is none in the working copy")
+  func lossless() throws {
+    let server = try TestServer()
+    let path = try Self.sounds[1].0.make(in: server.folder)
+    let recording = try server.client.uploadReady(contents(path), name: "memo.m4a")
+    let id = try #require(recording["id"].string)
+    let dat = try server.client.get("/v1/recordings/\(id)/waveform.dat?scale=16&start=0.99&end=1.3").body
+    let plain = server.folder.file("plain.wav")
+    try Tool.ffmpeg.run(["-v", "error", "-i", path, plain])
+    let same = try server.client.uploadReady(contents(plain), name: "plain.wav")
+    #expect(same["format"]["frames"] == recording["format"]["frames"])
+    let other = try #require(same["id"].string)
+    #expect(try server.client.get("/v1/recordings/\(other)/waveform.dat?scale=16&start=0.99&end=1.3").body == dat)
+    let whole = try server.client.get("/v1/recordings/\(id)/waveform.dat?scale=256").body
+    #expect(try server.client.get("/v1/recordings/\(other)/waveform.dat?scale=256").body == whole)
+    try server.stop()
+  }
+
+  @Test("a video cut short is read as far as it goes, with a warning")
+  func truncated() throws {
+    let server = try TestServer()
+    let plain = try Self.videos[0].0.make(in: server.folder)
+    let fast = server.folder.file("fast.mp4")
+    try Tool.ffmpeg.run(["-v", "error", "-i", plain, "-c", "copy", "-movflags", "+faststart", fast])
+    let bytes = try contents(fast)
+    let recording = try server.client.uploadReady(Array(bytes.prefix(bytes.count / 2)), name: "cut.mp4")
+    #expect(recording["warnings"].array?.map { $0["code"].string } == ["truncated"])
+    let duration = try #require(recording["format"]["duration"].double)
+    #expect(duration > 1 && duration < 4.5)
+    _ = try server.client.beeps(in: try #require(recording["id"].string), near: [1])
+    try server.stop()
+  }
+
+  @Test("what is heard, previewed and cleaned is the working copy; deleting takes all of it")
+  func work() throws {
+    let server = try TestServer()
+    let path = try Self.videos[0].0.make(in: server.folder)
+    let recording = try server.client.uploadReady(contents(path), name: "phone.mp4")
+    let id = try #require(recording["id"].string)
+    let noise = #""noise":{"start":0.1,"end":0.8}"#
+    let preview = try server.client.post(
+      "/v1/recordings/\(id)/denoise/preview", json: "{\(noise),\"window\":{\"start\":0.5,\"end\":1.5}}")
+    #expect(preview.status == 200)
+    #expect(abs(try WAVFile(reading: preview.body).sound.seconds - 1) < 0.001)
+    #expect(try server.client.get("/v1/recordings/\(id)/spectrum?start=1&end=1.1").status == 200)
+    #expect(try server.client.get("/v1/recordings/\(id)/noise-regions").json["complete"].bool == true)
+    #expect(try server.client.get("/v1/recordings/\(id)/waveform.png?width=300&height=80").status == 200)
+    let job = try server.client.denoise(id, "{\(noise),\"format\":\"flac\"}")
+    try server.client.succeed(try #require(job["id"].string))
+    let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
+    #expect(cleaned["format"]["frames"] == recording["format"]["frames"])
+    let cleanedID = try #require(cleaned["id"].string)
+    let beeps = try server.client.beeps(in: cleanedID, near: [1, 4])
+    #expect(abs(beeps[0] - 1) < 0.001 && abs(beeps[1] - 4) < 0.001)
+    for one in [id, cleanedID] { #expect(try server.client.delete("/v1/recordings/\(one)").status == 204) }
+    #expect(try server.leftovers() == [])
+    try server.stop()
+  }
+
+  @Test("a cleaning asked for before there is a working copy makes one for itself")
+  func early() throws {
+    let server = try TestServer("--workers", "2")
+    let path = try Self.sounds[0].0.make(in: server.folder)
+    let uploaded = try server.client.upload(contents(path), name: "memo.m4a")
+    let job = try server.client.denoise(try #require(uploaded["id"].string), #"{"format":"wav"}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
+    try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
+    let source = try server.client.recording(try #require(uploaded["id"].string))
+    #expect(cleaned["format"]["frames"] == source["format"]["frames"])
+    try server.stop()
+  }
+
+  @Test("what was taken in survives a crash, whichever moment it comes at")
+  func crash() throws {
+    let server = try TestServer()
+    let path = try Self.videos[0].0.make(in: server.folder)
+    let uploaded = try server.client.upload(contents(path), name: "phone.mp4")
+    try server.crash()
+    try server.restart()
+    let id = try #require(uploaded["id"].string)
+    try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
+    try server.crash()
+    try server.restart()
+    #expect(try server.client.recording(id)["waveform"]["state"].string == "ready")
+    #expect(abs(try server.client.beeps(in: id, near: [1])[0] - 1) < 0.001)
+    // The original, the waveform and the working copy, and no other.
+    let files = try server.leftovers().filter { $0.hasPrefix("recordings/\(id)/") }
+    #expect(files.count == 3, "\(files)")
+    try server.stop()
+  }
+
+  /// Uploads a clip, waits for its waveform, and looks at what is told of it.
+  private func upload(_ clip: MediaClip, to server: TestServer) throws -> (recording: JSON, path: String) {
+    let path = try clip.make(in: server.folder)
+    let recording = try server.client.uploadReady(contents(path), name: clip.fileName)
+    #expect(recording["format"]["container"].string == clip.container)
+    #expect(recording["format"]["codec"].string == clip.codec)
+    #expect(recording["format"]["sample_rate"].int == clip.rate)
+    #expect(recording["warnings"].array?.isEmpty == true, "\(recording["warnings"])")
+    #expect(recording["name"].string == clip.fileName)
+    return (recording, path)
+  }
+}
