@@ -3,7 +3,7 @@ import Glibc
 import HTTP
 import Storage
 
-/// `GET …/audio`: a recording's bytes, with ranges, so that a browser's player can seek.
+/// `GET …/audio` and `…/video`: a recording's bytes, with ranges, so that a browser's player can seek.
 struct AudioFiles: Sendable {
   let context: Context
 
@@ -12,6 +12,22 @@ struct AudioFiles: Sendable {
     let isDownload = try query.flag("download")
     try query.end()
     let recording = try await context.recording(parameters)
+    return try await answer(request, recording, isDownload, contentType: recording.mediaType)
+  }
+
+  /// The same bytes where they hold pictures, under the media type that a video has.
+  @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    var query = try QueryParameters(request)
+    let isDownload = try query.flag("download")
+    try query.end()
+    let recording = try await context.recording(parameters)
+    guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
+    return try await answer(request, recording, isDownload, contentType: facts.videoMediaType)
+  }
+
+  private func answer(
+    _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String
+  ) async throws -> HTTPResponse {
     guard let name = recording.audioFile, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
@@ -20,7 +36,7 @@ struct AudioFiles: Sendable {
     if isDownload { fields["Content-Disposition"] = Self.attachment(recording.name) }
     return HTTPResponse(
       Representation(
-        body: .file(content), contentType: recording.mediaType,
+        body: .file(content), contentType: contentType,
         etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
         acceptsRanges: true),
       for: request)

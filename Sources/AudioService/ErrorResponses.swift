@@ -55,6 +55,8 @@ private func problem(for error: ServiceError) -> Problem {
       detail: "Job \(id) is \(state.rawValue); only a job that waits or runs can be cancelled.")
   case .notReady(let id):
     Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) is still being made; follow its job.")
+  case .noVideo(let id):
+    Problem(.notFound, code: "no_video", detail: "Recording \(id) has no picture; “audio” serves its sound.")
   case .audioMissing(let id): audioMissingProblem("Recording \(id)")
   case .waveformIsNotFailed(let id, let state):
     Problem(

@@ -21,6 +21,7 @@ func routes(_ context: Context) -> [Route] {
     Route(.patch, "/v1/recordings/{id}", recordings.rename),
     Route(.delete, "/v1/recordings/{id}", recordings.delete),
     Route(.get, "/v1/recordings/{id}/audio", audio.read),
+    Route(.get, "/v1/recordings/{id}/video", audio.video),
     Route(.get, "/v1/recordings/{id}/waveform", atOnce: waveforms.slice),
     Route(.post, "/v1/recordings/{id}/waveform", recordings.rebuildWaveform),
     Route(.get, "/v1/recordings/{id}/waveform.dat", atOnce: waveforms.dat),

@@ -7,6 +7,7 @@ enum ServiceError: Error, Sendable {
   case jobIsFinished(JobID, JobState)
   /// The sound of a recording that a job is still making.
   case notReady(RecordingID)
+  case noVideo(RecordingID)
   /// The row is there, the file of the sound is not.
   case audioMissing(RecordingID)
   case waveformIsNotFailed(RecordingID, WaveformState)

@@ -104,6 +104,27 @@ import Testing
     try server.stop()
   }
 
+  @Test("a video is served as one, whole, in ranges and not again; a recording without pictures has none")
+  func served() throws {
+    let server = try TestServer()
+    let path = try Self.videos[0].0.make(in: server.folder)
+    let file = try contents(path)
+    let id = try #require(try server.client.uploadReady(file, name: "phone.mp4")["id"].string)
+    let target = "/v1/recordings/\(id)/video"
+    let whole = try server.client.get(target)
+    #expect(whole.status == 200 && whole.body == file && whole["content-type"] == "video/mp4")
+    let tag = try #require(whole["etag"])
+    let head = try server.client.send("HEAD", target)
+    #expect(head.status == 200 && head.body.isEmpty && head["content-length"] == "\(file.count)" && head["etag"] == tag)
+    let part = try server.client.get(target, ["Range": "bytes=100-199", "If-Range": tag])
+    #expect(part.status == 206 && part.body == Array(file[100...199]))
+    #expect(try server.client.get(target, ["If-None-Match": tag]).status == 304)
+    #expect(try server.client.get("/v1/recordings/\(id)/audio")["content-type"] == "audio/mp4")
+    let sound = try #require(try server.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")["id"].string)
+    expectProblem(try server.client.get("/v1/recordings/\(sound)/video"), 404, "no_video")
+    try server.stop()
+  }
+
   @Test("an edit list that begins amid the file is the beginning")
   func cut() throws {
     let server = try TestServer()
