@@ -10,9 +10,25 @@ struct AudioFiles: Sendable {
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     var query = try QueryParameters(request)
     let isDownload = try query.flag("download")
+    let format: Conversions.Format? = try query.choice("format")
     try query.end()
     let recording = try await context.recording(parameters)
-    return try await answer(request, recording, isDownload, contentType: recording.mediaType)
+    guard let format, let made = try await Conversions(context: context).file(of: recording, as: format) else {
+      return try await answer(request, recording, isDownload, contentType: recording.mediaType)
+    }
+    var fields: HTTPFields = [:]
+    if isDownload { fields["Content-Disposition"] = Self.attachment(Self.name(recording.name, made.format)) }
+    return HTTPResponse(
+      Representation(
+        body: .file(made.content), contentType: made.format.mediaType, etag: "\"c1-\(made.conversion.sha256)\"",
+        cacheControl: "private, max-age=31536000, immutable", fields: fields, acceptsRanges: true),
+      for: request)
+  }
+
+  /// With the ending of another kind of file.
+  private static func name(_ name: String, _ format: AudioFormat) -> String {
+    let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
+    return RecordingName("\(stem).\(format.fileExtension)", extension: format.fileExtension).text
   }
 
   /// The same bytes where they hold pictures, under the media type that a video has.

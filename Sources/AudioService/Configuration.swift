@@ -49,6 +49,10 @@ public struct Configuration: Sendable {
   public var program = "/proc/self/exe"
   /// The ffmpeg that workers read m4a, mp4, webm and others with: a path, or a name to be looked for on PATH.
   public var ffmpeg = "ffmpeg"
+  /// Bytes that conversions made for downloads may take together, default 10 GiB; those asked for longest ago go first.
+  public var maximumConversionBytes: Int64 = 10 << 30
+  /// Seconds that a request waits for a conversion.
+  var conversionWaitSeconds = 10.0
   /// Seconds after which a recording is deleted; by default never.
   public var maximumAgeSeconds: Double?
   /// What webhooks are signed with; without it there are none.

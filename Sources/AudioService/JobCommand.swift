@@ -1,3 +1,4 @@
+import AudioIO
 import Media
 import Processing
 import Storage
@@ -50,10 +51,20 @@ struct JobCommand: Sendable {
       words += ["--format", parameters.format]
       words += Self.arguments(parameters, source: source)
     case .convert:
-      throw .workerUnavailable(reason: "jobs of kind convert are not made yet")
+      guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters),
+        let format = OutputFormat(rawValue: parameters.format), let shape = source.audioFormat,
+        let sound = source.soundFile
+      else { throw .workerUnavailable(reason: "the parameters of job \(job.id) can't be read") }
+      let path = "\(folder)/attempt-\(job.attempts).audio"
+      audioPath = path
+      (workingPath, soundMapPath) = (nil, nil)
+      words = ["convert", "\(sourceFolder)/\(sound)", "-o", path, "--format", format.rawValue]
+      if (try? ConvertRecording.needsFFmpeg(shape, format)) != nil {
+        words += ["--encode", "\(shape.sampleRate),\(shape.channels)"]
+      }
     }
-    words += ["--pyramid", pyramidPath, "--noise-regions", "--progress", "json", "--until-standard-input-closes"]
-    words += ["--work-folder", folder]
+    if job.kind != .convert { words += ["--pyramid", pyramidPath, "--noise-regions"] }
+    words += ["--progress", "json", "--until-standard-input-closes", "--work-folder", folder]
     arguments = words + limitArguments
   }
 

@@ -9,12 +9,16 @@ struct JobOutcome {
   private let report: WorkerReport
   private let command: JobCommand
   private let store: MediaStore
+  private let configuration: Configuration
 
-  init(_ job: Job, _ report: WorkerReport, _ command: JobCommand, store: MediaStore) {
+  init(
+    _ job: Job, _ report: WorkerReport, _ command: JobCommand, store: MediaStore, _ configuration: Configuration
+  ) {
     self.job = job
     self.report = report
     self.command = command
     self.store = store
+    self.configuration = configuration
   }
 
   /// Makes the files durable, then job and recording finished in one transaction. The job as it is then, nil where it
@@ -23,7 +27,7 @@ struct JobOutcome {
     switch job.kind {
     case .waveform: try recordWaveform(in: catalog)
     case .denoise: try recordDenoised(in: catalog)
-    case .convert: nil
+    case .convert: try recordConverted(in: catalog)
     }
   }
 
@@ -47,6 +51,31 @@ struct JobOutcome {
       $0.setLength(frames: analysis.frames)
       $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
       $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
+    }
+  }
+
+  /// The conversion's row comes first: after a crash in between the job runs again, and its file takes the place of this.
+  private func recordConverted(in catalog: Catalog) throws(StorageError) -> Job? {
+    guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters), let path = command.audioPath,
+      try catalog.recording(job.recording) != nil
+    else { return nil }
+    let stored = try store.adopt(
+      path: path, as: job.recording, name: "converted-\(job.id).\(parameters.format)")
+    let conversion = Conversion(
+      recording: job.recording, format: parameters.format, file: stored.name, bytes: stored.bytes,
+      sha256: stored.sha256)
+    guard let forgotten = try catalog.keep(conversion, limit: configuration.maximumConversionBytes) else {
+      // The recording was deleted meanwhile; its folder must not stay.
+      try store.remove(job.recording)
+      return nil
+    }
+    for one in forgotten { store.remove(one.file, of: one.recording) }
+    return try catalog.update(job.id) { job in
+      guard !job.state.isFinished else { return }
+      job.state = .succeeded
+      job.progress = 1
+      job.finishedAt = .now
+      job.result = RowJSON.text(JobResult(recording: job.recording))
     }
   }
 

@@ -28,6 +28,11 @@ struct DenoiseParameters: Codable, Sendable, Equatable {
   var format: String
 }
 
+/// What a conversion was asked to make, as it is kept in its row.
+struct ConvertParameters: Codable, Sendable, Equatable {
+  var format: String
+}
+
 /// What a job brought, as it is kept in its row.
 struct JobResult: Codable, Sendable, Equatable {
   var recording: RecordingID

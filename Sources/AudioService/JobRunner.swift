@@ -62,7 +62,9 @@ final class JobRunner: Sendable {
 
   /// Queues a job whose row is in the catalogue; `source` tells how much work it is. Without one it counts as short.
   func submit(_ job: Job, source: Recording? = nil) {
-    live.insert(job.id, LiveJob(recording: job.output ?? job.recording))
+    // A conversion writes no recording's waveform.
+    let written = job.kind == .convert ? RecordingID() : job.output ?? job.recording
+    live.insert(job.id, LiveJob(recording: written))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
     queue.async { [self] in
@@ -148,7 +150,7 @@ final class JobRunner: Sendable {
       }
       let fence = WorkerFence.job(on: source, configuration)
       guard job.failures < configuration.maximumAttempts else { return fail(job, Self.gaveUp) }
-      if job.output == nil { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
+      if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
       let command = try JobCommand(
         job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: id),
@@ -230,6 +232,7 @@ final class JobRunner: Sendable {
 
   /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
   private func threadArguments(_ job: Job) -> [String] {
+    guard job.kind != .convert else { return [] }
     let idle = state.value.schedule.hasWaiting ? 0 : max(state.value.schedule.freePlaces, 0)
     return ["--threads", "\(1 + (job.kind == .waveform ? idle : min(idle, 1)))"]
   }
@@ -306,7 +309,7 @@ final class JobRunner: Sendable {
 
   private func succeed(_ job: Job, _ report: WorkerReport, _ command: JobCommand) {
     do {
-      let ended = try JobOutcome(job, report, command, store: store).record(in: catalog)
+      let ended = try JobOutcome(job, report, command, store: store, configuration).record(in: catalog)
       log.job(ended ?? job)
       // Cancelled while it was finished: what it made has no row, or is not wanted.
       if ended?.state != .succeeded { removeLeftovers(of: job) }
@@ -381,7 +384,7 @@ extension WorkerReport {
     switch kind {
     case .waveform: analysis != nil
     case .denoise: denoised != nil
-    case .convert: false
+    case .convert: converted != nil
     }
   }
 }

@@ -24,17 +24,34 @@ public struct Fencing: Sendable, Equatable {
 final class FencedRun {
   private let identifier: pid_t
   private var output: Int32
+  /// Where its standard input is written to; -1 where that has nothing.
+  private var input: Int32 = -1
   private var status: Int32?
 
-  /// Starts `words` with nothing to read and nowhere to complain to.
-  init(_ words: [String], in fencing: Fencing) throws(MediaError) {
+  /// Starts `words` with nowhere to complain to, and nothing to read but what is written to it, with `takesInput`.
+  init(_ words: [String], in fencing: Fencing, takesInput: Bool = false) throws(MediaError) {
     var pipe: [Int32] = [-1, -1]
     guard unsafe pipe2(&pipe, O_CLOEXEC) == 0 else { throw .system(operation: "pipe", errno: errno) }
     defer { close(pipe[1]) }
+    var feed: [Int32] = [-1, -1]
+    if takesInput {
+      guard unsafe pipe2(&feed, O_CLOEXEC) == 0 else {
+        let number = errno
+        close(pipe[0])
+        throw .system(operation: "pipe", errno: number)
+      }
+      // Of a program that ended a write tells by its error.
+      _ = signal(SIGPIPE, SIG_IGN)
+    }
+    defer { if takesInput { close(feed[0]) } }
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
-    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    if takesInput {
+      unsafe posix_spawn_file_actions_adddup2(&actions, feed[0], STDIN_FILENO)
+    } else {
+      unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    }
     unsafe posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
     unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     var attributes = posix_spawnattr_t()
@@ -55,10 +72,12 @@ final class FencedRun {
       &identifier, texts[0] ?? strdup(""), &actions, &attributes, texts + [nil], stillwave_environment())
     guard failure == 0 else {
       close(pipe[0])
+      if takesInput { close(feed[1]) }
       throw .system(operation: "spawn", errno: failure)
     }
     self.identifier = identifier
     output = pipe[0]
+    input = feed[1]
   }
 
   deinit { end() }
@@ -90,6 +109,30 @@ final class FencedRun {
     return bytes / MemoryLayout<Float>.size
   }
 
+  /// Writes numbers as they are in memory; false where nobody reads them any more.
+  func write(_ numbers: Span<Float>) -> Bool {
+    unsafe numbers.withUnsafeBytes { buffer in
+      var done = 0
+      while done < buffer.count {
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[done...])
+        let count = unsafe Glibc.write(input, rest.baseAddress, rest.count)
+        if count < 0 && errno == EINTR { continue }
+        guard count > 0 else { return false }
+        done += count
+      }
+      return true
+    }
+  }
+
+  /// Ends its input and waits for it; whether it ended well.
+  func finishInput() -> Bool {
+    if input >= 0 { close(input) }
+    input = -1
+    var byte: [UInt8] = [0]
+    while unsafe byte.withUnsafeMutableBytes({ unsafe read(into: $0) }) > 0 {}
+    return end() == 0 && status == 0
+  }
+
   private func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let got = unsafe Glibc.read(output, buffer.baseAddress, buffer.count)
@@ -103,6 +146,7 @@ final class FencedRun {
   func end() -> Int32 {
     if let status { return status & 0x7F }
     close(output)
+    if input >= 0 { close(input) }
     var found: Int32 = 0
     while unsafe waitpid(identifier, &found, 0) < 0 && errno == EINTR {}
     status = found

@@ -70,11 +70,15 @@ extension MediaFacts {
 public enum MediaError: Error, Sendable, Equatable {
   /// There is no ffmpeg here.
   case missingProgram(MediaContainer)
+  /// The same, where something was to be written.
+  case missingEncoder
   case noAudio(MediaContainer)
   /// Not one frame of the sound could be decoded; `codec` is nil where not even that is known.
   case undecodable(MediaContainer, codec: String?)
   /// ffmpeg ended before the sound did.
   case decoderDied(signal: Int32)
+  /// ffmpeg did not write the file it was to write.
+  case encoderFailed
   /// A system call failed.
   case system(operation: String, errno: Int32)
 }

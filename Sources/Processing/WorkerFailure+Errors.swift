@@ -50,6 +50,11 @@ extension WorkerFailure {
         code: "unsupported_media",
         detail: "This is \(container.words); it is read by ffmpeg, which is missing here. Install it (on Debian: "
           + "apt-get install ffmpeg), or name the program with --ffmpeg or STILLWAVE_FFMPEG.", retry: false)
+    case .missingEncoder:
+      self.init(
+        code: "unsupported_output",
+        detail: "This format doesn't have the recording's sample rate or channels; ffmpeg, which would resample it, is "
+          + "missing here. wav or flac can hold it.", retry: false)
     case .noAudio(let container):
       self.init(code: "unsupported_media", detail: "This is \(container.words) without an audio track.", retry: false)
     case .undecodable(let container, nil):
@@ -61,6 +66,8 @@ extension WorkerFailure {
         code: "unsupported_media",
         detail: "This is \(container.words), but not one frame of its sound (\(codec)) could be decoded.",
         retry: false)
+    case .encoderFailed:
+      self.init(code: "encoder_failed", detail: "ffmpeg could not write the result.", retry: true)
     case .decoderDied(let signal):
       self.init(
         code: "decoder_failed", detail: "The decoder of this recording was ended by signal \(signal).", retry: true)

@@ -7,7 +7,7 @@ import FoundationEssentials
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
 //   {"unfenced":22}                                                                    once at most, at the start
 //   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}} or {"noise_regions":[…]}
-//   or {"spectrum":{…}}                                                               once, the last line, exit status 0
+//   or {"spectrum":{…}} or {"converted":{…}}                                                               once, the last line, exit status 0
 //   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
 
 /// One line from a worker. Exactly one member is set.
@@ -22,6 +22,8 @@ public struct WorkerReport: Codable, Sendable, Equatable {
   public var analysis: Analysis?
   /// What `denoise` made.
   public var denoised: DenoiseOutcome?
+  /// What `convert` made.
+  public var converted: ConversionOutcome?
   /// What `noise-regions` found, best first.
   public var noiseRegions: [NoiseRegion]?
   /// What `spectrum` measured.
@@ -48,7 +50,7 @@ public struct WorkerReport: Codable, Sendable, Equatable {
     guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
     let isSet = [
       report.progress != nil, report.probe != nil, report.analysis != nil, report.denoised != nil, report.error != nil,
-      report.noiseRegions != nil, report.spectrum != nil, report.unfenced != nil,
+      report.noiseRegions != nil, report.spectrum != nil, report.unfenced != nil, report.converted != nil,
     ]
     guard isSet.count(where: { $0 }) == 1 else { return nil }
     self = report

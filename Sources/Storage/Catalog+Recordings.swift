@@ -103,6 +103,7 @@ extension Catalog {
         if let output = job.output, output != id { doomed.append(output) }
       }
     }
+    try forgetOrphanedConversions(db)
     return cancelled
   }
 

@@ -7,7 +7,7 @@ extension Catalog {
     // Ids begin with the millisecond that they were made in, which is never after `created_at`: by the primary key, only
     // the old ones are looked at.
     try write { db in
-      try String.fetchAll(
+      let deleted = try String.fetchAll(
         db.cachedStatement(
           sql: """
             DELETE FROM recordings WHERE id IN (
@@ -21,6 +21,8 @@ extension Catalog {
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
         ]
       ).compactMap(RecordingID.init)
+      try Self.forgetOrphanedConversions(db)
+      return deleted
     }
   }
 

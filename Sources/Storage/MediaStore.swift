@@ -114,6 +114,9 @@ public final class MediaStore: Sendable {
     }
   }
 
+  /// Removes one file of a recording, which no row names any more; what can't be removed goes with the recording.
+  public func remove(_ name: String, of id: RecordingID) { try? FileSystem.remove(finalPath(of: id, name: name)) }
+
   /// Removes a recording's files. Its row must be gone already. What is not there is no error.
   ///
   /// The folder is renamed away first, so that after a crash halfway no one takes the rest for a whole recording.

@@ -38,6 +38,20 @@ enum Schema {
           ALTER TABLE recordings ADD COLUMN working_file TEXT;
           """)
     }
+    migrator.registerMigration("7 conversions of recordings") { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE conversions (
+            recording TEXT NOT NULL,
+            format TEXT NOT NULL,
+            file TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            sha256 TEXT NOT NULL,
+            used_at INTEGER NOT NULL,
+            PRIMARY KEY (recording, format)
+          ) STRICT
+          """)
+    }
     return migrator
   }
 

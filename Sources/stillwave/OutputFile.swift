@@ -17,6 +17,12 @@ struct OutputFile: ~Copyable {
     temporaryPath = TemporaryFiles.shared.newPath(near: path)
   }
 
+  /// The same for a temporary name that was given out already.
+  init(path: String, through temporaryPath: String) throws(OutputFailure) {
+    self.path = path
+    self.temporaryPath = temporaryPath
+  }
+
   /// Makes the file appear under its own name. Throws `OutputFailure` where that fails; nothing is left then.
   consuming func commit() throws(OutputFailure) {
     guard unsafe rename(temporaryPath, path) == 0 else {

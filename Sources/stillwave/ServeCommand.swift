@@ -54,6 +54,9 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   @Option(help: "Bytes of memory that a job's process may use; by default 1 GiB.")
   var workerMemoryBytes: Int64?
 
+  @Option(help: "Bytes that conversions made for downloads may take together; by default 10 GiB.")
+  var maxConversionBytes: Int64?
+
   @Option(
     help: ArgumentHelp(
       "The ffmpeg that reads m4a, mp4, webm and others: a path, or a name on PATH; by default ffmpeg.",
@@ -140,6 +143,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
     settings.workerMemoryBytes = try positive(
       "worker-memory-bytes", workerMemoryBytes, default: settings.workerMemoryBytes)
+    settings.maximumConversionBytes = try positive(
+      "max-conversion-bytes", maxConversionBytes, default: settings.maximumConversionBytes)
     settings.ffmpeg = try setting("ffmpeg", ffmpeg, default: settings.ffmpeg)
     settings.stallSeconds = try positive("stall-timeout", stallTimeout, default: settings.stallSeconds)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)

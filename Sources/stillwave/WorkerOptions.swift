@@ -111,11 +111,26 @@ extension WorkerOptions {
     try FFmpeg.find((try? setting("ffmpeg", ffmpeg, default: "ffmpeg")) ?? "ffmpeg", toRead: input, as: demuxer)
   }
 
+  /// The program, to write a file. Throws `.missingEncoder` where there is none.
+  func encoder() throws(MediaError) -> FFmpeg {
+    guard let found = FFmpeg((try? setting("ffmpeg", ffmpeg, default: "ffmpeg")) ?? "ffmpeg") else {
+      throw .missingEncoder
+    }
+    return found
+  }
+
   /// It may use up what the worker may, and writes no file.
   private var fencing: Fencing {
-    var fence = fenced ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 0)
+    var fence = limitsOfPrograms
     fence.outputBytes = 0
     return Fencing(limits: fence.text)
+  }
+
+  /// The same for a program that writes the worker's file in its place.
+  var encoderFencing: Fencing { Fencing(limits: limitsOfPrograms.text) }
+
+  private var limitsOfPrograms: WorkerFence {
+    fenced ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 1 << 62)
   }
 
   /// Gives `body` a file that libsndfile reads: `input` itself, or the working copy of what is decoded, which is made first,

@@ -1,0 +1,101 @@
+import AudioIO
+import HTTP
+import Processing
+import Storage
+
+/// `GET …/audio?format=`: a recording's sound in a format that the player at hand knows, made on first use by a job and kept
+/// as long as there is room.
+struct Conversions: Sendable {
+  let context: Context
+
+  /// The kinds of file that can be asked for.
+  enum Format: String, CaseIterable { case wav, flac, mp3, ogg, opus }
+
+  /// What is served.
+  struct File: Sendable {
+    let conversion: Conversion
+    let content: FileContent
+    let format: AudioFormat
+  }
+
+  /// The conversion's file; nil where the recording's own is of that very kind. Waits for the job that makes it, some
+  /// seconds at the most: then throws a problem with Retry-After.
+  func file(of recording: Recording, as format: Format) async throws -> File? {
+    guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
+    let target = try Self.target(source, format)
+    if recording.media == nil, target.container == source.container, target.codec.name == source.codec.name {
+      return nil
+    }
+    if let kept = try await kept(recording.id, format, target) { return kept }
+    // Only now: what is kept is served though the source may be gone.
+    _ = try await context.soundPath(of: recording)
+    let job = try await begin(recording, format)
+    let ended = try await wait(for: job)
+    switch ended?.state {
+    case .succeeded:
+      if let kept = try await kept(recording.id, format, target) { return kept }
+      throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
+    case .failed:
+      let error = RowJSON.value(JobError.self, from: ended?.error)
+      if error?.status == 507 { throw ServiceError.diskFull }
+      throw ServiceError.rejectedByWorker(
+        code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.")
+    case .queued, .running:
+      throw Problem(
+        .serviceUnavailable, code: "converting",
+        detail: "The sound is being converted by job \(job.id); ask again when it has ended.",
+        fields: ["Retry-After": "5"])
+    case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
+    }
+  }
+
+  /// What the result will be. Throws where no such file can hold the recording.
+  private static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
+    guard let kind = OutputFormat(rawValue: format.rawValue) else { preconditionFailure("every format is one") }
+    switch try ConvertRecording.needsFFmpeg(source, kind) {
+    case nil: return try kind.format(for: source)
+    case .opus: return AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: source.channels)
+    case .mp3: return AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: min(source.channels, 2))
+    }
+  }
+
+  private func kept(_ id: RecordingID, _ format: Format, _ target: AudioFormat) async throws -> File? {
+    let (catalog, store) = (context.catalog, context.store)
+    return try await context.work.run {
+      guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
+      guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file) else {
+        // The disk has lost it: it is made again.
+        if !store.hasFile(conversion.file, of: id) { try catalog.forget(conversion) }
+        return nil
+      }
+      try catalog.touch(conversion)
+      return File(conversion: conversion, content: content, format: target)
+    }
+  }
+
+  /// The job that makes it, begun by this request or by another.
+  private func begin(_ recording: Recording, _ format: Format) async throws -> Job {
+    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
+    let (catalog, intake) = (context.catalog, context.intake)
+    let wanted = Job(
+      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.rawValue)))
+    let begun = try await context.work.run {
+      try intake.checkDiskNow(for: recording.bytes ?? 0)
+      return try catalog.conversionJob(orElse: wanted)
+    }
+    if begun.isNew { context.runner.submit(begun.job, source: recording) }
+    return begun.job
+  }
+
+  /// The job as it is when it has ended, or when the time for waiting is over.
+  private func wait(for job: Job) async throws -> Job? {
+    let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
+    while context.runner.live[job.id] != nil, !context.runner.live.waitsHaveEnded {
+      let left = (deadline - .now) / .seconds(1)
+      guard left > 0, !Task.isCancelled else { break }
+      await context.runner.waitForChange(of: job.id, seconds: left)
+    }
+    let catalog = context.catalog
+    return try await context.work.run { () throws(StorageError) in try catalog.job(job.id) }
+  }
+}

@@ -1,0 +1,81 @@
+import AudioIO
+import Glibc
+import Media
+
+/// What a conversion made.
+public struct ConversionOutcome: Codable, Sendable, Equatable {
+  /// Frames of the source, all of which are in the result.
+  public var frames: Int64
+}
+
+/// Writes a recording's sound in another format, frame 0 for frame 0.
+public struct ConvertRecording {
+  /// The sound file to read.
+  public let source: String
+  /// The sound file to write.
+  public let output: String
+  /// The kind of file to write.
+  public let format: OutputFormat
+  /// What writes it; nil where libsndfile does.
+  public let encoding: MediaEncoding?
+
+  /// Work on `source`; nothing happens before `run`.
+  public init(source: String, output: String, format: OutputFormat, encoding: MediaEncoding? = nil) {
+    self.source = source
+    self.output = output
+    self.format = format
+    self.encoding = encoding
+  }
+
+  /// How a recording gets into a format: what libsndfile writes it writes; what has a rate or channels that the codec lacks
+  /// goes through ffmpeg, which resamples. Throws `.unwritable` where neither can.
+  public static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
+    .Codec?
+  {
+    do {
+      _ = try format.format(for: source)
+      return nil
+    } catch {
+      switch format {
+      case .mp3: return .mp3
+      case .opus where source.channels <= 8: return .opus
+      default: throw error
+      }
+    }
+  }
+
+  /// Reads to the end and leaves a durable file. Memory is constant; `progress` is called after every chunk.
+  public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
+    var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: .none) }
+    let length = ExpectedLength(reader, path: source)
+    var writer: AudioWriter?
+    if encoding == nil {
+      let source = reader.format
+      let expected = length.total ?? length.estimate ?? .max
+      let made = try audio { () throws(AudioIOError) in
+        try AudioWriter(creating: output, format: format.format(for: source), expectedFrames: expected)
+      }
+      writer = consume made
+    }
+    var quantised: [Int16] = []
+    while true {
+      let got = try reader.readFloat { (samples) throws(ProcessingError) in
+        if let encoding {
+          try media { () throws(MediaError) in try encoding.write(samples) }
+        } else {
+          guard var file = writer.take() else { return }
+          do throws(AudioIOError) { try file.write(samples, quantised: &quantised) } catch { throw .audio(error) }
+          writer = consume file
+        }
+      }
+      guard got > 0 else { break }
+      progress(length.progress(read: reader.position, ready: 0))
+    }
+    guard reader.position > 0 else { throw .audio(.empty) }
+    if let writer = writer.take() {
+      do { try writer.finish() } catch { throw .audio(error) }
+    }
+    if let encoding { try media { () throws(MediaError) in try encoding.finish() } }
+    return ConversionOutcome(frames: reader.position)
+  }
+}

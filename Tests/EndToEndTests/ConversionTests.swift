@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+/// A recording's sound in the format that a player asks for.
+@Suite(.serialized) struct ConversionTests {
+  /// Beeps at each second; every kind of source, also rates and channels that some formats lack.
+  private static func source(_ kind: String, in folder: TemporaryFolder) throws -> String {
+    let path = folder.file("source.\(kind.split(separator: "-")[0])")
+    let clip = MediaClip(
+      fileName: "", container: "", codec: "", rate: kind == "wav-96k" ? 96_000 : 44_100, hasVideo: false, words: [])
+    let words =
+      switch kind {
+      case "m4a": ["-c:a", "aac"]
+      case "wav-six": ["-af", "pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0"]
+      case "wav-96k": ["-c:a", "pcm_s24le"]
+      default: [String]()
+      }
+    try Tool.ffmpeg.run(clip.inputWords + words + [path])
+    return path
+  }
+
+  @Test(
+    "what is heard in another format is where the waveform has it",
+    arguments: ["wav", "wav-six", "wav-96k", "m4a"], ["wav", "flac", "mp3", "ogg", "opus"])
+  func aligned(_ kind: String, format: String) throws {
+    let server = try TestServer()
+    let file = try contents(Self.source(kind, in: server.folder))
+    let recording = try server.client.uploadReady(file, name: "a.\(kind)")
+    let id = try #require(recording["id"].string)
+    let answer = try server.client.get("/v1/recordings/\(id)/audio?format=\(format)")
+    try #require(answer.status == 200, "\(answer.text)")
+    let types = [
+      "wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "ogg": "audio/ogg", "opus": "audio/ogg",
+    ]
+    #expect(answer["content-type"] == types[format])
+    let sound = try decoded(answer.body, server.folder)
+    let rate = Double(sound.rate)
+    for (second, beep) in zip([1.0, 4], try server.client.beeps(in: id, near: [1, 4])) {
+      let start = Int((second - 0.05) * rate)
+      let loud = try #require(sound.channels[0][start...].firstIndex { $0.magnitude > 4000.0 / 32768 })
+      // A sample of the coarser of the two, and what a lossy codec does to the first sample of a beep.
+      #expect(abs(Double(loud) / rate - beep) < 0.00012, "\(Double(loud) / rate) \(beep)")
+    }
+    let duration = try #require(recording["format"]["duration"].double)
+    // ffmpeg's Vorbis decoder is off by half a block at the end, its MP3 one by the padding.
+    let slack = ["ogg": 0.003, "mp3": 0.06][format] ?? 0.0001
+    #expect(abs(sound.seconds - duration) < slack, "\(sound.seconds) \(duration)")
+    try server.stop()
+  }
+
+  @Test("a conversion is made once, served in ranges, kept over a restart, and goes with its recording")
+  func kept() throws {
+    let server = try TestServer()
+    let id = try #require(
+      try server.client.uploadReady(contents(Self.source("m4a", in: server.folder)), name: "a.m4a")["id"].string)
+    let target = "/v1/recordings/\(id)/audio?format=flac"
+    let whole = try server.client.get(target)
+    let tag = try #require(whole["etag"])
+    #expect(whole.status == 200 && whole["cache-control"] == "private, max-age=31536000, immutable")
+    try server.crash()
+    try server.restart()
+    let part = try server.client.get(target, ["Range": "bytes=100-199", "If-Range": tag])
+    #expect(part.status == 206 && part.body == Array(whole.body[100...199]))
+    #expect(try server.client.send("HEAD", target)["content-length"] == "\(whole.body.count)")
+    #expect(try server.client.get(target, ["If-None-Match": tag]).status == 304)
+    let download = try server.client.get("\(target)&download=1")
+    #expect(download["content-disposition"]?.contains("a.flac") == true)
+    let jobs = try server.client.get("/v1/jobs?recording=\(id)").json["jobs"].array ?? []
+    #expect(jobs.count { $0["kind"].string == "convert" } == 1)
+    #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
+    #expect(try server.leftovers() == [])
+    try server.stop()
+  }
+
+  @Test("a recording that is of the kind asked for is served as it is")
+  func same() throws {
+    let server = try TestServer()
+    let bytes = BadUploadTests.tone.bytes
+    let id = try #require(try server.client.uploadReady(bytes)["id"].string)
+    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=wav").body == bytes)
+    expectProblem(
+      try server.client.get("/v1/recordings/\(id)/audio?format=aiff"), 400, "invalid_parameter", parameter: "format")
+    try server.stop()
+  }
+
+  @Test("past the room for conversions the one asked for longest ago goes")
+  func bounded() throws {
+    let server = try TestServer("--max-conversion-bytes", "60000")
+    let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
+    for format in ["flac", "mp3", "ogg", "opus", "flac"] {
+      #expect(try server.client.get("/v1/recordings/\(id)/audio?format=\(format)").status == 200)
+    }
+    let files = try server.leftovers().filter { $0.contains("converted-") }
+    let bytes = try files.map { try contents("\(server.data)/\($0)").count }.reduce(0, +)
+    #expect(!files.isEmpty && bytes <= 60_000, "\(files) \(bytes)")
+    try server.stop()
+  }
+
+  @Test("without ffmpeg a format that lacks the rate is refused in words")
+  func withoutFFmpeg() throws {
+    let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
+    let file = try contents(Self.source("wav", in: server.folder))
+    let id = try #require(try server.client.uploadReady(file)["id"].string)
+    expectProblem(try server.client.get("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
+    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=mp3").status == 200)
+    try server.stop()
+  }
+}
