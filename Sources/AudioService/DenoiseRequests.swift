@@ -1,5 +1,6 @@
 import AudioIO
 import HTTP
+import Media
 import Processing
 import Storage
 
@@ -50,11 +51,16 @@ struct DenoiseRequests: Sendable {
     let job = Job(
       kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
       result: nil)
+    // A video, or what else ffmpeg reads, is the same file with other sound.
+    let media = asked.format == "same" ? source.mediaFacts?.ofResult : nil
+    let ending = media?.fileExtension ?? target.fileExtension
     let name =
-      nameAsked.map { RecordingName($0, extension: target.fileExtension).text }
-      ?? RecordingName.derived(from: source.name, label: asked.output, extension: target.fileExtension)
+      nameAsked.map { RecordingName($0, extension: ending).text }
+      ?? RecordingName.derived(from: source.name, label: asked.output, extension: ending)
     let webhook = callback.map { Webhook(job: job.id, url: $0) }
-    let (begun, document) = try await keep(job, source: source, name: name, target: target, webhook: webhook) {
+    let (begun, document) = try await keep(
+      job, source: source, name: name, target: target, media: media, webhook: webhook
+    ) {
       key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", body: $0)
     }
     if let webhook { context.webhooks.expect(webhook) }
@@ -80,7 +86,8 @@ struct DenoiseRequests: Sendable {
   /// Inserts the job and the recording it will make, which exists from now on and grows with the job.
   /// The job as it is then, and its document; `answer` makes of it what is kept for a repeat of the request.
   private func keep(
-    _ job: Job, source: Recording, name: String, target: AudioFormat, webhook: Webhook?,
+    _ job: Job, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
+    webhook: Webhook?,
     answer: ([UInt8]) -> KeptAnswer?
   ) async throws -> (Job, [UInt8]) {
     guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
@@ -89,10 +96,11 @@ struct DenoiseRequests: Sendable {
     let made = Recording(
       id: output, name: name,
       format: RecordingFormat(
-        container: target.container.rawValue, codec: target.codec.name, sampleRate: target.sampleRate,
+        container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
+        sampleRate: target.sampleRate,
         channels: target.channels, frames: source.format.frames, estimatedFrames: source.format.estimatedFrames,
         duration: source.format.duration),
-      waveformJob: job.id,
+      waveformJob: job.id, media: media?.json,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let (catalog, begun) = (context.catalog, job)
     let document = try JSONDocument.encoded(JobDocument(begun, live: nil))

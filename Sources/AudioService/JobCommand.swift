@@ -44,8 +44,16 @@ struct JobCommand: Sendable {
       }
       let path = "\(folder)/attempt-\(job.attempts).audio"
       audioPath = path
-      (workingPath, soundMapPath) = (nil, nil)
-      words = ["denoise", source.soundFile.map { "\(sourceFolder)/\($0)" } ?? original, "-o", path]
+      soundMapPath = nil
+      words = ["denoise", source.soundFile.map { "\(sourceFolder)/\($0)" } ?? original, "-o"]
+      if parameters.format == "same", let facts = source.mediaFacts, facts.writtenCodec != nil {
+        let working = "\(folder)/attempt-\(job.attempts).working"
+        workingPath = working
+        words += [working, "--replace-in", original, "--replace-facts", facts.json, "--replaced", path]
+      } else {
+        workingPath = nil
+        words.append(path)
+      }
       // Asked for so early that there is no working copy yet: the child makes one for itself.
       if source.soundFile == nil, let media = source.media { words += ["--media", media] }
       words += ["--format", parameters.format]

@@ -83,9 +83,14 @@ struct JobOutcome {
     guard let outcome = report.denoised, let output = job.output, let audioPath = command.audioPath,
       let made = try catalog.recording(output)
     else { return nil }
-    let fileExtension = made.audioFormat?.fileExtension ?? "audio"
+    let fileExtension = made.fileExtension ?? "audio"
     let audio = try store.adopt(path: audioPath, as: output, name: "audio.\(fileExtension)")
     let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: command.pyramidName)
+    var working: StoredFile?
+    if let path = command.workingPath {
+      let ending = made.audioFormat?.fileExtension ?? "wav"
+      working = try store.adopt(path: path, as: output, name: "working-\(job.id).\(ending)")
+    }
     let noise = DenoiseParameters.Noise(
       start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
     let result = JobResult(
@@ -96,6 +101,7 @@ struct JobOutcome {
       $0.warnings = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
       $0.noiseRegions = outcome.noiseRegions.map(RecordingNoiseRegion.all)
       $0.audioFile = audio.name
+      if let working { $0.workingFile = working.name }
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
       $0.setLength(frames: outcome.frames)

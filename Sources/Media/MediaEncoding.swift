@@ -7,6 +7,8 @@ public final class MediaEncoding {
 
   private let run: FencedRun
 
+  init(_ run: FencedRun) { self.run = run }
+
   /// Starts ffmpeg, before this process fences itself in. It writes the file at `path`, replacing what is there, at a rate
   /// that the codec has: Opus has few, MP3 none above 48 kHz and two channels at the most.
   ///

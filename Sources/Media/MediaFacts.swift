@@ -14,6 +14,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var channels: Int
   /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
   public var firstFrame: Int64?
+  /// Bits a second of the coded sound, where the file says so.
+  public var bitRate: Int?
   /// Frames that the file promises from frame 0 on, as far as it does.
   public var promisedFrames: Int64?
   /// Whether a header says how long this very track is; else the promised frames are a guess.

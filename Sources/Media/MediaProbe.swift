@@ -34,7 +34,7 @@ public struct MediaProbe {
   /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
   private static func headerWords(_ path: String, _ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
     let shown =
-      "stream=codec_name,codec_type,width,height,start_time,duration:stream_disposition=attached_pic"
+      "stream=codec_name,codec_type,width,height,start_time,duration,bit_rate:stream_disposition=attached_pic"
       + ":stream_tags=DURATION:format=duration"
     var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
     if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
@@ -56,24 +56,23 @@ public struct MediaProbe {
     let end = Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
-      firstFrame: zero.map { Int64(($0 * rate).rounded()) },
+      firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
       promisesLength: audio.taggedEnd != nil || demuxer == .mov, endsAsPromised: demuxer == .mov,
       audioTracks: tracks.audio.count, video: tracks.video)
   }
 
-  /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later, and at the
-  /// first track where that begins before; a millisecond less is the rounding of a container that counts those. A clock
-  /// that goes on from somewhere else, as in a piece of a broadcast, begins with what there is.
+  /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
+  /// less than a tenth of a second before 0 is an encoder's delay, or a container's rounding; what is more is kept, but in
+  /// MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere else, as
+  /// in a piece of a broadcast, begins with what there is.
   ///
-  /// nil where there is no such clock, and all that is decoded is sound. In Ogg what a decoder gives before 0 is its delay.
+  /// nil where there is no such clock, and all that is decoded is sound.
   private func zero(sound: Double, picture: Double?) -> Double? {
-    if demuxer == .ogg, sound < 0, sound > -0.1 { return 0 }
-    guard demuxer.hasTimeline else { return nil }
+    guard demuxer.hasTimeline || demuxer == .ogg && sound < 0 else { return nil }
     let first = min(sound, picture ?? sound)
-    // Here an edit list has put before 0 what is not to be shown or heard.
-    if demuxer == .mov, first < 0 { return 0 }
-    return first < -0.0015 || first > 60 ? first : 0
+    if first > 60 { return first }
+    return first < -0.1 && demuxer != .mov ? first : 0
   }
 
   private static func end(of audio: TrackList.Stream, from start: Double, in tracks: TrackList) -> Double? {
@@ -88,6 +87,7 @@ struct TrackList {
     var codec: String
     var start: Double?
     var duration: Double?
+    var bitRate: Int?
     /// Matroska's tag for the end of a track.
     var taggedEnd: Double?
   }
@@ -99,7 +99,7 @@ struct TrackList {
     struct Stream: Decodable {
       struct Disposition: Decodable { var attached_pic: Int? }
       struct Tags: Decodable { var DURATION: String? }
-      var codec_name, codec_type, start_time, duration: String?
+      var codec_name, codec_type, start_time, duration, bit_rate: String?
       var width, height: Int?
       var disposition: Disposition?
       var tags: Tags?
@@ -121,7 +121,9 @@ struct TrackList {
     streams.filter { $0.codec_type == "audio" }.map { stream in
       Stream(
         codec: Self.name(stream.codec_name), start: stream.start_time.flatMap(Self.seconds),
-        duration: stream.duration.flatMap(Self.seconds), taggedEnd: stream.tags?.DURATION.flatMap(Self.clock))
+        duration: stream.duration.flatMap(Self.seconds),
+        bitRate: stream.bit_rate.flatMap { Int($0) }.flatMap { (1...100_000_000).contains($0) ? $0 : nil },
+        taggedEnd: stream.tags?.DURATION.flatMap(Self.clock))
     }
   }
 

@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Media
 import Waveform
 
 /// What became of a denoise job.
@@ -29,7 +30,7 @@ public struct DenoiseOutcome: Codable, Sendable, Equatable {
 }
 
 /// Removes a recording's noise from beginning to end; writes the result and its waveform in the same pass.
-public struct DenoiseRecording: Sendable {
+public struct DenoiseRecording {
   /// The sound file to clean.
   public let source: String
   /// The sound file to write.
@@ -50,12 +51,14 @@ public struct DenoiseRecording: Sendable {
   public let window: TimeWindow?
   /// Whether to use a second core; the result is the same.
   public let usesSecondThread: Bool
+  /// What is given the result as well, to be put into a copy of the source; nil for nothing.
+  public let encoding: MediaEncoding?
 
   /// Work on `source`; nothing happens before `run`.
   public init(
     source: String, output: String, pyramid: String?, noise: NoiseSource, settings: DenoiseSettings,
     format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
-    window: TimeWindow? = nil, usesSecondThread: Bool = false
+    window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: MediaEncoding? = nil
   ) {
     self.source = source
     self.output = output
@@ -67,6 +70,7 @@ public struct DenoiseRecording: Sendable {
     self.findsNoiseRegions = findsNoiseRegions
     self.window = window
     self.usesSecondThread = usesSecondThread
+    self.encoding = encoding
   }
 
   /// Runs in constant memory; `progress` is called after every chunk. The output has as many frames as the source
@@ -158,6 +162,7 @@ extension DenoiseOutcome.Noise {
 /// The denoised file and, beside it, its waveform: that of the signal given to the encoder, in 16 bits.
 private struct DenoisedFile: ~Copyable {
   private var audio: AudioWriter?
+  private let encoding: MediaEncoding?
   private var waveform: PyramidWriter?
   private var finder: NoiseRegionFinder?
   private var requantiser: Requantiser
@@ -179,6 +184,7 @@ private struct DenoisedFile: ~Copyable {
       isResidue: job.settings.output == .residue)
     let waveform = try Self.pyramid(at: job.pyramid, of: source)
     self.requantiser = requantiser
+    encoding = job.encoding
     self.audio = consume audio
     self.waveform = consume waveform
     channels = source.channels
@@ -209,6 +215,9 @@ private struct DenoisedFile: ~Copyable {
     }
     clippedSamples = requantiser.clippedSamples + audio.clippedSamples
     self.audio = consume audio
+    if let encoding {
+      try media { () throws(MediaError) in try encoding.write(samples.span.extracting(0..<cleaned.count)) }
+    }
     frames += Int64(cleaned.count / channels)
     if var finder = finder.take() {
       finder.append(quantised.span)
@@ -236,6 +245,7 @@ private struct DenoisedFile: ~Copyable {
     if let audio = audio.take() {
       do { try audio.finish() } catch { throw .audio(error) }
     }
+    if let encoding { try media { () throws(MediaError) in try encoding.finish() } }
     if var waveform = waveform.take() {
       do { try waveform.finish() } catch { throw .waveform(error) }
     }

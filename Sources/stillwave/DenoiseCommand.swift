@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioIO
 import Denoise
 import Glibc
+import Media
 import Processing
 
 struct DenoiseCommand: ParsableCommand {
@@ -53,6 +54,16 @@ struct DenoiseCommand: ParsableCommand {
   @Flag(help: .hidden)
   var noiseRegions = false
 
+  /// The file whose sound is replaced by the result, which is kept at OUT as well; its facts, and the file to write.
+  @Option(help: .hidden)
+  var replaceIn: String?
+
+  @Option(help: .hidden)
+  var replaceFacts: MediaFacts?
+
+  @Option(help: .hidden)
+  var replaced: String?
+
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
@@ -65,22 +76,66 @@ struct DenoiseCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
-      try options.withSound(of: input, decoding, near: destination, &display) { sound, display in
-        try denoise(sound, &display)
+    try options.run(on: input, opening: begin) { display, begun in
+      try options.withSound(of: input, begun.decoding, near: destination, &display) { sound, display in
+        try denoise(sound, begun, &display)
       }
     }
   }
 
-  private func denoise(_ sound: String, _ display: inout ProgressDisplay) throws -> WorkerReport {
-    let file = try OutputFile(path: destination)
+  /// What has to be started before the fence, and where the two files go.
+  private struct Begun {
+    var decoding: MediaDecoding?
+    var encoding: MediaEncoding?
+    /// Of what `encoding` writes.
+    var replaced: String?
+    /// Of the sound alone.
+    let sound: String
+    let format: OutputFormat
+  }
+
+  private func begin() throws(ProcessingError) -> Begun {
+    let decoding = try options.decode(input)
+    let wanted = format ?? OutputFormat(ending: destination)
+    if let replaceIn, let replaceFacts, let replaced {
+      let path = TemporaryFiles.shared.newPath(near: replaced)
+      return Begun(
+        decoding: decoding, encoding: try encoding(replaceIn, replaceFacts, into: path), replaced: path,
+        sound: TemporaryFiles.shared.newPath(near: destination), format: wanted)
+    }
+    // By hand: what ffmpeg reads becomes the same kind of file again, and nobody needs the sound beside it.
+    let path = TemporaryFiles.shared.newPath(near: destination)
+    guard fencedOrPlain(decoding), wanted == .same, window == nil, let facts = decoding?.facts,
+      facts.writtenCodec != nil
+    else { return Begun(decoding: decoding, sound: path, format: wanted) }
+    let scratch = TemporaryFiles.shared.newPath(near: destination + ".sound")
+    return Begun(
+      decoding: decoding, encoding: try encoding(input, facts, into: path), replaced: path, sound: scratch,
+      format: wanted)
+  }
+
+  private func fencedOrPlain(_ decoding: MediaDecoding?) -> Bool { options.fenced == nil && decoding != nil }
+
+  private func encoding(_ original: String, _ facts: MediaFacts, into path: String) throws(ProcessingError)
+    -> MediaEncoding
+  {
+    try Processing.media { () throws(MediaError) in
+      try MediaEncoding(
+        replacingSoundOf: original, facts, into: path, with: options.encoder(), in: options.encoderFencing)
+    }
+  }
+
+  private func denoise(_ sound: String, _ begun: Begun, _ display: inout ProgressDisplay) throws -> WorkerReport {
     let job = DenoiseRecording(
-      source: sound, output: file.temporaryPath, pyramid: pyramid, noise: noise, settings: settings,
-      format: format ?? OutputFormat(ending: destination), limits: options.limits, findsNoiseRegions: noiseRegions,
-      window: window?.window, usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1)
+      source: sound, output: begun.sound, pyramid: pyramid, noise: noise, settings: settings, format: begun.format,
+      limits: options.limits, findsNoiseRegions: noiseRegions, window: window?.window,
+      usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1, encoding: begun.encoding)
+    let soundFile = try OutputFile(path: destination, through: begun.sound)
     var report = WorkerReport()
     report.denoised = try job.run { display.show($0) }
-    try file.commit()
+    if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }
+    // By hand the sound beside the file it went into is of no use, and goes.
+    if begun.replaced == nil || replaced != nil { try soundFile.commit() }
     return report
   }
 

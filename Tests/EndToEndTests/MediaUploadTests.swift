@@ -50,6 +50,7 @@ import Testing
       -0.007
     ),
     (clip("film.mkv", "mkv", "vorbis", video: video, ["-c:a", "libvorbis"]), 0),
+    (clip("film-aac.mkv", "mkv", "aac", video: video, ["-c:a", "aac"]), 0),
     (clip("film-ac3.mkv", "mkv", "ac3", video: video, ["-c:a", "ac3"]), 0),
     (
       clip(

@@ -1,0 +1,80 @@
+// A cleaned video is the same file with other sound: every packet of pictures and subtitles is copied as it is, at the time
+// that it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or by
+// the nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced, the
+// others are copied. Tracks of data stay behind: of those that phones write ffmpeg's own muxer refuses some.
+
+extension MediaFacts {
+  /// How sound is coded that takes the place of this file's; nil where no such file is written.
+  public var writtenCodec: String? {
+    switch container {
+    case .mp4, .m4a, .mov:
+      if codec == "alac" { return codec }
+      if container == .mov, codec.hasPrefix("pcm_") { return "pcm_s24" }
+      return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
+    case .webm: return channels <= 8 ? "opus" : nil
+    case .mkv:
+      if codec == "flac" || codec == "aac", channels <= 8, sampleRate <= 96_000 { return codec }
+      return channels <= 8 ? "opus" : nil
+    case .asf, .adts, .amr, .ac3, .ogg: return nil
+    }
+  }
+
+  /// What is known of a file that was made so; nil where none is made.
+  public var ofResult: MediaFacts? {
+    guard let writtenCodec else { return nil }
+    var facts = self
+    (facts.codec, facts.bitRate) = (writtenCodec, nil)
+    return facts
+  }
+
+  private var muxer: String {
+    switch container {
+    case .m4a: "ipod"
+    case .mkv: "matroska"
+    default: container.rawValue
+    }
+  }
+
+  fileprivate var encoderWords: [String] {
+    // As many as the source has, or what is transparent; as far as the encoder goes.
+    let bits = max(bitRate ?? 0, 128_000 * channels)
+    return switch writtenCodec {
+    case "aac": ["-c:a:0", "aac", "-b:a:0", "\(min(bits, 6 * sampleRate * channels))"]
+    case "opus": ["-c:a:0", "libopus", "-ar:a:0", "48000", "-b:a:0", "\(min(bits, 256_000 * channels))"]
+    case "alac": ["-c:a:0", "alac", "-sample_fmt:a:0", "s32p"]
+    case "flac": ["-c:a:0", "flac", "-sample_fmt:a:0", "s32"]
+    default: ["-c:a:0", "pcm_s24le"]
+    }
+  }
+
+  fileprivate var muxerWords: [String] {
+    // Where the first packet is an encoder's delay before 0 ffmpeg, if let, moves the pictures.
+    let times =
+      ["mp4", "mov", "ipod"].contains(muxer) ? ["-movflags", "+faststart"] : ["-avoid_negative_ts", "disabled"]
+    return times + ["-f", muxer]
+  }
+}
+
+extension MediaEncoding {
+  /// Starts ffmpeg, before this process fences itself in, on the file at `path`: that at `original`, whose facts are `facts`,
+  /// with the samples that are written in place of its sound.
+  ///
+  /// Throws `.system` where ffmpeg can't be started.
+  public convenience init(
+    replacingSoundOf original: String, _ facts: MediaFacts, into path: String, with ffmpeg: FFmpeg, in fencing: Fencing
+  ) throws(MediaError) {
+    var zero = Double(facts.firstFrame ?? 0) / Double(facts.sampleRate)
+    // Matroska's times are to be lessened by a delay that stands beside them. ffmpeg 5.1 writes that of libopus, 312
+    // frames, and forgets to put it onto the times: the sound would come 6.5 ms early.
+    if facts.writtenCodec == "opus" { zero += 312.0 / 48_000 }
+    let sound = [
+      "-itsoffset", "\(zero)", "-f", "f32le", "-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-i", "pipe:0",
+    ]
+    let tracks = ["-map", "0:v?", "-map", "1:a", "-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?", "-c", "copy"]
+    self.init(
+      try FencedRun(
+        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer, path: original) + sound + tracks
+          + facts.encoderWords + ["-disposition:a:0", "default"] + facts.muxerWords + ["-y", "file:\(path)"],
+        in: fencing, takesInput: true))
+  }
+}

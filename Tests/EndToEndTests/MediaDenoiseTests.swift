@@ -1,0 +1,126 @@
+import Foundation
+import Testing
+
+/// A cleaned video is the same video with clean sound.
+@Suite(.serialized) struct MediaDenoiseTests {
+  private static func clip(_ name: String) throws -> (MediaClip, Double) {
+    let all = MediaUploadTests.videos + MediaUploadTests.sounds
+    return try #require(all.first { $0.0.fileName == name })
+  }
+
+  /// The checksums of a file's packets of pictures, in order.
+  private static func pictures(_ path: String) throws -> [String] {
+    try ffmpegLines(["-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-"]).filter { !$0.hasPrefix("#") }
+      .map { $0.split(separator: ",").dropFirst(4).prefix(2).joined() }
+  }
+
+  private static func tracks(_ path: String) throws -> [String] {
+    try ffmpegLines(["-i", path, "-map", "0", "-c", "copy", "-f", "framecrc", "-"])
+      .filter { $0.hasPrefix("#media_type") }.map { String($0.split(separator: " ").last ?? "") }.sorted()
+  }
+
+  private static let noise = #"{"noise":{"start":0.1,"end":0.8}}"#
+
+  @Test(
+    "the pictures are copied, the sound is clean and where it was",
+    arguments: [
+      ("phone.mp4", "aac"), ("phone.mov", "aac"), ("camera.mov", "pcm_s24"), ("fragmented.mp4", "aac"),
+      ("browser.webm", "opus"), ("film.mkv", "opus"), ("film-aac.mkv", "aac"), ("varying-rate.mp4", "aac"),
+      ("reordered.mp4", "aac"),
+    ])
+  func video(_ name: String, codec: String) throws {
+    let server = try TestServer()
+    let (clip, late) = try Self.clip(name)
+    let path = try clip.make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let job = try server.client.denoise(try #require(source["id"].string), Self.noise)
+    try server.client.succeed(try #require(job["id"].string))
+    let id = try #require(job["result"]["recording"].string)
+    let cleaned = try server.client.recording(id)
+    #expect(cleaned["format"]["container"] == source["format"]["container"])
+    #expect(cleaned["format"]["codec"].string == codec)
+    #expect(cleaned["format"]["frames"] == source["format"]["frames"])
+    #expect(cleaned["video"] == source["video"])
+    let answer = try server.client.get("/v1/recordings/\(id)/video")
+    #expect(answer.status == 200)
+    #expect(try server.client.get("/v1/recordings/\(id)/audio").body == answer.body)
+    let out = server.folder.file("cleaned-\(name)")
+    try write(answer.body, to: out)
+
+    #expect(try Self.pictures(out) == Self.pictures(path))
+    let (before, after) = (try flashes(in: path), try flashes(in: out))
+    #expect(before.count == after.count)
+    for (one, other) in zip(before, after) { #expect(abs(one - other) < 0.001, "\(one) \(other)") }
+    // The cleaned waveform, and the file as anybody reads it.
+    let again = try server.client.uploadReady(answer.body, name: name)
+    #expect(again["warnings"].array?.isEmpty == true)
+    for recording in [id, try #require(again["id"].string)] {
+      for (flash, beep) in zip(before, try server.client.beeps(in: recording, near: before)) {
+        #expect(abs(beep - flash - late) < 0.0012, "\(flash) \(beep)")
+      }
+    }
+    let lengths = [source, again].compactMap { $0["format"]["duration"].double }
+    #expect(abs(lengths[0] - lengths[1]) < (clip.container == "mkv" ? 0.02 : 0.0011), "\(lengths)")
+    if ["mp4", "mov"].contains(clip.container) {
+      let data = Data(answer.body)
+      let (index, samples) = (data.range(of: Data("moov".utf8)), data.range(of: Data("mdat".utf8)))
+      #expect(try #require(index).lowerBound < (try #require(samples).lowerBound))
+    }
+    try server.stop()
+  }
+
+  @Test("a cleaned memo is a memo", arguments: [("memo.m4a", "aac"), ("memo-alac.m4a", "alac")])
+  func memo(_ name: String, codec: String) throws {
+    let server = try TestServer()
+    let path = try Self.clip(name).0.make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let job = try server.client.denoise(try #require(source["id"].string), Self.noise)
+    try server.client.succeed(try #require(job["id"].string))
+    let id = try #require(job["result"]["recording"].string)
+    let cleaned = try server.client.recording(id)
+    #expect(cleaned["format"]["container"].string == "m4a" && cleaned["format"]["codec"].string == codec)
+    #expect(cleaned["name"].string?.hasSuffix(".m4a") == true)
+    let again = try server.client.uploadReady(try server.client.get("/v1/recordings/\(id)/audio").body, name: name)
+    let lengths = [source, again].compactMap { $0["format"]["duration"].double }
+    #expect(abs(lengths[0] - lengths[1]) < 0.0011, "\(lengths)")
+    for beep in try server.client.beeps(in: try #require(again["id"].string), near: [1, 4]) {
+      #expect(abs(beep - beep.rounded()) < 0.0011, "\(beep)")
+    }
+    try server.stop()
+  }
+
+  @Test("other tracks stay: subtitles, and the sound that was not used")
+  func others() throws {
+    let server = try TestServer()
+    let plain = try Self.clip("phone.mp4").0.make(in: server.folder)
+    let texts = server.folder.file("texts.srt")
+    try write(Array("1\n00:00:01,000 --> 00:00:02,000\nHello\n".utf8), to: texts)
+    let full = server.folder.file("full.mp4")
+    try Tool.ffmpeg.run(
+      [
+        "-v", "error", "-i", plain, "-i", texts, "-map", "0", "-map", "0:a", "-map", "1", "-c", "copy", "-c:s",
+        "mov_text",
+      ]
+        + [full])
+    let source = try server.client.uploadReady(contents(full), name: "full.mp4")
+    let job = try server.client.denoise(try #require(source["id"].string), Self.noise)
+    try server.client.succeed(try #require(job["id"].string))
+    let id = try #require(job["result"]["recording"].string)
+    let out = server.folder.file("out.mp4")
+    try write(try server.client.get("/v1/recordings/\(id)/video").body, to: out)
+    #expect(try Self.tracks(out) == Self.tracks(full))
+    #expect(try Self.tracks(out) == ["audio", "audio", "subtitle", "video"])
+    try server.stop()
+  }
+
+  @Test("by hand, too, a video becomes the same video with clean sound")
+  func command() throws {
+    let folder = try TemporaryFolder()
+    let path = try Self.clip("phone.mp4").0.make(in: folder)
+    let out = folder.file("clean.mp4")
+    let finished = try Command.stillwave("denoise", path, "-o", out, "--noise", "0.1-0.8")
+    #expect(finished.status == 0, "\(finished.errors)")
+    #expect(try Self.pictures(out) == Self.pictures(path))
+    #expect(try folder.names() == ["clean.mp4", "phone.mp4"])
+  }
+}
