@@ -42,9 +42,16 @@ final class TLSReceiver {
     let deadline = ContinuousClock.now + .seconds(60)
     var port: Substring?
     while port == nil, ContinuousClock.now < deadline, process.isRunning {
-      port = try String(contentsOfFile: output, encoding: .utf8).firstMatch(of: /ACCEPT [^\n]*:([0-9]+)\n/)?.1
+      port = try Self.text(output).firstMatch(of: /ACCEPT [^\n]*:([0-9]+)\n/)?.1
     }
     url = "https://127.0.0.1:\(try #require(port))/hook"
+  }
+
+  /// Foundation's own way leaves memory behind while the file is empty.
+  private static func text(_ path: String) throws -> String {
+    let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+    defer { try? file.close() }
+    return String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
   }
 
   deinit { process.terminate() }
@@ -52,7 +59,7 @@ final class TLSReceiver {
   /// All that was received, with what s_server says of the connection; call it after the connection has ended.
   func received() throws -> String {
     process.waitUntilExit()
-    return try String(contentsOfFile: output, encoding: .utf8)
+    return try Self.text(output)
   }
 
   private static func prepare(_ process: Process, _ folder: TemporaryFolder, _ arguments: [String]) {
