@@ -66,11 +66,12 @@ final class SliceTable: Sendable {
 
   /// A slice that comes from the old half is copied, so that the old one's file can go.
   private func insert(_ slice: Representation, for key: Key, into state: inout State) {
-    guard let length = slice.body.length.map(Int.init), length <= Self.longest else { return }
-    let cost = length + Self.overhead
+    // A stream is read once.
+    guard let bytes = slice.body.bytesAtHand, bytes.count <= Self.longest else { return }
+    let cost = bytes.count + Self.overhead
     if state.youngBytes + cost > limit / 2 { state = State(old: state.young, forgotten: state.forgotten) }
     var slice = slice
-    if length >= Self.shortestInFile, let bytes = slice.body.bytesAtHand, let kept = state.youngFile.append(bytes) {
+    if bytes.count >= Self.shortestInFile, let kept = state.youngFile.append(bytes) {
       slice.body = .file(kept)
     }
     state.young[key] = slice

@@ -80,4 +80,12 @@ import Waveform
     table.keep(slice(bytes: 10_000), for: key(0), unlessForgottenSince: before)
     #expect(table[key(0)] == nil)
   }
+
+  @Test func aSliceThatIsWrittenAsItsClientTakesItIsNotKept() {
+    let table = SliceTable()
+    let stream = Representation(
+      body: .stream(length: 50_000) { nil }, contentType: "application/json", etag: nil, cacheControl: "no-cache")
+    table.keep(stream, for: key(0), unlessForgottenSince: 0)
+    #expect(table[key(0)] == nil)
+  }
 }
