@@ -1,6 +1,6 @@
 import CLinux
+import Dispatch
 import Glibc
-import Synchronization
 
 /// A connected, nonblocking TCP socket. Owns its descriptor. Confined to the queue of the loop that serves it.
 @safe
@@ -98,9 +98,11 @@ final class Socket: @unchecked Sendable {
 final class ListeningSocket: @unchecked Sendable {
   let descriptor: Int32
   let address: SocketAddress
-  /// -1 while it is gone. Whoever accepts holds the lock: else another loop would let a client in on the descriptor that
-  /// was freed to turn one away, and there would be no reserve any more.
-  private let reserve: Mutex<Int32>
+  /// -1 while it is gone. One accepts at a time: else another loop would let a client in on the descriptor that was freed
+  /// to turn one away, and there would be no reserve any more.
+  private var reserve: Int32
+  /// A queue and no Mutex: with no descriptor left the thread sanitizer can't look up that it was told of Mutex.
+  private let accepting = DispatchQueue(label: "http.accept")
 
   /// What became of an `accept`.
   enum Accepted {
@@ -124,7 +126,7 @@ final class ListeningSocket: @unchecked Sendable {
     defer { unsafe freeaddrinfo(first) }
     descriptor = unsafe socket(
       first.pointee.ai_family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    reserve = Mutex(Self.openReserve())
+    reserve = Self.openReserve()
     guard descriptor >= 0 else {
       address = SocketAddress(host: host, port: port)
       throw .cannotListen(host: host, port: port, errno: errno)
@@ -154,16 +156,15 @@ final class ListeningSocket: @unchecked Sendable {
 
   deinit {
     if descriptor >= 0 { close(descriptor) }
-    let kept = reserve.withLock { $0 }
-    if kept >= 0 { close(kept) }
+    if reserve >= 0 { close(reserve) }
   }
 
   private static func openReserve() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
   /// Takes one waiting connection.
-  func accept() -> Accepted { reserve.withLock { accept(&$0) } }
+  func accept() -> Accepted { accepting.sync { acceptAlone() } }
 
-  private func accept(_ reserve: inout Int32) -> Accepted {
+  private func acceptAlone() -> Accepted {
     while true {
       var storage = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -177,7 +178,7 @@ final class ListeningSocket: @unchecked Sendable {
       switch errno {
       case EINTR, ECONNABORTED, EPROTO: continue
       case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-        turnOneAway(&reserve)
+        turnOneAway()
         return .outOfDescriptors
       case EINVAL: return .refused
       default: return .none
@@ -191,7 +192,7 @@ final class ListeningSocket: @unchecked Sendable {
   /// With the reserve closed there is one descriptor: enough to take the client off the queue and hang up, where it
   /// would otherwise wait for nothing. A file that is opened meanwhile may take it; the client then waits for the next
   /// time, and the reserve comes back when a descriptor is free.
-  private func turnOneAway(_ reserve: inout Int32) {
+  private func turnOneAway() {
     if reserve < 0 { reserve = Self.openReserve() }
     guard reserve >= 0 else { return }
     close(reserve)
