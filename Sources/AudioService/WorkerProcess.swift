@@ -140,15 +140,7 @@ private func spawn(_ program: String, _ arguments: [String]) -> Result<SpawnedCh
   var attributes = posix_spawnattr_t()
   unsafe posix_spawnattr_init(&attributes)
   defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
-  // The child begins with default signals and an empty mask, whatever the service ignores or blocks.
-  var all = sigset_t()
-  var none = sigset_t()
-  unsafe sigfillset(&all)
-  unsafe sigemptyset(&none)
-  unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-  unsafe posix_spawnattr_setsigmask(&attributes, &none)
-  unsafe posix_spawnattr_setflags(
-    &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID))
+  unsafe stillwave_start_afresh(&attributes, Int16(POSIX_SPAWN_SETSID))
 
   let words = unsafe (["stillwave"] + arguments).map { unsafe strdup($0) }
   defer { unsafe words.forEach { unsafe free($0) } }

@@ -57,13 +57,7 @@ final class FencedRun {
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
-    var all = sigset_t()
-    var none = sigset_t()
-    unsafe sigfillset(&all)
-    unsafe sigemptyset(&none)
-    unsafe posix_spawnattr_setsigdefault(&attributes, &all)
-    unsafe posix_spawnattr_setsigmask(&attributes, &none)
-    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+    unsafe stillwave_start_afresh(&attributes, 0)
 
     let texts = unsafe (fencing.launcher + words).map { unsafe strdup($0) }
     defer { unsafe texts.forEach { unsafe free($0) } }

@@ -26,6 +26,9 @@ int memfd_create(const char *name, unsigned int flags);
 // The environment, to hand on to a child.
 char **stillwave_environment(void);
 
+// Has a child begin with default signals and an empty mask, whatever this process ignores or blocks. `flags`: further ones.
+void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
+
 // Lowers the priority of a process; `setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.
 int stillwave_lower_priority(pid_t process, int niceness);
 
