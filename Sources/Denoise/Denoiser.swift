@@ -25,6 +25,8 @@ public struct Denoiser: ~Copyable {
   private let start: Int64
   /// What the last segment was made of, whose memory the next one uses.
   private var spare = SegmentWorker.Material()
+  private var sound = SegmentSound()
+  private var outlet: SoundOutlet
   /// The frames of the recording that were taken in.
   private var inputEnd: Int64
 
@@ -53,8 +55,9 @@ public struct Denoiser: ~Copyable {
     store = SpectrumStore(frame: frame, channels: channels, grid: grid, noise: noise, startingAt: firstHop)
     worker = SegmentWorker(
       gainRule: SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate),
-      synthesis: Synthesis(frame: frame, channels: channels, from: startFrame), frame: frame,
+      synthesis: Synthesis(frame: frame, channels: channels), frame: frame,
       isResidue: settings.output == .residue, isThreaded: usesSecondThread)
+    outlet = SoundOutlet(channels: channels, from: startFrame)
     self.usesSecondThread = usesSecondThread
     start = startFrame
     inputEnd = startFrame
@@ -84,7 +87,7 @@ public struct Denoiser: ~Copyable {
       try takeHop(output)
     }
     while store.firstSpectrum < store.endFrame { try finishSegment(output) }
-    try giveOut(output)
+    if takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
   }
 
   /// How much sound must be given before and after a window so that it comes out with the bits it has in the whole.
@@ -105,9 +108,9 @@ public struct Denoiser: ~Copyable {
   }
 
   /// Has the oldest segment turned into sound; its context after may be short only where the recording ends. With a
-  /// second thread it is the segment before that is given out.
+  /// second thread it is the segment before that is given out, while this one is computed.
   private mutating func finishSegment<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    try giveOut(output)
+    let hasSound = takeSound()
     let segment = store.firstSpectrum..<min(store.endFrame, grid.segmentEnd(after: store.firstSpectrum))
     let rows = Int(segment.lowerBound - store.firstFrame)..<Int(segment.upperBound - store.firstFrame)
     let context = min(store.endFrame, segment.upperBound + Int64(grid.contextHops)) - store.firstFrame
@@ -116,11 +119,14 @@ public struct Denoiser: ~Copyable {
     store.handOver(
       keepingFrom: segment.upperBound - Int64(grid.contextHops), spectraFrom: segment.upperBound, as: &material)
     worker.start(segment, rows: rows, context: Int(context), of: consume material)
-    if !usesSecondThread { try giveOut(output) }
+    if usesSecondThread ? hasSound : takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
   }
 
-  private mutating func giveOut<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    if let used = try worker.finish(upTo: inputEnd, output) { spare = used }
+  /// Waits for the segment that was begun, if there is one; whether there was.
+  private mutating func takeSound() -> Bool {
+    guard let used = worker.finish(&sound) else { return false }
+    spare = used
+    return true
   }
 
   /// λ of the channels together. The method's own factor is 0.85 for those that follow the a-priori SNR (PESQ 1.934

@@ -22,6 +22,7 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
   private var fft: RealFFT
   private var gains: [Float] = []
   private var material = Material()
+  private var sound = SegmentSound()
   private var isBusy = false
 
   /// - Parameter isThreaded: whether `start` returns before the work is done.
@@ -51,15 +52,15 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
     }
   }
 
-  /// Waits for the segment and gives out what of it is final and lies before `end`. Its material, to be used again; nil
-  /// where no segment was begun.
-  func finish<E: Error>(upTo end: Int64, _ output: (Span<Float>) throws(E) -> Void) throws(E) -> Material? {
+  /// Waits for the segment. Its sound, in exchange for one whose memory is used again, and its material; nil where no
+  /// segment was begun.
+  func finish(_ sound: inout SegmentSound) -> Material? {
     guard isBusy else { return nil }
     if queue != nil { isDone.wait() }
     isBusy = false
+    swap(&sound, &self.sound)
     let used = material
     material = Material()
-    try synthesis.emit(upTo: end, output)
     return used
   }
 
@@ -68,6 +69,6 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
     if gains.count < needed { gains = [Float](repeating: 0, count: needed) }
     gainRule.compute(posterior: material.posterior, frames: context, segment: rows, into: &gains)
     if isResidue { Kernels.complement(&gains) }
-    synthesis.add(segment, spectra: material.spectra, gains: gains, &fft)
+    synthesis.add(segment, spectra: material.spectra, gains: gains, &fft, to: &sound)
   }
 }

@@ -3,27 +3,15 @@
 /// A segment's frames are added up from silence, in order; the three hops by which it overlaps the next one are
 /// added to that one's sum. So a segment's sum does not depend on any other.
 struct Synthesis: ~Copyable {
-  /// The frame of the recording that the first sample given out belongs to.
-  let start: Int64
   private let frame: AnalysisFrame
   private let channels: Int
   private let window: [Float]
-  /// The sum of one segment, `stride` samples a channel.
-  private var sum: [Float] = []
-  private var stride = 0
   /// The last three hops of the segment before, a channel after the other.
   private var tail: [Float]
-  private var interleaved: [Float] = []
-  /// The frame of the recording that `sum` begins at, the count of those in it that are final, and what was given out.
-  private var sumStart: Int64 = 0
-  private var finalCount = 0
-  private var emitted: Int64
 
-  init(frame: AnalysisFrame, channels: Int, from start: Int64) {
+  init(frame: AnalysisFrame, channels: Int) {
     self.frame = frame
     self.channels = channels
-    self.start = start
-    emitted = start
     window = frame.window(scale: frame.synthesisScale)
     tail = [Float](repeating: 0, count: channels * 3 * frame.hop)
   }
@@ -32,14 +20,14 @@ struct Synthesis: ~Copyable {
   /// - Parameters:
   ///   - spectra: of its frames, from the first on, the channels of a frame together.
   ///   - gains: a row per frame of the segment, for all channels.
-  mutating func add(_ segment: Range<Int64>, spectra all: [Float], gains: [Float], _ fft: inout RealFFT) {
+  ///   - sound: what becomes of it; its memory is used again.
+  mutating func add(
+    _ segment: Range<Int64>, spectra all: [Float], gains: [Float], _ fft: inout RealFFT, to sound: inout SegmentSound
+  ) {
     let bins = frame.binCount
-    let overlap = 3 * frame.hop
-    sumStart = (segment.lowerBound - 3) * Int64(frame.hop)
-    finalCount = segment.count * frame.hop
-    stride = finalCount + overlap
-    if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
-    Kernels.clear(&sum)
+    sound.clear(
+      from: (segment.lowerBound - 3) * Int64(frame.hop), finalCount: segment.count * frame.hop, overlap: 3 * frame.hop,
+      channels: channels)
     let window = self.window
     let size = channels * 2 * bins
     for row in 0..<segment.count {
@@ -47,45 +35,13 @@ struct Synthesis: ~Copyable {
       let spectra = all.span.extracting((row * size)..<((row + 1) * size))
       for channel in 0..<channels {
         let spectrum = spectra.extracting((channel * 2 * bins)..<((channel + 1) * 2 * bins))
-        let offset = channel * stride + row * frame.hop
+        let offset = channel * sound.stride + row * frame.hop
         fft.inverse({ Kernels.apply(gain, to: spectrum, into: &$0) }) {
-          Self.add($0, window, to: &sum, at: offset)
+          Self.add($0, window, to: &sound.sum, at: offset)
         }
       }
     }
-    addTail()
-  }
-
-  /// Gives out what of the segment is final and lies in the recording.
-  mutating func emit<E: Error>(upTo end: Int64, _ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    let from = Int(emitted - sumStart)
-    let count = min(finalCount, Int(end - sumStart)) - from
-    guard count > 0 else { return }
-    if interleaved.count < count * channels { interleaved = [Float](repeating: 0, count: count * channels) }
-    interleave(from: from, count: count)
-    emitted += Int64(count)
-    try output(interleaved.span.extracting(0..<(count * channels)))
-  }
-
-  private mutating func interleave(from: Int, count: Int) {
-    let sum = self.sum
-    for channel in 0..<channels {
-      let start = channel * stride + from
-      let lane = sum.span.extracting(start..<(start + count))
-      // The distance is a constant in the usual cases, which lets the loops become vectors.
-      switch channels {
-      case 1: Self.interleave(lane, as: 0, of: 1, into: &interleaved)
-      case 2: Self.interleave(lane, as: channel, of: 2, into: &interleaved)
-      default: Self.interleave(lane, as: channel, of: channels, into: &interleaved)
-      }
-    }
-  }
-
-  @inline(__always)
-  private static func interleave(_ lane: Span<Float>, as channel: Int, of channels: Int, into all: inout [Float]) {
-    var whole = all.mutableSpan
-    var part = whole._mutatingExtracting(0..<(lane.count * channels))
-    Kernels.interleave(lane, as: channel, of: channels, into: &part)
+    addTail(to: &sound)
   }
 
   @inline(__always)
@@ -95,15 +51,12 @@ struct Synthesis: ~Copyable {
     Kernels.addProduct(samples, window.span, to: &target)
   }
 
-  private mutating func addTail() {
+  private mutating func addTail(to sound: inout SegmentSound) {
     let overlap = 3 * frame.hop
     for channel in 0..<channels {
-      for index in 0..<overlap {
-        sum[channel * stride + index] += tail[channel * overlap + index]
-      }
-      for index in 0..<overlap {
-        tail[channel * overlap + index] = sum[channel * stride + finalCount + index]
-      }
+      let start = channel * sound.stride
+      for index in 0..<overlap { sound.sum[start + index] += tail[channel * overlap + index] }
+      for index in 0..<overlap { tail[channel * overlap + index] = sound.sum[start + sound.finalCount + index] }
     }
   }
 }
