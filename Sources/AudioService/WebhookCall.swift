@@ -35,8 +35,8 @@ enum WebhookOutcome: Sendable, Equatable {
   /// Bytes of an answer that are read: whoever sends more is not listened to.
   private static let answerLimit = 16 * 1024
 
-  /// Before any other call, and not at the same time as another.
-  private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+  /// Whether there is a libcurl to call with. Before any other call, and not at the same time as another.
+  static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   private init(_ networks: WebhookNetworks, _ isCancelled: @escaping @Sendable () -> Bool) {
     self.networks = networks

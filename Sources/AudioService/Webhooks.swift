@@ -17,6 +17,8 @@ public struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectabl
 
   /// Fewest bytes that can't be guessed.
   public static let leastBytes = 16
+  /// Whether webhooks can be sent from here: it takes libcurl, which is loaded when it is needed.
+  public static var canBeUsed: Bool { WebhookCall.isReady }
 
   /// nil where the text is shorter than `leastBytes`.
   public init?(_ text: String) {

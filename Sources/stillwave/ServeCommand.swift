@@ -183,6 +183,9 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     guard let secret = WebhookSecret(text) else {
       throw ValidationError("--webhook-secret must have at least \(WebhookSecret.leastBytes) characters.")
     }
+    guard WebhookSecret.canBeUsed else {
+      throw ValidationError("--webhook-secret turns on webhooks, which need libcurl: install the package libcurl4.")
+    }
     return secret
   }
 }

@@ -38,4 +38,20 @@ struct WebhookSettingsTests {
     let finished = try command.finish(withinSeconds: 60)
     #expect(finished.status == 0 && !finished.errors.contains(Self.secret))
   }
+
+  @Test func withoutLibcurlTheServiceRunsButSendsNoWebhooks() throws {
+    let folder = try TemporaryFolder()
+    // What the loader finds first, and can't load.
+    try Data("no library".utf8).write(to: URL(filePath: folder.file("libcurl.so.4")))
+    let words = ["LD_LIBRARY_PATH=\(folder.path)", try Program.path()]
+    let plain = try Command(
+      "/usr/bin/env", words + ["serve", "--listen", "127.0.0.1:0", "--data", folder.file("data")])
+    #expect(try eventually { try plain.output().hasSuffix("\n") })
+    plain.signal(SIGTERM)
+    #expect(try plain.finish(withinSeconds: 60).status == 0)
+    let calling = try Command(
+      "/usr/bin/env", words + ["serve", "--data", folder.file("other"), "--webhook-secret", Self.secret])
+    let finished = try calling.finish(withinSeconds: 30)
+    #expect(finished.status != 0 && finished.errors.contains("libcurl4"), "\(finished.errors)")
+  }
 }
