@@ -34,7 +34,9 @@ struct WebhookAddress: Sendable {
   @unsafe
   private static func part(_ part: CURLUPart, of url: OpaquePointer, _ flags: UInt32 = 0) -> String? {
     var value: UnsafeMutablePointer<CChar>?
-    guard unsafe stillwave_curl_url_get(url, part, &value, flags) == CURLUE_OK, let value = unsafe value else { return nil }
+    guard unsafe stillwave_curl_url_get(url, part, &value, flags) == CURLUE_OK, let value = unsafe value else {
+      return nil
+    }
     defer { unsafe curl_free(value) }
     return unsafe String(cString: value)
   }
