@@ -6,6 +6,9 @@ struct Synthesis: ~Copyable {
   private let frame: AnalysisFrame
   private let channels: Int
   private let window: [Float]
+  /// The sum of one segment, `stride` samples a channel.
+  private var sum: [Float] = []
+  private var stride = 0
   /// The last three hops of the segment before, a channel after the other.
   private var tail: [Float]
 
@@ -25,9 +28,10 @@ struct Synthesis: ~Copyable {
     _ segment: Range<Int64>, spectra all: [Float], gains: [Float], _ fft: inout RealFFT, to sound: inout SegmentSound
   ) {
     let bins = frame.binCount
-    sound.clear(
-      from: (segment.lowerBound - 3) * Int64(frame.hop), finalCount: segment.count * frame.hop, overlap: 3 * frame.hop,
-      channels: channels)
+    let count = segment.count * frame.hop
+    stride = count + 3 * frame.hop
+    if sum.count < channels * stride { sum = [Float](repeating: 0, count: channels * stride) }
+    Kernels.clear(&sum)
     let window = self.window
     let size = channels * 2 * bins
     for row in 0..<segment.count {
@@ -35,13 +39,15 @@ struct Synthesis: ~Copyable {
       let spectra = all.span.extracting((row * size)..<((row + 1) * size))
       for channel in 0..<channels {
         let spectrum = spectra.extracting((channel * 2 * bins)..<((channel + 1) * 2 * bins))
-        let offset = channel * sound.stride + row * frame.hop
+        let offset = channel * stride + row * frame.hop
         fft.inverse({ Kernels.apply(gain, to: spectrum, into: &$0) }) {
-          Self.add($0, window, to: &sound.sum, at: offset)
+          Self.add($0, window, to: &sum, at: offset)
         }
       }
     }
-    addTail(to: &sound)
+    addTail(behind: count)
+    interleave(count, into: &sound.samples)
+    (sound.start, sound.count) = ((segment.lowerBound - 3) * Int64(frame.hop), count)
   }
 
   @inline(__always)
@@ -51,12 +57,35 @@ struct Synthesis: ~Copyable {
     Kernels.addProduct(samples, window.span, to: &target)
   }
 
-  private mutating func addTail(to sound: inout SegmentSound) {
+  private mutating func addTail(behind count: Int) {
     let overlap = 3 * frame.hop
     for channel in 0..<channels {
-      let start = channel * sound.stride
-      for index in 0..<overlap { sound.sum[start + index] += tail[channel * overlap + index] }
-      for index in 0..<overlap { tail[channel * overlap + index] = sound.sum[start + sound.finalCount + index] }
+      for index in 0..<overlap {
+        sum[channel * stride + index] += tail[channel * overlap + index]
+      }
+      for index in 0..<overlap {
+        tail[channel * overlap + index] = sum[channel * stride + count + index]
+      }
     }
+  }
+
+  private func interleave(_ count: Int, into samples: inout [Float]) {
+    if samples.count < count * channels { samples = [Float](repeating: 0, count: count * channels) }
+    for channel in 0..<channels {
+      let lane = sum.span.extracting((channel * stride)..<(channel * stride + count))
+      // The distance is a constant in the usual cases, which lets the loops become vectors.
+      switch channels {
+      case 1: Self.interleave(lane, as: 0, of: 1, into: &samples)
+      case 2: Self.interleave(lane, as: channel, of: 2, into: &samples)
+      default: Self.interleave(lane, as: channel, of: channels, into: &samples)
+      }
+    }
+  }
+
+  @inline(__always)
+  private static func interleave(_ lane: Span<Float>, as channel: Int, of channels: Int, into all: inout [Float]) {
+    var whole = all.mutableSpan
+    var part = whole._mutatingExtracting(0..<(lane.count * channels))
+    Kernels.interleave(lane, as: channel, of: channels, into: &part)
   }
 }
