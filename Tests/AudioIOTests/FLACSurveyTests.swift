@@ -268,6 +268,41 @@ struct FLACSurveyTests {
     }
   }
 
+  @Test("looking for frames where they are likely first finds what a plain search does, however damaged the file")
+  func glances() throws {
+    // Frames of 10 and of 17 KB, and some of a few bytes between them.
+    let even = try make(channels: 2, frames: 200_000).bytes
+    let odd = try make(.flacS24, channels: 2, frames: 90_000).bytes
+    let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 44_100, channels: 2)
+    let sound = swell(frames: 150_000, channels: 2, sampleRate: 44_100)
+    let varied = sound.enumerated().map { $0 / 50_000 % 2 == 1 ? 0 : $1 }
+    _ = try encode(varied, to: folder("varied"), format)
+    var generator = SeededGenerator(state: 11)
+    for source in [even, odd, try contents(folder("varied")), even + even, even + odd] {
+      for damages in 0..<8 {
+        var bytes = source
+        for _ in 0..<damages {
+          let start = Int.random(in: 100..<bytes.count - 20_000, using: &generator)
+          let end = start + Int.random(in: 1...20_000, using: &generator)
+          switch Int.random(in: 0..<4, using: &generator) {
+          case 0: bytes.removeSubrange(start..<end)
+          case 1: bytes.replaceSubrange(start..<end, with: [UInt8](repeating: 0xFF, count: end - start))
+          case 2: bytes.insert(contentsOf: bytes[start..<end], at: start)
+          default: bytes = Array(bytes.prefix(max(end, bytes.count / 2)))
+          }
+        }
+        let path = try folder.file("b", bytes)
+        let (quick, plain) = (
+          try FLACSurvey(path: path, at: 0), try FLACSurvey(path: path, at: 0, glances: false)
+        )
+        #expect(quick.isCut == plain.isCut && quick.streamsLeftOut == plain.streamsLeftOut)
+        #expect(quick.streams.map(\.body) == plain.streams.map(\.body))
+        #expect(quick.streams.map(\.samples) == plain.streams.map(\.samples))
+        #expect(quick.streams.map(\.missing) == plain.streams.map(\.missing))
+      }
+    }
+  }
+
   @Test("hostile bytes end the search without harm")
   func hostile() throws {
     let (bytes, _) = try make(channels: 2, frames: 20_000)
