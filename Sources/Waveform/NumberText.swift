@@ -2,14 +2,33 @@
 //
 // An entry of the table holds the number's text and a comma in its lowest bytes (first character lowest), and their
 // count in its highest byte: "-32768," is 7 characters, so 8 bytes hold both. The store writes all 8; the next number
-// overwrites what was too much. 512 KiB, made once. Measured: 1–2 ns a number, against 14 for digits one by one.
+// overwrites what was too much. 512 KiB, made once, each entry from that of a tenth of its number: texts of all numbers,
+// one by one, took 6 ms of the first answer's time. Measured: 1–2 ns a number, against 14 for digits one by one.
 
 enum NumberText {
   /// The entry for `value` is at `Int(UInt16(bitPattern: value))`.
-  private static let signed: [UInt64] = (0...UInt16.max).map { entry(Int(Int16(bitPattern: $0))) }
+  private static let signed: [UInt64] = {
+    var entries = unsigned
+    for magnitude in 1...0x8000 {
+      let entry = unsigned[magnitude]
+      let text = (entry << 8) >> 8
+      entries[0x1_0000 - magnitude] = UInt64(UInt8(ascii: "-")) | text << 8 | ((entry >> 56) + 1) << 56
+    }
+    return entries
+  }()
 
   /// For 0 … 65535.
-  private static let unsigned: [UInt64] = (0...UInt16.max).map { entry(Int($0)) }
+  private static let unsigned: [UInt64] = {
+    var entries = [UInt64](repeating: 0, count: 0x1_0000)
+    for number in 0..<0x1_0000 {
+      // The comma of the number without its last digit gives way to that digit.
+      let count = number < 10 ? 0 : (entries[number / 10] >> 56) - 1
+      let digits = number < 10 ? 0 : entries[number / 10] & ((1 << (8 * count)) - 1)
+      let end = UInt64(UInt8(ascii: "0")) + UInt64(number % 10) | UInt64(UInt8(ascii: ",")) << 8
+      entries[number] = digits | end << (8 * count) | (count + 2) << 56
+    }
+    return entries
+  }()
 
   /// Appends "1,-2,3", no comma at the end.
   static func append(_ numbers: Span<Int16>, to text: inout [UInt8]) {
@@ -37,15 +56,5 @@ enum NumberText {
       end += Int(word >> 56)
     }
     text.removeLast(text.count - end + 1)
-  }
-
-  private static func entry(_ value: Int) -> UInt64 {
-    var word: UInt64 = 0
-    var length: UInt64 = 0
-    for byte in "\(value),".utf8 {
-      word |= UInt64(byte) << (8 * length)
-      length += 1
-    }
-    return word | length << 56
   }
 }
