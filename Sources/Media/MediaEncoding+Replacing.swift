@@ -1,7 +1,7 @@
-// A cleaned video is the same file with other sound: every packet of pictures and subtitles is copied as it is, at the time
-// that it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or by
-// the nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced, the
-// others are copied. Tracks of data stay behind: of those that phones write ffmpeg's own muxer refuses some.
+// A cleaned video is the same file with other sound: every packet of the other tracks is copied as it is, at the time that
+// it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or by the
+// nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced, the others
+// are copied: see `CopiedTracks`.
 
 extension MediaFacts {
   /// How sound is coded that takes the place of this file's; nil where no such file is written.
@@ -47,21 +47,24 @@ extension MediaFacts {
     }
   }
 
-  fileprivate var muxerWords: [String] {
-    // Where the first packet is an encoder's delay before 0 ffmpeg, if let, moves the pictures.
-    let times =
-      ["mp4", "mov", "ipod"].contains(muxer) ? ["-movflags", "+faststart"] : ["-avoid_negative_ts", "disabled"]
-    return times + ["-f", muxer]
+  var muxerWords: [String] {
+    guard ["mp4", "mov", "ipod"].contains(muxer) else {
+      // Where the first packet is an encoder's delay before 0 ffmpeg, if let, moves the pictures.
+      return ["-avoid_negative_ts", "disabled", "-f", muxer]
+    }
+    // Long keys are written in place of short ones, so only where the source has them.
+    return ["-movflags", others?.hasLongKeys == true ? "+faststart+use_metadata_tags" : "+faststart", "-f", muxer]
   }
 }
 
 extension MediaEncoding {
   /// Starts ffmpeg, before this process fences itself in, on the file at `path`: that at `original`, whose facts are `facts`,
-  /// with the samples that are written in place of its sound.
+  /// with the samples that are written in place of its sound, and `tracks` beside it.
   ///
   /// Throws `.system` where ffmpeg can't be started.
   public convenience init(
-    replacingSoundOf original: String, _ facts: MediaFacts, into path: String, with ffmpeg: FFmpeg, in fencing: Fencing
+    replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, into path: String,
+    with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
     var zero = Double(facts.firstFrame ?? 0) / Double(facts.sampleRate)
     // Matroska's times are to be lessened by a delay that stands beside them. ffmpeg 5.1 writes that of libopus, 312
@@ -70,11 +73,20 @@ extension MediaEncoding {
     let sound = [
       "-itsoffset", "\(zero)", "-f", "f32le", "-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-i", "pipe:0",
     ]
-    let tracks = ["-map", "0:v?", "-map", "1:a", "-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?", "-c", "copy"]
+    let input = ffmpeg.inputWords(facts.demuxer, path: original, copiesCovers: tracks.hasCovers)
+    let words = tracks.words(sound: ["-map", "1:a"]) + facts.encoderWords + facts.soundWords + facts.muxerWords
     self.init(
       try FencedRun(
-        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer, path: original) + sound + tracks
-          + facts.encoderWords + ["-disposition:a:0", "default"] + facts.muxerWords + ["-y", "file:\(path)"],
+        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + sound + words + ["-y", "file:\(path)"],
         in: fencing, takesInput: true))
+  }
+}
+
+extension MediaFacts {
+  /// What is told of the new sound. The metadata of the file stay, the time of its making among them, which ffmpeg drops
+  /// unless it is asked.
+  fileprivate var soundWords: [String] {
+    let language = others?.language.map { ["-metadata:s:a:0", "language=\($0)"] } ?? []
+    return ["-disposition:a:0", "default", "-map_metadata", "0"] + language
   }
 }

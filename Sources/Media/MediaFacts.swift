@@ -26,6 +26,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var audioTracks: Int
   /// The first track of pictures, if there is one.
   public var video: Video?
+  /// The tracks beside these two; nil where an older version wrote the facts.
+  public var others: OtherTracks?
 
   /// A track of pictures.
   public struct Video: Codable, Sendable, Equatable {
@@ -35,6 +37,28 @@ public struct MediaFacts: Codable, Sendable, Equatable {
     public var width: Int
     /// In pixels.
     public var height: Int
+  }
+
+  /// Tracks beside the sound that is used and the pictures, and what else stands in the headers.
+  public struct OtherTracks: Codable, Sendable, Equatable {
+    /// Tracks of subtitles.
+    public var subtitles = 0
+    /// Files that a Matroska file carries.
+    public var attachments = 0
+    /// Pictures that stand for the whole file.
+    public var covers = 0
+    /// The numbers of those that are JPEG or PNG.
+    public var plainCovers: [Int] = []
+    /// Tracks of data, but for chapters and time code, which are written anew from what the headers tell.
+    public var data = 0
+    /// The numbers of those that ffmpeg can write: GoPro's sensors.
+    public var sensors: [Int] = []
+    /// Of the sound, three letters; nil where it is not told.
+    public var language: String?
+    /// Whether the file's metadata stand under QuickTime's long keys, as a phone's place and model do.
+    public var hasLongKeys = false
+
+    init() {}
   }
 
   /// Whether the sound is coded without loss, as integers of at most 24 bits.

@@ -34,8 +34,9 @@ public struct MediaProbe {
   /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
   private static func headerWords(_ path: String, _ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
     let shown =
-      "stream=codec_name,codec_type,width,height,start_time,duration,bit_rate:stream_disposition=attached_pic"
-      + ":stream_tags=DURATION:format=duration"
+      "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate"
+      + ":stream_disposition=attached_pic:stream_tags=DURATION,language:format=duration"
+      + ":format_tags=com.apple.quicktime.make,com.apple.quicktime.creationdate:chapter=id"
     var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
     if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
     return [ffmpeg.probePath] + words + ["-f", demuxer.rawValue, "file:\(path)"]
@@ -59,7 +60,7 @@ public struct MediaProbe {
       firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
       promisesLength: audio.taggedEnd != nil || demuxer == .mov, endsAsPromised: demuxer == .mov,
-      audioTracks: tracks.audio.count, video: tracks.video)
+      audioTracks: tracks.audio.count, video: tracks.video, others: tracks.others)
   }
 
   /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
@@ -94,20 +95,27 @@ struct TrackList {
 
   private(set) var streams: [Answer.Stream] = []
   private(set) var duration: Double?
+  private var hasChapters = false
+  private var hasLongKeys = false
 
   struct Answer: Decodable {
     struct Stream: Decodable {
       struct Disposition: Decodable { var attached_pic: Int? }
-      struct Tags: Decodable { var DURATION: String? }
-      var codec_name, codec_type, start_time, duration, bit_rate: String?
-      var width, height: Int?
+      struct Tags: Decodable { var DURATION, language: String? }
+      var codec_name, codec_type, codec_tag_string, start_time, duration, bit_rate: String?
+      var index, width, height: Int?
       var disposition: Disposition?
       var tags: Tags?
     }
 
-    struct Format: Decodable { var duration: String? }
+    struct Format: Decodable {
+      var duration: String?
+      var tags: [String: String]?
+    }
+    struct Chapter: Decodable {}
     var streams: [Stream]?
     var format: Format?
+    var chapters: [Chapter]?
   }
 
   /// nil where it is no answer of ffprobe's.
@@ -115,6 +123,8 @@ struct TrackList {
     guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else { return nil }
     streams = answer.streams ?? []
     duration = answer.format?.duration.flatMap(Self.seconds)
+    hasChapters = answer.chapters?.isEmpty == false
+    hasLongKeys = answer.format?.tags?.isEmpty == false
   }
 
   var audio: [Stream] {
@@ -135,6 +145,34 @@ struct TrackList {
     }
     return MediaFacts.Video(codec: Self.name(pictures.codec_name), width: width, height: height)
   }
+
+  var others: MediaFacts.OtherTracks {
+    var others = MediaFacts.OtherTracks()
+    for stream in streams {
+      switch stream.codec_type {
+      case "subtitle": others.subtitles += 1
+      case "attachment": others.attachments += 1
+      case "video" where stream.disposition?.attached_pic == 1:
+        others.covers += 1
+        if let index = stream.index, ["mjpeg", "png"].contains(stream.codec_name) { others.plainCovers.append(index) }
+      case "data" where stream.codec_tag_string != "tmcd" && !(stream.codec_tag_string == "text" && hasChapters):
+        others.data += 1
+        if let index = stream.index, stream.codec_tag_string == "gpmd" { others.sensors.append(index) }
+      default: break
+      }
+    }
+    // Each of them is named on a command line.
+    others.plainCovers = Array(others.plainCovers.prefix(Self.namedLimit))
+    others.sensors = Array(others.sensors.prefix(Self.namedLimit))
+    let language = streams.first { $0.codec_type == "audio" }?.tags?.language
+    others.language = language.flatMap {
+      $0.utf8.count == 3 && $0.utf8.allSatisfy { (97...122).contains($0) } ? $0 : nil
+    }
+    others.hasLongKeys = hasLongKeys
+    return others
+  }
+
+  private static let namedLimit = 16
 
   /// Without the order of bytes, as the API names it.
   private static func name(_ codec: String?) -> String {

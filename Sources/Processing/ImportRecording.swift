@@ -153,6 +153,17 @@ extension Anomaly {
     ]
   }
 
+  /// What a cleaned file lacks of the tracks that its source has.
+  public static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
+    let parts = tracks.leftOut
+    guard !parts.isEmpty else { return [] }
+    return [
+      Anomaly(
+        code: "tracks_left_out",
+        detail: "What could not be written beside the cleaned sound is left out: \(parts.joined(separator: ", ")).")
+    ]
+  }
+
   /// What decoding all of it told.
   static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
     var found = ofTracks(facts)

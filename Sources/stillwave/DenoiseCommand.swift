@@ -86,7 +86,7 @@ struct DenoiseCommand: ParsableCommand {
   /// What has to be started before the fence, and where the two files go.
   private struct Begun {
     var decoding: MediaDecoding?
-    var encoding: MediaEncoding?
+    var encoding: (writer: MediaEncoding, tracks: CopiedTracks)?
     /// Of what `encoding` writes.
     var replaced: String?
     /// Of the sound alone.
@@ -117,11 +117,15 @@ struct DenoiseCommand: ParsableCommand {
   private func fencedOrPlain(_ decoding: MediaDecoding?) -> Bool { options.fenced == nil && decoding != nil }
 
   private func encoding(_ original: String, _ facts: MediaFacts, into path: String) throws(ProcessingError)
-    -> MediaEncoding
+    -> (MediaEncoding, CopiedTracks)
   {
     try Processing.media { () throws(MediaError) in
-      try MediaEncoding(
-        replacingSoundOf: original, facts, into: path, with: options.encoder(), in: options.encoderFencing)
+      let (ffmpeg, fencing) = (try options.encoder(), options.encoderFencing)
+      let tracks = try CopiedTracks.writable(of: original, facts, tryingAt: path, with: ffmpeg, in: fencing)
+      return (
+        try MediaEncoding(
+          replacingSoundOf: original, facts, keeping: tracks, into: path, with: ffmpeg, in: fencing), tracks
+      )
     }
   }
 
@@ -129,10 +133,12 @@ struct DenoiseCommand: ParsableCommand {
     let job = DenoiseRecording(
       source: sound, output: begun.sound, pyramid: pyramid, noise: noise, settings: settings, format: begun.format,
       limits: options.limits, findsNoiseRegions: noiseRegions, window: window?.window,
-      usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1, encoding: begun.encoding)
+      usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1, encoding: begun.encoding?.writer)
     let soundFile = try OutputFile(path: destination, through: begun.sound)
     var report = WorkerReport()
-    report.denoised = try job.run { display.show($0) }
+    var outcome = try job.run { display.show($0) }
+    if let tracks = begun.encoding?.tracks { outcome.warnings += Anomaly.leftOut(tracks) }
+    report.denoised = outcome
     if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }
     // By hand the sound beside the file it went into is of no use, and goes.
     if begun.replaced == nil || replaced != nil { try soundFile.commit() }

@@ -21,6 +21,34 @@ struct MediaProbeTests {
     #expect(tracks.audio[1].taggedEnd == 3723.5 && tracks.duration == 3.25)
   }
 
+  @Test("covers, sensors and data are counted; time code and chapters are no data")
+  func others() throws {
+    let text = """
+      {"streams":[
+        {"index":0,"codec_name":"aac","codec_type":"audio","tags":{"language":"deu"}},
+        {"index":1,"codec_name":"png","codec_type":"video","disposition":{"attached_pic":1}},
+        {"index":2,"codec_name":"bmp","codec_type":"video","disposition":{"attached_pic":1}},
+        {"index":3,"codec_name":"bin_data","codec_type":"data","codec_tag_string":"gpmd"},
+        {"index":4,"codec_type":"data","codec_tag_string":"tmcd"},
+        {"index":5,"codec_name":"bin_data","codec_type":"data","codec_tag_string":"text"},
+        {"index":6,"codec_type":"data","codec_tag_string":"mebx"},
+        {"index":7,"codec_type":"subtitle"}, {"index":8,"codec_type":"attachment"}],
+       "chapters":[{"id":0}], "format":{"tags":{"com.apple.quicktime.make":"Apple"}}}
+      """
+    let others = try #require(TrackList(json: Array(text.utf8))).others
+    #expect(others.covers == 2 && others.plainCovers == [1] && others.data == 2 && others.sensors == [3])
+    #expect(others.subtitles == 1 && others.attachments == 1 && others.language == "deu" && others.hasLongKeys)
+  }
+
+  @Test("of thousands of tracks no more than sixteen are named to ffmpeg, and no language but three letters")
+  func manyTracks() throws {
+    let tracks = (1...5000).map { #"{"index":\#($0),"codec_type":"data","codec_tag_string":"gpmd"}"# }
+    let sound = #"{"index":0,"codec_type":"audio","tags":{"language":"-y /etc/passwd"}}"#
+    let text = #"{"streams":[\#(([sound] + tracks).joined(separator: ","))]}"#
+    let others = try #require(TrackList(json: Array(text.utf8))).others
+    #expect(others.data == 5000 && others.sensors == Array(1...16) && others.language == nil)
+  }
+
   @Test(
     "what is no answer has no tracks",
     arguments: ["", "{", "[]", "{\"streams\":7}", "{\"streams\":[{\"width\":\"wide\"}]}"])
@@ -65,6 +93,8 @@ struct MediaProbeTests {
       promisesLength: true, endsAsPromised: true, audioTracks: 1,
       video: MediaFacts.Video(codec: "h264", width: 1, height: 2))
     #expect(MediaFacts(json: facts.json) == facts)
+    // As an earlier version wrote them, without other tracks.
+    #expect(!facts.json.contains("others"))
     #expect(MediaFacts(json: "{}") == nil)
     #expect(MediaFacts(json: facts.json.replacing("48000", with: "0")) == nil)
   }

@@ -1,0 +1,76 @@
+// Beside pictures and sound a file may hold other tracks, of which ffmpeg's muxers refuse some, each in its own way: a
+// subtitle of a kind that the container's table lacks, a cover without a size. One refusal would cost the whole result. So
+// what is to be copied is tried first, without a packet; and where it is refused, less is.
+//
+//   subtitles, further audio     copied
+//   covers                       in mp4 and m4a; mov has no place for them, Matroska takes them for a film of one picture
+//   attachments                  in Matroska
+//   GoPro's sensors (gpmd)       in mp4 and mov
+//   time code, chapters          written anew, from what the headers tell of them
+//   other data (Apple's mebx)    left out: ffmpeg 5.1 writes them without their description, or not at all
+
+/// Which tracks of a file are copied beside the new sound.
+public struct CopiedTracks: Sendable, Equatable {
+  private let facts: MediaFacts
+  private let extent: Extent
+
+  private enum Extent { case all, withoutExtras, picturesAlone }
+
+  private init(_ facts: MediaFacts, _ extent: Extent) {
+    (self.facts, self.extent) = (facts, extent)
+  }
+
+  /// As many tracks of the file at `original` as ffmpeg can write into such a file, which it tries at `path`. Blocks, some
+  /// tenths of a second; not at all for a plain recording of pictures and one sound.
+  ///
+  /// Throws `.system` where ffmpeg can't be started.
+  public static func writable(
+    of original: String, _ facts: MediaFacts, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
+  ) throws(MediaError) -> CopiedTracks {
+    for extent in [Extent.all, .withoutExtras] {
+      let tracks = CopiedTracks(facts, extent)
+      guard tracks.needsTrial else { return tracks }
+      let input = ffmpeg.inputWords(facts.demuxer, path: original, copiesCovers: tracks.hasCovers)
+      let trial = try FencedRun(
+        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + tracks.words(sound: []) + ["-t", "0"]
+          + facts.muxerWords + ["-y", "file:\(path)"], in: fencing)
+      if trial.finishInput() { return tracks }
+    }
+    return CopiedTracks(facts, .picturesAlone)
+  }
+
+  private var others: MediaFacts.OtherTracks { facts.others ?? MediaFacts.OtherTracks() }
+
+  private var needsTrial: Bool { !extras.isEmpty || others.subtitles > 0 || facts.audioTracks > 1 }
+
+  var hasCovers: Bool { !covers.isEmpty }
+
+  private var covers: [Int] { extent == .all && [.mp4, .m4a].contains(facts.container) ? others.plainCovers : [] }
+
+  private var sensors: [Int] { extent == .all && [.mp4, .mov].contains(facts.container) ? others.sensors : [] }
+
+  private var attachments: Int { extent == .all && facts.container == .mkv ? others.attachments : 0 }
+
+  private var extras: [String] {
+    (covers + sensors).flatMap { ["-map", "0:\($0)"] } + (attachments > 0 ? ["-map", "0:t"] : [])
+  }
+
+  /// The tracks in their order in the result, where `sound` names the new one.
+  func words(sound: [String]) -> [String] {
+    let beside = ["-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?"]
+    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras + ["-c", "copy"]
+  }
+
+  /// What is left out, in words: "1 cover", "2 tracks of data".
+  public var leftOut: [String] {
+    let isAlone = extent == .picturesAlone
+    let counts = [
+      (isAlone ? facts.audioTracks - 1 : 0, "track of sound", "tracks of sound"),
+      (isAlone ? others.subtitles : 0, "track of subtitles", "tracks of subtitles"),
+      (others.data - sensors.count, "track of data", "tracks of data"),
+      (others.attachments - attachments, "attachment", "attachments"),
+      (others.covers - covers.count, "cover", "covers"),
+    ]
+    return counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? $0.1 : $0.2)" }
+  }
+}
