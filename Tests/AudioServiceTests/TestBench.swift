@@ -69,7 +69,7 @@ final class TestBench: Sendable {
           -o) output=$2; shift ;;
           --noise) noise=$2; shift ;;
           --threads) threads=$2; shift ;;
-          probe|waveform|denoise|spectrum) command=$1 ;;
+          probe|waveform|denoise|convert|spectrum) command=$1 ;;
         esac
         shift
       done
@@ -83,6 +83,7 @@ final class TestBench: Sendable {
           probe) echo '{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000,\
       "file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
+          convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;
           denoise) echo x > "$pyramid"; echo sound > "$output"
             echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"clipped_samples":3,"warnings":[]}}' ;;
         esac

@@ -1,0 +1,72 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+/// A request for a conversion waits for it, but not for ever.
+@Suite struct ConversionWaitTests {
+  /// The job's child waits to be let go.
+  private static let held = "[ $command != convert ] || read -r line < $folder/hold; finish"
+
+  private func ask(_ bench: TestBench, _ source: Recording) async throws -> HTTPResponse {
+    try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac")
+  }
+
+  @Test("one that takes longer answers 503 and when to ask again; then its file is there, made by one job")
+  func slow() async throws {
+    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 0.01 }
+    try bench.holdProbe()
+    let source = try bench.recording()
+    for _ in 1...2 {
+      let response = try await ask(bench, source)
+      #expect(response.status == .serviceUnavailable && response.fields["Retry-After"] == "5")
+      let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+      let job = try #require(try bench.catalog.jobs(limit: 2).first)
+      #expect(text.contains("\"code\":\"converting\"") && text.contains("\(job.id)"), "\(text)")
+    }
+    let jobs = try bench.catalog.jobs(limit: 2)
+    #expect(jobs.map(\.kind) == [.convert])
+    try bench.releaseProbe()
+    #expect(try await bench.finished(jobs[0].id).state == .succeeded)
+    let response = try await ask(bench, source)
+    #expect(response.status == .ok)
+    #expect(try await response.body.collect() == Array("sound\n".utf8))
+    #expect(try bench.catalog.jobs(limit: 2).count == 1)
+  }
+
+  @Test("the wait ends with the job, however long it may be")
+  func quick() async throws {
+    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 1000 }
+    try bench.holdProbe()
+    let source = try bench.recording()
+    async let waiting = ask(bench, source)
+    try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
+    try bench.releaseProbe()
+    #expect(try await waiting.status == .ok)
+  }
+
+  @Test("a service that is told to stop lets nobody wait")
+  func stopping() async throws {
+    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 1000 }
+    try bench.holdProbe()
+    let source = try bench.recording()
+    async let waiting = ask(bench, source)
+    try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
+    bench.runner.live.endWaits()
+    #expect(try await waiting.status == .serviceUnavailable)
+    try bench.releaseProbe()
+    _ = try await bench.finished(try #require(try bench.catalog.jobs(limit: 1).first).id)
+  }
+
+  @Test("one that fails says why, and the next request begins it again")
+  func failing() async throws {
+    let bench = try TestBench(script: "[ $command != convert ] || failure unsupported_output false; finish")
+    let source = try bench.recording()
+    for attempt in 1...2 {
+      #expect(try await ask(bench, source).status.code == 422)
+      #expect(try bench.catalog.jobs(limit: 9).count == attempt)
+    }
+  }
+}
