@@ -72,20 +72,34 @@ struct WaveformCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
+    try options.run(on: input, opening: begin) { display, begun in
+      let decoding = begun.decoding
       var report = WorkerReport()
       if let pyramid {
         // The service reads this one while it grows, so it is written under its own name.
         report.analysis = try analyze(decoding, into: pyramid, sound: options.working, &display)
-        try export(from: pyramid, sound: options.working ?? input)
+        try export(from: pyramid, sound: options.working ?? input, under: begun.overlay)
       } else if let destination {
         let working = try OutputFile(path: destination + ".pyramid")
         let sound = try OutputFile(path: destination + ".working")
         report.analysis = try analyze(decoding, into: working.temporaryPath, sound: sound.temporaryPath, &display)
-        try export(from: working.temporaryPath, sound: decoding == nil ? input : sound.temporaryPath)
+        try export(
+          from: working.temporaryPath, sound: decoding == nil ? input : sound.temporaryPath, under: begun.overlay)
       }
       return report
     }
+  }
+
+  /// What ffmpeg reads of the two recordings.
+  private struct Begun {
+    var decoding: MediaDecoding?
+    var overlay: MediaDecoding?
+  }
+
+  private func begin() throws(ProcessingError) -> Begun {
+    var begun = Begun(decoding: try options.decode(input))
+    if let overlay = pictures.overlay { begun.overlay = try options.decode(overlay) }
+    return begun
   }
 
   /// Of what is decoded, the working copy is left at `sound`.
@@ -107,7 +121,7 @@ struct WaveformCommand: ParsableCommand {
     ).run { display.show($0) }
   }
 
-  private func export(from pyramid: String, sound: String) throws {
+  private func export(from pyramid: String, sound: String, under overlayDecoding: MediaDecoding?) throws {
     guard let destination, let kind = WaveformFile(path: destination), let bits = SampleBits(rawValue: bits) else {
       return
     }
@@ -122,10 +136,18 @@ struct WaveformCommand: ParsableCommand {
       return try file.commit()
     }
     let working = try OutputFile(path: destination + ".overlay")
-    _ = try AnalyzeRecording(source: overlay, pyramid: working.temporaryPath, limits: options.limits).run { _ in }
+    let overlaySound = try OutputFile(path: destination + ".overlay.working")
+    if let overlayDecoding {
+      _ = try ImportRecording(
+        overlayDecoding, working: overlaySound.temporaryPath, pyramid: working.temporaryPath, limits: options.limits
+      ).run { _ in }
+    } else {
+      _ = try AnalyzeRecording(source: overlay, pyramid: working.temporaryPath, limits: options.limits).run { _ in }
+    }
     let export = ExportWaveform(
       source: sound, pyramid: pyramid, query: query, style: pictures.style,
-      overlay: AnalyzedRecording(source: overlay, pyramid: working.temporaryPath))
+      overlay: AnalyzedRecording(
+        source: overlayDecoding == nil ? overlay : overlaySound.temporaryPath, pyramid: working.temporaryPath))
     try export.write(kind, to: file.temporaryPath)
     try file.commit()
   }

@@ -123,4 +123,22 @@ import Testing
     #expect(try Self.pictures(out) == Self.pictures(path))
     #expect(try folder.names() == ["clean.mp4", "phone.mp4"])
   }
+
+  @Test("by hand, too, memos and videos are drawn, one over the other, and looked through for noise")
+  func drawing() throws {
+    let folder = try TemporaryFolder()
+    let paths = try ["phone.mov", "memo.m4a"].map { try Self.clip($0).0.make(in: folder) }
+    let picture = folder.file("both.png")
+    let names = try folder.names()
+    for (path, overlay) in [(paths[0], paths[1]), (paths[1], paths[0])] {
+      let drawn = try Command.stillwave(
+        "waveform", path, "-o", picture, "--overlay", overlay, "--start", "0.99", "--end", "1.01")
+      #expect(drawn.status == 0, "\(drawn.errors)")
+      #expect(try contents(picture).starts(with: [0x89] + Array("PNG".utf8)))
+      let regions = try Command.stillwave("noise-regions", path)
+      #expect(regions.status == 0, "\(regions.errors)")
+      try FileManager.default.removeItem(atPath: picture)
+    }
+    #expect(try folder.names() == names)
+  }
 }
