@@ -119,7 +119,7 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   }
 }
 
-/// The first bytes of a file.
+/// The bytes of a file, some at a time: the first ones most often.
 @safe
 final class FileStart {
   private let descriptor: Int32
@@ -138,6 +138,9 @@ final class FileStart {
       got = max(unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset)), 0)
     }
   }
+
+  /// Bytes of the file.
+  var length: Int { max(Int(lseek(descriptor, 0, SEEK_END)), 0) }
 
   /// Bytes of the ID3v2 tag that the file begins with; 0 without one. Its size has seven bits to the byte.
   var tagLength: Int {

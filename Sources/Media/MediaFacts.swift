@@ -26,6 +26,10 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var audioTracks: Int
   /// The first track of pictures, if there is one.
   public var video: Video?
+  /// Whether the file's own sizes show that its end is missing; nil where nobody looked.
+  public var isCut: Bool?
+  /// Whether nothing in the file tells how long it is, though such files do; nil where nobody looked.
+  public var lacksLength: Bool?
   /// The tracks beside these two; nil where an older version wrote the facts.
   public var others: OtherTracks?
 

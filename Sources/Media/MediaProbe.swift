@@ -6,6 +6,8 @@
 //   0,      -1024,          0,     1024,     4096, 0x787778c5
 //   stream, decoding time, time, frames, bytes, checksum, flags unless it is a plain key frame: F=0x4, not to be shown
 //
+// Stream 1 is the same sound as it is coded, stream 2 the pictures.
+//
 // So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt with
 // by then, which no header alone tells.
 
@@ -15,16 +17,21 @@ import FoundationEssentials
 public struct MediaProbe {
   private let container: MediaContainer
   private let demuxer: Demuxer
+  private let path: String
   private let headers: FencedRun
   private let packets: FencedRun
 
   /// Starts to look at the file at `path`. Throws `.system` where a program can't be started.
   public init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.demuxer = demuxer
+    self.path = path
     container = MediaContainer(demuxer, path: path)
     headers = try FencedRun(Self.headerWords(path, demuxer, ffmpeg), in: fencing)
+    // Matroska tells no bit rate: a second of packets does.
+    let coded = demuxer == .matroska ? "64" : "1"
     let first = [
-      "-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:V:0?", "-c:1", "copy", "-frames:a", "8", "-frames:v", "16",
+      "-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:a:0", "-c:1", "copy", "-map", "0:V:0?", "-c:2", "copy",
+      "-frames:a:0", "8", "-frames:a:1", coded, "-frames:v", "16",
     ]
     packets = try FencedRun(
       [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer, path: path) + first
@@ -35,7 +42,7 @@ public struct MediaProbe {
   private static func headerWords(_ path: String, _ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
     let shown =
       "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate"
-      + ":stream_disposition=attached_pic:stream_tags=DURATION,language:format=duration"
+      + ":stream_disposition=attached_pic:stream_tags=DURATION,BPS,language:format=duration"
       + ":format_tags=com.apple.quicktime.make,com.apple.quicktime.creationdate:chapter=id"
     var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
     if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
@@ -57,10 +64,12 @@ public struct MediaProbe {
     let end = Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
-      firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate,
+      firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
       promisesLength: audio.taggedEnd != nil || demuxer == .mov, endsAsPromised: demuxer == .mov,
-      audioTracks: tracks.audio.count, video: tracks.video, others: tracks.others)
+      audioTracks: tracks.audio.count, video: tracks.video,
+      isCut: demuxer == .matroska ? MatroskaExtent(path: path) == .cut : nil,
+      lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil, others: tracks.others)
   }
 
   /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
@@ -101,7 +110,7 @@ struct TrackList {
   struct Answer: Decodable {
     struct Stream: Decodable {
       struct Disposition: Decodable { var attached_pic: Int? }
-      struct Tags: Decodable { var DURATION, language: String? }
+      struct Tags: Decodable { var DURATION, BPS, language: String? }
       var codec_name, codec_type, codec_tag_string, start_time, duration, bit_rate: String?
       var index, width, height: Int?
       var disposition: Disposition?
@@ -132,7 +141,9 @@ struct TrackList {
       Stream(
         codec: Self.name(stream.codec_name), start: stream.start_time.flatMap(Self.seconds),
         duration: stream.duration.flatMap(Self.seconds),
-        bitRate: stream.bit_rate.flatMap { Int($0) }.flatMap { (1...100_000_000).contains($0) ? $0 : nil },
+        bitRate: (stream.bit_rate ?? stream.tags?.BPS).flatMap { Int($0) }.flatMap {
+          (1...100_000_000).contains($0) ? $0 : nil
+        },
         taggedEnd: stream.tags?.DURATION.flatMap(Self.clock))
     }
   }
@@ -193,7 +204,8 @@ struct TrackList {
   }
 }
 
-/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the pictures.
+/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the same coded, stream 2
+/// the pictures.
 struct PacketList {
   private(set) var sampleRate: Int?
   private(set) var channels: Int?
@@ -201,6 +213,15 @@ struct PacketList {
   private(set) var soundStart: Double?
   /// The earliest of the pictures: they come in the order of decoding.
   private(set) var pictureStart: Double?
+  /// Of the coded sound: when its first packet begins and its last, and the bytes of those before the last.
+  private var coded: (start: Double, end: Double, bytes: Double, last: Double)?
+
+  /// Bits a second of the coded sound; nil where a single packet tells nothing.
+  var bitRate: Int? {
+    guard let coded, coded.end > coded.start else { return nil }
+    let rate = 8 * coded.bytes / (coded.end - coded.start)
+    return (1...100_000_000).contains(rate) ? Int(rate) : nil
+  }
 
   init(text: [UInt8]) {
     var units: [Int: Double] = [:]
@@ -230,14 +251,19 @@ struct PacketList {
       return
     }
     let seconds = time * unit
-    guard stream == 0 else {
+    if stream == 1, let bytes = Double(fields[4]) {
+      let before = coded ?? (seconds, seconds, 0, 0)
+      coded = (before.start, seconds, before.bytes + before.last, bytes)
+    }
+    if stream == 2 {
       // Pictures before an edit list's start are there for the decoder alone.
       let flags = fields.first { $0.hasPrefix("F=0x") }.flatMap { Int($0.dropFirst(4), radix: 16) } ?? 0
       guard flags & 4 == 0 else { return }
       pictureStart = min(pictureStart ?? seconds, seconds)
+    }
+    guard stream == 0, soundStart == nil, let frames = Int(fields[3]), let bytes = Int(fields[4]), frames > 0 else {
       return
     }
-    guard soundStart == nil, let frames = Int(fields[3]), let bytes = Int(fields[4]), frames > 0 else { return }
     (soundStart, channels) = (seconds, bytes / 4 / frames)
   }
 }

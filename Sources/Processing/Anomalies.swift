@@ -64,16 +64,9 @@ extension Anomaly {
     }
     // One that promises more than there is tells that better.
     let lacksFrames = findings.wrongCount.map { $0.found < $0.promised } ?? false
-    if findings.lacksEnd, !lacksFrames {
-      found.append(Anomaly(code: "truncated", detail: "The file ends within its sound; what is there is used."))
-    }
+    if findings.lacksEnd, !lacksFrames { found.append(.endsWithin) }
     if let count = findings.wrongCount { found.append(.decodedFrames(count.found, claimed: count.promised)) }
-    if findings.lacksLength {
-      found.append(
-        Anomaly(
-          code: "length_unknown",
-          detail: "No header tells how long the sound is; the file is read to its end."))
-    }
+    if findings.lacksLength { found.append(.lengthUnknown) }
     if findings.foreignBytes > 0 {
       found.append(
         Anomaly(
@@ -97,6 +90,12 @@ extension Anomaly {
         "\(streams) of the streams in the file have another sample rate, number of channels or codec than most of "
         + "it, or can't be decoded; they are left out (\(rounded) s).")
   }
+
+  static let endsWithin = Anomaly(
+    code: "truncated", detail: "The file ends within its sound; what is there is used.")
+
+  static let lengthUnknown = Anomaly(
+    code: "length_unknown", detail: "No header tells how long the sound is; the file is read to its end.")
 
   static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
     Anomaly(

@@ -173,6 +173,8 @@ extension Anomaly {
     {
       found.append(.decodedFrames(frames, claimed: promised))
     }
+    if facts.isCut == true, !found.contains(where: { $0.code == "truncated" }) { found.append(.endsWithin) }
+    if facts.lacksLength == true { found.append(.lengthUnknown) }
     if notFinite > 0 { found.append(.nonFinite(notFinite)) }
     return found
   }

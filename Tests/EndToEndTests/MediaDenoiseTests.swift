@@ -113,6 +113,23 @@ import Testing
     try server.stop()
   }
 
+  @Test("the new sound has as many bits as the old, of which an mkv doesn't tell")
+  func bits() throws {
+    let server = try TestServer()
+    let noise = ["-v", "error", "-f", "lavfi", "-i", "anoisesrc=d=5:a=0.3:r=48000", "-c:a", "aac", "-b:a", "320k"]
+    let path = server.folder.file("loud.mkv")
+    try Tool.ffmpeg.run(noise + [path])
+    let source = try server.client.uploadReady(contents(path), name: "loud.mkv")
+    let job = try server.client.denoise(
+      try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8},"output":"residue"}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    let id = try #require(job["result"]["recording"].string)
+    let answer = try server.client.get("/v1/recordings/\(id)/audio")
+    let before = try contents(path).count
+    #expect(answer.body.count > before * 9 / 10, "\(answer.body.count) of \(before)")
+    try server.stop()
+  }
+
   @Test("by hand, too, a video becomes the same video with clean sound")
   func command() throws {
     let folder = try TemporaryFolder()

@@ -216,6 +216,22 @@ import Testing
     try server.stop()
   }
 
+  @Test("a browser's recording, which tells no length, is read to its end; a warning says so, and where it is cut")
+  func live() throws {
+    let server = try TestServer()
+    let plain = try Self.videos[5].0.make(in: server.folder)
+    let live = server.folder.file("live.webm")
+    try Tool.ffmpeg.run(["-v", "error", "-i", plain, "-c", "copy", "-live", "1", live])
+    let bytes = try contents(live)
+    let recording = try server.client.uploadReady(bytes, name: "live.webm")
+    #expect(recording["warnings"].array?.map { $0["code"].string } == ["length_unknown"])
+    #expect(abs(try #require(recording["format"]["duration"].double) - MediaClip.seconds) < 0.03)
+    let cut = try server.client.uploadReady(Array(bytes.prefix(bytes.count / 2)), name: "cut.webm")
+    #expect(cut["warnings"].array?.map { $0["code"].string } == ["truncated", "length_unknown"])
+    #expect(try #require(cut["format"]["duration"].double) > 1)
+    try server.stop()
+  }
+
   @Test("what is heard, previewed and cleaned is the working copy; deleting takes all of it")
   func work() throws {
     let server = try TestServer()

@@ -11,13 +11,14 @@ struct MediaProbeTests {
         {"codec_name":"mjpeg","codec_type":"video","width":600,"height":600,"disposition":{"attached_pic":1}},
         {"codec_name":"h264","codec_type":"video","width":64,"height":48,"disposition":{"attached_pic":0}},
         {"codec_name":"pcm_s16le","codec_type":"audio","start_time":"0.228000","duration":"3.021333"},
-        {"codec_name":"opus","codec_type":"audio","tags":{"DURATION":"01:02:03.500000000"}}],
+        {"codec_name":"opus","codec_type":"audio","tags":{"DURATION":"01:02:03.500000000","BPS":"96000"}}],
        "format":{"duration":"3.250000"}}
       """
     let tracks = try #require(TrackList(json: Array(text.utf8)))
     #expect(tracks.video == MediaFacts.Video(codec: "h264", width: 64, height: 48))
     #expect(tracks.audio.map(\.codec) == ["pcm_s16", "opus"])
     #expect(tracks.audio[0].start == 0.228 && tracks.audio[0].duration == 3.021333)
+    #expect(tracks.audio.map(\.bitRate) == [nil, 96_000])
     #expect(tracks.audio[1].taggedEnd == 3723.5 && tracks.duration == 3.25)
   }
 
@@ -67,15 +68,22 @@ struct MediaProbeTests {
     let text = """
       #tb 0: 1/48000
       #sample_rate 0: 48000
-      #tb 1: 1/12800
-      1,      -1024,     -12800,      512,     2715, 0x16afdf1d, F=0x5
-      1,       -512,       6400,      512,      165, 0x38985274, F=0x0
+      #tb 2: 1/12800
+      2,      -1024,     -12800,      512,     2715, 0x16afdf1d, F=0x5
+      2,       -512,       6400,      512,      165, 0x38985274, F=0x0
       0,      12000,      12000,     1024,     8192, 0x787778c5
-      1,          0,       3200,      512,      123, 0xf3073786, F=0x0
+      2,          0,       3200,      512,      123, 0xf3073786, F=0x0
       """
     let packets = PacketList(text: Array(text.utf8))
     #expect(packets.sampleRate == 48_000 && packets.channels == 2)
     #expect(packets.soundStart == 0.25 && packets.pictureStart == 0.25)
+  }
+
+  @Test("the bit rate is that of the packets between the first and the last")
+  func bitRate() {
+    let lines = ["#tb 1: 1/1000", "1, 0, 0, 21, 1000, 0", "1, 21, 21, 21, 2000, 0", "1, 40, 40, 21, 9999, 0"]
+    #expect(PacketList(text: Array(lines.joined(separator: "\n").utf8)).bitRate == 600_000)
+    #expect(PacketList(text: Array(lines.prefix(2).joined(separator: "\n").utf8)).bitRate == nil)
   }
 
   @Test(
