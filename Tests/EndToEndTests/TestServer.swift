@@ -20,7 +20,18 @@ final class TestServer {
     (command, client) = try Self.start(data: data, arguments, under: starter)
   }
 
-  deinit { command.signal(SIGKILL) }
+  private var isKilled = false
+
+  deinit {
+    tellOfItsOwnEnd()
+    command.signal(SIGKILL)
+  }
+
+  /// A service that ended by itself is a failure however the test went, which else would tell of connections refused alone.
+  private func tellOfItsOwnEnd() {
+    guard !isKilled, !command.isRunning, let finished = try? command.finish(), finished.status != 0 else { return }
+    Issue.record("the service ended by itself, with status \(finished.status): \(finished.errors.suffix(2000))")
+  }
 
   var processID: pid_t { command.processID }
 
@@ -50,14 +61,21 @@ final class TestServer {
   /// SIGKILL: what a crash or a power cut leaves is what the next start finds. The data directory's lock is free once
   /// the process is gone.
   func crash() throws {
-    command.signal(SIGKILL)
+    kill()
     _ = try command.finish(withinSeconds: 60)
   }
 
-  func restart() throws { (command, client) = try Self.start(data: data, arguments, under: starter) }
+  func restart() throws {
+    (command, client) = try Self.start(data: data, arguments, under: starter)
+    isKilled = false
+  }
 
   /// SIGKILL, where nothing comes after.
-  func kill() { command.signal(SIGKILL) }
+  func kill() {
+    tellOfItsOwnEnd()
+    isKilled = true
+    command.signal(SIGKILL)
+  }
 
   /// The children that work on jobs now.
   func workers() -> [pid_t] { Processes.children(of: processID) }
