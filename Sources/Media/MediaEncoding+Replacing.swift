@@ -27,7 +27,7 @@ extension MediaFacts {
     return facts
   }
 
-  private var muxer: String {
+  fileprivate var muxer: String {
     switch container {
     case .m4a: "ipod"
     case .mkv: "matroska"
@@ -67,9 +67,9 @@ extension MediaEncoding {
     with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
     var zero = Double(facts.firstFrame ?? 0) / Double(facts.sampleRate)
-    // Matroska's times are to be lessened by a delay that stands beside them. ffmpeg 5.1 writes that of libopus, 312
-    // frames, and forgets to put it onto the times: the sound would come 6.5 ms early.
-    if facts.writtenCodec == "opus" { zero += 312.0 / 48_000 }
+    if facts.writtenCodec == "opus" {
+      zero += try Self.opusLead(facts.muxer, tryingAt: path, with: ffmpeg, in: fencing)
+    }
     let sound = [
       "-itsoffset", "\(zero)", "-f", "f32le", "-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-i", "pipe:0",
     ]
@@ -79,6 +79,24 @@ extension MediaEncoding {
       try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + sound + words + ["-y", "file:\(path)"],
         in: fencing, takesInput: true))
+  }
+
+  /// Seconds by which this ffmpeg has Opus in Matroska early. The times there are to be lessened by the codec's delay, which
+  /// stands beside them: that of libopus is 312 frames. ffmpeg 5.1 writes it and forgets to put it onto the times, so the
+  /// sound would come 6.5 ms early; another version may not. So a tenth of a second is written and read, at `path`.
+  static func opusLead(
+    _ muxer: String, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
+  ) throws(MediaError) -> Double {
+    let silence = try FencedRun(
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts", "-f", "lavfi", "-i", "anullsrc=r=48000:cl=mono:d=0.1"]
+        + ["-c:a", "libopus", "-avoid_negative_ts", "disabled", "-f", muxer, "-y", "file:\(path)"], in: fencing)
+    guard silence.finishInput() else { return 0 }
+    let first = try FencedRun(
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(.matroska, path: path)
+        + ["-c:a", "pcm_f32le", "-frames:a", "1", "-f", "framecrc", "pipe:1"], in: fencing)
+    // Times are whole milliseconds.
+    let start = PacketList(text: first.text(upTo: 65_536)).soundStart ?? 0
+    return start < -0.003 ? 312.0 / 48_000 : 0
   }
 }
 
