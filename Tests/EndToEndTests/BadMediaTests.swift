@@ -70,6 +70,57 @@ import Testing
     try server.stop()
   }
 
+  @Test(
+    "an ffmpeg that is killed, fails, waits or talks without end costs the one upload",
+    arguments: ["kill -9 $$", "exit 3", "read line", "while :; do echo 0, 0, 0, 1, 4, 0; done"])
+  func brokenProgram(_ deed: String) throws {
+    let folder = try TemporaryFolder()
+    let program = folder.file("ffmpeg")
+    try write(Array("#!/bin/bash\n\(deed)\n".utf8), to: program)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+    let probe = folders.map { "\($0)/ffprobe" }.first(where: FileManager.default.isExecutableFile)
+    try FileManager.default.createSymbolicLink(
+      atPath: folder.file("ffprobe"), withDestinationPath: try #require(probe))
+    let server = try TestServer("--ffmpeg", program)
+    let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
+    expectProblem(answer, 415, "unsupported_media")
+    try server.expectNothingKept()
+    _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    try server.stop()
+  }
+
+  /// A Matroska file of that many tracks of sound, by RFC 9559.
+  private static func film(tracks: Int) -> [UInt8] {
+    func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+    func element(_ identifier: [UInt8], _ content: [UInt8]) -> [UInt8] {
+      identifier + [UInt8(0x10 | content.count >> 24)] + number(content.count).dropFirst() + content
+    }
+    let kind = element([0x42, 0x82], Array("matroska".utf8))
+    let entries = (1...tracks).flatMap { track in
+      element(
+        [0xAE],
+        element([0xD7], number(track)) + element([0x73, 0xC5], number(track)) + element([0x83], [2])
+          + element([0x86], Array("A_PCM/INT/LIT".utf8)) + element([0xE1], element([0x9F], [1])))
+    }
+    let block = element([0xA3], [0x81, 0, 0, 0x80] + [UInt8](repeating: 7, count: 1000))
+    let cluster = element([0x1F, 0x43, 0xB6, 0x75], element([0xE7], [0]) + block)
+    return element([0x1A, 0x45, 0xDF, 0xA3], kind)
+      + element([0x18, 0x53, 0x80, 0x67], element([0x16, 0x54, 0xAE, 0x6B], entries) + cluster)
+  }
+
+  @Test("thousands of tracks are refused, hundreds are not")
+  func tracks() throws {
+    let server = try TestServer()
+    let many = try server.client.send("POST", "/v1/recordings", [:], .bytes(Self.film(tracks: 10_000)))
+    expectProblem(many, 415, "unsupported_media")
+    try server.expectNothingKept()
+    let recording = try server.client.uploadReady(Self.film(tracks: 300), name: "many.mkv")
+    #expect(recording["warnings"][0]["detail"].string?.contains("300 audio tracks") == true, "\(recording)")
+    try server.stop()
+  }
+
   @Test("limits of the service hold for what ffmpeg reads")
   func limits() throws {
     let server = try TestServer("--max-duration", "2")
