@@ -52,6 +52,8 @@ export class Waveform {
     this.availableFrames = 0;
     this.totalFrames = 0;
     this.complete = false;
+    /** Whether nobody looks at it any more. */
+    this.isForgotten = false;
     this.learn(recording);
   }
 
@@ -98,7 +100,7 @@ export class Waveform {
   isStale(exponent, index) {
     const scale = 2 ** exponent, start = index * tileLength * scale;
     const there = Math.min(this.availableFrames - start, tileLength * scale);
-    if (there <= 0) return false;
+    if (there <= 0 || this.isForgotten) return false;
     const points = this.complete ? Math.ceil(there / scale) : Math.floor(there / scale);
     const tile = this.tile(exponent, index);
     return points > (tile ? tile.count : 0);
@@ -214,10 +216,12 @@ export class TileStore {
   }
 
   /**
-   * Forgets the tiles of a waveform.
+   * Forgets the tiles of a waveform, and fetches no more of them.
    * @param {Waveform} waveform
    */
   forget(waveform) {
+    waveform.isForgotten = true;
+    for (const { wish, control } of this.#errands.values()) if (wish.waveform === waveform) control.abort();
     for (const tile of waveform.tiles.values()) this.#used.delete(tile);
     waveform.tiles.clear();
   }
