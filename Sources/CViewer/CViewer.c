@@ -14,6 +14,9 @@ static const unsigned char address_js[] = {
 static const unsigned char cleaning_js[] = {
 #embed "viewer/cleaning.js"
 };
+static const unsigned char comparison_js[] = {
+#embed "viewer/comparison.js"
+};
 static const unsigned char controls_js[] = {
 #embed "viewer/controls.js"
 };
@@ -31,6 +34,9 @@ static const unsigned char library_js[] = {
 };
 static const unsigned char main_js[] = {
 #embed "viewer/main.js"
+};
+static const unsigned char media_js[] = {
+#embed "viewer/media.js"
 };
 static const unsigned char messages_js[] = {
 #embed "viewer/messages.js"
@@ -86,12 +92,14 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("index.html", index_html),
   FILE("address.js", address_js),
   FILE("cleaning.js", cleaning_js),
+  FILE("comparison.js", comparison_js),
   FILE("controls.js", controls_js),
   FILE("drawing.js", drawing_js),
   FILE("gestures.js", gestures_js),
   FILE("icon.svg", icon_svg),
   FILE("library.js", library_js),
   FILE("main.js", main_js),
+  FILE("media.js", media_js),
   FILE("messages.js", messages_js),
   FILE("page.js", page_js),
   FILE("player.js", player_js),

@@ -1,8 +1,8 @@
 // @ts-check
+import { voices } from "./comparison.js";
 import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
-import { voices } from "./preview.js";
 import { recordingPath } from "./service.js";
 import { texts } from "./texts.js";
 import { formatTime, parseTime } from "./time.js";
@@ -36,10 +36,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
   const takeNoise = () => {
     if (view.selection) view.markNoise(view.selection);
   };
-  const preview = () => {
-    if (player.voice === "original") player.setVoice("cleaned");
-    if (!player.isPlaying) void player.play();
-  };
+  const preview = () => player.preview();
   const loop = () => player.setLoop(!player.isLooping);
   const follow = () => {
     player.isFollowing = !player.isFollowing;

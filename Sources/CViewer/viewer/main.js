@@ -6,9 +6,11 @@ import { readAddress, writeAddress } from "./address.js";
 import { CleaningPanel } from "./cleaning.js";
 import { connectControls } from "./controls.js";
 import { Library } from "./library.js";
+import { Media } from "./media.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
+import { Previews } from "./preview.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
@@ -26,10 +28,10 @@ const session = new Session(service, tiles);
 const view = new View();
 const stage = new Stage(view, session, tiles);
 const panel = new CleaningPanel(session, view);
-const player = new Player(service, session, view, () => ({ ...panel.settings, output: "denoised" }), {
-  original: find("original-media"), cleaned: find("cleaned-media"),
-});
-new Variants(service, session, view, panel);
+const previews = new Previews(service);
+const media = new Media(service, { original: find("original-media"), cleaned: find("cleaned-media"), picture: find("picture") });
+const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
+new Variants(previews, session, view, panel);
 connectControls({ view, stage, session, player });
 
 panel.onSettled = () => void player.refresh();
@@ -38,6 +40,7 @@ stage.beforeFrame = () => {
   if (goesOn) followPlayhead();
   return goesOn;
 };
+for (const event of ["loadeddata", "seeked"]) media.picture.addEventListener(event, () => stage.ask());
 session.failed.subscribe(error => tell(error.message, { isError: true }));
 
 /** Turns the page when the playhead leaves it. */
@@ -76,7 +79,6 @@ session.changed.subscribe(() => {
   const name = (cleaned ?? original)?.recording.name ?? "";
   find("name").textContent = name;
   document.title = name ? `${name} – ${texts.title}` : texts.title;
-  find("original-media").hidden = !original?.recording.video;
   if (session.layers.some(layer => layer.job)) stage.ask();
 });
 
@@ -87,8 +89,7 @@ const remember = afterCalm(300, () => {
   written = writeAddress(id, view);
   if (written !== location.hash) history.replaceState(null, "", written || location.pathname);
 });
-view.moved.subscribe(remember);
-session.changed.subscribe(remember);
+for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed]) signal.subscribe(remember);
 addEventListener("hashchange", () => {
   if (location.hash !== written) openAddress();
 });

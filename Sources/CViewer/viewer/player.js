@@ -1,19 +1,14 @@
 // @ts-check
-import { compare, longestPreview, voices } from "./preview.js";
-import { isAbort, recordingPath } from "./service.js";
+import { Comparison } from "./comparison.js";
+import { longestPreview } from "./preview.js";
+import { isAbort } from "./service.js";
 import { Signal } from "./signal.js";
 
-/** @typedef {import("./preview.js").Voice} Voice */
+/** @typedef {import("./comparison.js").Voice} Voice */
 /** @typedef {import("./view.js").Span} Span */
 
-/** How long one voice fades into another, in seconds. */
-const fade = 0.012;
-/** Media elements that run beside each other may drift apart by this, in seconds. */
-const mostDrift = 0.03;
-
 /**
- * Plays what is open. The whole is streamed by media elements, the original's and the cleaned one's side by side, one of
- * them muted; a stretch that was cleaned for a preview is played from memory, three voices in step. Either way one
+ * Plays what is open: the whole is streamed, a stretch that was cleaned for a preview comes from memory. Either way one
  * voice gives way to another without a gap.
  */
 export class Player {
@@ -39,45 +34,43 @@ export class Player {
 
   /** @type {AudioContext | null} */
   #context = null;
-  /** @type {{ comparison: import("./preview.js").Comparison, key: string } | null} */
-  #memory = null;
-  /** @type {{ sources: AudioBufferSourceNode[], gains: Record<Voice, GainNode>, begun: number, offset: number } | null} */
-  #voices = null;
+  /** Whether a preview is heard even where the whole is there already. */
+  #isPreview = false;
+  /** @type {Comparison | null} */
+  #comparison = null;
+  #key = "";
   #control = new AbortController();
+  #fetching = new AbortController();
 
   /**
-   * @param {import("./service.js").Service} service
+   * @param {import("./preview.js").Previews} previews
    * @param {import("./session.js").Session} session
    * @param {import("./view.js").View} view
    * @param {() => import("./session.js").Settings} settings
-   * @param {{ original: HTMLMediaElement, cleaned: HTMLMediaElement }} elements
+   * @param {import("./media.js").Media} media
    */
-  constructor(service, session, view, settings, elements) {
-    this.service = service;
+  constructor(previews, session, view, settings, media) {
+    this.previews = previews;
     this.session = session;
     this.view = view;
     this.settings = settings;
-    this.elements = elements;
-    for (const element of Object.values(elements)) {
-      element.addEventListener("ended", () => this.#reachedEnd());
-      element.addEventListener("error", () => this.#convert(element));
-    }
+    this.media = media;
+    media.ended.subscribe(() => { if (media.isPlaying) this.#reachedEnd(); });
+    media.failed.subscribe(error => this.#fail(error));
     session.opened.subscribe(() => this.#forget());
     session.changed.subscribe(() => this.#load());
     session.ended.subscribe(({ layer, state }) => {
       if (layer.role === "cleaned" && state === "succeeded" && !this.isPlaying) this.setVoice("cleaned");
     });
+    view.rested.subscribe(() => this.#prefetch());
   }
 
   /**
    * Whether a voice can be streamed from end to end.
    * @param {Voice} voice
+   * @returns {voice is import("./media.js").Role}
    */
-  #canStream(voice) {
-    if (voice === "residue") return false;
-    const layer = voice === "original" ? this.session.original : this.session.cleaned;
-    return layer !== null && layer.recording.sha256 !== null;
-  }
+  #canStream(voice) { return voice !== "residue" && typeof this.session[voice]?.recording.sha256 === "string"; }
 
   toggle() { return this.isPlaying || this.isLoading ? this.pause() : this.play(); }
 
@@ -93,11 +86,27 @@ export class Player {
     await this.#start();
   }
 
+  /** Plays what is in view as the settings would have it, or stops that. */
+  async preview() {
+    if (this.#isPreview && (this.isPlaying || this.isLoading)) return this.pause();
+    const { target, playhead, selection } = this.view;
+    const range = selection && selection.end > target.start && selection.start < target.end ? selection : null;
+    const { start, end } = range ?? target;
+    if (playhead < start || playhead >= Math.min(end, target.end)) this.view.movePlayhead(Math.max(start, target.start));
+    this.range = range;
+    this.#isPreview = true;
+    if (this.voice === "original") {
+      this.voice = "cleaned";
+      this.changed.emit();
+    }
+    await this.#start();
+  }
+
   pause() {
     this.#control.abort();
-    for (const element of Object.values(this.elements)) element.pause();
-    this.#silence();
-    this.isPlaying = this.isLoading = false;
+    this.media.pause();
+    this.#comparison?.stop();
+    this.isPlaying = this.isLoading = this.#isPreview = false;
     this.changed.emit();
   }
 
@@ -105,7 +114,6 @@ export class Player {
   seek(seconds) {
     this.view.movePlayhead(seconds);
     this.range = null;
-    for (const element of Object.values(this.elements)) if (element.readyState) element.currentTime = seconds;
     if (this.isPlaying) void this.#start();
   }
 
@@ -122,33 +130,21 @@ export class Player {
     if (voice === this.voice) return;
     this.voice = voice;
     this.changed.emit();
-    if (this.#voices && this.#context) {
-      for (const name of voices) {
-        const { gain } = this.#voices.gains[name], now = this.#context.currentTime;
-        gain.cancelScheduledValues(now);
-        gain.setTargetAtTime(name === voice ? this.#gain(name) : 0, now, fade / 3);
-      }
-    } else if (this.isPlaying) {
-      if (this.#canStream(voice)) this.#unmute();
-      else void this.#start();
-    }
+    if (this.#comparison?.isHeard) this.#comparison.hear(voice);
+    else if (this.isPlaying && this.#canStream(voice)) this.media.hear(voice);
+    else if (this.isPlaying) void this.#start();
   }
 
   /** The settings have changed: a preview that is heard is made anew and takes over where the old one is. */
   async refresh() {
-    if (!this.#voices) return;
-    await this.#start();
+    if (this.#comparison?.isHeard) await this.#start();
+    else this.#prefetch();
   }
 
   /** Where the sound is, in seconds; null while there is none. */
   get position() {
     if (!this.isPlaying) return null;
-    if (this.#voices && this.#context && this.#memory) {
-      const { window, buffers } = this.#memory.comparison, length = buffers.original.duration;
-      const passed = this.#context.currentTime - this.#voices.begun + this.#voices.offset;
-      return window.start + (passed % length + length) % length;
-    }
-    return this.#audible.currentTime;
+    return this.#comparison?.isHeard ? this.#comparison.position : this.media.position;
   }
 
   /**
@@ -156,10 +152,10 @@ export class Player {
    * @returns {boolean} whether it goes on
    */
   follow() {
-    const position = this.position;
+    const { position } = this;
+    this.media.follow(position ?? this.view.playhead, position !== null);
     if (position === null) return false;
-    const end = this.range?.end ?? Infinity;
-    if (!this.#voices && position >= end) {
+    if (this.media.isPlaying && position >= (this.range?.end ?? Infinity)) {
       this.#reachedEnd();
       return this.isPlaying;
     }
@@ -167,154 +163,106 @@ export class Player {
     return true;
   }
 
-  get #audible() {
-    return this.voice === "cleaned" && this.#canStream("cleaned") ? this.elements.cleaned : this.elements.original;
-  }
-
   async #start() {
     this.#control.abort();
     const { signal } = this.#control = new AbortController();
     try {
-      if (this.#canStream(this.voice) && !(this.#voices && this.voice === "original")) await this.#stream();
-      else await this.#preview(signal);
+      const { voice } = this, isPreview = this.#isPreview || this.#comparison?.isHeard;
+      if (this.#canStream(voice) && !isPreview) await this.#stream(voice);
+      else await this.#compare(signal);
     } catch (error) {
-      if (isAbort(error)) return;
-      this.pause();
-      this.failed.emit(error instanceof Error ? error : new Error(String(error)));
+      if (!isAbort(error)) this.#fail(error);
     }
   }
 
-  async #stream() {
-    this.#silence();
+  #fail(/** @type {unknown} */ error) {
+    this.pause();
+    this.failed.emit(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #tellPlaying() {
     this.isLoading = false;
-    const { original, cleaned } = this.elements;
-    for (const element of [original, cleaned]) {
-      if (element.src && Math.abs(element.currentTime - this.view.playhead) > 0.005) element.currentTime = this.view.playhead;
-    }
-    this.#unmute();
     this.isPlaying = true;
     this.changed.emit();
     this.view.moved.emit();
-    await this.#audible.play();
-    if (cleaned.src) await this.#other.play().catch(() => { });
   }
 
-  get #other() { return this.#audible === this.elements.original ? this.elements.cleaned : this.elements.original; }
-
-  #unmute() {
-    const audible = this.#audible, other = this.#other;
-    if (other.src && Math.abs(audible.currentTime - other.currentTime) > mostDrift) audible.currentTime = other.currentTime;
-    audible.muted = false;
-    other.muted = true;
-    if (this.isPlaying && audible.paused) void audible.play().catch(() => { });
+  async #stream(/** @type {import("./media.js").Role} */ voice) {
+    const begun = this.media.play(voice, this.view.playhead);
+    this.#tellPlaying();
+    await begun;
   }
 
   /** The stretch that is in view, as far as it can be had at once; the playhead is in it. */
-  get previewWindow() {
-    const { window, playhead, duration, selection } = this.view;
-    const wanted = selection && this.range === selection ? selection : window;
-    if (wanted.end - wanted.start <= longestPreview && playhead >= wanted.start && playhead < wanted.end) return wanted;
+  get #stretch() {
+    const { target, playhead, duration } = this.view, held = this.#comparison;
+    const isWithin = (/** @type {Span} */ { start, end }) => playhead >= start && playhead < end && end - start <= longestPreview;
+    if (held?.isHeard && isWithin(held.window)) return held.window;
+    if (isWithin(target)) return target;
     const start = Math.max(0, Math.min(playhead - 0.5, duration - longestPreview));
     return { start, end: Math.min(duration, start + longestPreview) };
   }
 
-  async #preview(/** @type {AbortSignal} */ signal) {
-    const original = this.session.original;
+  /** Fetches what a preview would need, before anyone asks for it. */
+  #prefetch() {
+    const { original } = this.session, { start, end } = this.view.target;
+    this.#fetching.abort();
+    if (!original || original.recording.waveform.state !== "ready" || end - start > longestPreview) return;
+    const { signal } = this.#fetching = new AbortController();
+    // A help, not a need: what is wrong is told to whoever asks.
+    this.previews.fetch(original.recording.id, { start, end }, this.settings(), signal).catch(() => { });
+  }
+
+  async #compare(/** @type {AbortSignal} */ signal) {
+    const { original } = this.session;
     if (!original) return;
-    const context = this.#context ??= new AudioContext({ latencyHint: "interactive" });
-    void context.resume();
-    const settings = this.settings(), id = original.recording.id;
-    const playhead = this.view.playhead;
-    let window = this.previewWindow;
-    const held = this.#memory?.comparison.window;
-    if (held && this.#voices && playhead >= held.start && playhead < held.end) window = held;
+    const context = this.#context ??= new AudioContext({ latencyHint: "interactive" }), resumed = context.resume();
+    const window = this.#stretch, settings = this.settings(), { id } = original.recording;
     const key = JSON.stringify([id, window, settings]);
-    if (this.#memory?.key !== key) {
+    let next = this.#comparison;
+    if (!next?.isComplete || key !== this.#key) {
       this.isLoading = true;
       this.changed.emit();
-      const comparison = await compare(context, this.service, id, window, settings, signal);
-      signal.throwIfAborted();
-      this.#memory = { comparison, key };
+      next = new Comparison(context, window);
+      const { others } = await next.load(output => this.previews.fetch(id, window, { ...settings, output }, signal));
+      if (this.voice === "cleaned") others.catch(error => { if (!isAbort(error)) this.#fail(error); });
+      else await others;
     }
+    await resumed;
+    signal.throwIfAborted();
     const position = this.position ?? this.view.playhead;
-    for (const element of Object.values(this.elements)) element.pause();
-    this.#silence();
-    this.#sound(context, position);
-    this.isLoading = false;
-    this.isPlaying = true;
-    this.changed.emit();
-    this.view.moved.emit();
-  }
-
-  /** Starts all voices at one instant; they go round the window. */
-  #sound(/** @type {AudioContext} */ context, /** @type {number} */ position) {
-    if (!this.#memory) return;
-    const { window, buffers } = this.#memory.comparison;
-    const begun = context.currentTime + 0.01, offset = Math.max(0, (position - window.start) % buffers.original.duration);
-    const gains = /** @type {Record<Voice, GainNode>} */ ({});
-    const sources = voices.map(voice => {
-      const gain = gains[voice] = new GainNode(context, { gain: 0 });
-      gain.gain.setTargetAtTime(voice === this.voice ? this.#gain(voice) : 0, begun, fade / 3);
-      const source = new AudioBufferSourceNode(context, { buffer: buffers[voice], loop: true });
-      source.connect(gain).connect(context.destination);
-      source.start(begun, offset);
-      return source;
-    });
-    this.#voices = { sources, gains, begun, offset };
-  }
-
-  #gain(/** @type {Voice} */ voice) { return this.#memory?.comparison.gains[voice] ?? 1; }
-
-  #silence() {
-    if (!this.#voices || !this.#context) return;
-    const now = this.#context.currentTime;
-    for (const gain of Object.values(this.#voices.gains)) gain.gain.setTargetAtTime(0, now, fade / 3);
-    for (const source of this.#voices.sources) source.stop(now + 2 * fade);
-    this.#voices = null;
+    this.media.pause();
+    this.#comparison?.stop();
+    [this.#comparison, this.#key] = [next, key];
+    next.start(this.voice, position, this.range);
+    this.#tellPlaying();
   }
 
   #reachedEnd() {
-    const start = this.range?.start ?? 0;
+    const { start, end } = this.range ?? { start: 0 };
     if (this.isLooping) {
-      for (const element of Object.values(this.elements)) if (element.src) element.currentTime = start;
-      if (this.#audible.paused) void this.#audible.play().catch(() => { });
       this.view.movePlayhead(start);
+      void this.#start();
     } else {
-      const end = this.range?.end;
       this.pause();
       if (end !== undefined) this.view.movePlayhead(end);
     }
   }
 
   #load() {
-    for (const [role, layer] of /** @type {const} */ ([["original", this.session.original], ["cleaned", this.session.cleaned]])) {
-      const element = this.elements[role], { recording } = layer ?? {};
-      const path = recording && recording.sha256 !== null
-        ? `${recordingPath(recording.id)}/${role === "original" && recording.video ? "video" : "audio"}` : "";
-      if ((element.dataset.path ?? "") === path) continue;
-      element.dataset.path = path;
-      element.pause();
-      if (path) element.src = path;
-      else element.removeAttribute("src");
-    }
-    if (this.session.cleaned === null && this.voice === "cleaned" && !this.#voices) {
+    this.media.load(this.session);
+    if (this.session.cleaned === null && this.voice === "cleaned" && !this.#comparison?.isHeard && !this.isLoading) {
       this.voice = "original";
       this.changed.emit();
     }
   }
 
-  /** Formats that the browser does not know are asked for as one that it does. */
-  #convert(/** @type {HTMLMediaElement} */ element) {
-    const path = element.dataset.path;
-    if (!path || element.src.includes("format=") || !element.getAttribute("src")) return;
-    element.src = `${path}?format=flac`;
-    if (this.isPlaying && element === this.#audible) void element.play().catch(error => this.failed.emit(error));
-  }
-
   #forget() {
     this.pause();
-    this.#memory = null;
-    this.voice = "original";
+    this.media.close();
+    this.#comparison = null;
+    this.voice = this.#canStream("cleaned") ? "cleaned" : "original";
     this.range = null;
+    this.changed.emit();
   }
 }

@@ -75,7 +75,7 @@ export const texts = {
   takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score, /** @type {number} */ level) =>
     `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: score ${Math.round(score * 100)} %, ${level} dBFS`,
   score: (/** @type {number} */ score) => `${Math.round(score * 100)} %`,
-  variants: "Variants of what is in view",
+  variants: "Variants of what is in view.",
   variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
   takeVariant: (/** @type {string} */ name) => `Take the variant “${name}”`,
 

@@ -2,7 +2,7 @@
 import { strengths } from "./cleaning.js";
 import { Columns, Palette, Surface } from "./drawing.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
-import { fetchPreview, longestPreview, picture } from "./preview.js";
+import { longestPreview, picture } from "./preview.js";
 import { isAbort } from "./service.js";
 import { texts } from "./texts.js";
 
@@ -16,13 +16,13 @@ export class Variants {
   #asked = "";
 
   /**
-   * @param {import("./service.js").Service} service
+   * @param {import("./preview.js").Previews} previews
    * @param {import("./session.js").Session} session
    * @param {import("./view.js").View} view
    * @param {import("./cleaning.js").CleaningPanel} panel
    */
-  constructor(service, session, view, panel) {
-    this.service = service;
+  constructor(previews, session, view, panel) {
+    this.previews = previews;
     this.session = session;
     this.view = view;
     this.panel = panel;
@@ -39,10 +39,8 @@ export class Variants {
       return { name, cell, surface: new Surface(part(cell, "canvas"), () => this.#draw()), drawing: /** @type {Drawing | null} */ (drawing) };
     });
     const settled = afterCalm(250, () => this.#fetch());
-    view.moved.subscribe(() => {
-      this.#ask();
-      settled();
-    });
+    view.moved.subscribe(() => this.#ask());
+    view.rested.subscribe(() => this.#fetch());
     view.noiseMarked.subscribe(settled);
     find("cleaning").addEventListener("input", settled);
     session.changed.subscribe(settled);
@@ -98,7 +96,7 @@ export class Variants {
         const settings = cell.name === "residue"
           ? { method, sensitivity, noise, reduction, output: /** @type {const} */ ("residue") }
           : { method, sensitivity, noise, reduction: strengths[cell.name], output: /** @type {const} */ ("denoised") };
-        const bytes = await fetchPreview(this.service, original.recording.id, window, settings, signal);
+        const bytes = await this.previews.fetch(original.recording.id, window, settings, signal);
         signal.throwIfAborted();
         cell.drawing = { window, points: picture(bytes, 1200) };
         this.#ask();

@@ -7,6 +7,8 @@ import { Signal } from "./signal.js";
 
 /** How fast the window follows its target: the time in which the distance shrinks to a third, in milliseconds. */
 const pace = 55;
+/** A window that stays for so long has come to rest, in milliseconds. */
+const restTime = 250;
 /** Frames in the closest window. */
 const leastFrames = 24;
 
@@ -43,10 +45,17 @@ export class View {
    * @type {Signal<void>}
    */
   moved = new Signal();
+  /**
+   * The window's target has stayed where it is for a while.
+   * @type {Signal<void>}
+   */
+  rested = new Signal();
   /** @type {Signal<void>} */
   selected = new Signal();
   /** @type {Signal<void>} */
   noiseMarked = new Signal();
+
+  #restTimer = 0;
 
   /** Whether windows jump instead of gliding. */
   isCalm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -65,7 +74,7 @@ export class View {
     this.isFitted = true;
     this.selected.emit();
     this.noiseMarked.emit();
-    this.moved.emit();
+    this.#move();
   }
 
   /** A recording that turns out to be longer or shorter keeps the whole in view, if that was in view. */
@@ -90,6 +99,12 @@ export class View {
     const start = Math.min(Math.max(0, window.start), this.duration - span);
     this.target = { start, end: start + span };
     if (atOnce || this.isCalm.matches) this.window = this.target;
+    this.#move();
+  }
+
+  #move() {
+    clearTimeout(this.#restTimer);
+    this.#restTimer = setTimeout(() => this.rested.emit(), restTime);
     this.moved.emit();
   }
 

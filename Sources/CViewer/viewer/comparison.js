@@ -1,0 +1,170 @@
+// @ts-check
+
+// A cleaned stretch beside what it was and what was taken away, played from memory: three voices that run in step and
+// round and round, of which one is heard. They are made equally loud: the cleaned one, which is there first, stays as it
+// is.
+
+/** @typedef {import("./view.js").Span} Span */
+/** @typedef {import("./session.js").Settings} Settings */
+
+export const voices = /** @type {const} */ (["original", "cleaned", "residue"]);
+/** @typedef {typeof voices[number]} Voice */
+/** @typedef {{ buffer: AudioBuffer, gain: number, output: GainNode | null, source: AudioBufferSourceNode | null }} Take */
+
+/** How long one voice fades into another, in seconds. */
+const fade = 0.012;
+/** Sounds begin so long after they are told to, lest they begin late, in seconds. */
+const lead = 0.01;
+/**
+ * The most that the original and what was taken away are made louder or softer, as factors. Where there is noise alone,
+ * an original as soft as what is left of it would hide what was done.
+ */
+const mostGain = { original: 2, residue: 16 };
+
+export class Comparison {
+  isHeard = false;
+  isComplete = false;
+  /** @type {Voice} */
+  #voice = "cleaned";
+  /** @type {Partial<Record<Voice, Take>>} */
+  #takes = {};
+  /** @type {Span} */
+  #loop;
+  #begun = 0;
+  #offset = 0;
+
+  /**
+   * @param {AudioContext} context
+   * @param {Span} window
+   */
+  constructor(context, window) {
+    this.context = context;
+    this.window = this.#loop = window;
+  }
+
+  /**
+   * Fetches a stretch; resolves when the cleaned voice is there.
+   * @param {(output: Settings["output"]) => Promise<ArrayBuffer>} fetch the bytes of a WAV file
+   * @returns {Promise<{ others: Promise<void> }>} when the other voices are there too
+   */
+  async load(fetch) {
+    // Decoding takes the bytes away from whoever has them, so it gets its own.
+    const decode = async (/** @type {Settings["output"]} */ output) => this.context.decodeAudioData((await fetch(output)).slice(0));
+    const cleaned = await decode("denoised");
+    this.#add("cleaned", cleaned, 1);
+    return { others: this.#complete(cleaned, decode("residue")) };
+  }
+
+  /** What was taken away is the difference of the other two, so the original is their sum. */
+  async #complete(/** @type {AudioBuffer} */ cleaned, /** @type {Promise<AudioBuffer>} */ fetched) {
+    const residue = await fetched, { context } = this;
+    const original = context.createBuffer(cleaned.numberOfChannels, cleaned.length, cleaned.sampleRate);
+    for (let channel = 0; channel < cleaned.numberOfChannels; channel++) {
+      const sum = original.getChannelData(channel), a = cleaned.getChannelData(channel);
+      const b = residue.getChannelData(Math.min(channel, residue.numberOfChannels - 1));
+      for (let k = 0; k < sum.length; k++) sum[k] = a[k] + (b[k] ?? 0);
+      // Thirty seconds of many channels must not keep the page waiting.
+      await new Promise(resolve => setTimeout(resolve));
+    }
+    const wanted = await measureLoudness(cleaned);
+    for (const [voice, buffer] of /** @type {const} */ ([["original", original], ["residue", residue]])) {
+      const { power, peak } = await measureLoudness(buffer), most = mostGain[voice];
+      const equal = Math.sqrt(wanted.power / Math.max(1e-12, power));
+      this.#add(voice, buffer, Math.min(Math.max(equal, 1 / most), most, Math.max(1, 1 / Math.max(1e-6, peak))));
+    }
+    this.isComplete = true;
+  }
+
+  #add(/** @type {Voice} */ voice, /** @type {AudioBuffer} */ buffer, /** @type {number} */ gain) {
+    /** @type {Take} */
+    const take = this.#takes[voice] = { buffer, gain, output: null, source: null };
+    if (!this.isHeard) return;
+    this.#run(take);
+    this.hear(this.#voice);
+  }
+
+  /**
+   * Starts all voices at one instant.
+   * @param {Voice} voice the one that is heard
+   * @param {number} position in seconds of the recording
+   * @param {Span | null} range what they go round; null: the whole stretch
+   */
+  start(voice, position, range) {
+    this.stop();
+    const start = Math.max(range?.start ?? 0, this.window.start), end = Math.min(range?.end ?? Infinity, this.window.end);
+    this.#loop = end > start ? { start, end } : this.window;
+    this.#begun = this.context.currentTime + lead;
+    this.#offset = Math.max(0, position - this.#loop.start) % this.#length;
+    this.isHeard = true;
+    for (const take of Object.values(this.#takes)) this.#run(take);
+    this.hear(voice);
+  }
+
+  get #length() { return this.#loop.end - this.#loop.start; }
+
+  #run(/** @type {Take} */ take) {
+    const { context, window } = this, at = Math.max(this.#begun, context.currentTime + lead);
+    const loopStart = this.#loop.start - window.start, loopEnd = this.#loop.end - window.start;
+    take.output = new GainNode(context, { gain: 0 });
+    take.source = new AudioBufferSourceNode(context, { buffer: take.buffer, loop: true, loopStart, loopEnd });
+    take.source.connect(take.output).connect(context.destination);
+    take.source.start(at, loopStart + (at - this.#begun + this.#offset) % this.#length);
+  }
+
+  /**
+   * Lets a voice be heard instead of another; one that is not there yet as soon as it is.
+   * @param {Voice} voice
+   */
+  hear(voice) {
+    this.#voice = voice;
+    if (!this.#takes[voice]) return;
+    const now = Math.max(this.context.currentTime, this.#begun);
+    for (const [name, { output, gain }] of Object.entries(this.#takes)) {
+      output?.gain.cancelScheduledValues(now);
+      output?.gain.setTargetAtTime(name === voice ? gain : 0, now, fade / 3);
+    }
+  }
+
+  stop() {
+    const now = this.context.currentTime;
+    for (const { output, source } of Object.values(this.#takes)) {
+      output?.gain.setTargetAtTime(0, now, fade / 3);
+      source?.stop(now + 2 * fade);
+    }
+    this.isHeard = false;
+  }
+
+  /** Where the sound is that leaves the loudspeaker, in seconds of the recording. */
+  get position() {
+    const passed = this.context.currentTime - (this.context.outputLatency || 0) - this.#begun;
+    return this.#loop.start + (Math.max(0, passed) + this.#offset) % this.#length;
+  }
+}
+
+/** Power as the ear weighs it, of the louder blocks, after ITU-R BS.1770; computed off the page's thread. */
+async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
+  const offline = new OfflineAudioContext(1, buffer.length, buffer.sampleRate);
+  const source = new AudioBufferSourceNode(offline, { buffer });
+  const shelf = new BiquadFilterNode(offline, { type: "highshelf", frequency: 1500, gain: 4 });
+  const pass = new BiquadFilterNode(offline, { type: "highpass", frequency: 38, Q: -6 });
+  source.connect(shelf).connect(pass).connect(offline.destination);
+  source.start();
+  const samples = (await offline.startRendering()).getChannelData(0);
+  const block = Math.max(1, Math.round(0.4 * buffer.sampleRate)), powers = [];
+  let peak = 0;
+  for (let start = 0; start < samples.length; start += block) {
+    const end = Math.min(samples.length, start + block);
+    let sum = 0;
+    for (let k = start; k < end; k++) {
+      const value = samples[k];
+      sum += value * value;
+      if (value > peak) peak = value;
+      else if (-value > peak) peak = -value;
+    }
+    powers.push(sum / (end - start));
+  }
+  const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+  const gate = mean(powers) / 10;
+  return { power: mean(powers.filter(power => power >= gate)), peak };
+}
+
