@@ -43,6 +43,19 @@ def write_wav(path, block, rate, channels=1, repeats=1):
     return path
 
 
+def write_media(path, *arguments):
+    """A file that ffmpeg makes."""
+    subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-y", *arguments, path], check=True)
+    return path
+
+
+def write_video(path, seconds, *codecs):
+    """A tone, and a picture that is brighter by 7 with each of the 25 frames of a second."""
+    return write_media(
+        path, "-f", "lavfi", "-i", f"color=black:s=160x90:r=25:d={seconds},geq=lum='40+mod(N\\,25)*7':cb=128:cr=128",
+        "-f", "lavfi", "-i", f"sine=440:d={seconds}", *codecs)
+
+
 class Service:
     """The program under test on a port and in a folder of its own."""
 

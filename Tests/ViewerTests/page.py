@@ -90,6 +90,30 @@ class Page:
     def toast(self):
         return self.browser.run("return [...document.querySelectorAll('.toast [data-part=text]')].map(e => e.textContent).join(' ')")
 
+    def choose(self, path):
+        """Chooses a file as with the button."""
+        self.browser.call("POST", f"/element/{self.browser.find('#file')}/value", {"text": path})
+
+    def pictures(self, count):
+        """Of so many frames, how far a video's picture is behind the playhead, by its own time and by what it shows.
+
+        Milliseconds; the latter by the brightness of the picture, which tells the frame within its second.
+        """
+        return self.browser.run("""
+          const [count] = arguments, video = document.querySelector("#picture"), head = document.querySelector("#playhead-time");
+          const pen = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true }), lags = [];
+          return new Promise(done => {
+            const look = () => {
+              const at = Number(head.textContent.split(":")[1]);
+              pen.drawImage(video, 40, 40, 1, 1, 0, 0, 1, 1);
+              const luma = 16 + pen.getImageData(0, 0, 1, 1).data[1] * 219 / 255, shown = ((luma - 40) / 7 + 0.5) / 25;
+              const behind = ((at - shown) % 1 + 1.5) % 1 - 0.5;
+              lags.push([(at - video.currentTime) * 1000, behind * 1000]);
+              lags.length < count ? requestAnimationFrame(look) : done(lags);
+            };
+            look();
+          });""", count)
+
     def drop(self, paths):
         """Drops files as a file manager does."""
         x, y = 700, 450

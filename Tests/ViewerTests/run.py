@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 
 import budget
@@ -20,6 +21,8 @@ def main():
     options.add_argument("--pictures", help="a folder for pictures of steps that failed")
     options.add_argument("--step", help="only the steps of the story whose name holds this")
     parsed = options.parse_args()
+    # Whoever ends this ends the browser and the service too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     service = material.ServiceElsewhere(parsed.port) if parsed.port else material.Service(os.path.abspath(parsed.binary))
     browser = Browser()
     failures = 0
@@ -31,7 +34,7 @@ def main():
     finally:
         browser.close()
         service.close()
-    sys.exit(1 if failures else 0)
+    sys.exit(min(failures, 100))
 
 
 main()

@@ -2,11 +2,43 @@
 
 import os
 import tempfile
-import time
 
-from material import speech_like, write_wav
+import pictures
+from material import speech_like, write_media, write_video, write_wav
 from page import DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
+from sound import Tap
 from webdriver import wait
+
+# Notes while files are uploaded and read how far the waveform has come, and what is said to screen readers.
+WATCH = """
+const watched = window.watched = { reached: [], said: [] };
+new MutationObserver(() => watched.said.push(document.querySelector("#live").textContent))
+  .observe(document.querySelector("#live"), { childList: true, characterData: true, subtree: true });
+const canvas = document.querySelector("#waves");
+let name = "";
+const look = () => {
+  if (document.querySelector("#name").textContent !== name) {
+    name = document.querySelector("#name").textContent;
+    watched.reached = [];
+  }
+  if (name && canvas.width) {
+    const pen = new OffscreenCanvas(canvas.width, 1).getContext("2d", { willReadFrequently: true });
+    pen.drawImage(canvas, 0, Math.round(canvas.height / 2) + 4, canvas.width, 1, 0, 0, canvas.width, 1);
+    const { data } = pen.getImageData(0, 0, canvas.width, 1);
+    let last = canvas.width - 1;
+    while (last > 0 && !data[4 * last + 3]) last--;
+    watched.reached.push(last / canvas.width);
+  }
+  if (name !== "talk.wav" || !(watched.reached.at(-1) >= 0.97)) requestAnimationFrame(look);
+};
+look();
+"""
+# Presses a button if it is there, in one go: it may be gone before a second command comes.
+PRESS = """
+const button = document.querySelector(arguments[0]), isThere = !!button && button.checkVisibility();
+if (isThere) button.click();
+return isThere;
+"""
 
 RTL_NAME = "مقابلة 🎙️.wav"
 
@@ -17,14 +49,18 @@ class Story:
     def __init__(self, browser, service, folder):
         self.browser, self.service, self.folder = browser, service, folder
         self.page = Page(browser, service.address)
+        self.tap = Tap(browser)
 
     def steps(self):
         return [
             self.the_page_is_served_with_a_strict_policy,
             self.an_empty_service_invites_to_drop_files,
             self.dropped_files_are_uploaded_and_drawn,
+            self.it_looks_as_it_did,
+            self.an_upload_pauses_and_goes_on,
             self.the_wheel_zooms_around_the_pointer_down_to_samples,
             self.keys_move_and_zoom,
+            self.the_overview_moves_with_the_view,
             self.a_drag_selects_and_handles_and_typed_times_change_it,
             self.a_suggested_region_is_taken_with_one_click,
             self.the_variants_are_drawn_and_one_is_taken,
@@ -33,9 +69,13 @@ class Story:
             self.cleaning_draws_the_result_over_the_original,
             self.layers_are_hidden_and_soloed,
             self.the_cleaned_recording_plays_and_loops,
+            self.the_view_follows_the_playhead,
             self.a_reload_keeps_the_place,
             self.recordings_are_searched_renamed_and_deleted_with_undo,
             self.names_of_any_script_are_shown,
+            self.the_list_loads_while_it_is_scrolled,
+            self.a_video_is_seen_in_step_with_its_sound,
+            self.what_the_browser_cannot_read_is_played_all_the_same,
             self.fingers_move_pinch_and_select_on_a_small_screen,
             self.everything_has_a_name_for_a_screen_reader,
             self.the_keyboard_reaches_everything,
@@ -58,12 +98,16 @@ class Story:
         self.page.open()
         assert self.browser.shown("#welcome") and not self.browser.shown("#document")
         wait("the list says that it is empty", lambda: self.browser.shown("#list-empty"))
+        for is_dark in (True, False):
+            self.browser.dark(is_dark)
+            pictures.compare(self.browser, f"welcome-{'dark' if is_dark else 'light'}", "body", most=3)
 
     def dropped_files_are_uploaded_and_drawn(self):
         block = speech_like(32, 44100, seed=1)
         first = write_wav(os.path.join(self.folder, "first.wav"), block[:44100 * 8], 44100)
         # Sixteen minutes of stereo, so that it takes a moment to read.
         talk = write_wav(os.path.join(self.folder, "talk.wav"), block, 44100, channels=2, repeats=30)
+        self.browser.run(WATCH)
         self.page.drop([first, talk])
         wait("both are listed", lambda: self.page.names() == ["talk.wav", "first.wav"], 60)
         wait("the last one is opened", lambda: self.browser.text("#name") == "talk.wav")
@@ -71,6 +115,48 @@ class Story:
         wait("the waveform reaches the end", lambda: self.page.reach() > 0.98)
         assert self.page.ink("#overview-canvas") > 1000 and self.page.ink("#ruler") > 100
         assert "talk.wav" in self.browser.run("return document.title")
+        reached, said = self.browser.run("return [watched.reached, watched.said]")
+        assert any(0.02 < place < 0.9 for place in reached), f"it appears from left to right: {reached[:40]}"
+        assert reached == sorted(reached), "and never goes back"
+        assert any("Uploading" in text and "%" in text for text in said), said
+
+    def it_looks_as_it_did(self):
+        browser = self.browser
+        browser.click("#list li:last-child .open")
+        wait("it is opened", lambda: browser.text("#name") == "first.wav")
+        wait("the waveform reaches the end", lambda: self.page.reach() > 0.98)
+        for is_dark in (True, False):
+            browser.dark(is_dark)
+            for name, selector in (("waveform", "#waves"), ("overview", "#overview-canvas")):
+                pictures.compare(browser, f"{name}-{'dark' if is_dark else 'light'}", selector, most=2)
+        browser.click("#list li:first-child .open")
+        wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
+        wait("its waveform reaches the end", lambda: self.page.reach() > 0.98)
+
+    def an_upload_pauses_and_goes_on(self):
+        browser = self.browser
+        path = write_wav(os.path.join(self.folder, "slow.wav"), speech_like(4, 16000, seed=4), 16000, repeats=40)
+        browser.slow(400_000)
+        self.page.choose(path)
+        wait("it can be paused", lambda: browser.run(PRESS, ".transfer [data-part=pause]"))
+        wait("it is paused", lambda: "paused" in browser.text(".transfer"))
+        assert not any(name == "slow.wav" for name in self.page.names())
+        browser.slow(None)
+        browser.click(".transfer [data-part=pause]")
+        wait("it goes on to the end", lambda: self.page.names()[:1] == ["slow.wav"])
+        wait("it is opened", lambda: browser.text("#name") == "slow.wav")
+        browser.run("document.querySelector('#list .open').focus()")
+        browser.keys(DELETE)
+        browser.click(".toast [data-part=close]")
+        browser.slow(400_000)
+        self.page.choose(path)
+        wait("it can be cancelled", lambda: browser.run(PRESS, ".transfer [data-part=cancel]"))
+        wait("it is gone", lambda: not browser.all(".transfer"))
+        browser.slow(None)
+        assert self.page.names() == ["talk.wav", "first.wav"]
+        browser.click("#list li:first-child .open")
+        wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
+        self.page.wait_for_waveform()
 
     def the_wheel_zooms_around_the_pointer_down_to_samples(self):
         point = self.page.point(0.25)
@@ -100,6 +186,37 @@ class Story:
         self.browser.keys("0")
         assert self.page.window() is None
 
+    def the_overview_moves_with_the_view(self):
+        browser, page = self.browser, self.page
+        browser.wheel(page.point(0.5), y=-100, count=5)
+        start, end = page.window()
+        box, strip = browser.box("#overview-window"), browser.box("#overview")
+        assert abs((box["x"] - strip["x"]) / strip["width"] - start / 960) < 0.01, (box, strip, start)
+        assert abs(box["width"] / strip["width"] - (end - start) / 960) < 0.01
+        middle = (box["x"] + box["width"] / 2, box["y"] + 20)
+        browser.drag(middle, (middle[0] + strip["width"] * 0.2, middle[1]))
+        moved = page.window()
+        assert abs(moved[0] - start - 0.2 * 960) < 4 and abs((moved[1] - moved[0]) - (end - start)) < 1e-3, moved
+        browser.wheel(page.point(0.5), x=200)
+        assert page.window()[0] > moved[0], "a wheel sideways moves"
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys("0")
+        assert page.window() is None
+
+    def the_view_follows_the_playhead(self):
+        browser, page = self.browser, self.page
+        browser.wheel(page.point(0.5), y=-120, count=14)
+        start, end = page.window()
+        assert end - start < 10, "a few seconds are in view"
+        browser.drag(page.point(0.9), page.point(0.9))
+        browser.keys(" ")
+        wait("the page turns", lambda: page.is_playing() and page.playhead() > end)
+        browser.keys(" ")
+        wait("it stops", lambda: not page.is_playing())
+        start, end = page.window()
+        assert start - 1 < page.playhead() < end + 1, "the playhead stays in view"
+        browser.keys("0")
+
     def a_drag_selects_and_handles_and_typed_times_change_it(self):
         browser = self.browser
         browser.drag(self.page.point(0.2), self.page.point(0.4))
@@ -111,9 +228,7 @@ class Story:
         browser.drag(middle, (middle[0] + 100, middle[1]))
         self.page.window()
         assert self.page.field("mark")[1] > end + 10
-        for field, text in (("#select-from", "0:10"), ("#select-to", "0:22.5")):
-            browser.run("document.querySelector(arguments[0]).select()", field)
-            browser.type(field, text + ENTER)
+        self.select("0:10", "0:22.5")
         self.page.window()
         assert self.page.field("mark") == (10, 22.5)
         assert browser.value("#select-length") == "0:12.500"
@@ -146,28 +261,44 @@ class Story:
         assert self.browser.run("return document.querySelector('#strength-strong').checked")
 
     def the_preview_plays_and_voices_switch_without_a_gap(self):
-        self.browser.keys(ESCAPE)
-        began = time.monotonic()
-        self.browser.click("#preview")
-        wait("the preview plays", lambda: self.page.is_playing() and self.page.playhead() > 0)
-        self.preview_seconds = time.monotonic() - began
-        assert self.page.voice() == "cleaned"
-        before = self.page.playhead()
-        for key, voice in (("1", "original"), ("3", "residue"), ("2", "cleaned")):
-            self.browser.keys(key)
-            assert self.page.voice() == voice and self.page.is_playing()
-        assert 0 <= self.page.playhead() - before < 5, "it goes on where it was"
-        self.browser.keys(" ")
-        wait("space stops it", lambda: not self.page.is_playing())
+        browser, page, tap = self.browser, self.page, self.tap
+        # One burst of the voice and the silence around it, gone round and round.
+        self.select("0:12", "0:16")
+        page.window()
+        browser.click("#preview")
+        wait("the preview plays", lambda: page.is_playing() and 12 < page.playhead() < 16)
+        self.preview_seconds = wait("it is heard", tap.click_to_sound)
+        assert page.voice() == "cleaned"
+        # The other voices are made while this one is heard.
+        loudness, pressed = {}, {}
+        tap.start()
+        for key, voice in (("2", "cleaned"), ("1", "original"), ("3", "residue")):
+            browser.keys(key)
+            assert page.voice() == voice and page.is_playing()
+            pressed[voice] = tap.seconds() + 0.5
+            wait("it goes round once", lambda: tap.seconds() > pressed[voice] + 4.2)
+        browser.run("tap.isOn = false")
+        for voice, start in pressed.items():
+            loudness[voice] = tap.loudness(start, start + 4)
+        self.voices = (tap.longest_gap(), max(loudness.values()) - min(loudness.values()))
+        assert self.voices[0] < 5, f"a gap of {self.voices[0]:.1f} ms"
+        assert self.voices[1] < 1, loudness
+        assert 12 <= page.playhead() <= 16
+        browser.keys(" ")
+        wait("space stops it", lambda: not page.is_playing())
+        browser.keys(ESCAPE)
+
+    def select(self, start, end):
+        """Types a selection."""
+        for field, text in (("#select-from", start), ("#select-to", end)):
+            self.browser.run("document.querySelector(arguments[0]).select()", field)
+            self.browser.type(field, text + ENTER)
+        self.browser.run("document.querySelector('#wave').focus()")
 
     def cancelling_takes_the_result_away(self):
         self.browser.keys("0")
         self.browser.click("#clean")
-        # In one go: the job may be quicker than two commands.
-        wait("it can be cancelled", lambda: self.browser.run("""
-          const button = document.querySelector("#cancel-job");
-          if (button.checkVisibility()) button.click();
-          return button.checkVisibility();"""))
+        wait("it can be cancelled", lambda: self.browser.run(PRESS, "#cancel-job"))
         wait("the result is gone", lambda: not self.browser.shown("#job"))
         wait("the list has forgotten it", lambda: len(self.page.names()) == 2)
         assert not self.browser.all("#layers [data-role=cleaned]")
@@ -192,10 +323,7 @@ class Story:
     def the_cleaned_recording_plays_and_loops(self):
         browser = self.browser
         assert self.page.voice() == "cleaned"
-        for field, text in (("#select-from", "0:06"), ("#select-to", "0:06.8")):
-            browser.run("document.querySelector(arguments[0]).select()", field)
-            browser.type(field, text + ENTER)
-        browser.run("document.querySelector('#wave').focus()")
+        self.select("0:06", "0:06.8")
         browser.keys("l", " ")
         wait("it plays from the selection's start", lambda: 6 < self.page.playhead() < 6.8)
         heard = [browser.run("""return new Promise(done => {
@@ -212,12 +340,15 @@ class Story:
 
     def a_reload_keeps_the_place(self):
         self.browser.wheel(self.page.point(0.5), y=-100, count=5)
-        window, noise = self.page.window(), self.page.field("noise")
+        self.browser.drag(self.page.point(0.4), self.page.point(0.6))
+        window, noise, mark = self.page.window(), self.page.field("noise"), self.page.field("mark")
+        assert window and noise and mark
         name = self.browser.text("#name")
         self.browser.call("POST", "/refresh", {})
         self.page.wait_for_waveform()
         assert self.browser.text("#name") == name
-        assert self.page.window() == window and self.page.field("noise") == noise
+        assert self.page.window() == window and self.page.field("noise") == noise and self.page.field("mark") == mark
+        self.browser.keys(ESCAPE)
 
     def recordings_are_searched_renamed_and_deleted_with_undo(self):
         browser, page = self.browser, self.page
@@ -242,10 +373,86 @@ class Story:
     def names_of_any_script_are_shown(self):
         path = write_wav(os.path.join(self.folder, RTL_NAME), speech_like(5, 16000, seed=3), 16000)
         browser = self.browser
-        browser.call("POST", f"/element/{browser.find('#file')}/value", {"text": path})
+        self.page.choose(path)
         wait("it is opened", lambda: browser.text("#name") == RTL_NAME)
         self.page.wait_for_waveform()
         assert browser.run("return getComputedStyle(document.querySelector('#name')).direction") == "rtl"
+
+    def the_list_loads_while_it_is_scrolled(self):
+        path = write_wav(os.path.join(self.folder, "note.wav"), speech_like(0.2, 8000, seed=6), 8000)
+        notes = [self.service.upload(path, f"note%20{k}.wav") for k in range(35)]
+        self.page.open()
+        wait("the first are listed", lambda: len(self.page.names()) == 30)
+        assert self.page.names()[0] == "note 34.wav", "newest first"
+        self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
+        wait("all are listed", lambda: len(self.page.names()) == 38)
+        for note in notes:
+            self.service.request("DELETE", f"/v1/recordings/{note}")
+
+    def a_video_is_seen_in_step_with_its_sound(self):
+        browser, page = self.browser, self.page
+        self.page.open()
+        page.choose(write_video(os.path.join(self.folder, "clip.webm"), 12, "-c:v", "libvpx", "-c:a", "libopus"))
+        wait("it is opened", lambda: browser.text("#name") == "clip.webm")
+        wait("its picture is shown", lambda: browser.shown("#picture"))
+        self.check_step("original")
+        browser.click("#clean")
+        wait("the noise is removed", lambda: "removed" in page.toast(), 60)
+        assert page.voice() == "cleaned" and browser.shown("#picture")
+        self.check_step("cleaned")
+        browser.click("#preview")
+        wait("the preview plays", lambda: page.is_playing() and page.playhead() > 0.3)
+        self.check_step("cleaned")
+
+    def check_step(self, voice):
+        """Plays, looks whether sound, waveform and picture are at one instant, and stops."""
+        browser, page = self.browser, self.page
+        browser.run("document.querySelector('#wave').focus()")
+        if not page.is_playing():
+            browser.keys(" ")
+        wait("it plays", lambda: page.is_playing() and page.playhead() > 0.3)
+        assert page.voice() == voice
+
+        def in_step():
+            lags = [sorted(abs(lag) for lag in column)[30] for column in zip(*page.pictures(60))]
+            self.lags = lags
+            # What is shown is up to a frame of 40 ms old.
+            return lags[0] < 50 and lags[1] < 90
+        try:
+            wait("the picture is where the sound is", in_step, 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: behind by {self.lags} ms") from None
+        browser.keys(" ")
+        wait("it stops", lambda: not page.is_playing())
+
+    def what_the_browser_cannot_read_is_played_all_the_same(self):
+        browser, page = self.browser, self.page
+        sound = os.path.join(self.folder, "first.wav")
+        tone = write_video(os.path.join(self.folder, "surround.mp4"), 6, "-c:v", "libx264", "-pix_fmt", "yuv420p", "-c:a", "ac3")
+        for path, is_converted in (
+                (write_media(os.path.join(self.folder, "memo.m4a"), "-i", sound, "-c:a", "aac"), False),
+                (write_media(os.path.join(self.folder, "lossless.m4a"), "-i", sound, "-c:a", "alac"), True),
+                (write_media(os.path.join(self.folder, "old.wma"), "-i", sound, "-c:a", "wmav2"), True), (tone, True)):
+            name = os.path.basename(path)
+            page.choose(path)
+            wait(f"{name} is opened", lambda: browser.text("#name") == name)
+            page.wait_for_waveform()
+            browser.run("document.querySelector('#wave').focus()")
+            browser.keys(" ")
+            wait(f"{name} is heard", lambda: browser.run("""
+              const { currentTime, webkitAudioDecodedByteCount } = document.querySelector("#original-media");
+              return currentTime > 0.3 && webkitAudioDecodedByteCount > 0;"""))
+            source = browser.run("return document.querySelector('#original-media').currentSrc")
+            assert source.endswith("?format=flac") == is_converted, f"{name}: {source}"
+            browser.keys(" ")
+            # What the browser could not read it complains of, where it is asked for.
+            browser.console()
+        page.choose(write_media(os.path.join(self.folder, "studio.wav"), "-i", sound, "-c:a", "pcm_s24le"))
+        wait("it is opened", lambda: browser.text("#name") == "studio.wav")
+        strip = "#variant-list > :first-child canvas"
+        wait("its variants are drawn", lambda: page.ink(strip) > 100)
+        area = browser.run("const c = document.querySelector(arguments[0]); return c.width * c.height", strip)
+        assert page.ink(strip) < area * 0.6, "24 bits are drawn as what they are"
 
     def fingers_move_pinch_and_select_on_a_small_screen(self):
         browser, page = self.browser, self.page
@@ -348,4 +555,8 @@ def run(browser, service, pictures=None, only=None):
                     browser.screenshot(os.path.join(pictures, f"failed {name}.png"))
         if hasattr(story, "preview_seconds"):
             print(f"  preview heard after {story.preview_seconds:.2f} s", flush=True)
+        if hasattr(story, "voices"):
+            print("  voices switch with a gap of {:.1f} ms at most, their loudness {:.2f} LU apart".format(*story.voices), flush=True)
+        if hasattr(story, "lags"):
+            print("  the picture's time is {:.0f} ms from the playhead, what it shows {:.0f} ms".format(*story.lags), flush=True)
     return failures

@@ -23,7 +23,7 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def wait(what, condition, seconds=30):
+def wait(what, condition, seconds=60):
     """Waits until `condition` is true and returns its value; fails naming `what`."""
     end = time.monotonic() + seconds
     while True:
@@ -161,6 +161,12 @@ class Browser:
             moves.append({"type": "pointerUp", "button": 0})
             sources.append({"type": "pointer", "id": f"finger{side}", "parameters": {"pointerType": "touch"}, "actions": moves})
         self.actions(*sources)
+
+    def slow(self, bytes_per_second):
+        """Limits what the browser sends; None lifts the limit."""
+        limit = -1 if bytes_per_second is None else bytes_per_second
+        self.devtools("Network.enable")
+        self.devtools("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=limit)
 
     def wheel(self, point, y=0, x=0, count=1):
         self.actions({"type": "wheel", "id": "wheel", "actions": [

@@ -1,0 +1,96 @@
+"""What the page sends to the loudspeaker, sample by sample."""
+
+# Runs before the page's own scripts: what is connected to the loudspeaker is also kept here, as long as it is asked for.
+TAP = """
+(() => {
+  const connect = AudioNode.prototype.connect, ends = new WeakMap();
+  const tap = window.tap = { chunks: [], frames: 0, rate: 0, isOn: false, clicked: 0, heard: 0 };
+  const keep = async (context, track) => {
+    tap.rate = context.sampleRate;
+    const reader = new MediaStreamTrackProcessor({ track }).readable.getReader();
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const samples = new Float32Array(value.numberOfFrames);
+      value.copyTo(samples, { planeIndex: 0, format: "f32-planar" });
+      value.close();
+      if (!tap.heard && samples.some(sample => Math.abs(sample) > 1e-5)) tap.heard = performance.now();
+      if (tap.isOn) tap.frames += tap.chunks.push(samples) && samples.length;
+    }
+  };
+  AudioNode.prototype.connect = function (target, ...rest) {
+    const { context } = this;
+    if (context instanceof AudioContext && target === context.destination) {
+      if (!ends.has(context)) {
+        const end = context.createMediaStreamDestination();
+        ends.set(context, end);
+        keep(context, end.stream.getAudioTracks()[0]);
+      }
+      connect.call(this, ends.get(context));
+    }
+    return connect.call(this, target, ...rest);
+  };
+  addEventListener("click", event => {
+    if (event.target.id === "preview") [tap.clicked, tap.heard] = [performance.now(), 0];
+  }, true);
+  tap.start = () => [tap.chunks, tap.frames, tap.isOn] = [[], 0, true];
+  tap.samples = () => {
+    const all = new Float32Array(tap.frames);
+    let at = 0;
+    for (const chunk of tap.chunks) { all.set(chunk, at); at += chunk.length; }
+    return all;
+  };
+  /** Milliseconds of the longest run without sound. */
+  tap.longestGap = () => {
+    let run = 0, most = 0;
+    for (const sample of tap.samples()) {
+      run = Math.abs(sample) < 2e-5 ? run + 1 : 0;
+      if (run > most) most = run;
+    }
+    return most / tap.rate * 1000;
+  };
+  /** Loudness of a part in LUFS, by the filters and the gates of ITU-R BS.1770 (whose coefficients are for 48 kHz). */
+  tap.loudness = async (from, to) => {
+    const samples = tap.samples().subarray(from, to), offline = new OfflineAudioContext(1, samples.length, tap.rate);
+    const buffer = offline.createBuffer(1, samples.length, tap.rate);
+    buffer.copyToChannel(samples, 0);
+    const source = new AudioBufferSourceNode(offline, { buffer });
+    const shelf = new IIRFilterNode(offline, {
+      feedforward: [1.53512485958697, -2.69169618940638, 1.19839281085285], feedback: [1, -1.69065929318241, 0.73248077421585] });
+    const pass = new IIRFilterNode(offline, { feedforward: [1, -2, 1], feedback: [1, -1.99004745483398, 0.99007225036621] });
+    connect.call(source, shelf);
+    connect.call(shelf, pass);
+    connect.call(pass, offline.destination);
+    source.start();
+    const filtered = (await offline.startRendering()).getChannelData(0), block = Math.round(0.4 * tap.rate), powers = [];
+    for (let at = 0; at + block <= filtered.length; at += block / 4 | 0)
+      powers.push(filtered.subarray(at, at + block).reduce((sum, value) => sum + value * value, 0) / block);
+    const mean = values => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const level = power => -0.691 + 10 * Math.log10(power);
+    const loud = powers.filter(power => level(power) > -70), gate = level(mean(loud)) - 10;
+    return level(mean(loud.filter(power => level(power) > gate)));
+  };
+})();
+"""
+
+
+class Tap:
+    def __init__(self, browser):
+        self.browser = browser
+        browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)
+
+    def start(self):
+        self.browser.run("tap.start()")
+
+    def seconds(self):
+        return self.browser.run("return tap.frames / tap.rate")
+
+    def longest_gap(self):
+        return self.browser.run("return tap.longestGap()")
+
+    def loudness(self, start, end):
+        return self.browser.run("return tap.loudness(Math.round(arguments[0] * tap.rate), Math.round(arguments[1] * tap.rate))", start, end)
+
+    def click_to_sound(self):
+        """Seconds from the click on “Preview” to the first sample that is not silence; None until there is one."""
+        return self.browser.run("return tap.heard > tap.clicked && tap.clicked ? (tap.heard - tap.clicked) / 1000 : null")
