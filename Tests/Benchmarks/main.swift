@@ -1,14 +1,16 @@
 // Measures the service and prints each figure beside its baseline or bound.
 //
-//   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|denoise|http]
+//   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|denoise|http|viewer] [--minutes N]
 //
-// N is the length of the recording that is measured: 600 or more, in tens; 7200 by default.
+// Seconds are the length of the recording that is measured: 600 or more, in tens; 7200 by default. Minutes are how long
+// the viewer is scrolled, by default 1.
 // BINARY is the release build of `stillwave`. Nothing else should run on the machine. Times are medians of several runs,
 // taken in turn with their baseline, so that a drift of the machine's speed changes both.
 import Foundation
 
 var arguments = CommandLine.arguments.dropFirst()
 var seconds = 7200
+var minutes = 1.0
 var part: String?
 var folder = NSTemporaryDirectory() + "stillwave-bench"
 let parts: [(name: String, run: (String) throws -> Int)] = [
@@ -16,12 +18,12 @@ let parts: [(name: String, run: (String) throws -> Int)] = [
   ("waveforms", { try WaveformFigures(binary: $0, folder: folder, seconds: seconds).run() }),
   ("denoise", { try DenoiseFigures(binary: $0, folder: folder, seconds: seconds).run() }),
   ("http", { try HTTPLoad(binary: $0, folder: folder, seconds: seconds).run() }),
+  ("viewer", { try ViewerBudget(binary: $0, minutes: minutes).run() }),
 ]
 
 @MainActor func giveUp() -> Never {
   let names = parts.map(\.name).joined(separator: "|")
-  print(
-    "usage: Benchmarks BINARY [--seconds N] [--folder DIR] [--part \(names)]   N: length of the recording, from 600")
+  print("usage: Benchmarks BINARY [--seconds N, from 600] [--folder DIR] [--part \(names)] [--minutes N]")
   exit(2)
 }
 
@@ -32,6 +34,9 @@ while let flag = arguments.popFirst() {
   case "--seconds":
     guard let number = Int(value), number >= 600 else { giveUp() }
     seconds = number / 10 * 10
+  case "--minutes":
+    guard let number = Double(value), number > 0, number <= 600 else { giveUp() }
+    minutes = number
   case "--folder": folder = value
   case "--part":
     guard parts.contains(where: { $0.name == value }) else { giveUp() }

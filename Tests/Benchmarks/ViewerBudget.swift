@@ -1,0 +1,28 @@
+import Foundation
+
+/// What the page costs in Chromium over a two-hour recording: script, tasks, first pixels, memory, bytes. The browser is
+/// driven in Python; see Tests/ViewerTests/budget.py, which prints the rows.
+struct ViewerBudget {
+  let binary: String
+  /// How long to scroll while memory is watched.
+  let minutes: Double
+
+  /// Prints a row per figure; returns how many missed their bound.
+  func run() throws -> Int {
+    print("\nThe viewer in Chromium, two hours with two waveforms")
+    fflush(stdout)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "PYTHONDONTWRITEBYTECODE=1", "python3", "Tests/ViewerTests/run.py", "budget", "--binary", binary, "--minutes",
+      "\(minutes)",
+    ]
+    try process.run()
+    process.waitUntilExit()
+    // More than 100 would be taken for a crash.
+    guard process.terminationReason == .exit, process.terminationStatus <= 100 else {
+      throw BenchmarkFailure(what: "the viewer's budget could not be measured")
+    }
+    return Int(process.terminationStatus)
+  }
+}
