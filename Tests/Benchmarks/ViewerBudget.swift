@@ -10,7 +10,7 @@ struct ViewerBudget {
   /// Prints a row per figure; returns how many missed their bound.
   func run() throws -> Int {
     print("\nThe viewer in Chromium, two hours with two waveforms")
-    fflush(stdout)
+    fflush(nil)
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [
