@@ -95,10 +95,11 @@ struct JobOutcome {
       start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
     let result = JobResult(
       recording: output, noise: noise, profile: outcome.profile, clippedSamples: outcome.clippedSamples)
+    let warnings = try self.warnings(of: outcome, in: catalog)
     return try finish(result, recording: output, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = pyramid.name
-      $0.warnings = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      $0.warnings = warnings
       $0.noiseRegions = outcome.noiseRegions.map(RecordingNoiseRegion.all)
       $0.audioFile = audio.name
       if let working { $0.workingFile = working.name }
@@ -106,6 +107,16 @@ struct JobOutcome {
       $0.sha256 = audio.sha256
       $0.setLength(frames: outcome.frames)
     }
+  }
+
+  /// What the job told, and what its source's first reading did, where the job read a working copy, which has no faults.
+  private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
+    let told = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+    guard let source = try catalog.recording(job.recording), source.media != nil else { return told }
+    return told
+      + source.warnings.filter { known in
+        known.code != MissingFiles.code && !told.contains { $0.code == known.code }
+      }
   }
 
   /// A job that was cancelled meanwhile makes nothing finished, and a recording that was deleted while its files were

@@ -212,7 +212,12 @@ import Testing
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["truncated"])
     let duration = try #require(recording["format"]["duration"].double)
     #expect(duration > 1 && duration < 4.5)
-    _ = try server.client.beeps(in: try #require(recording["id"].string), near: [1])
+    let id = try #require(recording["id"].string)
+    _ = try server.client.beeps(in: id, near: [1])
+    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
+    #expect(cleaned["warnings"] == recording["warnings"], "a result repeats them")
     try server.stop()
   }
 
