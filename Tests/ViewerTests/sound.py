@@ -1,30 +1,46 @@
 """What the page sends to the loudspeaker, sample by sample."""
 
+from webdriver import wait
+
 # Runs before the page's own scripts: what is connected to the loudspeaker is also kept here, as long as it is asked for.
+# The thread that renders the sound keeps it, so that nothing is lost on a busy machine.
 TAP = """
 (() => {
   const connect = AudioNode.prototype.connect, ends = new WeakMap();
   const tap = window.tap = { chunks: [], frames: 0, rate: 0, isOn: false, clicked: 0, heard: 0 };
-  const keep = async (context, track) => {
-    tap.rate = context.sampleRate;
-    const reader = new MediaStreamTrackProcessor({ track }).readable.getReader();
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const samples = new Float32Array(value.numberOfFrames);
-      value.copyTo(samples, { planeIndex: 0, format: "f32-planar" });
-      value.close();
-      if (!tap.heard && samples.some(sample => Math.abs(sample) > 1e-5)) tap.heard = performance.now();
-      if (tap.isOn) tap.frames += tap.chunks.push(samples) && samples.length;
+  const processor = `registerProcessor("tap", class extends AudioWorkletProcessor {
+    process([[samples]]) {
+      if (samples) this.port.postMessage(samples.slice());
+      return true;
     }
+  })`;
+  const keep = async (context, end) => {
+    tap.rate = context.sampleRate;
+    const analyser = new AnalyserNode(context, { fftSize: 32768 }), latest = new Float32Array(32768);
+    connect.call(end, analyser);
+    const look = () => {
+      analyser.getFloatTimeDomainData(latest);
+      if (!tap.heard && latest.some(sample => Math.abs(sample) > 1e-5)) tap.heard = performance.now();
+      requestAnimationFrame(look);
+    };
+    look();
+    await context.audioWorklet.addModule(URL.createObjectURL(new Blob([processor], { type: "text/javascript" })));
+    const node = new AudioWorkletNode(context, "tap", { numberOfOutputs: 0 });
+    node.port.onmessage = ({ data }) => {
+      if (!tap.isOn) return;
+      tap.chunks.push(data);
+      tap.frames += data.length;
+    };
+    connect.call(end, node);
+    tap.isReady = true;
   };
   AudioNode.prototype.connect = function (target, ...rest) {
     const { context } = this;
     if (context instanceof AudioContext && target === context.destination) {
       if (!ends.has(context)) {
-        const end = context.createMediaStreamDestination();
+        const end = new GainNode(context);
         ends.set(context, end);
-        keep(context, end.stream.getAudioTracks()[0]);
+        keep(context, end);
       }
       connect.call(this, ends.get(context));
     }
@@ -49,11 +65,14 @@ TAP = """
     }
     return most / tap.rate * 1000;
   };
-  /** Loudness of a part in LUFS, by the filters and the gates of ITU-R BS.1770 (whose coefficients are for 48 kHz). */
+  /**
+   * Loudness of a part in LUFS, by the filters and the gates of ITU-R BS.1770 (whose coefficients are for 48 kHz). The part
+   * is one round of a loop, with a block every 10 ms of it, lest it matter where it begins.
+   */
   tap.loudness = async (from, to) => {
-    const samples = tap.samples().subarray(from, to), offline = new OfflineAudioContext(1, samples.length, tap.rate);
-    const buffer = offline.createBuffer(1, samples.length, tap.rate);
-    buffer.copyToChannel(samples, 0);
+    const samples = tap.samples().subarray(from, to), offline = new OfflineAudioContext(1, 3 * samples.length, tap.rate);
+    const buffer = offline.createBuffer(1, 3 * samples.length, tap.rate);
+    for (const round of [0, 1, 2]) buffer.copyToChannel(samples, 0, round * samples.length);
     const source = new AudioBufferSourceNode(offline, { buffer });
     const shelf = new IIRFilterNode(offline, {
       feedforward: [1.53512485958697, -2.69169618940638, 1.19839281085285], feedback: [1, -1.69065929318241, 0.73248077421585] });
@@ -63,7 +82,7 @@ TAP = """
     connect.call(pass, offline.destination);
     source.start();
     const filtered = (await offline.startRendering()).getChannelData(0), block = Math.round(0.4 * tap.rate), powers = [];
-    for (let at = 0; at + block <= filtered.length; at += block / 4 | 0)
+    for (let at = samples.length; at < 2 * samples.length; at += block / 40 | 0)
       powers.push(filtered.subarray(at, at + block).reduce((sum, value) => sum + value * value, 0) / block);
     const mean = values => values.reduce((sum, value) => sum + value, 0) / values.length;
     const level = power => -0.691 + 10 * Math.log10(power);
@@ -75,11 +94,22 @@ TAP = """
 
 
 class Tap:
+    """Between `install` and `remove` the page's policy is not enforced: the renderer's part is a script of its own."""
+
     def __init__(self, browser):
         self.browser = browser
-        browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)
+
+    def install(self):
+        """Counts from the next page on."""
+        self.browser.devtools("Page.setBypassCSP", enabled=True)
+        self.script = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)["identifier"]
+
+    def remove(self):
+        self.browser.devtools("Page.setBypassCSP", enabled=False)
+        self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=self.script)
 
     def start(self):
+        wait("the tap is open", lambda: self.browser.run("return tap.isReady"))
         self.browser.run("tap.start()")
 
     def seconds(self):

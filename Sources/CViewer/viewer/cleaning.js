@@ -55,7 +55,7 @@ export class CleaningPanel {
       if (state === "succeeded") {
         if (layer.role === "cleaned") tell(texts.done);
         else announce(texts.read);
-      } else if (state === "cancelled") tell(texts.wasCancelled);
+      } else if (state === "cancelled" && layer.role === "cleaned") tell(texts.wasCancelled);
     });
     this.#showSettings();
     this.#showNoise();
@@ -158,7 +158,6 @@ export class CleaningPanel {
       ? [texts.percent(progress), typeof eta === "number" ? texts.left(eta) : ""].filter(Boolean).join(", ") : "";
     find("job-bar").value = progress;
     label(find("job-bar"), what);
-    find("cancel-job").hidden = !isCleaning;
     const quarter = Math.floor(progress * 4);
     if (quarter !== this.#said) {
       this.#said = quarter;

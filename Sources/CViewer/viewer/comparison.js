@@ -150,10 +150,10 @@ async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
   source.connect(shelf).connect(pass).connect(offline.destination);
   source.start();
   const samples = (await offline.startRendering()).getChannelData(0);
-  const block = Math.max(1, Math.round(0.4 * buffer.sampleRate)), powers = [];
+  const step = Math.max(1, Math.round(0.02 * buffer.sampleRate)), steps = [];
   let peak = 0;
-  for (let start = 0; start < samples.length; start += block) {
-    const end = Math.min(samples.length, start + block);
+  for (let start = 0; start < samples.length; start += step) {
+    const end = Math.min(samples.length, start + step);
     let sum = 0;
     for (let k = start; k < end; k++) {
       const value = samples[k];
@@ -161,10 +161,11 @@ async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
       if (value > peak) peak = value;
       else if (-value > peak) peak = -value;
     }
-    powers.push(sum / (end - start));
+    steps.push(sum / (end - start));
   }
   const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-  const gate = mean(powers) / 10;
+  // Blocks of 0.4 s at every 20 ms: with few of them in a short stretch it would matter where they begin.
+  const powers = steps.slice(Math.min(19, steps.length - 1)).map((_, k) => mean(steps.slice(k, k + 20))), gate = mean(powers) / 10;
   return { power: mean(powers.filter(power => power >= gate)), peak };
 }
 

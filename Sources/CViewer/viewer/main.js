@@ -69,7 +69,14 @@ async function open(id, known, place) {
   if (place?.noise) view.markNoise(place.noise);
   stage.redraw();
   for (const { recording } of session.layers) for (const { detail } of recording.warnings) tell(texts.warning(detail));
+  if (original.recording.waveform.state === "failed") offerReading();
 }
+
+/** What was not read to its end can be read again. */
+function offerReading() { tell(texts.notRead, { action: { text: texts.retry, run: () => session.readAgain() } }); }
+session.ended.subscribe(({ layer, state }) => {
+  if (layer.role === "original" && state !== "succeeded") offerReading();
+});
 
 session.changed.subscribe(() => {
   const { original, cleaned } = session, isOpen = original !== null;
@@ -118,5 +125,5 @@ addEventListener("keydown", event => {
   if (event.key === "Escape") document.body.classList.remove("library-shown");
 });
 
-void library.load();
 openAddress();
+void library.load();

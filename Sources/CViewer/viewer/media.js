@@ -43,6 +43,8 @@ export class Media {
       const element = this.sounds[role];
       element.addEventListener("ended", () => { if (role === this.#heard) this.ended.emit(); });
       element.addEventListener("error", () => {
+        // A connection that was lost comes back, what can't be read does not.
+        if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) return void this.#resume(element);
         this.#unreadable.add(role);
         void this.#convert(role);
       });
@@ -92,13 +94,22 @@ export class Media {
     try {
       const answer = await this.service.fetch(converted, { signal: this.#control.signal });
       await answer.body?.cancel();
-      if (element.dataset.path !== path) return;
-      element.src = converted;
-      element.currentTime = at;
-      if (this.isPlaying && element === this.#audible) await element.play();
+      if (element.dataset.path === path) await this.#goOn(element, converted, at);
     } catch (error) {
       if (!isAbort(error)) this.failed.emit(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  async #resume(/** @type {HTMLMediaElement} */ element) {
+    const { path } = element.dataset, at = element.currentTime;
+    await this.service.untilBack();
+    if (path && element.dataset.path === path) await this.#goOn(element, element.src, at).catch(() => { });
+  }
+
+  async #goOn(/** @type {HTMLMediaElement} */ element, /** @type {string} */ source, /** @type {number} */ at) {
+    element.src = source;
+    element.currentTime = at;
+    if (this.isPlaying && element === this.#audible) await element.play();
   }
 
   /** Gives up what is under way. */

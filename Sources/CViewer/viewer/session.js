@@ -168,6 +168,18 @@ export class Session {
     }
   }
 
+  /** Reads the recording again, whose reading was given up. */
+  async readAgain() {
+    const { original } = this;
+    if (!original) return;
+    try {
+      await this.service.json(`${recordingPath(original.recording.id)}/waveform`, { method: "POST" });
+      await this.open(original.recording.id);
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
   /**
    * Takes a layer out of the picture; the recording stays.
    * @param {Layer} layer

@@ -121,6 +121,7 @@ export const texts = {
     : seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`,
   done: "The noise is removed. Press 1 and 2 while it plays to compare.",
   read: "The recording is read.",
+  notRead: "This recording was not read to its end.",
   wasCancelled: "Cancelled.",
   warning: (/** @type {string} */ detail) => `About this file: ${detail}`,
 
