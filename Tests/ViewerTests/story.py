@@ -395,6 +395,8 @@ class Story:
         assert self.page.names()[0] == "note 34.wav", "newest first"
         self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
         wait("all are listed", lambda: len(self.page.names()) == 38)
+        # Not under the eyes of a page that is still fetching their pictures.
+        self.browser.open("about:blank")
         for note in notes:
             self.service.request("DELETE", f"/v1/recordings/{note}")
 
