@@ -8,7 +8,7 @@
 // another stream, mostly with a head of its own.
 //
 // A frame is mostly about as long as the one before: it is looked for there first, and if it is the next by its number
-// nothing lies between, so most of a large file isn't read at all. 227 MB of CD quality take 20 ms instead of 74.
+// nothing lies between, so most of a large file isn't read at all.
 
 /// What the bytes of a FLAC file hold.
 struct FLACSurvey: Sendable {
