@@ -14,11 +14,16 @@ import Testing
     try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac")
   }
 
+  /// A service that waits so many seconds for conversions, which don't end before the probe is released.
+  private func held(waiting seconds: Double) throws -> (TestBench, Recording) {
+    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = seconds }
+    try bench.holdProbe()
+    return (bench, try bench.recording())
+  }
+
   @Test("one that takes longer answers 503 and when to ask again; then its file is there, made by one job")
   func slow() async throws {
-    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 0.01 }
-    try bench.holdProbe()
-    let source = try bench.recording()
+    let (bench, source) = try held(waiting: 0.01)
     for _ in 1...2 {
       let response = try await ask(bench, source)
       #expect(response.status == .serviceUnavailable && response.fields["Retry-After"] == "5")
@@ -38,9 +43,7 @@ import Testing
 
   @Test("the wait ends with the job, however long it may be")
   func quick() async throws {
-    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 1000 }
-    try bench.holdProbe()
-    let source = try bench.recording()
+    let (bench, source) = try held(waiting: 1000)
     async let waiting = ask(bench, source)
     try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
     try bench.releaseProbe()
@@ -49,9 +52,7 @@ import Testing
 
   @Test("a service that is told to stop lets nobody wait")
   func stopping() async throws {
-    let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = 1000 }
-    try bench.holdProbe()
-    let source = try bench.recording()
+    let (bench, source) = try held(waiting: 1000)
     async let waiting = ask(bench, source)
     try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
     bench.runner.live.endWaits()
