@@ -2,7 +2,7 @@
 import { formatTime } from "./time.js";
 
 // Every text of the page, for translation. The page's own elements name theirs with data-text, data-label (what a screen
-// reader says, shown when the pointer rests), data-placeholder.
+// reader says, shown when the pointer rests), data-hint.
 
 const count = (/** @type {number} */ value, /** @type {string} */ one, /** @type {string} */ many) => `${value} ${value === 1 ? one : many}`;
 
@@ -158,8 +158,8 @@ export function fillTexts(root) {
     element.title = text(element.dataset.label);
     element.setAttribute("aria-label", text(element.dataset.label));
   }
-  for (const element of /** @type {NodeListOf<HTMLInputElement>} */ (root.querySelectorAll("[data-placeholder]"))) {
-    element.placeholder = text(element.dataset.placeholder);
-    element.setAttribute("aria-label", text(element.dataset.placeholder));
+  for (const element of /** @type {NodeListOf<HTMLInputElement>} */ (root.querySelectorAll("[data-hint]"))) {
+    element.placeholder = text(element.dataset.hint);
+    element.setAttribute("aria-label", text(element.dataset.hint));
   }
 }
