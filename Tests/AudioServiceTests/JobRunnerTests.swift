@@ -204,7 +204,10 @@ import Testing
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     try await bench.eventually { bench.isRunning(job.id) }
-    let other = try DatabaseQueue(path: bench.configuration.dataDirectory + "/catalog.sqlite")
+    var configuration = GRDB.Configuration()
+    configuration.busyMode = .timeout(60)
+    let other = try DatabaseQueue(
+      path: bench.configuration.dataDirectory + "/catalog.sqlite", configuration: configuration)
     try await other.write { db in
       try db.execute(
         sql: """
