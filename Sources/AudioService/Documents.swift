@@ -125,7 +125,9 @@ struct JobDocument: Encodable, Sendable {
     finishedAt = job.finishedAt?.rfc3339
     attempts = job.attempts
     if !job.state.isFinished, let live {
+      // All of one moment: a row that counts an attempt already would make the progress to come look old.
       state = live.isRunning ? "running" : "queued"
+      attempts = live.attempts
       progress = live.fraction
       eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
     }

@@ -64,7 +64,7 @@ final class JobRunner: Sendable {
   func submit(_ job: Job, source: Recording? = nil) {
     // A conversion writes no recording's waveform.
     let written = job.kind == .convert ? RecordingID() : job.output ?? job.recording
-    live.insert(job.id, LiveJob(recording: written))
+    live.insert(job.id, LiveJob(attempts: job.attempts, recording: written))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
     queue.async { [self] in
@@ -190,6 +190,7 @@ final class JobRunner: Sendable {
     state.value.running[job.id]?.command = command
     live.update(job.id) { live in
       live.isRunning = true
+      live.attempts = job.attempts
       live.startedAt = .now
       live.progress = nil
       live.pyramidPath = command.pyramidPath

@@ -6,6 +6,8 @@ import Synchronization
 /// What is known of a job that waits or runs, beyond its row.
 struct LiveJob: Sendable {
   var isRunning = false
+  /// How often its child was started; its row counts an attempt a little before that.
+  var attempts = 0
   var progress: WorkerProgress?
   /// When the present attempt began.
   var startedAt: ContinuousClock.Instant?

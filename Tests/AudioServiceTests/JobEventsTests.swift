@@ -5,7 +5,8 @@ import Testing
 
 @testable import AudioService
 
-@Suite struct JobEventsTests {
+// A stream that never ends would hold the whole run up.
+@Suite(.timeLimit(.minutes(5))) struct JobEventsTests {
   /// A stream, cut into events as a browser cuts it.
   private struct Events {
     struct Event: Equatable {
@@ -206,6 +207,16 @@ import Testing
     for nonsense in ["", "-", "1-", "-1", "1-1001", "1-2-3", "x-1", "99999999999999999999-1", "DONE"] {
       #expect(JobStep(nonsense) == nil, "\(nonsense)")
     }
+  }
+
+  /// Its row says that it runs; a client that looks now must not take the progress to come for old news.
+  @Test func aJobWhoseChildHasNotStartedIsBeforeAllItsProgress() throws {
+    let row = Job(id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, attempts: 2)
+    let waiting = try JobSnapshot(JobDocument(row, live: LiveJob(attempts: 1, recording: row.recording)))
+    #expect(waiting.step == JobStep("1-wait"))
+    let started = try JobSnapshot(
+      JobDocument(row, live: LiveJob(isRunning: true, attempts: 2, recording: row.recording)))
+    #expect(started.step == JobStep("2-0"))
   }
 
   private static func threadCount() throws -> Int {
