@@ -16,7 +16,7 @@ public struct Configuration: Sendable {
   public var dataDirectory = "stillwave-data"
   /// Bytes of one upload at the most, default 8 GiB.
   public var maximumUploadBytes: Int64 = 8 << 30
-  /// Bytes of disk that uploads leave free, default 256 MiB.
+  /// Bytes of disk that uploads leave free, and jobs half of it; default 256 MiB.
   public var reservedDiskBytes: Int64 = 256 << 20
   /// Seconds without a byte after which an upload in pieces is given up; a finished one is remembered as long.
   public var uploadExpirySeconds = 86_400.0

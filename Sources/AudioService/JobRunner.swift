@@ -157,7 +157,7 @@ final class JobRunner: Sendable {
         limitArguments: configuration.limitArguments)
       queue.async { [self] in start(job, command, fence) }
     } catch StorageError.diskFull {
-      fail(id, Self.diskFull)
+      fail(id, .diskFull)
     } catch StorageError.io(_, _, EROFS) {
       fail(id, Self.diskIsReadOnly)
     } catch {
@@ -165,10 +165,6 @@ final class JobRunner: Sendable {
       queue.async { [self] in retry(id, attempts: 1) }
     }
   }
-
-  /// A full disk is as full half a second later.
-  private static let diskFull = WorkerFailure(
-    code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
 
   private static let diskIsReadOnly = WorkerFailure(
     code: "io_error", detail: "The service can't write to its disk now; nothing is wrong with the file.", retry: false)
@@ -214,12 +210,21 @@ final class JobRunner: Sendable {
     queue.asyncAfter(deadline: .now() + configuration.stallSeconds / 8) { [self] in
       state.value.isWatching = false
       for (id, running) in state.value.running {
-        guard let worker = running.worker, let overrun = overrun(of: running) else { continue }
-        state.value.running[id]?.overrun = overrun
-        worker.kill()
+        if let overrun = overrun(of: running) { end(id, overrun) }
       }
       watch()
     }
+  }
+
+  private func end(_ id: JobID, _ overrun: Overrun) {
+    state.value.running[id]?.overrun = overrun
+    state.value.running[id]?.worker?.kill()
+  }
+
+  /// Whether jobs have used up half of the reserve: the rest is the catalogue's.
+  private var isDiskFull: Bool {
+    guard let free = try? store.freeBytes() else { return false }
+    return free < configuration.reservedDiskBytes / 2
   }
 
   private func overrun(of running: Running) -> Overrun? {
@@ -241,6 +246,7 @@ final class JobRunner: Sendable {
   private func heard(_ report: WorkerReport, of id: JobID) {
     if let progress = report.progress {
       state.value.running[id]?.lastHeard = .now
+      if isDiskFull { end(id, .diskFull) }
       live.update(id) { $0.progress = progress }
     } else if let errno = report.unfenced {
       guard !state.value.hasToldUnfenced else { return }
@@ -262,16 +268,15 @@ final class JobRunner: Sendable {
       work.start { [self] in interrupted(job) }
     } else if exit == .status(0), running.last.isResult(of: job.kind), let command = running.command {
       work.start { [self] in succeed(job, running.last, command) }
-    } else if let failure = running.last.error, !failure.retry {
-      work.start { [self] in fail(job, failure) }
-    } else if job.failures + 1 < configuration.maximumAttempts {
+    } else {
       let failure = running.last.error ?? WorkerFailure(exit, running.overrun, fence)
+      guard failure.retry, job.failures + 1 < configuration.maximumAttempts else {
+        return work.start { [self] in fail(job, failure) }
+      }
       log.failure(
         "a worker ended early; its job is tried again",
         ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
       retry(job.id, attempts: job.attempts)
-    } else {
-      work.start { [self] in fail(job, running.last.error ?? WorkerFailure(exit, running.overrun, fence)) }
     }
   }
 
@@ -315,7 +320,7 @@ final class JobRunner: Sendable {
       // Cancelled while it was finished: what it made has no row, or is not wanted.
       if ended?.state != .succeeded { removeLeftovers(of: job) }
     } catch StorageError.diskFull {
-      return fail(job, Self.diskFull)
+      return fail(job, .diskFull)
     } catch {
       log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
       return queue.async { [self] in retry(job.id, attempts: job.attempts) }

@@ -7,6 +7,8 @@ enum Overrun: Sendable, Equatable {
   case stalled(seconds: Double)
   /// It ran for longer than any such work takes.
   case tooLong(seconds: Double)
+  /// The disk was getting full.
+  case diskFull
 }
 
 extension WorkerFailure {
@@ -18,6 +20,8 @@ extension WorkerFailure {
       self.init(code: "stalled", detail: "\(work) made no progress for \(Self.shown(seconds)) s.", retry: true)
     case (.tooLong(let seconds), _):
       self.init(code: "time_limit", detail: "\(work) took more than \(Self.shown(seconds)) s.", retry: true)
+    case (.diskFull, _):
+      self = .diskFull
     case (nil, .signal(SIGXCPU)):
       self.init(
         code: "cpu_limit", detail: "\(work) took more than \(fence.processorSeconds) s of processor time.", retry: true)

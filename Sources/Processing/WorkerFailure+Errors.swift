@@ -114,9 +114,12 @@ extension WorkerFailure {
   }
 
   /// A full disk is as full half a second later.
+  public static let diskFull = WorkerFailure(
+    code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+
   private static func system(_ operation: String, _ number: Int32) -> WorkerFailure {
     if [ENOSPC, EDQUOT].contains(number) {
-      return WorkerFailure(code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+      return .diskFull
     }
     // On a thread that blocks SIGXFSZ the limit comes as an error.
     if number == EFBIG {

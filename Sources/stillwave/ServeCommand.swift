@@ -42,7 +42,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   @Option(help: "Sample rate of one recording at the most, in hertz; by default 768000.")
   var maxSampleRate: Int?
 
-  @Option(help: "Bytes of disk that uploads leave free; by default 256 MiB.")
+  @Option(help: "Bytes of disk that uploads leave free, and jobs half of it; by default 256 MiB.")
   var reserveBytes: Int64?
 
   @Option(help: "Jobs that may wait; by default 1000.")

@@ -171,6 +171,19 @@ import Testing
     #expect(try await bench.finished(job.id).state == .failed)
   }
 
+  @Test func aJobThatFillsTheDiskIsEndedBeforeTheReserveIsGone() async throws {
+    let bench = try TestBench(script: "gate; progress 0.5; gate -last; finish") { $0.reservedDiskBytes = .max / 2 }
+    let job = try bench.waveformJob()
+    try bench.makeGate(job.id, "-last")
+    bench.runner.submit(job)
+    try await bench.openGate(job.id)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 1)
+    let error = try #require(RowJSON.value(JobError.self, from: ended.error))
+    #expect(error.code == "disk_full" && error.status == 507)
+    #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
   @Test func aDenoiseJobThatSucceedsFillsItsRecording() async throws {
     let bench = try TestBench()
     let source = try bench.recording()
