@@ -29,7 +29,9 @@ public final class MediaDecoding {
   private static func outputWords(_ facts: MediaFacts) -> [String] {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
-      words += ["-af", "aresample=async=1:first_pts=\(first):min_comp=0.00001:min_hard_comp=0.03"]
+      // A frame of AMR is shorter than that.
+      let leap = facts.demuxer == .amr ? 0.01 : 0.03
+      words += ["-af", "aresample=async=1:first_pts=\(first):min_comp=0.00001:min_hard_comp=\(leap)"]
     }
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
   }
@@ -39,13 +41,20 @@ public final class MediaDecoding {
   public func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     let left = facts.endsAsPromised ? facts.promisedFrames.map { $0 - position } ?? .max : .max
     guard left > 0 else { return 0 }
-    let frames = Int(min(Int64(run.read(into: &samples) / facts.channels), left))
+    var frames = Int(min(Int64(run.read(into: &samples) / facts.channels), left))
+    if frames == 0, facts.demuxer == .amr, position > 0, left < .max { frames = takeSilence(upTo: left) }
     guard frames > 0 else { return 0 }
     position += Int64(frames)
     let samples = samples
     let span = samples.span
     try body(span.extracting(0..<frames * facts.channels))
     return frames
+  }
+
+  /// What a telephone left out at the end.
+  private func takeSilence(upTo left: Int64) -> Int {
+    for index in samples.indices { samples[index] = 0 }
+    return Int(min(Int64(samples.count / facts.channels), left))
   }
 
   /// Ends ffmpeg. Throws `.decoderDied` where it had ended by a signal, that of the pipe that nobody reads aside, and

@@ -20,7 +20,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var promisedFrames: Int64?
   /// Whether a header says how long this very track is; else the promised frames are a guess.
   public var promisesLength: Bool
-  /// Whether what is decoded past the promised frames is an encoder's padding.
+  /// Whether there are just the promised frames: what is decoded past them is an encoder's padding, and what is missing
+  /// of an AMR file's end silence.
   public var endsAsPromised: Bool
   /// Tracks of sound; the first one is used.
   public var audioTracks: Int
@@ -30,6 +31,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var isCut: Bool?
   /// Whether nothing in the file tells how long it is, though such files do; nil where nobody looked.
   public var lacksLength: Bool?
+  /// Seconds that the coder left out while nobody spoke; nil where nobody looked.
+  public var silentSeconds: Double?
   /// The tracks beside these two; nil where an older version wrote the facts.
   public var others: OtherTracks?
 

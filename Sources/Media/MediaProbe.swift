@@ -61,15 +61,20 @@ public struct MediaProbe {
     else { throw .undecodable(container, codec: audio.codec) }
     let rate = Double(sampleRate)
     let zero = zero(sound: sound, picture: start.pictureStart)
-    let end = Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
+    let telephone = demuxer == .amr ? AMRExtent(path: path) : nil
+    let end =
+      telephone.map { Double($0.frames) * AMRExtent.frameSeconds * rate }
+      ?? Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
       firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
-      promisesLength: audio.taggedEnd != nil || demuxer == .mov, endsAsPromised: demuxer == .mov,
+      promisesLength: audio.taggedEnd != nil || demuxer == .mov || telephone != nil,
+      endsAsPromised: demuxer == .mov || telephone != nil,
       audioTracks: tracks.audio.count, video: tracks.video,
-      isCut: demuxer == .matroska ? MatroskaExtent(path: path) == .cut : nil,
-      lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil, others: tracks.others)
+      isCut: telephone?.isCut ?? (demuxer == .matroska ? MatroskaExtent(path: path) == .cut : nil),
+      lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
+      silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others)
   }
 
   /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
@@ -77,9 +82,10 @@ public struct MediaProbe {
   /// MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere else, as
   /// in a piece of a broadcast, begins with what there is.
   ///
-  /// nil where there is no such clock, and all that is decoded is sound.
+  /// nil where there is no such clock, and all that is decoded is sound. An AMR file has one in that each of its frames has
+  /// its time, also those that ffmpeg can't decode.
   private func zero(sound: Double, picture: Double?) -> Double? {
-    guard demuxer.hasTimeline || demuxer == .ogg && sound < 0 else { return nil }
+    guard demuxer.hasTimeline || demuxer == .ogg && sound < 0 else { return demuxer == .amr ? 0 : nil }
     let first = min(sound, picture ?? sound)
     if first > 60 { return first }
     return first < -0.1 && demuxer != .mov ? first : 0

@@ -97,6 +97,13 @@ extension Anomaly {
   static let lengthUnknown = Anomaly(
     code: "length_unknown", detail: "No header tells how long the sound is; the file is read to its end.")
 
+  static func silenceLeftOut(_ seconds: Double) -> Anomaly {
+    Anomaly(
+      code: "silence_left_out",
+      detail: "The telephone left out \((seconds * 100).rounded() / 100) s while nobody spoke; silence stands for them."
+    )
+  }
+
   static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
     Anomaly(
       code: decoded < claimed ? "truncated" : "longer_than_claimed",

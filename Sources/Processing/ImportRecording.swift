@@ -175,6 +175,7 @@ extension Anomaly {
     }
     if facts.isCut == true, !found.contains(where: { $0.code == "truncated" }) { found.append(.endsWithin) }
     if facts.lacksLength == true { found.append(.lengthUnknown) }
+    if let seconds = facts.silentSeconds, seconds > 0 { found.append(.silenceLeftOut(seconds)) }
     if notFinite > 0 { found.append(.nonFinite(notFinite)) }
     return found
   }

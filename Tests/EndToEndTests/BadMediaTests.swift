@@ -134,16 +134,4 @@ import Testing
     #expect(job["state"].string == "failed" && job["error"]["code"].string == "unsupported_format")
     try server.stop()
   }
-
-  @Test("AMR as telephones write it is read")
-  func telephone() throws {
-    let server = try TestServer()
-    // Frames of 20 ms at 12.2 kbit/s, all parameters 0.
-    let frame: [UInt8] = [0x3C] + [UInt8](repeating: 0, count: 31)
-    let bytes = Array("#!AMR\n".utf8) + (0..<100).flatMap { _ in frame }
-    let recording = try server.client.uploadReady(bytes, name: "call.amr")
-    #expect(recording["format"]["container"].string == "amr" && recording["format"]["codec"].string == "amr_nb")
-    #expect(recording["format"]["sample_rate"].int == 8000 && recording["format"]["frames"].int == 16_000)
-    try server.stop()
-  }
 }

@@ -139,6 +139,22 @@ import Testing
     try server.stop()
   }
 
+  @Test("a telephone's pauses, which it doesn't send, take the time that they took")
+  func telephone() throws {
+    let server = try TestServer()
+    let plain = try Self.clip("call.wav", "wav", "pcm_s16", rate: 8000, []).make(in: server.folder)
+    let call = server.folder.file("call.amr-nb")
+    try Tool.sox.run([plain, "-C", "7", call])
+    let recording = try server.client.uploadReady(contents(call), name: "call.amr")
+    #expect(recording["format"]["container"].string == "amr" && recording["format"]["codec"].string == "amr_nb")
+    #expect(recording["format"]["sample_rate"].int == 8000 && recording["format"]["frames"].int == 40_000)
+    #expect(recording["warnings"].array?.map { $0["code"].string } == ["silence_left_out"])
+    // The coder looks 5 ms ahead and takes some to get loud.
+    let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: [1, 2, 3, 4])
+    for (second, beep) in zip([1.0, 2, 3, 4], beeps) { #expect(abs(beep - second - 0.0115) < 0.001, "\(beep)") }
+    try server.stop()
+  }
+
   @Test("times before 0 are kept: the first sound or picture is the beginning")
   func negative() throws {
     let server = try TestServer()
