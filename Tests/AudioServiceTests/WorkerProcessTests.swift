@@ -48,6 +48,11 @@ import Testing
     #expect(life.exit == .status(3))
   }
 
+  @Test("what a child complains of goes nowhere: it may not write to the service's log, and would die of it")
+  func complaints() async {
+    #expect(await run("[ $(readlink /proc/$$/fd/2) = /dev/null ] || exit 3; echo oops >&2").exit == .status(0))
+  }
+
   @Test("a child that is killed ends by the signal")
   func killing() async {
     let life = await run(Self.line("begun") + "exec sleep 1000", killed: true)
