@@ -11,6 +11,8 @@ public struct AudioReader: ~Copyable {
   public private(set) var position: Int64 = 0
   /// Samples so far that were NaN or infinite; they were given as 0.
   public private(set) var nonFiniteSamples: Int64 = 0
+  /// Frames so far that can't be decoded, though the file goes on behind them; they were given as silence.
+  public private(set) var lostFrames: Int64 = 0
 
   /// Frames of one read at the most.
   public let framesPerRead: Int
@@ -23,6 +25,8 @@ public struct AudioReader: ~Copyable {
   private var file: SndfileHandle
   /// Frames to be decoded and thrown away first.
   private var skip: Int64 = 0
+  /// Frames of silence that come before what the decoder gives next.
+  private var silence: Int64 = 0
   /// Whether the present stream has no more to give.
   private var isOver = false
   private var order: ChannelOrder?
@@ -88,20 +92,45 @@ public struct AudioReader: ~Copyable {
       let left = map.end(of: stream).map { $0 - position } ?? .max
       if left > 0 {
         let wanted = Int(min(Int64(frames), left))
-        let got = decode(wanted, asIntegers: asIntegers)
-        if got > 0 { return got }
-        // The next stream begins where the map says: silence stands for what could not be decoded.
-        guard stream + 1 < map.streams.count else { return 0 }
-        if asIntegers {
-          shorts.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
-        } else {
-          floats.withMutableSpan(wanted * format.channels) { $0.update(repeating: 0) }
+        if silence == 0 {
+          let got = decode(wanted, asIntegers: asIntegers)
+          if got > 0 { return got }
+          // The next stream begins where the map says: silence stands for what could not be decoded.
+          silence = soundAfterDamage() ?? (stream + 1 < map.streams.count ? left : 0)
         }
-        return wanted
+        let count = Int(min(Int64(wanted), silence))
+        if asIntegers {
+          shorts.withMutableSpan(count * format.channels) { $0.update(repeating: 0) }
+        } else {
+          floats.withMutableSpan(count * format.channels) { $0.update(repeating: 0) }
+        }
+        silence -= Int64(count)
+        lostFrames += Int64(count)
+        return count
       }
       guard stream + 1 < map.streams.count else { return 0 }
       open(stream + 1, at: 0)
     }
+  }
+
+  /// Frames that a decoder may lose at a time, in blocks: each is a try.
+  private static let damagedBlockLimit: Int64 = 1024
+
+  /// Where a block of FLAC can't be decoded libsndfile gives nothing more, not even the whole blocks behind it. Goes to the
+  /// first of these that it can be set to; how many frames from `position` on that is. nil where there is none.
+  private mutating func soundAfterDamage() -> Int64? {
+    guard case .flac(let found) = map.streams[stream].source, found.blockSize > 0 else { return nil }
+    let place = position - map.streams[stream].start
+    var next = (place / found.blockSize + 1) * found.blockSize
+    let limit = min(found.samples, next + Self.damagedBlockLimit * found.blockSize)
+    while next < limit {
+      // Anew: it doesn't recover from its error.
+      open(stream, at: 0)
+      if !isOver, file.seek(to: found.firstSample + next) == found.firstSample + next { return next - place }
+      next += found.blockSize
+    }
+    isOver = true
+    return nil
   }
 
   /// Decodes from the present stream; 0 at its end.
@@ -133,7 +162,7 @@ public struct AudioReader: ~Copyable {
 
   /// Takes up the stream of that number; one that can't be opened is over at once.
   private mutating func open(_ number: Int, at frame: Int64) {
-    (stream, skip) = (number, 0)
+    (stream, skip, silence) = (number, 0, 0)
     do {
       let opening = try map.streams[number].opening(at: frame, path: path)
       skip = opening.skip
@@ -186,8 +215,11 @@ public struct AudioReader: ~Copyable {
     case .flac(let found):
       if number != stream { open(number, at: 0) }
       let entry = frame - start + found.firstSample
-      guard file.seek(to: entry) == entry else { throw .seekFailed(frame: frame) }
-      (isOver, skip, position) = (false, 0, frame)
+      (isOver, skip, silence, position) = (false, 0, 0, frame)
+      if file.seek(to: entry) != entry {
+        guard let gap = soundAfterDamage() else { throw .seekFailed(frame: frame) }
+        silence = gap
+      }
     case .file, .pieces:
       if number != stream { open(number, at: 0) }
       let entry = entryFrame(before: frame - start)
@@ -197,7 +229,7 @@ public struct AudioReader: ~Copyable {
       } else if file.seek(to: entry) != entry {
         throw .seekFailed(frame: frame)
       }
-      (isOver, skip, position) = (false, frame - start - entry, frame)
+      (isOver, skip, silence, position) = (false, frame - start - entry, 0, frame)
     }
     // Now, so that a place that isn't there is told here.
     while skip > 0 {

@@ -79,8 +79,8 @@ struct FLACStream: Sendable {
   private(set) var last: (header: FLACFrameHeader, offset: Int64)?
   /// Bytes of the frame before the last; 0 where that isn't known.
   private(set) var lastLength: Int64 = 0
-  /// The size of all frames but the last, where they don't vary.
-  private var blockSize: Int64 = 0
+  /// The size of all frames but the last; 0 where they vary.
+  private(set) var blockSize: Int64 = 0
 
   /// A stream whose frames begin at `offset`; none so far.
   init(_ head: FLACHead, at offset: Int64? = nil) {
@@ -103,7 +103,7 @@ struct FLACStream: Sendable {
 
   mutating func append(_ header: FLACFrameHeader, at offset: Int64) {
     if last == nil {
-      blockSize = header.blockSize
+      blockSize = header.isVariable ? 0 : header.blockSize
       body = offset..<offset
       firstSample = start(of: header)
     }
@@ -113,7 +113,7 @@ struct FLACStream: Sendable {
     last = (header, offset)
   }
 
-  private func start(of header: FLACFrameHeader) -> Int64 { header.number * (header.isVariable ? 1 : blockSize) }
+  private func start(of header: FLACFrameHeader) -> Int64 { header.number * max(blockSize, 1) }
 
   /// There are no frames from `offset` on.
   mutating func end(at offset: Int64) { body = body.lowerBound..<offset }
@@ -147,7 +147,7 @@ extension FLACStream {
   func write(to words: inout MapWords) {
     words.append([head.range, body])
     words.append([Int64(head.sampleRate), Int64(head.channels), Int64(head.depth), head.claimedFrames ?? 0])
-    words.append([firstSample, samples, missing, isHeadless ? 1 : 0])
+    words.append([firstSample, samples, missing, isHeadless ? 1 : 0, blockSize])
   }
 
   /// nil where that is no stream.
@@ -156,12 +156,12 @@ extension FLACStream {
       let channels = words.next(in: 1...8), let depth = words.next(in: 1...32),
       let claimed = words.next(in: 0...0xF_FFFF_FFFF), let first = words.next(in: 0...Int64(1) << 53),
       let samples = words.next(in: 1...MapWords.frameLimit), let missing = words.next(in: 0...samples),
-      let headless = words.next(in: 0...1), ranges[0].count >= 42
+      let headless = words.next(in: 0...1), let block = words.next(in: 0...65_536), ranges[0].count >= 42
     else { return nil }
     head = FLACHead(
       range: ranges[0], sampleRate: Int(sampleRate), channels: Int(channels), depth: Int(depth),
       claimedFrames: claimed == 0 ? nil : claimed)
     (isHeadless, body, firstSample, self.samples) = (headless == 1, ranges[1], first, samples)
-    self.missing = missing
+    (self.missing, blockSize) = (missing, block)
   }
 }

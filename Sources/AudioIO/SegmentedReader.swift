@@ -29,6 +29,8 @@ public struct SegmentedReader: ~Copyable {
   public private(set) var position: Int64 = 0
   /// Samples so far that were NaN or infinite; they were given as 0.
   public private(set) var nonFiniteSamples: Int64 = 0
+  /// Frames so far that can't be decoded, though the file goes on behind them; they were given as silence.
+  public private(set) var lostFrames: Int64 = 0
   /// Whether several readers are at work.
   public private(set) var isParallel = false
 
@@ -85,6 +87,7 @@ public struct SegmentedReader: ~Copyable {
         let frames = chunk.count / channels
         position += Int64(frames)
         nonFiniteSamples += chunk.nonFiniteSamples
+        lostFrames += chunk.lostFrames
         try body(chunk.samples.span.extracting(0..<chunk.count))
         return frames
       case .tail: tail += chunk.samples.prefix(chunk.count)
@@ -97,7 +100,7 @@ public struct SegmentedReader: ~Copyable {
     }
     if isAtEnd { return 0 }
     let got = try reader.readInt16(body)
-    (position, nonFiniteSamples) = (reader.position, reader.nonFiniteSamples)
+    (position, nonFiniteSamples, lostFrames) = (reader.position, reader.nonFiniteSamples, reader.lostFrames)
     return got
   }
 
@@ -123,7 +126,7 @@ public struct SegmentedReader: ~Copyable {
 
 extension AudioCodec {
   /// Whether decoding takes far longer than all that is done with the samples.
-  fileprivate var isSlow: Bool {
+  public var isSlow: Bool {
     switch self {
     case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3: true
     default: false
@@ -159,7 +162,7 @@ private struct SegmentSource: Sendable {
   ) -> Bool {
     while reader.position < end {
       guard var samples = queue.room() else { return true }
-      let before = reader.nonFiniteSamples
+      let (nonFinite, lost) = (reader.nonFiniteSamples, reader.lostFrames)
       let got = reader.readInt16(upTo: Int(min(end - reader.position, .max))) { span in
         var target = samples.mutableSpan
         for index in span.indices { target[index] = span[index] }
@@ -168,9 +171,10 @@ private struct SegmentSource: Sendable {
         queue.giveBack(&samples)
         return false
       }
-      let nonFinite = reader.nonFiniteSamples - before
       queue.put(
-        Chunk(kind: kind, samples: samples, count: got * reader.format.channels, nonFiniteSamples: nonFinite))
+        Chunk(
+          kind: kind, samples: samples, count: got * reader.format.channels,
+          nonFiniteSamples: reader.nonFiniteSamples - nonFinite, lostFrames: reader.lostFrames - lost))
     }
     return true
   }
@@ -189,6 +193,7 @@ private struct Chunk: Sendable {
   var samples: [Int16] = []
   var count = 0
   var nonFiniteSamples: Int64 = 0
+  var lostFrames: Int64 = 0
 }
 
 /// What one worker has decoded and nobody has taken yet. The arrays go round and are never copied.

@@ -14,6 +14,8 @@
 //                                                               PiecedFile.
 //   FLAC that holds more than its header says, or less, or      it stops where the header says; it doesn't know the
 //   whose header doesn't know (see FLACSurvey)                  length. The header is put right.
+//   FLAC with a damaged block                                   it stops there. It is set to the first block behind that
+//                                                               can be decoded.
 //   joined FLAC                                                 the first part is decoded. Each is opened by itself.
 //   MP3, at first seek                                          all frames before are looked at: 0.8 s in two hours. It
 //                                                               is given the frames from there on (see MPEGStream).

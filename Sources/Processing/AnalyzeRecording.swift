@@ -68,7 +68,8 @@ public struct AnalyzeRecording: Sendable {
     if let soundMap, map.isWorthKeeping { try? map.keep(at: soundMap) }
     progress(length.finished(frames: sound.position))
     let warnings = Anomaly.ofReading(
-      map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples)
+      map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples,
+      lostFrames: sound.lostFrames)
     var analysis = Analysis(frames: sound.position, warnings: warnings)
     if let finder = finder.take() { analysis.noiseRegions = finder.finish() }
     return analysis

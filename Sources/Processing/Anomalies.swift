@@ -10,10 +10,14 @@ extension Anomaly {
   ///   - claimedFrames: what the header promises, as far as known.
   ///   - decodedFrames: what there was; nil where not all was read.
   ///   - nonFiniteSamples: that were read as 0.
+  ///   - lostFrames: that were read as silence.
   static func ofReading(
-    _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64
+    _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64, lostFrames: Int64
   ) -> [Anomaly] {
     var found = inHeader(map.header) + Self.found(map.findings)
+    // Of frames that are not there the decoder may have made silence itself.
+    let missing = max(lostFrames, map.findings.missingFrames)
+    if missing > 0 { found.append(.lost(missing)) }
     if let claimedFrames, let decodedFrames, claimedFrames != decodedFrames,
       !found.contains(where: { $0.code == "truncated" })
     {
@@ -73,13 +77,13 @@ extension Anomaly {
           code: "foreign_bytes",
           detail: "\(findings.foreignBytes) bytes between the frames are no sound; they are passed over."))
     }
-    if findings.missingFrames > 0 {
-      found.append(
-        Anomaly(
-          code: "frames_missing",
-          detail: "\(findings.missingFrames) frames in the middle of the file are lost; silence stands for them."))
-    }
     return found
+  }
+
+  private static func lost(_ frames: Int64) -> Anomaly {
+    Anomaly(
+      code: "frames_missing",
+      detail: "\(frames) frames in the middle of the file are lost; silence stands for them.")
   }
 
   private static func leftOut(_ streams: Int, seconds: Double) -> Anomaly {

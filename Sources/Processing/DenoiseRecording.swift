@@ -128,7 +128,7 @@ public struct DenoiseRecording {
     progress(length.finished(frames: target.frames))
     let warnings = Anomaly.ofReading(
       reader.map, claimedFrames: reader.claimedFrames, decodedFrames: window == nil ? reader.position : nil,
-      nonFiniteSamples: reader.nonFiniteSamples)
+      nonFiniteSamples: reader.nonFiniteSamples, lostFrames: reader.lostFrames)
     return DenoiseOutcome(
       frames: target.frames, noise: .init(learnt.source), profile: PowerSpectrum(learnt.profile, upTo: 96),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, warnings: warnings)

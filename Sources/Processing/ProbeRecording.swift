@@ -65,7 +65,8 @@ public struct ProbeRecording: Sendable {
     while reader.position * Int64(reader.format.channels) < Self.sampleLimit, reader.readInt16({ _ in }) > 0 {}
     guard reader.position > 0 else { throw .empty }
     let warnings = Anomaly.ofReading(
-      reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples)
+      reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
+      lostFrames: reader.lostFrames)
     let format = reader.format
     let frames = reader.claimedFrames
     return Probe(
