@@ -1,4 +1,5 @@
 import AudioIO
+import Dispatch
 import Synchronization
 import Waveform
 
@@ -33,19 +34,25 @@ public final class SampleWindow: Sendable {
     let range = window.frameRange
     var reader = try AudioReader(path: path, limits: .none, map: soundMap())
     var samples: [Int16] = []
-    if !range.isEmpty {
-      samples.reserveCapacity(range.count * reader.format.channels)
-      try reader.seek(to: range.lowerBound)
-      while reader.position < range.upperBound {
-        let wanted = Int(range.upperBound - reader.position)
-        let got = reader.readInt16(upTo: wanted) { span in
-          for index in span.indices { samples.append(span[index]) }
-        }
-        guard got > 0 else { throw .seekFailed(frame: reader.position) }
+    if range.count >= Self.framesWorthTwoCores, reader.format.codec.isSlow {
+      let middle = range.lowerBound + Int64(range.count / 2)
+      let (path, map) = (path, reader.map)
+      let rest = DecodedElsewhere { () throws(AudioIOError) in
+        var reader = try AudioReader(path: path, limits: .none, map: map)
+        var samples: [Int16] = []
+        try reader.append(middle..<range.upperBound, to: &samples)
+        return samples
       }
+      try reader.append(range.lowerBound..<middle, to: &samples)
+      samples += try rest.samples()
+    } else {
+      try reader.append(range, to: &samples)
     }
     return WaveformSlice(window, samples: samples.span)
   }
+
+  /// A second reader decodes up to 12,000 frames of Ogg in vain on its way to where it begins.
+  private static let framesWorthTwoCores = 65_536
 
   private func soundMap() throws(AudioIOError) -> SoundMap {
     if let known = map.withLock({ $0 }) { return known }
@@ -60,5 +67,41 @@ public final class SampleWindow: Sendable {
     // Where it can't be kept, or the recording's folder is gone meanwhile, the next start looks again.
     if let mapPath, found.isWorthKeeping { try? found.keep(at: mapPath) }
     return found
+  }
+}
+
+extension AudioReader {
+  /// Decodes a range of frames.
+  fileprivate mutating func append(_ range: Range<Int64>, to samples: inout [Int16]) throws(AudioIOError) {
+    guard !range.isEmpty else { return }
+    samples.reserveCapacity(samples.count + range.count * format.channels)
+    try seek(to: range.lowerBound)
+    while position < range.upperBound {
+      let got = readInt16(upTo: Int(range.upperBound - position)) { span in
+        for index in span.indices { samples.append(span[index]) }
+      }
+      guard got > 0 else { throw .seekFailed(frame: position) }
+    }
+  }
+}
+
+/// Samples that are decoded on a thread of their own, from now on.
+private final class DecodedElsewhere: Sendable {
+  private let result = Mutex<Result<[Int16], AudioIOError>?>(nil)
+  private let isDone = DispatchSemaphore(value: 0)
+
+  init(_ decode: @escaping @Sendable () throws(AudioIOError) -> [Int16]) {
+    // A serial queue has a thread at once, however many others wait.
+    DispatchQueue(label: "slice").async { [self] in
+      let decoded = Result { () throws(AudioIOError) in try decode() }
+      result.withLock { $0 = decoded }
+      isDone.signal()
+    }
+  }
+
+  /// Waits for them; to be called once.
+  func samples() throws(AudioIOError) -> [Int16] {
+    isDone.wait()
+    return try result.withLock { $0 }?.get() ?? []
   }
 }

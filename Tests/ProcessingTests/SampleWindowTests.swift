@@ -11,10 +11,10 @@ struct SampleWindowTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func make(_ container: AudioContainer, _ codec: AudioCodec) throws -> String {
+  private func make(_ container: AudioContainer, _ codec: AudioCodec, frames: Int = 100_000) throws -> String {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     let path = folder("sound.\(codec)")
-    try encode(swell(frames: 100_000, channels: 2, sampleRate: 48_000), to: path, format)
+    try encode(swell(frames: frames, channels: 2, sampleRate: 48_000), to: path, format)
     return path
   }
 
@@ -43,6 +43,25 @@ struct SampleWindowTests {
       _ = try folder.file(URL(fileURLWithPath: map).lastPathComponent, wrong)
       #expect(try SampleWindow(recordingAt: path).slice(window()) == plain)
       #expect(try contents(map) == kept)
+    }
+  }
+
+  @Test(
+    "a long window, which two cores decode, holds what decoding from the start gives",
+    arguments: [(AudioContainer.mp3, AudioCodec.mp3), (.ogg, .vorbis), (.ogg, .opus), (.flac, .flacS16)])
+  func halvesMeet(container: AudioContainer, codec: AudioCodec) throws {
+    let path = try make(container, codec, frames: 300_000)
+    var reader = try AudioReader(path: path)
+    var all: [Int16] = []
+    while reader.readInt16({ span in for index in span.indices { all.append(span[index]) } }) > 0 {}
+    let extent = WaveformExtent(
+      sampleRate: 48_000, channels: 2, availableFrames: 300_000, totalFrames: 300_000, isComplete: true)
+    for (start, end) in [(0.0, 6.0), (0.3, 2), (1.01, 5.9)] {
+      let window = try WaveformWindow(WaveformQuery(start: start, end: end, resolution: .scale(100)), of: extent)
+      let range = window.frameRange
+      #expect(range.count > 65_536)
+      let part = Array(all[Int(range.lowerBound) * 2..<Int(range.upperBound) * 2])
+      #expect(try SampleWindow(path: path).slice(window) == WaveformSlice(window, samples: part.span))
     }
   }
 
