@@ -125,9 +125,11 @@ struct JobDocument: Encodable, Sendable {
     finishedAt = job.finishedAt?.rfc3339
     attempts = job.attempts
     if !job.state.isFinished, let live {
-      // All of one moment: a row that counts an attempt already would make the progress to come look old.
+      // All of one moment: the row counts an attempt a little before its child starts, which would make the progress to
+      // come look old.
       state = live.isRunning ? "running" : "queued"
       attempts = live.attempts
+      if attempts == 0 { startedAt = nil }
       progress = live.fraction
       eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
     }

@@ -214,6 +214,10 @@ import Testing
     let row = Job(id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, attempts: 2)
     let waiting = try JobSnapshot(JobDocument(row, live: LiveJob(attempts: 1, recording: row.recording)))
     #expect(waiting.step == JobStep("1-wait"))
+    let first = Job(
+      id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, startedAt: .now, attempts: 1)
+    let new = JobDocument(first, live: LiveJob(recording: first.recording))
+    #expect(new.state == "queued" && new.attempts == 0 && new.startedAt == nil)
     let started = try JobSnapshot(
       JobDocument(row, live: LiveJob(isRunning: true, attempts: 2, recording: row.recording)))
     #expect(started.step == JobStep("2-0"))
