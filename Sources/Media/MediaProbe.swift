@@ -72,9 +72,18 @@ public struct MediaProbe {
       promisesLength: audio.taggedEnd != nil || demuxer == .mov || telephone != nil,
       endsAsPromised: demuxer == .mov || telephone != nil,
       audioTracks: tracks.audio.count, video: tracks.video,
-      isCut: telephone?.isCut ?? (demuxer == .matroska ? MatroskaExtent(path: path) == .cut : nil),
+      isCut: telephone?.isCut ?? isCut,
       lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
       silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others)
+  }
+
+  /// Whether the file's own sizes show that its end is missing; nil where it has none.
+  private var isCut: Bool? {
+    switch demuxer {
+    case .matroska: MatroskaExtent(path: path) == .cut
+    case .mov: BoxExtent(path: path) == .cut
+    default: nil
+    }
   }
 
   /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is

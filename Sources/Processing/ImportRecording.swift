@@ -145,12 +145,19 @@ private struct ImportedFiles: ~Copyable {
 
 extension Anomaly {
   /// What a look at the headers told.
-  static func ofTracks(_ facts: MediaFacts) -> [Anomaly] {
-    guard facts.audioTracks > 1 else { return [] }
-    return [
-      Anomaly(
-        code: "audio_tracks_left_out", detail: "The file has \(facts.audioTracks) audio tracks; the first one is used.")
-    ]
+  static func ofHeaders(_ facts: MediaFacts) -> [Anomaly] {
+    var found: [Anomaly] = []
+    if facts.audioTracks > 1 {
+      found.append(
+        Anomaly(
+          code: "audio_tracks_left_out",
+          detail: "The file has \(facts.audioTracks) audio tracks; the first one is used."
+        ))
+    }
+    if facts.isCut == true { found.append(.endsWithin) }
+    if facts.lacksLength == true { found.append(.lengthUnknown) }
+    if let seconds = facts.silentSeconds, seconds > 0 { found.append(.silenceLeftOut(seconds)) }
+    return found
   }
 
   /// What a cleaned file lacks of the tracks that its source has.
@@ -166,16 +173,15 @@ extension Anomaly {
 
   /// What decoding all of it told.
   static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
-    var found = ofTracks(facts)
+    var found = ofHeaders(facts)
     // Codecs work in blocks, and some containers count milliseconds: a tenth of a second is nothing that was lost.
     if facts.promisesLength, let promised = facts.promisedFrames,
       (promised - frames).magnitude > UInt64(facts.sampleRate / 10)
     {
+      // It tells that better.
+      found.removeAll { $0 == .endsWithin && frames < promised }
       found.append(.decodedFrames(frames, claimed: promised))
     }
-    if facts.isCut == true, !found.contains(where: { $0.code == "truncated" }) { found.append(.endsWithin) }
-    if facts.lacksLength == true { found.append(.lengthUnknown) }
-    if let seconds = facts.silentSeconds, seconds > 0 { found.append(.silenceLeftOut(seconds)) }
     if notFinite > 0 { found.append(.nonFinite(notFinite)) }
     return found
   }

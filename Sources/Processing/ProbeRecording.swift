@@ -57,7 +57,7 @@ public struct ProbeRecording: Sendable {
     return Probe(
       container: facts.container.rawValue, codec: facts.codec, sampleRate: facts.sampleRate, channels: facts.channels,
       frames: nil, estimatedFrames: facts.estimatedFrames(inFileAt: source), fileExtension: facts.fileExtension,
-      mediaType: facts.mediaType, warnings: Anomaly.ofTracks(facts), media: facts)
+      mediaType: facts.mediaType, warnings: Anomaly.ofHeaders(facts), media: facts)
   }
 
   private func probe() throws(AudioIOError) -> Probe {
