@@ -20,8 +20,10 @@ public struct AudioWriter: ~Copyable {
   /// Creates the file at `path`, replacing what is there.
   ///
   /// `expectedFrames` decides between WAV and RF64: a WAV file ends at 4 GiB. Throws `.unwritable` where the container
-  /// can't hold the codec, the rate or the channels.
-  public init(creating path: String, format: AudioFormat, expectedFrames: Int64) throws(AudioIOError) {
+  /// can't hold the codec, the rate or the channels. `tags` that it can't hold are left out.
+  public init(
+    creating path: String, format: AudioFormat, expectedFrames: Int64, tags: SoundTags = SoundTags()
+  ) throws(AudioIOError) {
     var format = format
     if format.container == .wav, Self.needsRF64(format, frames: expectedFrames) { format.container = .rf64 }
     guard Self.canWrite(format) else { throw .unwritable(format) }
@@ -31,6 +33,7 @@ public struct AudioWriter: ~Copyable {
       throw target.failure ?? .unwritable(format)
     }
     Self.chooseQuality(of: file, codec: format.codec)
+    tags.write(to: file)
     // Long writes overflow the stack of libvorbis inside libsndfile; 4,096 frames are safe and fast.
     framesPerWrite = 4096
     let count = framesPerWrite * format.channels

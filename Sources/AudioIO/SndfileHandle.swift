@@ -113,6 +113,15 @@ struct SndfileHandle: ~Copyable {
     return found < 0 ? nil : found
   }
 
+  /// A text of that kind, with the zero that ends it; nil where there is none, or nothing in it.
+  func text(_ kind: Int32) -> [CChar]? {
+    guard let text = unsafe sf_get_string(file, kind), unsafe text[0] != 0 else { return nil }
+    return unsafe Array(UnsafeBufferPointer(start: text, count: strlen(text) + 1))
+  }
+
+  /// Before the first sample.
+  func setText(_ kind: Int32, _ text: [CChar]) { _ = unsafe sf_set_string(file, kind, text) }
+
   /// 0 (best) … 1 (smallest) for the codecs that have a choice.
   func setCompression(_ level: Double) {
     var level = level

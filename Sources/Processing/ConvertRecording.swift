@@ -50,10 +50,11 @@ public struct ConvertRecording {
     let length = ExpectedLength(reader, path: source)
     var writer: AudioWriter?
     if encoding == nil {
-      let source = reader.format
+      let (source, path) = (reader.format, source)
       let expected = length.total ?? length.estimate ?? .max
       let made = try audio { () throws(AudioIOError) in
-        try AudioWriter(creating: output, format: format.format(for: source), expectedFrames: expected)
+        try AudioWriter(
+          creating: output, format: format.format(for: source), expectedFrames: expected, tags: SoundTags(path: path))
       }
       writer = consume made
     }

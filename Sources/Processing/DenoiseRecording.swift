@@ -177,7 +177,9 @@ private struct DenoisedFile: ~Copyable {
 
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
-      try AudioWriter(creating: job.output, format: job.format.format(for: source), expectedFrames: expectedFrames)
+      try AudioWriter(
+        creating: job.output, format: job.format.format(for: source), expectedFrames: expectedFrames,
+        tags: SoundTags(path: job.source))
     }
     let requantiser = Requantiser(
       audio.format.codec.sampleKind, changesNothing: job.settings.reductionDB <= 0,

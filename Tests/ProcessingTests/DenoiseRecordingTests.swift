@@ -86,6 +86,25 @@ struct DenoiseRecordingTests {
     #expect(try decode(folder("out")).count == 96_000)
   }
 
+  @Test("title and artist go with the sound", arguments: [OutputFormat.same, .flac, .mp3])
+  func tags(format: OutputFormat) throws {
+    _ = try source(.wav, .pcmS16)
+    var file = try contents(folder("in"))
+    let data = try #require((12..<200).first { file[$0..<$0 + 4].elementsEqual("data".utf8) })
+    let title = Array("LIST\u{14}\0\0\0INFOINAM\u{8}\0\0\0Evening\0".utf8)
+    file.insert(contentsOf: title, at: data)
+    // Its length stands in the first chunk.
+    let length = UInt32(file.count - 8)
+    file.replaceSubrange(4..<8, with: (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) })
+    _ = try folder.file("in", file)
+    let tags = SoundTags(path: folder("in"))
+    #expect(tags != SoundTags())
+    try denoise(format: format)
+    #expect(SoundTags(path: folder("out")) == tags)
+    _ = try ConvertRecording(source: folder("in"), output: folder("other"), format: .flac).run { _ in }
+    #expect(SoundTags(path: folder("other")) == tags)
+  }
+
   @Test(
     "what was taken and what is left are the original, sample by sample",
     arguments: [

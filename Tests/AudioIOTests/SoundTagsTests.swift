@@ -1,0 +1,52 @@
+import Testing
+
+@testable import AudioIO
+
+/// What a file says of itself goes with its sound.
+struct SoundTagsTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  static let kinds: [(AudioContainer, AudioCodec)] = [
+    (.wav, .pcmS16), (.rf64, .pcmS24), (.aiff, .pcmS16), (.flac, .flacS16), (.ogg, .vorbis), (.ogg, .opus),
+    (.mp3, .mp3),
+  ]
+
+  private func make(_ name: String, _ container: AudioContainer, _ codec: AudioCodec, _ tags: SoundTags) throws
+    -> String
+  {
+    let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 1)
+    var writer = try AudioWriter(creating: folder(name), format: format, expectedFrames: 10_000, tags: tags)
+    var quantised: [Int16] = []
+    try writer.write(swell(frames: 10_000, channels: 1, sampleRate: 48_000).span, quantised: &quantised)
+    try writer.finish()
+    return folder(name)
+  }
+
+  /// The tags of a WAV file with a LIST of INFO.
+  private func tagged(title: String, artist: String) throws -> SoundTags {
+    func info(_ id: String, _ text: String) -> [UInt8] { chunk(id, Array(text.utf8) + [0]) }
+    let list = chunk("LIST", Array("INFO".utf8) + info("INAM", title) + info("IART", artist))
+    return SoundTags(
+      path: try folder.file("tagged", riff(waveFormat() + list + chunk("data", [UInt8](repeating: 0, count: 800)))))
+  }
+
+  @Test("title and artist are in the file that is written, and its sound is the same", arguments: kinds)
+  func kept(container: AudioContainer, codec: AudioCodec) throws {
+    let tags = try tagged(title: "Gespräch am Fluß", artist: "A. Müller")
+    #expect(tags != SoundTags())
+    let (plain, named) = (try make("plain", container, codec, SoundTags()), try make("named", container, codec, tags))
+    #expect(SoundTags(path: plain) == SoundTags())
+    let found = SoundTags(path: named)
+    #expect(found == tags)
+    #expect(try decode(named) == decode(plain))
+  }
+
+  @Test("what is no sound has none, and neither has an empty text")
+  func none() throws {
+    #expect(SoundTags(path: folder("missing")) == SoundTags())
+    #expect(SoundTags(path: try folder.file([1, 2, 3])) == SoundTags())
+    #expect(try tagged(title: "", artist: "") == SoundTags())
+  }
+}
