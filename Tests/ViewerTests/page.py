@@ -54,14 +54,13 @@ class Page:
           for (let k = 3; k < data.length; k += 4) if (data[k]) count++;
           return count;""", selector)
 
-    def greenish(self, selector="#waves"):
-        """How many pixels of a canvas have the cleaned waveform's hue."""
+    def tinted(self, channel):
+        """How many pixels of the view have the hue of a cleaned waveform: more green (1) than red, or more blue (2) than green."""
         return self.browser.run(COPY + """
-          const canvas = document.querySelector(arguments[0]);
-          const { data } = copy(canvas);
+          const [channel] = arguments, { data } = copy(document.querySelector("#waves"));
           let count = 0;
-          for (let k = 0; k < data.length; k += 4) if (data[k + 3] > 200 && data[k + 1] > data[k] + 40) count++;
-          return count;""", selector)
+          for (let k = 0; k < data.length; k += 4) if (data[k + 3] > 200 && data[k + channel] > data[k + channel - 1] + 40) count++;
+          return count;""", channel)
 
     def reach(self, furthest=True):
         """The part of the view's width that the waveform has reached, 0 … 1."""

@@ -69,6 +69,7 @@ class Story:
             self.cleaning_draws_the_result_over_the_original,
             self.layers_are_hidden_and_soloed,
             self.the_cleaned_recording_plays_and_loops,
+            self.a_second_cleaning_stays_beside_the_first,
             self.the_view_follows_the_playhead,
             self.a_reload_keeps_the_place,
             self.recordings_are_searched_renamed_and_deleted_with_undo,
@@ -314,16 +315,16 @@ class Story:
 
     def cleaning_draws_the_result_over_the_original(self):
         self.browser.click("#clean")
-        wait("the result grows in the picture", lambda: self.page.greenish() > 0)
+        wait("the result grows in the picture", lambda: self.page.tinted(1) > 0)
         wait("the noise is removed", lambda: "removed" in self.page.toast(), 120)
         wait("the result is listed", lambda: len(self.page.names()) == 3)
-        wait("all of it is drawn", lambda: self.page.greenish() > 3000)
+        wait("all of it is drawn", lambda: self.page.tinted(1) > 3000)
 
     def layers_are_hidden_and_soloed(self):
         self.browser.click("#layers [data-role=cleaned] [data-part=show]")
-        wait("the cleaned one is hidden", lambda: self.page.greenish() == 0)
+        wait("the cleaned one is hidden", lambda: self.page.tinted(1) == 0)
         self.browser.click("#layers [data-role=cleaned] [data-part=show]")
-        wait("the cleaned one is back", lambda: self.page.greenish() > 3000)
+        wait("the cleaned one is back", lambda: self.page.tinted(1) > 3000)
         both = self.page.ink("#waves")
         self.browser.click("#layers [data-role=cleaned] [data-part=solo]")
         wait("the original is hidden", lambda: self.page.ink("#waves") < both)
@@ -347,6 +348,57 @@ class Story:
         state = (self.page.is_playing(), self.page.voice(), self.page.toast())
         assert state[:2] == (True, "original"), state
         browser.keys(" ", "l", ESCAPE)
+
+    def a_second_cleaning_stays_beside_the_first(self):
+        browser, page = self.browser, self.page
+
+        def layers():
+            return browser.run("""return [...document.querySelectorAll("#layers [data-part=name]")]
+              .map(name => [name.textContent, name.ariaPressed === "true"])""")
+
+        def heard():
+            return browser.run("return [...document.querySelectorAll('audio')].filter(e => !e.muted && !e.paused).map(e => e.currentSrc)")
+        assert layers() == [["Original", True], ["Natural", False]], layers()
+        browser.keys("2", " ")
+        wait("the first one is heard", lambda: len(heard()) == 1)
+        first = heard()
+        browser.click("#cleaning .choice label:nth-child(3)")
+        browser.click("#clean")
+        wait("both are there, the second one in front", lambda: layers() == [["Original", False], ["Natural", False], ["Strong", True]])
+        wait("the second one takes over", lambda: len(heard()) == 1 and heard() != first)
+        second = heard()
+        browser.run("document.querySelector('#wave').focus()")
+        assert browser.text("#voice-cleaned + span") == "Strong"
+        wait("both are listed", lambda: {"talk (Natural).wav", "talk (Strong).wav"} < set(page.names()))
+        wait("it has a colour of its own", lambda: page.tinted(2) > 3000)
+        browser.keys("2")
+        wait("the first one is heard again", lambda: heard() == first)
+        assert page.is_playing() and browser.text("#voice-cleaned + span") == "Natural"
+        wait("the first one is in front", lambda: page.tinted(1) > 3000)
+        browser.click("#layers [data-color='1'] [data-part=name]")
+        wait("a click lets the second one be heard", lambda: heard() == second)
+        browser.keys(" ")
+        second_layer = "#layers [data-color='1']"
+        browser.click(f"{second_layer} [data-part=show]")
+        wait("the second one is hidden", lambda: page.tinted(2) == 0 and page.tinted(1) > 3000)
+        browser.click(f"{second_layer} [data-part=show]")
+        browser.click("#layers [data-color='0'] [data-part=solo]")
+        wait("the first one is alone", lambda: page.tinted(2) == 0 and page.tinted(1) > 3000)
+        browser.click("#layers [data-color='0'] [data-part=solo]")
+        page.window()
+        self.reload()
+        wait("a link leads to both", lambda: layers() == [["Original", False], ["Natural", False], ["Strong", True]])
+        wait("each has its colour", lambda: page.tinted(2) > 3000)
+        browser.click(f"{second_layer} [data-part=remove]")
+        wait("it is taken out of the picture", lambda: page.tinted(2) == 0 and len(layers()) == 2)
+        browser.click("#list li:first-child .open")
+        wait("it comes back from the list", lambda: len(layers()) == 3 and page.tinted(2) > 3000)
+        browser.run("document.querySelector('#list li:first-child .open').focus()")
+        browser.keys(DELETE)
+        browser.click(".toast:last-child [data-part=close]")
+        wait("the first one is left", lambda: layers() == [["Original", False], ["Natural", True]])
+        wait("the service has deleted it", lambda: len(self.service.json("/v1/recordings")["recordings"]) == 3)
+        browser.run("document.querySelector('#wave').focus()")
 
     def a_reload_keeps_the_place(self):
         self.browser.wheel(self.page.point(0.5), y=-100, count=5)
@@ -451,9 +503,9 @@ class Story:
             browser.run("document.querySelector('#wave').focus()")
             browser.keys(" ")
             wait(f"{name} is heard", lambda: browser.run("""
-              const { currentTime, webkitAudioDecodedByteCount } = document.querySelector("#original-media");
+              const { currentTime, webkitAudioDecodedByteCount } = document.querySelector("audio[data-role=original]");
               return currentTime > 0.3 && webkitAudioDecodedByteCount > 0;"""))
-            source = browser.run("return document.querySelector('#original-media').currentSrc")
+            source = browser.run("return document.querySelector('audio[data-role=original]').currentSrc")
             assert source.endswith("?format=flac") == is_converted, f"{name}: {source}"
             browser.keys(" ")
             # What the browser could not read it complains of, where it is asked for.

@@ -1,28 +1,32 @@
 // @ts-check
-// The page's address: #<recording>&view=12.5-20&mark=1.25-2.75&noise=0-1.5, times in seconds. A link opens the same place.
+// The page's address: #<recording>&with=<recording>,<recording>&view=12.5-20&mark=1.25-2.75&noise=0-1.5, times in seconds.
+// A link opens the same place: `with` are other results of the same source that are in the picture.
 
 /** @typedef {import("./view.js").Span} Span */
 
 /**
  * @param {string} hash
- * @returns {{ id: string, view: Span | null, mark: Span | null, noise: Span | null }}
+ * @returns {{ id: string, others: string[], view: Span | null, mark: Span | null, noise: Span | null }}
  */
 export function readAddress(hash) {
   const [id, ...rest] = hash.replace(/^#/, "").split("&");
   const fields = new URLSearchParams(rest.join("&"));
+  const isID = (/** @type {string} */ text) => /^[0-9a-f-]{36}$/.test(text);
   return {
-    id: /^[0-9a-f-]{36}$/.test(id) ? id : "",
+    id: isID(id) ? id : "", others: (fields.get("with") ?? "").split(",").filter(isID),
     view: span(fields.get("view")), mark: span(fields.get("mark")), noise: span(fields.get("noise")),
   };
 }
 
 /**
- * @param {string} id
+ * @param {import("./session.js").Session} session
  * @param {import("./view.js").View} view
  */
-export function writeAddress(id, view) {
-  if (!id) return "";
-  const parts = [id], { target, duration } = view;
+export function writeAddress({ original, cleaned, results }, view) {
+  const open = cleaned ?? original;
+  if (!open) return "";
+  const parts = [open.recording.id], others = results.filter(layer => layer !== cleaned), { target, duration } = view;
+  if (others.length) parts.push(`with=${others.map(layer => layer.recording.id)}`);
   const add = (/** @type {string} */ name, /** @type {Span | null} */ value) => {
     if (value) parts.push(`${name}=${round(value.start)}-${round(value.end)}`);
   };

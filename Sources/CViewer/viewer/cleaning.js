@@ -28,7 +28,7 @@ export class CleaningPanel {
     const settled = afterCalm(250, () => this.onSettled());
     this.form.addEventListener("submit", event => {
       event.preventDefault();
-      void session.clean(this.settings);
+      void session.clean(this.settings, this.#label);
     });
     this.form.addEventListener("input", event => {
       const { name, value } = /** @type {HTMLInputElement} */ (event.target);
@@ -70,6 +70,17 @@ export class CleaningPanel {
       sensitivity: Number(find("sensitivity").value),
       output: find("keep-residue").checked ? "residue" : "denoised",
     };
+  }
+
+  /** What a result is called beside others: by its strength, and by whatever else is not as it comes. */
+  get #label() {
+    const { method, reduction, sensitivity, output } = this.settings;
+    const named = Object.entries(strengths).find(([, decibels]) => decibels === reduction)?.[0];
+    return [
+      output === "residue" && texts.residue, named ? texts[/** @type {keyof typeof strengths} */ (named)] : texts.decibels(reduction),
+      method !== "mmse_lsa" && texts[/** @type {"wiener" | "spectral_subtraction"} */ (method)],
+      sensitivity !== 1 && texts.times(sensitivity),
+    ].filter(Boolean).join(", ");
   }
 
   /**

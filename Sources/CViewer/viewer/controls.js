@@ -21,8 +21,8 @@ export function connectControls({ view, stage, session, player }) {
   const actions = connectButtons(view, stage, session, player);
   listenToKeys(actions);
   connectTimes(view);
-  connectPlayer(view, player);
-  connectLayers(session);
+  connectPlayer(view, player, session);
+  connectLayers(session, player);
   const describe = afterCalm(300, () => stage.describe());
   view.moved.subscribe(describe);
   view.selected.subscribe(afterCalm(400, () => {
@@ -102,7 +102,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     "Shift+ArrowLeft": () => grow(-0.02), "Shift+ArrowRight": () => grow(0.02), Home: () => end("start"), End: () => end("end"),
     z: zoomSelection, 0: () => view.showAll(), "]": buttons.taller, "[": buttons.flatter, n: takeNoise, p: preview, l: loop, f: follow,
     Escape: () => view.select(null), "?": () => keys.showModal(), "Shift+?": () => keys.showModal(),
-    1: () => player.setVoice("original"), 2: () => player.setVoice("cleaned"), 3: () => player.setVoice("residue"),
+    1: () => player.setVoice("original"), 2: () => player.hearCleaned(), 3: () => player.setVoice("residue"),
   }).map(([key, action]) => [key, isOpen(action)]));
 }
 
@@ -157,7 +157,7 @@ function connectTimes(/** @type {View} */ view) {
   write();
 }
 
-function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player) {
+function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /** @type {Session} */ session) {
   const play = find("play"), icon = part(play, "icon");
   for (const voice of voices) {
     find(`voice-${voice}`).addEventListener("change", () => player.setVoice(voice));
@@ -172,15 +172,27 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player) {
     for (const voice of voices) find(`voice-${voice}`).checked = voice === player.voice;
     view.moved.emit();
   });
+  session.changed.subscribe(() => {
+    const { cleaned, results } = session;
+    find("voice-cleaned").nextElementSibling.textContent = cleaned && results.length > 1 ? layerName(cleaned) : texts.cleaned;
+  });
   player.failed.subscribe(error => tell(error.message, { isError: true }));
 }
 
-/** A row for each layer: shown or hidden, alone, downloaded, taken away. */
-function connectLayers(/** @type {Session} */ session) {
+/**
+ * What a layer is called: a result by what its recording's name has in brackets.
+ * @param {import("./session.js").Layer} layer
+ */
+function layerName({ role, recording }) {
+  return role === "original" ? texts.original : /\(([^()]+)\)[^()]*$/.exec(recording.name)?.[1] ?? recording.name;
+}
+
+/** A row for each layer: heard, shown or hidden, alone, downloaded, taken away. */
+function connectLayers(/** @type {Session} */ session, /** @type {Player} */ player) {
   const area = find("layers");
   /** @type {Map<import("./session.js").Layer, HTMLElement>} */
   const rows = new Map();
-  session.changed.subscribe(() => {
+  const update = () => {
     for (const [layer, row] of rows) {
       if (session.layers.includes(layer)) continue;
       row.remove();
@@ -196,13 +208,17 @@ function connectLayers(/** @type {Session} */ session) {
           layer[flag] = !layer[flag];
           session.changed.emit();
         };
+        part(row, "name").onclick = () => player.hear(layer);
         part(row, "show").onclick = toggle("isVisible");
         part(row, "solo").onclick = toggle("isSolo");
         part(row, "remove").onclick = () => session.remove(layer);
       }
-      const name = texts[layer.role], { recording } = layer;
-      row.dataset.role = layer.role;
+      const name = layerName(layer), { recording, role } = layer, isHeard = player.voice === role && layer === session[role];
+      row.dataset.role = role;
+      if (role === "cleaned") row.dataset.color = String(layer.color);
       part(row, "name").textContent = name;
+      label(part(row, "name"), texts.hearLayer(recording.name));
+      part(row, "name").setAttribute("aria-pressed", String(isHeard));
       label(part(row, "show"), texts.show(name));
       label(part(row, "solo"), texts.solo(name));
       part(row, "show").setAttribute("aria-pressed", String(layer.isVisible));
@@ -211,7 +227,10 @@ function connectLayers(/** @type {Session} */ session) {
       link.hidden = recording.sha256 === null;
       link.href = `${recordingPath(recording.id)}/audio?download=1`;
       label(link, texts.download(recording.name));
-      part(row, "remove").hidden = layer.role === "original" || recording.sha256 === null;
+      label(part(row, "remove"), texts.removeLayer(name));
+      part(row, "remove").hidden = role === "original" || recording.sha256 === null;
     }
-  });
+  };
+  session.changed.subscribe(update);
+  player.changed.subscribe(update);
 }

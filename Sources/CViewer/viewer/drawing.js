@@ -1,4 +1,5 @@
 // @ts-check
+import { mostColors } from "./session.js";
 import { formatTime, rulerStep } from "./time.js";
 import { tileLength } from "./tiles.js";
 
@@ -47,7 +48,8 @@ export class Surface {
 /** The page's colours, read when they change. */
 export class Palette {
   original = { peak: "", rms: "", front: "" };
-  cleaned = { peak: "", rms: "", front: "" };
+  /** A cleaned waveform has one of these. */
+  cleaned = [{ peak: "", rms: "", front: "" }];
   line = "";
   quiet = "";
   font = "";
@@ -58,7 +60,8 @@ export class Palette {
     const style = getComputedStyle(document.documentElement);
     const color = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`).trim();
     this.original = { peak: color("wave-peak"), rms: color("wave-rms"), front: color("quiet") };
-    this.cleaned = { peak: color("clean-peak"), rms: color("clean-rms"), front: color("accent") };
+    this.cleaned = Array.from({ length: mostColors }, (_, k) => (
+      { peak: color(`clean-${k}-peak`), rms: color(`clean-${k}-rms`), front: color(`clean-${k}-rms`) }));
     this.line = color("line");
     this.quiet = color("quiet");
     this.font = `11px ${style.getPropertyValue("--font")}`;
@@ -102,7 +105,7 @@ export function drawWaveforms(surface, window, layers, palette, gain, store) {
  * @param {import("./tiles.js").TileStore} store
  */
 function drawLane(surface, window, layer, palette, lane, middle, height, gain, store) {
-  const { pen, canvas } = surface, { waveform } = layer, colors = palette[layer.role];
+  const { pen, canvas } = surface, { waveform } = layer, colors = layer.role === "original" ? palette.original : palette.cleaned[layer.color];
   const firstFrame = window.start * waveform.sampleRate, half = height / 2 * fill * gain;
   const framesPerPixel = (window.end - window.start) * waveform.sampleRate / canvas.width;
   const seen = Math.min(firstFrame + canvas.width * framesPerPixel, layer.revealed, waveform.totalFrames || Infinity);

@@ -141,7 +141,7 @@ export class Library {
 
   #mark() {
     for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.children)) {
-      const isOpen = this.session.has(row.dataset.id ?? "");
+      const isOpen = this.session.layerOf(row.dataset.id ?? "") !== undefined;
       row.classList.toggle("current", isOpen);
       if (isOpen) part(row, "open").setAttribute("aria-current", "true");
       else part(row, "open").removeAttribute("aria-current");
@@ -192,15 +192,12 @@ export class Library {
   /** Hides it at once; it is deleted when there is no way back any more. */
   #remove(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
     const { id, name } = recording, next = row.nextElementSibling ?? row.previousElementSibling;
-    const wasOpen = this.session.has(id);
+    const layer = this.session.layerOf(id);
     this.#focus(next);
     row.remove();
     this.#tellCount();
-    if (wasOpen) {
-      const { cleaned } = this.session;
-      if (cleaned && cleaned.recording.id === id) this.session.remove(cleaned);
-      else this.session.close();
-    }
+    if (layer?.role === "cleaned") this.session.remove(layer);
+    else if (layer) this.session.close();
     const remove = () => {
       this.#leaving.delete(id);
       this.service.json(recordingPath(id), { method: "DELETE", keepalive: true }).catch(error => {
@@ -216,7 +213,7 @@ export class Library {
           this.#leaving.delete(id);
           await this.load();
           this.#focus(this.#rowOf(id));
-          if (wasOpen) this.open(recording);
+          if (layer) this.open(recording);
         },
       },
       onGone: () => { if (this.#leaving.has(id)) remove(); },

@@ -29,7 +29,7 @@ const view = new View();
 const stage = new Stage(view, session, tiles);
 const panel = new CleaningPanel(session, view);
 const previews = new Previews(service);
-const media = new Media(service, { original: find("original-media"), cleaned: find("cleaned-media"), picture: find("picture") });
+const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
 new Variants(previews, session, view, panel);
 connectControls({ view, stage, session, player });
@@ -51,7 +51,12 @@ function followPlayhead() {
 }
 
 // What is open.
-const library = new Library(service, session, recording => open(recording.id, recording));
+const library = new Library(service, session, recording => {
+  const layer = session.add(recording);
+  if (!layer) return void open(recording.id, recording);
+  document.body.classList.remove("library-shown");
+  player.hear(layer);
+});
 
 /**
  * @param {string} id
@@ -60,7 +65,7 @@ const library = new Library(service, session, recording => open(recording.id, re
  */
 async function open(id, known, place) {
   document.body.classList.remove("library-shown");
-  await session.open(known ?? id);
+  await session.open(known ?? id, place?.others);
   const { original } = session;
   if (!original) return;
   view.reset(session.duration, original.waveform.sampleRate);
@@ -92,8 +97,7 @@ session.changed.subscribe(() => {
 // The address follows what is looked at, and leads back to it.
 let written = location.hash;
 const remember = afterCalm(300, () => {
-  const id = (session.cleaned ?? session.original)?.recording.id ?? "";
-  written = writeAddress(id, view);
+  written = writeAddress(session, view);
   if (written !== location.hash) history.replaceState(null, "", written || location.pathname);
 });
 for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed]) signal.subscribe(remember);

@@ -2,15 +2,22 @@
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
-// What is streamed from end to end: the original's sound and the cleaned one's, side by side, one of them muted; and a
-// video's picture, which runs after whatever is heard, be it a stream or a preview from memory.
+// What is streamed from end to end: the sounds of the layers, side by side, all but one of them muted; and a video's
+// picture, which runs after whatever is heard, be it a stream or a preview from memory.
 
 /** What runs after something else may be late or early by this, in seconds; a jump is for what is further off. */
 const mostDrift = 0.012, jump = 0.3;
 /** The sound of videos that browsers play. Of others they show the picture without sound, and do not complain. */
 const known = /^(aac|mp3|opus|vorbis|flac|pcm_.*)$/;
 
-/** @typedef {"original" | "cleaned"} Role */
+/** @typedef {import("./session.js").Layer} Layer */
+/**
+ * The sound of one layer.
+ * @typedef {object} Track
+ * @property {HTMLMediaElement} element
+ * @property {string} path
+ * @property {boolean} isUnreadable whether the browser can't read it, until it is converted
+ */
 
 export class Media {
   /**
@@ -21,95 +28,107 @@ export class Media {
   /** @type {Signal<Error>} */
   failed = new Signal();
   isPlaying = false;
-  /** @type {Role} */
-  #heard = "original";
+  /** @type {Map<Layer, Track>} */
+  #tracks = new Map();
+  /** @type {Layer | null} */
+  #heard = null;
   /**
-   * What the browser can't read, until it is converted.
-   * @type {Set<Role>}
+   * What is to be heard as soon as it runs in step.
+   * @type {Layer | null}
    */
-  #unreadable = new Set();
-  #canConvert = { original: false, cleaned: false };
+  #next = null;
+  /** @type {Layer | null} */
+  #front = null;
+  /** @type {Layer | null} */
+  #formerFront = null;
   #control = new AbortController();
 
   /**
    * @param {import("./service.js").Service} service
-   * @param {{ original: HTMLMediaElement, cleaned: HTMLMediaElement, picture: HTMLVideoElement }} elements
+   * @param {HTMLVideoElement} picture
    */
-  constructor(service, { original, cleaned, picture }) {
+  constructor(service, picture) {
     this.service = service;
-    this.sounds = { original, cleaned };
     this.picture = picture;
-    for (const role of /** @type {const} */ (["original", "cleaned"])) {
-      const element = this.sounds[role];
-      element.addEventListener("ended", () => { if (role === this.#heard) this.ended.emit(); });
-      element.addEventListener("error", () => {
-        // A connection that was lost comes back, what can't be read does not.
-        if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) return void this.#resume(element);
-        this.#unreadable.add(role);
-        void this.#convert(role);
-      });
-    }
     picture.addEventListener("error", () => { picture.hidden = true; });
     picture.addEventListener("loadeddata", () => { picture.hidden = false; });
   }
 
   /**
-   * Loads what can be played of a session.
+   * Loads what can be played of a session: the original, the cleaned layer in front, and the one that was there before,
+   * so that there is no gap on the way back. No more, because a browser keeps six connections to a service at the most.
    * @param {import("./session.js").Session} session
    */
   load(session) {
-    for (const role of /** @type {const} */ (["original", "cleaned"])) {
-      const { recording } = session[role] ?? {}, isThere = recording && recording.sha256 !== null;
-      const isUnknown = Boolean(recording?.video) && !known.test(recording.format.codec);
-      if (this.#set(this.sounds[role], isThere ? `${recordingPath(recording.id)}/audio` : "", !isUnknown)) {
-        this.#unreadable.delete(role);
-        if (isUnknown) this.#unreadable.add(role);
-      }
-      // Not before the service has read it itself.
-      this.#canConvert[role] = recording?.waveform.state === "ready";
-      void this.#convert(role);
+    const { original, cleaned, layers } = session;
+    if (cleaned !== this.#front) [this.#front, this.#formerFront] = [cleaned, this.#front];
+    const wanted = [original, cleaned, this.#formerFront].filter(layer => layer && layers.includes(layer) && layer.recording.sha256 !== null);
+    for (const [layer, { element }] of this.#tracks) {
+      if (wanted.includes(layer)) continue;
+      this.#tracks.delete(layer);
+      set(element, "");
+      element.remove();
     }
-    const { recording } = session.original ?? {};
-    if (this.#set(this.picture, recording?.video && recording.sha256 ? `${recordingPath(recording.id)}/video` : "")) {
+    for (const layer of wanted) if (layer) void this.#convert(layer, this.#tracks.get(layer) ?? this.#add(layer));
+    if (!this.#track) this.#turnTo(cleaned && this.#tracks.has(cleaned) ? cleaned : original);
+    const { recording } = original ?? {};
+    if (set(this.picture, recording?.video && recording.sha256 ? `${recordingPath(recording.id)}/video` : "")) {
       this.picture.hidden = true;
     }
   }
 
-  #set(/** @type {HTMLMediaElement} */ element, /** @type {string} */ path, isReadable = true) {
-    if ((element.dataset.path ?? "") === path) return false;
-    element.dataset.path = path;
-    element.pause();
-    if (path && isReadable) element.src = path;
-    else {
-      element.removeAttribute("src");
-      element.load();
-    }
-    return true;
+  /**
+   * @param {Layer} layer
+   * @returns {Track}
+   */
+  #add(layer) {
+    const { recording, role } = layer, element = document.createElement("audio");
+    const track = {
+      element, path: `${recordingPath(recording.id)}/audio`,
+      isUnreadable: Boolean(recording.video) && !known.test(recording.format.codec),
+    };
+    element.preload = "auto";
+    element.muted = true;
+    element.dataset.role = role;
+    element.addEventListener("ended", () => { if (layer === this.#heard) this.ended.emit(); });
+    element.addEventListener("error", () => {
+      // A connection that was lost comes back, what can't be read does not.
+      if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) return void this.#resume(layer, track);
+      track.isUnreadable = true;
+      void this.#convert(layer, track);
+    });
+    if (!track.isUnreadable) set(element, track.path);
+    this.#tracks.set(layer, track);
+    this.picture.after(element);
+    return track;
   }
 
   /** A kind of file that the browser does not know is asked for as one that it does, once the service has made it. */
-  async #convert(/** @type {Role} */ role) {
-    const element = this.sounds[role], { path } = element.dataset, converted = `${path}?format=flac`, at = element.currentTime;
-    if (!path || element.src.endsWith(converted) || !this.#canConvert[role] || !this.#unreadable.delete(role)) return;
+  async #convert(/** @type {Layer} */ layer, /** @type {Track} */ track) {
+    const { element, path } = track, converted = `${path}?format=flac`, at = element.currentTime;
+    // Not before the service has read it itself.
+    if (!track.isUnreadable || element.src.endsWith(converted) || layer.recording.waveform.state !== "ready") return;
+    track.isUnreadable = false;
     try {
       const answer = await this.service.fetch(converted, { signal: this.#control.signal });
       await answer.body?.cancel();
-      if (element.dataset.path === path) await this.#goOn(element, converted, at);
+      await this.#goOn(layer, element, converted, at);
     } catch (error) {
       if (!isAbort(error)) this.failed.emit(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  async #resume(/** @type {HTMLMediaElement} */ element) {
-    const { path } = element.dataset, at = element.currentTime;
+  async #resume(/** @type {Layer} */ layer, /** @type {Track} */ { element }) {
+    const at = element.currentTime;
     await this.service.untilBack();
-    if (path && element.dataset.path === path) await this.#goOn(element, element.src, at).catch(() => { });
+    await this.#goOn(layer, element, element.src, at).catch(() => { });
   }
 
-  async #goOn(/** @type {HTMLMediaElement} */ element, /** @type {string} */ source, /** @type {number} */ at) {
+  async #goOn(/** @type {Layer} */ layer, /** @type {HTMLMediaElement} */ element, /** @type {string} */ source, /** @type {number} */ at) {
+    if (!this.#tracks.has(layer)) return;
     element.src = source;
     element.currentTime = at;
-    if (this.isPlaying && element === this.#audible) await element.play();
+    if (this.isPlaying && layer === this.#heard) await element.play();
   }
 
   /** Gives up what is under way. */
@@ -118,22 +137,23 @@ export class Media {
     this.#control = new AbortController();
   }
 
-  get #audible() { return this.sounds[this.#heard]; }
-  get #other() { return this.sounds[this.#heard === "original" ? "cleaned" : "original"]; }
+  get #track() { return this.#heard && this.#tracks.get(this.#heard); }
   /** Where the sound is, in seconds. */
-  get position() { return this.#audible.currentTime; }
+  get position() { return this.#track?.element.currentTime ?? 0; }
 
   /**
-   * Plays a voice from a place on; the other one runs along.
-   * @param {Role} role
+   * Plays a layer from a place on; the others run along.
+   * @param {Layer} layer
    * @param {number} position in seconds
    */
-  async play(role, position) {
+  async play(layer, position) {
     this.isPlaying = true;
-    this.seek(position);
-    this.hear(role);
-    const element = this.#audible;
-    await element.play().catch(error => {
+    for (const { element } of this.#tracks.values()) {
+      if (element.src && Math.abs(element.currentTime - position) > 0.005) element.currentTime = position;
+    }
+    this.#turnTo(layer);
+    const { element } = this.#tracks.get(layer) ?? {};
+    await element?.play().catch(error => {
       // What the browser can't read plays when it is converted.
       if (error.name !== "NotSupportedError" || element.src.includes("?")) throw error;
     });
@@ -141,38 +161,64 @@ export class Media {
 
   pause() {
     this.isPlaying = false;
-    for (const element of Object.values(this.sounds)) element.pause();
+    for (const { element } of this.#tracks.values()) element.pause();
   }
 
-  /** @param {number} position in seconds */
-  seek(position) {
-    for (const element of Object.values(this.sounds)) {
-      if (element.src && Math.abs(element.currentTime - position) > 0.005) element.currentTime = position;
+  /**
+   * Lets a layer be heard instead of another, as soon as it runs in step with that.
+   * @param {Layer} layer
+   */
+  hear(layer) {
+    this.#next = layer;
+    if (!this.isPlaying || this.#isInStep(layer)) this.#turnTo(layer);
+  }
+
+  /** @param {Layer | null} layer */
+  #isInStep(layer) {
+    const { element } = layer && this.#tracks.get(layer) || {};
+    return element !== undefined && element.readyState > 2 && !element.paused && !element.seeking;
+  }
+
+  #turnTo(/** @type {Layer | null} */ layer) {
+    this.#heard = this.#next = layer;
+    for (const [other, { element }] of this.#tracks) {
+      element.muted = other !== layer;
+      if (other !== layer) continue;
+      element.playbackRate = 1;
+      if (this.isPlaying && element.paused) void element.play().catch(() => { });
     }
   }
 
   /**
-   * Lets a voice be heard instead of the other.
-   * @param {Role} role
-   */
-  hear(role) {
-    this.#heard = role;
-    const audible = this.#audible, other = this.#other;
-    audible.playbackRate = 1;
-    audible.muted = false;
-    other.muted = true;
-    if (this.isPlaying && audible.paused) void audible.play().catch(() => { });
-  }
-
-  /**
-   * Lets the picture, and the sound that is not heard, run after what is heard.
+   * Lets the picture, and the sounds that are not heard, run after what is heard.
    * @param {number} position of what is heard, in seconds
    * @param {boolean} isRunning
    */
   follow(position, isRunning) {
-    if (this.isPlaying) chase(this.#other, position, isRunning);
+    if (this.isPlaying) {
+      for (const [layer, { element }] of this.#tracks) if (layer !== this.#heard) chase(element, position, isRunning);
+      if (this.#next !== this.#heard && this.#isInStep(this.#next)) this.#turnTo(this.#next);
+    }
     chase(this.picture, position, isRunning);
   }
+}
+
+/**
+ * Gives an element what it plays.
+ * @param {HTMLMediaElement} element
+ * @param {string} path empty: nothing
+ * @returns {boolean} whether that is something new
+ */
+function set(element, path) {
+  if ((element.dataset.path ?? "") === path) return false;
+  element.dataset.path = path;
+  element.pause();
+  if (path) element.src = path;
+  else {
+    element.removeAttribute("src");
+    element.load();
+  }
+  return true;
 }
 
 /** What is far off jumps; what is near goes a little faster or slower, which nobody sees, and a muted one nobody hears. */

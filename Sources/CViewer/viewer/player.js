@@ -60,7 +60,7 @@ export class Player {
     session.opened.subscribe(() => this.#forget());
     session.changed.subscribe(() => this.#load());
     session.ended.subscribe(({ layer, state }) => {
-      if (layer.role === "cleaned" && state === "succeeded" && !this.isPlaying) this.setVoice("cleaned");
+      if (layer.role === "cleaned" && state === "succeeded" && !this.isPlaying) this.hear(layer);
     });
     view.rested.subscribe(() => this.#prefetch());
   }
@@ -68,9 +68,11 @@ export class Player {
   /**
    * Whether a voice can be streamed from end to end.
    * @param {Voice} voice
-   * @returns {voice is import("./media.js").Role}
    */
-  #canStream(voice) { return voice !== "residue" && typeof this.session[voice]?.recording.sha256 === "string"; }
+  #streamed(voice) {
+    const layer = voice === "residue" ? null : this.session[voice];
+    return layer && layer.recording.sha256 !== null ? layer : null;
+  }
 
   toggle() { return this.isPlaying || this.isLoading ? this.pause() : this.play(); }
 
@@ -130,9 +132,32 @@ export class Player {
     if (voice === this.voice) return;
     this.voice = voice;
     this.changed.emit();
+    const layer = this.#streamed(voice);
     if (this.#comparison?.isHeard) this.#comparison.hear(voice);
-    else if (this.isPlaying && this.#canStream(voice)) this.media.hear(voice);
+    else if (this.media.isPlaying && layer) this.media.hear(layer);
     else if (this.isPlaying) void this.#start();
+  }
+
+  /**
+   * Lets a layer be heard, from the same instant on; a preview gives way to it.
+   * @param {import("./session.js").Layer} layer
+   */
+  hear(layer) {
+    if (layer.role === "cleaned") this.session.take(layer);
+    if (!this.#isPreview && !this.#comparison?.isHeard) return this.setVoice(layer.role);
+    const { isPlaying, position } = this;
+    this.pause();
+    this.voice = layer.role;
+    if (position !== null) this.view.movePlayhead(position);
+    if (isPlaying) void this.#start();
+    else this.changed.emit();
+  }
+
+  /** Lets the cleaned voice be heard; where it is heard already, the next one of several. */
+  hearCleaned() {
+    const results = this.session.results.filter(layer => layer.recording.sha256 !== null), { cleaned } = this.session;
+    if (this.voice !== "cleaned" || this.#comparison?.isHeard || results.length < 2 || !cleaned) return this.setVoice("cleaned");
+    this.hear(results[(results.indexOf(cleaned) + 1) % results.length]);
   }
 
   /** The settings have changed: a preview that is heard is made anew and takes over where the old one is. */
@@ -168,7 +193,8 @@ export class Player {
     const { signal } = this.#control = new AbortController();
     try {
       const { voice } = this, isPreview = this.#isPreview || this.#comparison?.isHeard;
-      if (this.#canStream(voice) && !isPreview) await this.#stream(voice);
+      const layer = this.#streamed(voice);
+      if (layer && !isPreview) await this.#stream(layer);
       else await this.#compare(signal);
     } catch (error) {
       if (!isAbort(error)) this.#fail(error);
@@ -187,8 +213,8 @@ export class Player {
     this.view.moved.emit();
   }
 
-  async #stream(/** @type {import("./media.js").Role} */ voice) {
-    const begun = this.media.play(voice, this.view.playhead);
+  async #stream(/** @type {import("./session.js").Layer} */ layer) {
+    const begun = this.media.play(layer, this.view.playhead);
     this.#tellPlaying();
     await begun;
   }
@@ -251,6 +277,8 @@ export class Player {
 
   #load() {
     this.media.load(this.session);
+    const layer = this.#streamed(this.voice);
+    if (this.media.isPlaying && layer) this.media.hear(layer);
     if (this.session.cleaned === null && this.voice === "cleaned" && !this.#comparison?.isHeard && !this.isLoading) {
       this.voice = "original";
       this.changed.emit();
@@ -261,7 +289,7 @@ export class Player {
     this.pause();
     this.media.close();
     this.#comparison = null;
-    this.voice = this.#canStream("cleaned") ? "cleaned" : "original";
+    this.voice = this.#streamed("cleaned") ? "cleaned" : "original";
     this.range = null;
     this.changed.emit();
   }

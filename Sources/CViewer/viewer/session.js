@@ -9,6 +9,7 @@ import { Waveform } from "./tiles.js";
  * @property {"original" | "cleaned"} role
  * @property {any} recording as the service describes it
  * @property {Waveform} waveform
+ * @property {number} color which of the colours of cleaned waveforms is its own
  * @property {boolean} isVisible
  * @property {boolean} isSolo
  * @property {number} revealed frames that are shown; runs after those that are there
@@ -23,6 +24,9 @@ import { Waveform } from "./tiles.js";
  * @property {number} sensitivity
  * @property {"denoised" | "residue"} output
  */
+
+/** So many colours there are for cleaned waveforms, and so many of them come with a link at the most. */
+export const mostColors = 4;
 
 /** What is open: a recording, what was made of it, and the jobs that still make something. */
 export class Session {
@@ -56,6 +60,11 @@ export class Session {
   regions = [];
   /** @type {"mix" | "split"} */
   channels = "mix";
+  /**
+   * Of the cleaned layers the one that is in front: it is heard, and drawn over the others.
+   * @type {Layer | null}
+   */
+  cleaned = null;
   #control = new AbortController();
 
   /**
@@ -68,11 +77,13 @@ export class Session {
   }
 
   get original() { return this.layers.find(layer => layer.role === "original") ?? null; }
-  get cleaned() { return this.layers.find(layer => layer.role === "cleaned") ?? null; }
-  /** The layers that are to be drawn. */
+  /** The cleaned layers, in the order in which they were made. */
+  get results() { return this.layers.filter(layer => layer.role === "cleaned"); }
+  /** The layers that are to be drawn, from back to front; what is being made is seen to grow over all others. */
   get shown() {
+    const depth = (/** @type {Layer} */ layer) => layer.role === "original" ? 0 : layer.job ? 3 : layer === this.cleaned ? 2 : 1;
     const solo = this.layers.filter(layer => layer.isSolo);
-    return solo.length ? solo : this.layers.filter(layer => layer.isVisible);
+    return (solo.length ? solo : this.layers.filter(layer => layer.isVisible)).sort((a, b) => depth(a) - depth(b));
   }
   /** Seconds. */
   get duration() {
@@ -80,27 +91,32 @@ export class Session {
     return (waveform && waveform.totalFrames ? waveform.totalFrames / waveform.sampleRate : recording?.format.duration) || 1;
   }
   /**
-   * Whether a recording is in the picture.
+   * The layer of a recording, if it is in the picture.
    * @param {string} id
    */
-  has(id) { return this.layers.some(layer => layer.recording.id === id); }
+  layerOf(id) { return this.layers.find(layer => layer.recording.id === id); }
 
   /**
-   * Opens a recording; a derived one over what it was made of, if that is still there.
+   * Opens a recording; a derived one over what it was made of, if that is still there, beside others of the same source.
    * @param {any | string} recordingOrID
+   * @param {string[]} [others] which others; those that are gone are left out
    */
-  async open(recordingOrID) {
+  async open(recordingOrID, others = []) {
     this.close();
     const { signal } = this.#control;
     try {
       const recording = typeof recordingOrID === "string"
         ? await this.service.json(recordingPath(recordingOrID), { signal }) : recordingOrID;
-      const source = recording.derived_from && await this.service
-        .json(recordingPath(recording.derived_from.recording), { signal })
+      const find = (/** @type {string} */ id) => this.service.json(recordingPath(id), { signal })
         .catch(error => { if (!(error instanceof Refusal)) throw error; });
+      const source = recording.derived_from && await find(recording.derived_from.recording);
+      const results = await Promise.all(source ? others.slice(0, mostColors - 1).map(find) : []);
       signal.throwIfAborted();
       this.layers = [this.#layer("original", source || recording)];
-      if (source) this.layers.push(this.#layer("cleaned", recording));
+      const isResult = (/** @type {any} */ other) => source && other?.derived_from?.recording === source.id;
+      // Identifiers begin with the time at which they were given, so that each gets the colour that it had.
+      for (const result of [...results, recording].filter(isResult).sort((a, b) => a.id < b.id ? -1 : 1)) this.#add(result);
+      if (source) this.cleaned = this.layerOf(recording.id) ?? null;
       this.opened.emit();
       this.changed.emit();
       for (const layer of this.layers) void this.#follow(layer, signal);
@@ -115,9 +131,44 @@ export class Session {
     this.#control = new AbortController();
     for (const layer of this.layers) this.tiles.forget(layer.waveform);
     this.layers = [];
+    this.cleaned = null;
     this.regions = [];
     this.opened.emit();
     this.changed.emit();
+  }
+
+  /**
+   * Brings a cleaned layer to the front.
+   * @param {Layer} layer
+   */
+  take(layer) {
+    if (layer === this.cleaned) return;
+    this.cleaned = layer;
+    this.changed.emit();
+  }
+
+  /**
+   * Lets a recording that was made of what is open come into the picture.
+   * @param {any} recording
+   * @returns {Layer | null} its layer; null where it is not of what is open
+   */
+  add(recording) {
+    const present = this.layerOf(recording.id), { original } = this;
+    if (present || !original || recording.derived_from?.recording !== original.recording.id) return present ?? null;
+    const layer = this.#add(recording);
+    void this.#follow(layer, this.#control.signal);
+    return layer;
+  }
+
+  /**
+   * Adds a recording to the picture once.
+   * @param {any} recording made of the original
+   */
+  #add(recording) {
+    const layer = this.layerOf(recording.id) ?? this.#layer("cleaned", recording);
+    if (!this.layers.includes(layer)) this.layers.push(layer);
+    this.cleaned ??= layer;
+    return layer;
   }
 
   /**
@@ -136,17 +187,18 @@ export class Session {
   /**
    * Cleans the whole recording; the result is drawn over it as it grows.
    * @param {Settings} settings
+   * @param {string} label what the result is called beside others, in brackets
    */
-  async clean(settings) {
+  async clean(settings, label) {
     const original = this.original, { signal } = this.#control;
     if (!original) return;
     try {
       const job = await this.service.json(`${recordingPath(original.recording.id)}/denoise`, { method: "POST", body: settings });
-      const result = await this.service.json(recordingPath(job.result.recording), { signal });
-      this.#drop(this.cleaned);
-      const layer = this.#layer("cleaned", result);
+      const path = recordingPath(job.result.recording), { name } = await this.service.json(path, { signal });
+      const result = await this.service.json(path, { method: "PATCH", body: { name: this.#unused(name, label) } });
+      signal.throwIfAborted();
+      const layer = this.#add(result);
       layer.job = job;
-      this.layers.push(layer);
       this.changed.emit();
       void this.#follow(layer, signal);
     } catch (error) {
@@ -166,6 +218,19 @@ export class Session {
       // It has ended in the meantime.
       if (!(error instanceof Refusal && error.status === 409)) this.#complain(error);
     }
+  }
+
+  /**
+   * A result's name with its label in brackets, and a number where there is such a name already. How it ends stays: that
+   * depends on what the service can write.
+   * @param {string} name
+   * @param {string} label
+   */
+  #unused(name, label) {
+    const labelled = (/** @type {string} */ text) => name.replace(/\([^()]*\)(\.\w+)?$/, (_, ending = "") => `(${text})${ending}`);
+    let unused = labelled(label);
+    for (let k = 2; k < 100 && this.layers.some(({ recording }) => recording.name === unused); k++) unused = labelled(`${label} ${k}`);
+    return unused;
   }
 
   /** Reads the recording again, whose reading was given up. */
@@ -189,11 +254,11 @@ export class Session {
     this.changed.emit();
   }
 
-  /** @param {Layer | null} layer */
+  /** @param {Layer} layer */
   #drop(layer) {
-    if (!layer) return;
     this.tiles.forget(layer.waveform);
     this.layers = this.layers.filter(other => other !== layer);
+    if (layer === this.cleaned) this.cleaned = this.results.at(-1) ?? null;
   }
 
   /**
@@ -202,9 +267,10 @@ export class Session {
    * @returns {Layer}
    */
   #layer(role, recording) {
-    const waveform = new Waveform(recording, this.channels);
+    const waveform = new Waveform(recording, this.channels), used = this.results.map(layer => layer.color);
+    const free = [...Array(mostColors).keys()].find(color => !used.includes(color));
     return {
-      role, recording, waveform, isVisible: true, isSolo: false, job: null,
+      role, recording, waveform, color: free ?? used.length % mostColors, isVisible: true, isSolo: false, job: null,
       revealed: waveform.complete ? Infinity : 0,
     };
   }
@@ -229,6 +295,7 @@ export class Session {
       }
       const hadJob = layer.job !== null;
       layer.job = null;
+      if (hadJob && this.results.includes(layer)) this.cleaned = layer;
       if (hadJob) this.ended.emit({ layer, state: "succeeded" });
       this.changed.emit();
     } catch (error) {

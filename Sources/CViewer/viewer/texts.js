@@ -44,7 +44,8 @@ export const texts = {
   show: (/** @type {string} */ name) => `Show ${name}`,
   solo: (/** @type {string} */ name) => `Show ${name} alone`,
   soloShort: "S",
-  removeLayer: "Take the cleaned waveform out of the picture",
+  hearLayer: (/** @type {string} */ name) => `Hear ${name}`,
+  removeLayer: (/** @type {string} */ name) => `Take ${name} out of the picture`,
   download: (/** @type {string} */ name) => `Download ${name}`,
 
   cleaning: "Noise removal",
@@ -138,7 +139,7 @@ export const texts = {
     ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"],
     ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Draw lower and higher"],
     ["N", "Learn the noise from the selection"], ["P", "Preview what is in view"],
-    ["1 2 3", "Hear the original, the cleaned, the noise only"],
+    ["1 2 3", "Hear the original, the cleaned (2 again: the next one), the noise only"],
     ["L", "Loop"], ["F", "Follow the playhead"], ["Esc", "Clear the selection"],
     ["Wheel", "Zoom; with Shift move; with Alt change the height"],
     ["Touch", "One finger moves, two zoom, a long press selects"],

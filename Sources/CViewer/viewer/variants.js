@@ -78,7 +78,7 @@ export class Variants {
       const middle = canvas.height / 2, columns = new Columns(canvas.width, middle, middle * 0.94 * this.view.gain, middle);
       const left = (window.start - start) * perSecond, right = (window.end - start) * perSecond;
       columns.add(points, 0, left, right, left, (right - left) / points.count);
-      columns.draw(pen, name === "residue" ? this.palette.original : this.palette.cleaned);
+      columns.draw(pen, name === "residue" ? this.palette.original : this.palette.cleaned[0]);
     }
   }
 
