@@ -58,6 +58,7 @@ class Story:
             self.dropped_files_are_uploaded_and_drawn,
             self.it_looks_as_it_did,
             self.an_upload_pauses_and_goes_on,
+            self.the_list_tells_when_a_recording_is_read,
             self.the_wheel_zooms_around_the_pointer_down_to_samples,
             self.keys_move_and_zoom,
             self.the_overview_moves_with_the_view,
@@ -158,6 +159,27 @@ class Story:
         browser.click("#list li:first-child .open")
         wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
         self.page.wait_for_waveform()
+
+    def the_list_tells_when_a_recording_is_read(self):
+        browser, page = self.browser, self.page
+        page.open()
+        wait("the list is there", lambda: page.names() or browser.shown("#list-empty"))
+        names = page.names()
+        long = write_wav(os.path.join(self.folder, "long.wav"), speech_like(4, 44100, seed=7), 44100, channels=2, repeats=300)
+        short = write_wav(os.path.join(self.folder, "short.wav"), speech_like(1, 8000, seed=8), 8000)
+        page.drop([long, short])
+        wait("the last one is opened", lambda: browser.text("#name") == "short.wav")
+        about = "#list li:nth-child(2) [data-part=about]"
+        wait("the other one is being read", lambda: page.names()[:2] == ["short.wav", "long.wav"])
+        wait("the list tells that it was read", lambda: browser.text(about) == "20:00 · stereo", 30)
+        assert "width=232&" in browser.run("return document.querySelector('#list li:nth-child(2) img').src"), "its picture is whole"
+        for recording in self.service.json("/v1/recordings")["recordings"][:2]:
+            self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
+        page.open()
+        wait("the others are listed", lambda: page.names() == names)
+        if names:
+            browser.click("#list li:first-child .open")
+            page.wait_for_waveform()
 
     def the_wheel_zooms_around_the_pointer_down_to_samples(self):
         point = self.page.point(0.25)

@@ -6,12 +6,15 @@ import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
+/** What is being read is looked at again so often, in milliseconds. */
+const watchPace = 1500;
 
 /** The list of recordings: newest first, searched, renamed, deleted. */
 export class Library {
   #cursor = "";
   #query = "";
   #control = new AbortController();
+  #watchTimer = 0;
   /**
    * What was deleted and can be brought back still.
    * @type {Map<string, () => void>}
@@ -93,13 +96,15 @@ export class Library {
   }
 
   #fill(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
-    const { name, format, waveform, derived_from } = recording;
+    const { name, format, waveform, derived_from } = recording, isReading = ["queued", "building"].includes(waveform.state);
     part(row, "name").textContent = name;
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
-      derived_from ? texts.derived : "", ["queued", "building"].includes(waveform.state) ? texts.reading : "",
+      derived_from ? texts.derived : "", isReading ? texts.reading : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");
+    row.classList.toggle("reading", isReading);
+    if (isReading) this.#watch();
     const picture = part(row, "picture");
     const color = derived_from ? "2a9d96" : "8a9099";
     // Another width makes another address: what was drawn of an unfinished waveform must not be shown for the finished.
@@ -119,6 +124,17 @@ export class Library {
       else return;
       event.preventDefault();
     };
+  }
+
+  /** Rows of what is being read are filled anew until it is read: one after the other, lest they take every connection. */
+  #watch() {
+    this.#watchTimer ||= setTimeout(async () => {
+      for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.querySelectorAll(".reading"))) {
+        if (row.isConnected) await this.#refresh(row.dataset.id ?? "");
+      }
+      this.#watchTimer = 0;
+      if (this.list.querySelector(".reading")) this.#watch();
+    }, watchPace);
   }
 
   #focus(/** @type {Element | null} */ row) { if (row) part(row, "open").focus(); }
