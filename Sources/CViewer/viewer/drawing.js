@@ -138,7 +138,9 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
  * @param {number} index
  */
 function bestTile(waveform, exponent, index) {
-  for (let up = exponent, at = index; up <= waveform.wholeExponent; up++, at = Math.floor(at / 2)) {
+  // In a narrow view the whole has a coarser scale than the one at which it is a single tile.
+  const most = Math.max(exponent, waveform.wholeExponent);
+  for (let up = exponent, at = index; up <= most; up++, at = Math.floor(at / 2)) {
     const tile = waveform.tile(up, at);
     if (tile) return tile;
   }
