@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from urllib.parse import quote
 
 import pictures
 from material import speech_like, write_media, write_video, write_wav
@@ -40,6 +41,33 @@ if (isThere) button.click();
 return isThere;
 """
 
+# What is wider than its place, and what lies over something else.
+OVERFLOW = """
+const found = [], box = element => element.getBoundingClientRect();
+const words = element => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return range.getBoundingClientRect();
+};
+document.querySelector("#job").hidden = false;
+for (const element of document.querySelectorAll("button, label, legend, output, h2")) {
+  const isCut = element.scrollWidth > element.clientWidth + 1 && !element.closest(".region, #list, .unseen");
+  if (element.checkVisibility() && isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);
+}
+const lane = box(document.querySelector("#regions"));
+for (const region of document.querySelectorAll(".region:not([hidden])")) {
+  if (box(region).right > lane.right + 1 || box(region).left < lane.left - 1) found.push(["region", box(region).right, lane.right]);
+}
+for (const row of document.querySelectorAll("#list li")) {
+  const name = words(row.querySelector("bdi")), frame = box(row.querySelector("bdi")), tools = box(row.querySelector(".row-tools"));
+  const isOver = Math.min(name.right, frame.right) > tools.left + 4 && Math.max(name.left, frame.left) < tools.right - 4
+    && Math.min(name.bottom, frame.bottom) > tools.top + 4;
+  if (tools.width && isOver) found.push(["name under the buttons", row.querySelector("bdi").textContent]);
+}
+document.querySelector("#job").hidden = true;
+return found;
+"""
+
 RTL_NAME = "مقابلة 🎙️.wav"
 
 
@@ -75,6 +103,7 @@ class Story:
             self.a_reload_keeps_the_place,
             self.recordings_are_searched_renamed_and_deleted_with_undo,
             self.names_of_any_script_are_shown,
+            self.nothing_is_cut_off_or_covered_at_any_size,
             self.the_list_loads_while_it_is_scrolled,
             self.a_video_is_seen_in_step_with_its_sound,
             self.what_the_browser_cannot_read_is_played_all_the_same,
@@ -460,6 +489,24 @@ class Story:
         wait("it is opened", lambda: browser.text("#name") == RTL_NAME)
         self.page.wait_for_waveform()
         assert browser.run("return getComputedStyle(document.querySelector('#name')).direction") == "rtl"
+
+    def nothing_is_cut_off_or_covered_at_any_size(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, RTL_NAME), speech_like(30, 16000, seed=3), 16000)
+        recording = self.service.upload(path, quote(RTL_NAME))
+        page.open(recording)
+        wait("noise is suggested", lambda: browser.all(".region"))
+        start = browser.run("return Math.max(...[...document.querySelectorAll('.region')].map(e => e.dataset.start))")
+        for width, height in ((320, 640), (1024, 768), (1280, 800), (3840, 2160)):
+            browser.size(width, height, touch=width == 320)
+            # The beginning of a region is at the right edge.
+            page.open(f"{recording}&view={start - 9.9:.2f}-{start + 0.1:.2f}")
+            wait("noise is suggested", lambda: browser.all(".region:not([hidden])"))
+            page.window()
+            found = browser.run(OVERFLOW)
+            assert not found, f"at {width} x {height}: {found}"
+        browser.size(1440, 900)
+        self.service.request("DELETE", f"/v1/recordings/{recording}")
 
     def the_list_loads_while_it_is_scrolled(self):
         path = write_wav(os.path.join(self.folder, "note.wav"), speech_like(0.2, 8000, seed=6), 8000)

@@ -5,6 +5,8 @@ import { texts } from "./texts.js";
 
 /** How fast the front of a growing waveform follows what was read, in milliseconds. */
 const revealPace = 180;
+/** A suggested region has so much room for its label, in CSS pixels. */
+const leastLabel = 18;
 /** Tiles are asked for at most once in this time while the window moves, and more of them when it has rested so long. */
 const wishPace = 90, restTime = 220;
 
@@ -188,8 +190,9 @@ export class Stage {
     for (const child of parts.lane.children) {
       const part = /** @type {HTMLElement} */ (child), left = x(Number(part.dataset.start)), right = x(Number(part.dataset.end));
       part.hidden = right < 0 || left > width;
-      part.style.transform = `translateX(${Math.max(0, left)}px)`;
-      part.style.width = `${Math.max(18, Math.min(width, right) - Math.max(0, left))}px`;
+      const span = Math.max(leastLabel, Math.min(width, right) - Math.max(0, left));
+      part.style.transform = `translateX(${Math.min(Math.max(0, left), width - span)}px)`;
+      part.style.width = `${span}px`;
     }
     const digits = view.span < 1 ? 4 : view.span < 60 ? 2 : 0;
     const shown = `${formatTime(view.window.start, digits)} – ${formatTime(view.window.end, digits)}`;
