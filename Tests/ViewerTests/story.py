@@ -374,6 +374,7 @@ class Story:
     def layers_are_hidden_and_soloed(self):
         self.browser.click("#layers [data-role=cleaned] [data-part=show]")
         wait("the cleaned one is hidden", lambda: self.page.tinted(1) == 0)
+        assert self.browser.shown("#layers [data-role=cleaned] .slash") and not self.browser.shown("#layers [data-role=original] .slash")
         self.browser.click("#layers [data-role=cleaned] [data-part=show]")
         wait("the cleaned one is back", lambda: self.page.tinted(1) > 3000)
         both = self.page.ink("#waves")

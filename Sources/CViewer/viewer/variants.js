@@ -69,6 +69,7 @@ export class Variants {
   #draw() {
     const { start, end } = this.view.window, { reduction, output } = this.panel.settings;
     find("variants-hint").hidden = end - start <= longestPreview;
+    this.area.classList.toggle("too-long", end - start > longestPreview);
     for (const { name, cell, surface, drawing } of this.cells) {
       const isTaken = name === "residue" ? output === "residue" : output === "denoised" && strengths[name] === reduction;
       if (cell.getAttribute("aria-pressed") !== String(isTaken)) cell.setAttribute("aria-pressed", String(isTaken));
