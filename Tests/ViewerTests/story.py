@@ -271,8 +271,11 @@ class Story:
 
     def a_drag_selects_and_handles_and_typed_times_change_it(self):
         browser = self.browser
+        browser.run("document.activeElement.blur()")
         browser.drag(self.page.point(0.2), self.page.point(0.4))
         self.page.window()
+        assert browser.run("return document.activeElement.id") == "wave", "the keys are the waveform's"
+        assert not browser.run("return document.activeElement.matches(':focus-visible')"), "without a ring around it"
         start, end = self.page.field("mark")
         assert abs(start - 0.2 * 960) < 2 and abs(end - 0.4 * 960) < 2, (start, end)
         handle = browser.box("#handle-end")

@@ -110,6 +110,8 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
         view.select({ start: anchor - finger, end: anchor + finger });
       }, longPress);
     }
+    // A mouse gives the focus by itself, and then no ring is drawn around it.
+    if (mode === "select" && !isTouch) return;
     event.preventDefault();
     wave.focus({ preventScroll: true });
   });
