@@ -283,6 +283,10 @@ class Story:
         browser.drag(middle, (middle[0] + 100, middle[1]))
         self.page.window()
         assert self.page.field("mark")[1] > end + 10
+        browser.keys(" ")
+        wait("space plays what was just changed", lambda: self.page.is_playing())
+        browser.keys(" ")
+        wait("and stops it", lambda: not self.page.is_playing())
         self.select("0:10", "0:22.5")
         self.page.window()
         assert self.page.field("mark") == (10, 22.5)
