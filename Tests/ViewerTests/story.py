@@ -1,5 +1,6 @@
 """The whole story in a real browser: from a dropped file to the cleaned one, by mouse, wheel, touch and keys."""
 
+import json
 import os
 import tempfile
 from urllib.parse import quote
@@ -51,8 +52,10 @@ const words = element => {
 };
 document.querySelector("#job").hidden = false;
 for (const element of document.querySelectorAll("button, label, legend, output, h2")) {
-  const isCut = element.scrollWidth > element.clientWidth + 1 && !element.closest(".region, #list, .unseen");
-  if (element.checkVisibility() && isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);
+  if (!element.checkVisibility() || element.closest(".region, #list, .unseen")) continue;
+  const isCut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).textOverflow !== "ellipsis";
+  if (isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);
+  if (element.closest("#layers, #transport") && box(element).right > innerWidth) found.push(["off the page", element.textContent]);
 }
 const lane = box(document.querySelector("#regions"));
 for (const region of document.querySelectorAll(".region:not([hidden])")) {
@@ -501,20 +504,34 @@ class Story:
     def nothing_is_cut_off_or_covered_at_any_size(self):
         browser, page = self.browser, self.page
         path = write_wav(os.path.join(self.folder, RTL_NAME), speech_like(30, 16000, seed=3), 16000)
-        recording = self.service.upload(path, quote(RTL_NAME))
+        source = self.service.upload(path, quote(RTL_NAME))
+        recording = self.service.clean(source)
+        self.service.request("PATCH", f"/v1/recordings/{recording}", json.dumps({"name": "The one that " * 12}), {"Content-Type": "application/json"})
+        other = self.service.clean(source)
         page.open(recording)
         wait("noise is suggested", lambda: browser.all(".region"))
         start = browser.run("return Math.max(...[...document.querySelectorAll('.region')].map(e => e.dataset.start))")
         for width, height in ((320, 640), (1024, 768), (1280, 800), (3840, 2160)):
             browser.size(width, height, touch=width == 320)
             # The beginning of a region is at the right edge.
-            page.open(f"{recording}&view={start - 9.9:.2f}-{start + 0.1:.2f}")
+            page.open(f"{recording}&with={other}&view={start - 9.9:.2f}-{start + 0.1:.2f}")
             wait("noise is suggested", lambda: browser.all(".region:not([hidden])"))
             page.window()
             found = browser.run(OVERFLOW)
             assert not found, f"at {width} x {height}: {found}"
+        browser.size(1280, 800)
+        page.open(recording)
+        notes = os.path.join(self.folder, "notes.txt")
+        with open(notes, "w") as file:
+            file.write("These are words. " * 20)
+        page.choose(notes)
+        wait("what is no recording is refused", lambda: "text" in page.toast())
+        assert browser.box(".toast.bad [data-part=action]")["height"] < 50, "the button beside a long message keeps its width"
+        # The browser complains of the refusal too.
+        browser.console()
         browser.size(1440, 900)
-        self.service.request("DELETE", f"/v1/recordings/{recording}")
+        for identifier in (recording, other, source):
+            self.service.request("DELETE", f"/v1/recordings/{identifier}")
 
     def the_list_loads_while_it_is_scrolled(self):
         path = write_wav(os.path.join(self.folder, "note.wav"), speech_like(0.2, 8000, seed=6), 8000)
