@@ -208,7 +208,7 @@ export class Library {
   /** Hides it at once; it is deleted when there is no way back any more. */
   #remove(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
     const { id, name } = recording, next = row.nextElementSibling ?? row.previousElementSibling;
-    const layer = this.session.layerOf(id);
+    const layer = this.session.layerOf(id), place = location.hash;
     this.#focus(next);
     row.remove();
     this.#tellCount();
@@ -229,7 +229,9 @@ export class Library {
           this.#leaving.delete(id);
           await this.load();
           this.#focus(this.#rowOf(id));
-          if (layer) this.open(recording);
+          // The address leads back to the place, and to what was made of it.
+          if (layer?.role === "original") location.hash = place;
+          else if (layer) this.open(recording);
         },
       },
       onGone: () => { if (this.#leaving.has(id)) remove(); },
