@@ -60,7 +60,7 @@ export class Media {
    * @param {import("./session.js").Session} session
    */
   load(session) {
-    const { original, cleaned, layers } = session;
+    const { original, cleaned, layers } = session, at = this.position;
     if (cleaned !== this.#front) [this.#front, this.#formerFront] = [cleaned, this.#front];
     const wanted = [original, cleaned, this.#formerFront].filter(layer => layer && layers.includes(layer) && layer.recording.sha256 !== null);
     for (const [layer, { element }] of this.#tracks) {
@@ -70,7 +70,12 @@ export class Media {
       element.remove();
     }
     for (const layer of wanted) if (layer) void this.#convert(layer, this.#tracks.get(layer) ?? this.#add(layer));
-    if (!this.#track) this.#turnTo(cleaned && this.#tracks.has(cleaned) ? cleaned : original);
+    if (!this.#track) {
+      this.#turnTo(cleaned && this.#tracks.has(cleaned) ? cleaned : original);
+      for (const [layer, { element }] of this.#tracks) {
+        if (layer === this.#heard && Math.abs(element.currentTime - at) > jump) element.currentTime = at;
+      }
+    }
     const { recording } = original ?? {};
     if (set(this.picture, recording?.video && recording.sha256 ? `${recordingPath(recording.id)}/video` : "")) {
       this.picture.hidden = true;
