@@ -205,6 +205,7 @@ class Story:
         wait("the other one is being read", lambda: page.names()[:2] == ["short.wav", "long.wav"])
         wait("the list tells that it was read", lambda: browser.text(about) == "20:00 · stereo", 30)
         assert "width=232&" in browser.run("return document.querySelector('#list li:nth-child(2) img').src"), "its picture is whole"
+        browser.open("about:blank")
         for recording in self.service.json("/v1/recordings")["recordings"][:2]:
             self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
         page.open()
@@ -541,6 +542,7 @@ class Story:
         # The browser complains of the refusal too.
         browser.console()
         browser.size(1440, 900)
+        browser.open("about:blank")
         for identifier in (recording, other, source):
             self.service.request("DELETE", f"/v1/recordings/{identifier}")
 
