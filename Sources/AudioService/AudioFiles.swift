@@ -8,10 +8,9 @@ struct AudioFiles: Sendable {
   let context: Context
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["download", "format"])
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
-    try query.end()
     let recording = try await context.recording(parameters)
     guard let format, let made = try await Conversions(context: context).file(of: recording, as: format) else {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType)
@@ -33,9 +32,8 @@ struct AudioFiles: Sendable {
 
   /// The same bytes where they hold pictures, under the media type that a video has.
   @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["download"])
     let isDownload = try query.flag("download")
-    try query.end()
     let recording = try await context.recording(parameters)
     guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
     return try await answer(request, recording, isDownload, contentType: facts.videoMediaType)

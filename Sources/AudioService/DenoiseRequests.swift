@@ -11,8 +11,14 @@ struct DenoiseRequests: Sendable {
   private enum Method: String, CaseIterable { case mmse_lsa, wiener, spectral_subtraction }
   private enum Output: String, CaseIterable { case denoised, residue }
 
+  /// What may be asked for.
+  static let known: JSONMembers.Known = [
+    "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
+    "output": [], "format": [], "name": [], "callback_url": [],
+  ]
+
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     return try await context.idempotency.once(request) { key in try await create(request, parameters, key) }
   }
 
@@ -36,11 +42,10 @@ struct DenoiseRequests: Sendable {
     if let answer = try key?.repeated(fingerprint) { return answer }
     let source: Recording
     if let known { source = known } else { source = try await judge(request, parameters) }
-    var members = try JSONMembers(body)
-    let asked = try Self.parameters(&members)
+    let members = try JSONMembers(body, known: Self.known)
+    let asked = try Self.parameters(members)
     let nameAsked = try members.string("name", upTo: 255)
     let callback = try members.callbackURL(context.configuration)
-    try members.end(known: "noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
     _ = try await context.audioPath(of: source)
     guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format, members)
@@ -111,8 +116,8 @@ struct DenoiseRequests: Sendable {
     return (begun, document)
   }
 
-  static func parameters(_ members: inout JSONMembers) throws -> DenoiseParameters {
-    let noise = try noise(&members)
+  static func parameters(_ members: JSONMembers) throws -> DenoiseParameters {
+    let noise = try noise(members)
     let method: Method? = try members.choice("method")
     let strength: Strength? = try members.choice("strength")
     let reduction = try members.number("reduction", in: 0...60)
@@ -128,14 +133,13 @@ struct DenoiseRequests: Sendable {
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
-  private static func noise(_ members: inout JSONMembers) throws -> DenoiseParameters.Noise? {
-    guard let value = members.take("noise"), value != .string("auto") else { return nil }
-    var region = try members.nested(
+  private static func noise(_ members: JSONMembers) throws -> DenoiseParameters.Noise? {
+    guard let value = members.value("noise"), value != .string("auto") else { return nil }
+    let region = try members.nested(
       value, as: "noise", expecting: "“auto” or an object with start and end in seconds")
     let start = try region.number("start", in: 0...1e9)
     let end = try region.number("end", in: 0...1e9)
     let quantile = try region.number("quantile", in: 0.01...0.9)
-    try region.end(known: "start, end, quantile")
     switch (start, end, quantile) {
     case (let start?, let end?, nil):
       guard start < end else { throw region.invalid("end", "greater than start") }

@@ -28,83 +28,98 @@ enum JSONValue: Decodable, Sendable, Equatable {
   }
 }
 
-/// Takes the members out of a client's JSON object one by one; what is left over at the end is an error.
+/// The members of a client's JSON object, of which a handler says beforehand which there are: a typo is told before
+/// anything else that may be wrong, and never passes silently.
 struct JSONMembers {
-  private var members: [String: JSONValue]
+  /// The names of members; behind each, those in the object that the member is, empty where it is none.
+  typealias Known = [String: [String]]
+
+  private let members: [String: JSONValue]
+  private let known: Known
   private let path: String
 
   /// Bytes of a request's JSON body at the most.
   static let byteLimit = 65_536
 
-  /// The request's body; an empty one counts as `{}`.
-  init(bodyOf request: HTTPRequest) async throws {
-    try self.init(try await request.body.collect(upTo: Self.byteLimit))
+  /// The request's body; an empty one counts as `{}`. Throws where there is a member that is not known.
+  init(bodyOf request: HTTPRequest, known: Known) async throws {
+    try self.init(try await request.body.collect(upTo: Self.byteLimit), known: known)
   }
 
   /// A body that has been read.
-  init(_ bytes: [UInt8]) throws {
-    guard !bytes.isEmpty else {
-      self.init(members: [:], path: "")
-      return
+  init(_ bytes: [UInt8], known: Known) throws {
+    self.init(try Self.object(bytes), known: known, path: "")
+    try checkNames()
+    for (member, names) in known.sorted(by: { $0.key < $1.key }) where !names.isEmpty {
+      guard case .object(let inside) = members[member] else { continue }
+      try JSONMembers(inside, known: Self.known(names), path: member).checkNames()
     }
+  }
+
+  private init(_ members: [String: JSONValue], known: Known, path: String) {
+    (self.members, self.known, self.path) = (members, known, path)
+  }
+
+  private static func object(_ bytes: [UInt8]) throws -> [String: JSONValue] {
+    guard !bytes.isEmpty else { return [:] }
     guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) else {
       throw Problem(.badRequest, code: "invalid_json", detail: "The body is not valid JSON; a JSON object is expected.")
     }
     guard case .object(let members) = value else {
       throw Problem(.badRequest, code: "invalid_json", detail: "The body is JSON but no object; an object is expected.")
     }
-    self.init(members: members, path: "")
+    return members
   }
 
-  private init(members: [String: JSONValue], path: String) {
-    self.members = members
-    self.path = path
+  /// Names of which none is an object's.
+  private static func known(_ names: [String]) -> Known { Known(uniqueKeysWithValues: names.map { ($0, []) }) }
+
+  private func checkNames() throws {
+    guard let unknown = members.keys.filter({ known[$0] == nil }).min() else { return }
+    throw Problem(
+      .badRequest, code: "unknown_member",
+      detail: "“\(name(of: unknown))” is not known here; known are \(known.keys.sorted().joined(separator: ", ")).",
+      parameter: name(of: unknown))
   }
 
   private func name(of member: String) -> String { path.isEmpty ? member : "\(path).\(member)" }
 
-  mutating func take(_ member: String) -> JSONValue? {
-    let value = members.removeValue(forKey: member)
+  /// nil where the member is left out or null.
+  func value(_ member: String) -> JSONValue? {
+    assert(known[member] != nil, "\(member) is read, but not among the known members")
+    let value = members[member]
     return value == .null ? nil : value
   }
 
-  mutating func number(_ member: String, in range: ClosedRange<Double>) throws -> Double? {
-    guard let value = take(member) else { return nil }
+  func number(_ member: String, in range: ClosedRange<Double>) throws -> Double? {
+    guard let value = value(member) else { return nil }
     guard case .number(let number) = value, range.contains(number) else {
       throw invalid(member, "a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }
 
-  mutating func string(_ member: String, upTo length: Int = 1000) throws -> String? {
-    guard let value = take(member) else { return nil }
+  func string(_ member: String, upTo length: Int = 1000) throws -> String? {
+    guard let value = value(member) else { return nil }
     guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= length else {
       throw invalid(member, "a text of 1 to \(length) bytes")
     }
     return text
   }
 
-  mutating func choice<Choice: RawRepresentable & CaseIterable>(_ member: String) throws -> Choice?
+  func choice<Choice: RawRepresentable & CaseIterable>(_ member: String) throws -> Choice?
   where Choice.RawValue == String {
-    guard let value = take(member) else { return nil }
+    guard let value = value(member) else { return nil }
     guard case .string(let text) = value, let choice = Choice(rawValue: text) else {
       throw invalid(member, "one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     return choice
   }
 
-  /// The members of an object inside this one.
+  /// The members of the object that a member is.
   func nested(_ value: JSONValue, as member: String, expecting: String) throws -> JSONMembers {
     guard case .object(let members) = value else { throw invalid(member, expecting) }
-    return JSONMembers(members: members, path: name(of: member))
-  }
-
-  /// Throws where a member was not taken: a typo must not pass silently.
-  func end(known: String) throws {
-    guard let unknown = members.keys.min() else { return }
-    throw Problem(
-      .badRequest, code: "unknown_member", detail: "“\(name(of: unknown))” is not known here; known are \(known).",
-      parameter: name(of: unknown))
+    return JSONMembers(members, known: Self.known(known[member] ?? []), path: name(of: member))
   }
 
   func invalid(_ member: String, _ expected: String) -> Problem {

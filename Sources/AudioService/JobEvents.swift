@@ -27,7 +27,7 @@ struct JobEvents: Sendable {
   ]
 
   @Sendable func stream(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let text = parameters["id"]
     guard let id = JobID(text), let job = try await context.documents.snapshot(id) else {
       throw ServiceError.noSuchJob(text)

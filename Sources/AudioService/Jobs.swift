@@ -6,12 +6,11 @@ struct Jobs: Sendable {
   let context: Context
 
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["state", "recording", "limit", "cursor"])
     let limit = try query.integer("limit", in: 1...1000) ?? 50
     let state: JobState? = try query.choice("state")
     let recording = query.string("recording")
     let cursor = query.string("cursor")
-    try query.end()
     let source = try recording.map { text in
       guard let id = RecordingID(text) else { throw query.invalid("recording", text, "the id of a recording") }
       return id
@@ -32,9 +31,8 @@ struct Jobs: Sendable {
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["wait"])
     let wait = try query.integer("wait", in: 0...60) ?? 0
-    try query.end()
     let text = parameters["id"]
     guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }
     if wait == 0, let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
@@ -47,7 +45,7 @@ struct Jobs: Sendable {
 
   /// The row says `cancelled` first; the child is ended and its files removed right after.
   @Sendable func cancel(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let job = try await context.job(parameters)
     guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
     let (context, catalog, reached) = (context, context.catalog, context.runner.live[job.id]?.fraction ?? 0)

@@ -16,9 +16,8 @@ struct NoiseRegions: Sendable {
   }
 
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["limit"])
     let limit = try query.integer("limit", in: 1...NoiseSource.regionLimit) ?? 5
-    try query.end()
     let recording = try await context.recording(parameters)
     guard let found = recording.noiseRegions else {
       return try .json(.ok, Answer(regions: [], complete: false), fields: ["Cache-Control": "no-store"])

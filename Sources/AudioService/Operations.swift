@@ -8,13 +8,13 @@ struct Operations: Sendable {
   private struct Health: Encodable { let status: String }
 
   @Sendable func health(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
   }
 
   /// Ready is who can write files and the catalogue, has room on the disk and a program to start workers from.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()
     guard let (code, detail) = Self.words(finding) else {
       return try .json(.ok, Health(status: "ready"), fields: ["Cache-Control": "no-store"])
@@ -37,14 +37,14 @@ struct Operations: Sendable {
   }
 
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     return HTTPResponse(
       .ok, fields: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store"],
       body: .bytes(Array(context.metrics.text(liveJobs: context.runner.live.count).utf8)))
   }
 
   @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     return HTTPResponse(Self.openAPIDocument, for: request)
   }
 

@@ -12,17 +12,17 @@ struct Previews: Sendable {
   /// Longest stretch of a spectrum, in seconds.
   private static let stretchLimit = 600.0
 
+  private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
+
   /// `POST …/denoise/preview`.
   @Sendable func denoise(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let source = try await context.recording(parameters)
-    var members = try await JSONMembers(bodyOf: request)
-    let window = try Self.window(&members)
-    let asked = try DenoiseRequests.parameters(&members)
+    let members = try await JSONMembers(bodyOf: request, known: Self.known)
+    let window = try Self.window(members)
+    let asked = try DenoiseRequests.parameters(members)
     _ = try members.string("name", upTo: 255)
     _ = try members.callbackURL(context.configuration)
-    try members.end(
-      known: "window, noise, method, strength, reduction, sensitivity, output, format, name, callback_url")
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try Self.check(window, startsIn: source.format)
@@ -49,9 +49,8 @@ struct Previews: Sendable {
 
   /// `GET …/spectrum`.
   @Sendable func spectrum(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["start", "end"])
     let (start, end) = (try query.number("start"), try query.number("end"))
-    try query.end()
     let source = try await context.recording(parameters)
     guard let start, start >= 0 else { throw query.invalid("start", start, "a number of seconds, 0 or more") }
     guard let end, end > start, end - start <= Self.stretchLimit else {
@@ -76,12 +75,11 @@ struct Previews: Sendable {
       + WorkerFence.preview(of: source, context.configuration).arguments
   }
 
-  private static func window(_ members: inout JSONMembers) throws -> TimeWindow {
+  private static func window(_ members: JSONMembers) throws -> TimeWindow {
     let expected = "an object with start and end in seconds, \(windowLimit) s apart at the most"
-    guard let value = members.take("window") else { throw members.invalid("window", expected) }
-    var window = try members.nested(value, as: "window", expecting: expected)
+    guard let value = members.value("window") else { throw members.invalid("window", expected) }
+    let window = try members.nested(value, as: "window", expecting: expected)
     let (start, end) = (try window.number("start", in: 0...1e9), try window.number("end", in: 0...1e9))
-    try window.end(known: "start, end")
     guard let start else { throw window.invalid("start", "given") }
     guard let end, end > start, end - start <= windowLimit else {
       throw window.invalid("end", "greater than start, by \(windowLimit) s at the most")

@@ -1,41 +1,40 @@
 import HTTP
 
-/// Takes the query's parameters one by one; what is left over at the end is an error.
+/// The query's parameters, of which a handler says beforehand which there are: a typo is told before anything else that
+/// may be wrong, and never passes silently.
 struct QueryParameters {
   private let items: [QueryItem]
-  /// A bit for each item that was taken: the request's own array is left as it is, and not copied.
-  private var taken: UInt64 = 0
+  private let known: [String]
 
-  /// Throws where a parameter is given twice: it would not be clear which one counts.
-  init(_ request: HTTPRequest) throws {
-    items = request.target.query
-    guard items.count > 1 else { return }
-    guard items.count <= UInt64.bitWidth else {
-      throw Problem(
-        .badRequest, code: "unknown_parameter",
-        detail: "There are \(items.count) query parameters; nothing has so many.")
-    }
-    var seen: Set<String> = []
-    for item in items where !seen.insert(item.name).inserted {
-      throw Problem(
-        .badRequest, code: "duplicate_parameter", detail: "“\(item.name)” is given more than once.",
-        parameter: item.name)
+  /// Throws where a parameter is not among the known ones, or is given twice: it would not be clear which one counts.
+  init(_ request: HTTPRequest, known: [String]) throws {
+    (items, self.known) = (request.target.query, known)
+    for (index, item) in items.enumerated() {
+      // An unknown one ends the loop, which is therefore no longer than the list of known ones.
+      guard !items[..<index].contains(where: { $0.name == item.name }) else {
+        throw Problem(
+          .badRequest, code: "duplicate_parameter", detail: "“\(item.name)” is given more than once.",
+          parameter: item.name)
+      }
+      guard known.contains(item.name) else { throw Self.unknown(item.name, known) }
     }
   }
 
-  mutating func string(_ name: String) -> String? {
-    guard let index = items.firstIndex(where: { $0.name == name }) else { return nil }
-    taken |= 1 << UInt64(index)
-    return items[index].value
+  /// Throws where a request to something without parameters has any.
+  static func checkNone(_ request: HTTPRequest) throws { _ = try QueryParameters(request, known: []) }
+
+  func string(_ name: String) -> String? {
+    assert(known.contains(name), "\(name) is read, but not among the known parameters")
+    return items.first { $0.name == name }?.value
   }
 
-  mutating func number(_ name: String) throws -> Double? {
+  func number(_ name: String) throws -> Double? {
     guard let text = string(name) else { return nil }
     guard let number = Double(decimal: text) else { throw invalid(name, text, "a decimal number of seconds") }
     return number
   }
 
-  mutating func integer(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
+  func integer(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
     guard let text = string(name) else { return nil }
     guard let number = Int(text), range.contains(number) else {
       throw invalid(name, text, "a whole number from \(range.lowerBound) to \(range.upperBound)")
@@ -43,13 +42,13 @@ struct QueryParameters {
     return number
   }
 
-  mutating func flag(_ name: String) throws -> Bool {
+  func flag(_ name: String) throws -> Bool {
     guard let text = string(name) else { return false }
     guard text == "1" || text == "0" else { throw invalid(name, text, "0 or 1") }
     return text == "1"
   }
 
-  mutating func choice<Choice: RawRepresentable & CaseIterable>(_ name: String) throws -> Choice?
+  func choice<Choice: RawRepresentable & CaseIterable>(_ name: String) throws -> Choice?
   where Choice.RawValue == String {
     guard let text = string(name) else { return nil }
     guard let choice = Choice(rawValue: text) else {
@@ -58,13 +57,12 @@ struct QueryParameters {
     return choice
   }
 
-  /// Throws where a parameter was not taken.
-  func end() throws {
-    guard let index = items.indices.first(where: { taken >> UInt64($0) & 1 == 0 }) else { return }
-    let unknown = items[index]
-    throw Problem(
-      .badRequest, code: "unknown_parameter", detail: "There is no query parameter “\(unknown.name)” here.",
-      parameter: unknown.name)
+  private static func unknown(_ name: String, _ known: [String]) -> Problem {
+    Problem(
+      .badRequest, code: "unknown_parameter",
+      detail: "There is no query parameter “\(name)” here; "
+        + (known.isEmpty ? "none is known." : "known are \(known.joined(separator: ", "))."),
+      parameter: name)
   }
 
   func invalid(_ name: String, _ value: String, _ expected: String) -> Problem {

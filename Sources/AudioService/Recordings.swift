@@ -6,11 +6,10 @@ struct Recordings: Sendable {
   let context: Context
 
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
+    let query = try QueryParameters(request, known: ["limit", "cursor", "q"])
     let limit = try query.integer("limit", in: 1...1000) ?? 50
     let cursor = query.string("cursor")
     let name = query.string("q")
-    try query.end()
     let before = try cursor.map { text in
       guard let id = RecordingID(text) else {
         throw query.invalid("cursor", text, "the next_cursor of an earlier answer")
@@ -30,7 +29,7 @@ struct Recordings: Sendable {
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     if let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
@@ -41,11 +40,10 @@ struct Recordings: Sendable {
   }
 
   @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
-    var members = try await JSONMembers(bodyOf: request)
+    let members = try await JSONMembers(bodyOf: request, known: ["name": []])
     guard let given = try members.string("name", upTo: 255) else { throw members.invalid("name", "given") }
-    try members.end(known: "name")
     let name = RecordingName(given, extension: recording.fileExtension ?? "wav").text
     let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
@@ -60,7 +58,7 @@ struct Recordings: Sendable {
   /// The rows go first, in one transaction; then children are ended and files removed. A disk that can't be written is
   /// refused before: the row would be gone and the bytes would stay.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
     let (context, store) = (context, context.store)
     let cancelled = try await context.work.run { () throws(StorageError) in
@@ -83,7 +81,7 @@ struct Recordings: Sendable {
 
   /// Builds a waveform again after a failure.
   @Sendable func rebuildWaveform(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters(request).end()
+    try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
     guard recording.waveformState == .failed else {
       throw ServiceError.waveformIsNotFailed(recording.id, recording.waveformState)

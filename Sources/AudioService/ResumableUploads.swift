@@ -28,7 +28,7 @@ struct ResumableUploads: Sendable {
   /// `OPTIONS /v1/uploads`: what is spoken here.
   @Sendable func describe(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answering {
-      try QueryParameters(request).end()
+      try QueryParameters.checkNone(request)
       return HTTPResponse(
         .noContent,
         fields: [
@@ -42,7 +42,7 @@ struct ResumableUploads: Sendable {
   /// `POST /v1/uploads`: announces an upload; its first bytes may come along.
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answering {
-      try QueryParameters(request).end()
+      try QueryParameters.checkNone(request)
       try request.requireTus()
       guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
       let length = try announcedLength(request)
@@ -90,7 +90,7 @@ struct ResumableUploads: Sendable {
   /// `HEAD`, `PATCH` and `DELETE /v1/uploads/{id}`, and `POST` with `X-HTTP-Method-Override`.
   @Sendable func serve(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answering {
-      try QueryParameters(request).end()
+      try QueryParameters.checkNone(request)
       try request.requireTus()
       let text = parameters["id"]
       guard let id = UploadID(text) else { throw ServiceError.noSuchUpload(text) }

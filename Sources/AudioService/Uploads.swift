@@ -10,9 +10,7 @@ struct Uploads: Sendable {
   let context: Context
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
-    let nameAsked = query.string("name")
-    try query.end()
+    let nameAsked = try QueryParameters(request, known: ["name"]).string("name")
     return try await context.idempotency.once(request) { key in
       if let key, key.kept != nil { return try await answerAgain(request, key, nameAsked: nameAsked) }
       return try await create(request, key, nameAsked: nameAsked)

@@ -14,6 +14,11 @@ struct WaveformPictures: Sendable {
     var contentType: String { self == .png ? "image/png" : "image/svg+xml" }
   }
 
+  private static let known = [
+    "start", "end", "scale", "width", "height", "pixel_ratio", "channels", "color", "background", "axis",
+    "amplitude_scale", "style", "overlay", "overlay_color",
+  ]
+
   @Sendable func png(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answer(request, parameters, form: .png)
   }
@@ -25,11 +30,10 @@ struct WaveformPictures: Sendable {
   private func answer(
     _ request: HTTPRequest, _ parameters: PathParameters, form: Form
   ) async throws -> HTTPResponse {
-    var query = try QueryParameters(request)
-    let window = try WaveformQuery(picture: &query)
-    let style = try PictureStyle(&query)
-    let overlayID = try Self.overlay(&query)
-    try query.end()
+    let query = try QueryParameters(request, known: Self.known)
+    let window = try WaveformQuery(picture: query)
+    let style = try PictureStyle(query)
+    let overlayID = try Self.overlay(query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     let recording = try await context.waveforms.open(id)
@@ -89,7 +93,7 @@ struct WaveformPictures: Sendable {
     "\"\(form.rawValue)\(picture.signature)-\(id)\(overlay.map { "-\($0)" } ?? "")\""
   }
 
-  private static func overlay(_ query: inout QueryParameters) throws -> RecordingID? {
+  private static func overlay(_ query: QueryParameters) throws -> RecordingID? {
     guard let text = query.string("overlay") else { return nil }
     guard let id = RecordingID(text) else { throw query.invalid("overlay", text, "a recording's id") }
     return id
@@ -98,7 +102,7 @@ struct WaveformPictures: Sendable {
 
 extension WaveformQuery {
   /// Takes a picture's window out of a request's query.
-  init(picture query: inout QueryParameters) throws {
+  init(picture query: QueryParameters) throws {
     self.init(resolution: .width(PictureStyle.defaultWidth))
     start = try query.number("start")
     end = try query.number("end")
@@ -111,25 +115,25 @@ extension WaveformQuery {
     }
     if let scale { resolution = .scale(scale) }
     if let width { resolution = .width(width) }
-    if let channels = try Self.channels(&query) { self.channels = channels }
+    if let channels = try Self.channels(query) { self.channels = channels }
   }
 }
 
 extension PictureStyle {
   /// Takes how a picture looks out of a request's query.
-  init(_ query: inout QueryParameters) throws {
+  init(_ query: QueryParameters) throws {
     self.init()
     if let height = try query.integer("height", in: 1...Self.heightLimit) { self.height = height }
-    if let ratio = try Self.number("pixel_ratio", in: Self.pixelRatios, &query) { pixelRatio = ratio }
-    color = try Self.color("color", &query)
-    overlayColor = try Self.color("overlay_color", &query)
-    if let color = try Self.color("background", &query) { background = color }
+    if let ratio = try Self.number("pixel_ratio", in: Self.pixelRatios, query) { pixelRatio = ratio }
+    color = try Self.color("color", query)
+    overlayColor = try Self.color("overlay_color", query)
+    if let color = try Self.color("background", query) { background = color }
     axis = try query.flag("axis")
-    if let amplitude = try Self.amplitude(&query) { self.amplitude = amplitude }
+    if let amplitude = try Self.amplitude(query) { self.amplitude = amplitude }
     if let look: PictureLook = try query.choice("style") { self.look = look }
   }
 
-  private static func color(_ name: String, _ query: inout QueryParameters) throws -> PictureColor? {
+  private static func color(_ name: String, _ query: QueryParameters) throws -> PictureColor? {
     guard let text = query.string(name) else { return nil }
     guard let color = PictureColor(text) else {
       throw query.invalid(
@@ -140,7 +144,7 @@ extension PictureStyle {
     return color
   }
 
-  private static func amplitude(_ query: inout QueryParameters) throws -> PictureAmplitude? {
+  private static func amplitude(_ query: QueryParameters) throws -> PictureAmplitude? {
     let name = "amplitude_scale"
     guard let text = query.string(name) else { return nil }
     if text == "auto" { return .auto }
@@ -151,7 +155,7 @@ extension PictureStyle {
   }
 
   private static func number(
-    _ name: String, in range: ClosedRange<Double>, _ query: inout QueryParameters
+    _ name: String, in range: ClosedRange<Double>, _ query: QueryParameters
   ) throws -> Double? {
     guard let text = query.string(name) else { return nil }
     guard let number = Double(decimal: text), range.contains(number) else {

@@ -28,13 +28,15 @@ struct Waveforms: Sendable {
     try answer(request, parameters, form: .peaksJSON)
   }
 
+  private static let known = ["start", "end", "scale", "width", "channels", "measures", "bits"]
+  private static let knownOfDat = known + ["version"]
+
   private func answer(
     _ request: HTTPRequest, _ parameters: PathParameters, form: WaveformForm
   ) throws -> HTTPAnswer {
-    var query = try QueryParameters(request)
-    let asked = try WaveformQuery(&query)
-    let form = try Self.version(of: form, &query)
-    try query.end()
+    let query = try QueryParameters(request, known: form == .dat(version: 2) ? Self.knownOfDat : Self.known)
+    let asked = try WaveformQuery(query)
+    let form = try Self.version(of: form, query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     let key = SliceTable.Key(recording: id, query: asked, form: form)
@@ -104,7 +106,7 @@ struct Waveforms: Sendable {
     }
   }
 
-  private static func version(of form: WaveformForm, _ query: inout QueryParameters) throws -> WaveformForm {
+  private static func version(of form: WaveformForm, _ query: QueryParameters) throws -> WaveformForm {
     guard case .dat = form, let version = try query.integer("version", in: 1...2) else { return form }
     return .dat(version: version)
   }
@@ -147,7 +149,7 @@ struct Waveforms: Sendable {
 
 extension WaveformQuery {
   /// Takes a window's parameters out of a request's query.
-  init(_ query: inout QueryParameters) throws {
+  init(_ query: QueryParameters) throws {
     self.init()
     start = try query.number("start")
     end = try query.number("end")
@@ -159,8 +161,8 @@ extension WaveformQuery {
         parameter: "width")
     }
     resolution = scale.map(WaveformResolution.scale) ?? .width(width ?? 2000)
-    if let channels = try Self.channels(&query) { self.channels = channels }
-    if let measures = try Self.measures(&query) { self.measures = measures }
+    if let channels = try Self.channels(query) { self.channels = channels }
+    if let measures = try Self.measures(query) { self.measures = measures }
     if let bits = query.string("bits") {
       guard let known = Int(bits).flatMap(SampleBits.init(rawValue:)) else {
         throw query.invalid("bits", bits, "8 or 16")
@@ -169,7 +171,7 @@ extension WaveformQuery {
     }
   }
 
-  static func channels(_ query: inout QueryParameters) throws -> ChannelSelection? {
+  static func channels(_ query: QueryParameters) throws -> ChannelSelection? {
     switch query.string("channels") {
     case nil: return nil
     case "mix": return .mix
@@ -182,7 +184,7 @@ extension WaveformQuery {
     }
   }
 
-  private static func measures(_ query: inout QueryParameters) throws -> Measures? {
+  private static func measures(_ query: QueryParameters) throws -> Measures? {
     guard let text = query.string("measures") else { return nil }
     var measures: Measures = []
     for name in text.split(separator: ",", omittingEmptySubsequences: false) {

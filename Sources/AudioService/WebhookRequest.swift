@@ -2,7 +2,7 @@ import HTTP
 
 extension JSONMembers {
   /// `callback_url`, judged by what can be known before it is called: a name is looked up when it is.
-  mutating func callbackURL(_ configuration: Configuration) throws -> String? {
+  func callbackURL(_ configuration: Configuration) throws -> String? {
     guard let text = try string("callback_url", upTo: WebhookAddress.lengthLimit) else { return nil }
     guard let address = WebhookAddress(text) else {
       throw invalid("callback_url", "an absolute http or https URL in ASCII, without a user and without a fragment")
