@@ -1,32 +1,4 @@
-import FoundationEssentials
 import HTTP
-
-/// Any JSON value a client may send.
-enum JSONValue: Decodable, Sendable, Equatable {
-  case null
-  case bool(Bool)
-  case number(Double)
-  case string(String)
-  case array([JSONValue])
-  case object([String: JSONValue])
-
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
-      self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
-    } else if let value = try? container.decode(Double.self) {
-      self = .number(value)
-    } else if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? container.decode([JSONValue].self) {
-      self = .array(value)
-    } else {
-      self = .object(try container.decode([String: JSONValue].self))
-    }
-  }
-}
 
 /// The members of a client's JSON object, of which a handler says beforehand which there are: a typo is told before
 /// anything else that may be wrong, and never passes silently.
@@ -60,11 +32,23 @@ struct JSONMembers {
     (self.members, self.known, self.path) = (members, known, path)
   }
 
+  private static func problem(for fault: JSONFault) -> Problem {
+    let (what, member): (String, String?) =
+      switch fault {
+      case .notUTF8: ("is not UTF-8", nil)
+      case .malformed(let offset): ("is not valid JSON from byte \(offset) on", nil)
+      case .tooDeep(let limit): ("has more than \(limit) arrays and objects one in another", nil)
+      case .repeatedMember(let name): ("has “\(name)” more than once", name)
+      }
+    return Problem(
+      .badRequest, code: "invalid_json", detail: "The body \(what); a JSON object in UTF-8 is expected.",
+      parameter: member)
+  }
+
   private static func object(_ bytes: [UInt8]) throws -> [String: JSONValue] {
     guard !bytes.isEmpty else { return [:] }
-    guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes)) else {
-      throw Problem(.badRequest, code: "invalid_json", detail: "The body is not valid JSON; a JSON object is expected.")
-    }
+    let value: JSONValue
+    do { value = try JSONValue(parsing: bytes) } catch { throw problem(for: error) }
     guard case .object(let members) = value else {
       throw Problem(.badRequest, code: "invalid_json", detail: "The body is JSON but no object; an object is expected.")
     }

@@ -1,3 +1,4 @@
+import Foundation
 import HTTP
 import Testing
 import Waveform
@@ -71,10 +72,34 @@ import Waveform
 
   @Test(
     "a body that is no JSON object is refused",
-    arguments: ["[]", "1", "\"a\"", "null", "{", "{'a':1}", "\u{FEFF}x", "{} {}"])
-  func noObject(body: String) async {
-    let refused = await problem { _ = try await members(body) }
-    #expect(refused?.status == .badRequest && refused?.code == "invalid_json")
+    arguments: ["[]", "1", "\"a\"", "null", "{", "{'a':1}", "\u{FEFF}x", "{} {}", "{\"name\":\"x\",}"])
+  func noObject(body: String) async throws { try await refuse(Array(body.utf8)) }
+
+  @Test func aBodyThatIsNotUTF8IsRefused() async throws {
+    for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .isoLatin1] {
+      try await refuse(Array(try #require("{\"name\":\"ü\"}".data(using: encoding))))
+    }
+  }
+
+  @Test func aMemberGivenTwiceIsRefusedByItsName() async throws {
+    try await refuse(Array(#"{"name":"a","name":"b"}"#.utf8), parameter: "name")
+    try await refuse(Array(#"{"name":"a","n\u0061me":null}"#.utf8), parameter: "name")
+  }
+
+  @Test func nestingWithoutEndIsRefused() async throws {
+    for opening in ["[", "{\"a\":", "{\"name\":[", " "] {
+      try await refuse(Array(String(repeating: opening, count: 65_536 / opening.utf8.count).utf8))
+    }
+  }
+
+  /// Renames a recording with a body that is no JSON object.
+  private func refuse(_ body: [UInt8], parameter: String? = nil) async throws {
+    let bench = try TestBench()
+    let request = try HTTPRequest(method: .patch, target: "/v1/recordings/\(bench.recording().id)", body: body)
+    let response = try await bench.responder.respond(to: request).response
+    let answer = String(decoding: try await response.body.collect(), as: UTF8.self)
+    #expect(response.status == .badRequest && answer.contains("\"code\":\"invalid_json\""), "\(answer)")
+    if let parameter { #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)") }
   }
 
   @Test func anEmptyBodyIsAnEmptyObject() async throws {

@@ -1,0 +1,210 @@
+// JSON as RFC 8259 has it and not more, because what one reader takes and the next refuses is of no use to a client:
+//
+//   text    = [ BOM ] ws value ws                          in UTF-8; the mark is skipped, as §8.1 permits
+//   value   = ( "null" / "true" / "false" / number / string / array / object )
+//   array   = "[" ws [ value ws *( "," ws value ws ) ] "]"
+//   object  = "{" ws [ member ws *( "," ws member ws ) ] "}"         member = string ws ":" ws value
+//   number  = [ "-" ] ( "0" / %x31-39 *DIGIT ) [ "." 1*DIGIT ] [ ( "e" / "E" ) [ "+" / "-" ] 1*DIGIT ]
+//   string  = DQUOTE *( byte from 0x20 but DQUOTE and "\" / "\" one of "\/bfnrt / "\u" 4HEXDIG ) DQUOTE
+//   ws      = *( space / tab / CR / LF )
+//
+// Escaped surrogates come in pairs. §4 leaves open what a name given twice means: here it is an error.
+
+/// Any JSON value a client may send.
+enum JSONValue: Sendable, Equatable {
+  case null
+  case bool(Bool)
+  /// Infinite where it is too large for a `Double`.
+  case number(Double)
+  case string(String)
+  case array([JSONValue])
+  case object([String: JSONValue])
+
+  /// Reads a text whole.
+  init(parsing bytes: [UInt8]) throws(JSONFault) {
+    guard String(validating: bytes, as: UTF8.self) != nil else { throw .notUTF8 }
+    var reader = JSONReader(bytes)
+    self = try reader.text()
+  }
+}
+
+/// Why a text is no JSON.
+enum JSONFault: Error, Equatable {
+  case notUTF8
+  /// What stands at this byte, or the end, is none of what may stand there.
+  case malformed(offset: Int)
+  /// Arrays and objects one in another, more than `limit`.
+  case tooDeep(limit: Int)
+  /// The member's names from the outside in, with dots.
+  case repeatedMember(String)
+}
+
+/// Reads UTF-8 that has been checked, from the front to the end.
+private struct JSONReader {
+  private let bytes: [UInt8]
+  private var position: Int
+  /// Arrays and objects that have begun and not ended.
+  private var depth = 0
+
+  /// Each level is a frame or two of the stack. Nothing that the API takes has more than two.
+  private static let depthLimit = 32
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    position = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+  }
+
+  mutating func text() throws(JSONFault) -> JSONValue {
+    skipBlanks()
+    let value = try value(path: "")
+    skipBlanks()
+    guard next == nil else { throw fault }
+    return value
+  }
+
+  private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+  private var fault: JSONFault { .malformed(offset: position) }
+
+  private mutating func value(path: String) throws(JSONFault) -> JSONValue {
+    switch next {
+    case UInt8(ascii: "{"): return try object(path: path)
+    case UInt8(ascii: "["): return try array(path: path)
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "n"): return try word("null", .null)
+    case UInt8(ascii: "t"): return try word("true", .bool(true))
+    case UInt8(ascii: "f"): return try word("false", .bool(false))
+    default: return .number(try number())
+    }
+  }
+
+  private mutating func object(path: String) throws(JSONFault) -> JSONValue {
+    var members: [String: JSONValue] = [:]
+    try list(until: "}") { (reader) throws(JSONFault) in
+      let name = try reader.string()
+      let path = path.isEmpty ? name : "\(path).\(name)"
+      guard members[name] == nil else { throw .repeatedMember(path) }
+      reader.skipBlanks()
+      try reader.take(":")
+      reader.skipBlanks()
+      members[name] = try reader.value(path: path)
+    }
+    return .object(members)
+  }
+
+  private mutating func array(path: String) throws(JSONFault) -> JSONValue {
+    var elements: [JSONValue] = []
+    try list(until: "]") { (reader) throws(JSONFault) in
+      elements.append(try reader.value(path: "\(path)[\(elements.count)]"))
+    }
+    return .array(elements)
+  }
+
+  /// What stands between brackets, by comma.
+  private mutating func list(
+    until end: Unicode.Scalar, _ item: (inout JSONReader) throws(JSONFault) -> Void
+  ) throws(JSONFault) {
+    guard depth < Self.depthLimit else { throw .tooDeep(limit: Self.depthLimit) }
+    depth += 1
+    defer { depth -= 1 }
+    position += 1
+    skipBlanks()
+    if next == UInt8(ascii: end) {
+      position += 1
+      return
+    }
+    while true {
+      try item(&self)
+      skipBlanks()
+      guard next == UInt8(ascii: ",") else { return try take(end) }
+      position += 1
+      skipBlanks()
+    }
+  }
+
+  private mutating func number() throws(JSONFault) -> Double {
+    let start = position
+    if next == UInt8(ascii: "-") { position += 1 }
+    if next == UInt8(ascii: "0") { position += 1 } else { try digits() }
+    if next == UInt8(ascii: ".") {
+      position += 1
+      try digits()
+    }
+    if next == UInt8(ascii: "e") || next == UInt8(ascii: "E") {
+      position += 1
+      if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { position += 1 }
+      try digits()
+    }
+    guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)) else { throw fault }
+    return number
+  }
+
+  private mutating func digits() throws(JSONFault) {
+    let start = position
+    while let byte = next, (0x30...0x39).contains(byte) { position += 1 }
+    guard position > start else { throw fault }
+  }
+
+  private mutating func string() throws(JSONFault) -> String {
+    try take("\"")
+    var text: [UInt8] = []
+    while let byte = next, byte >= 0x20 {
+      position += 1
+      switch byte {
+      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\\"): text.append(contentsOf: try escaped())
+      default: text.append(byte)
+      }
+    }
+    throw fault
+  }
+
+  /// What a backslash stands for together with what follows.
+  private mutating func escaped() throws(JSONFault) -> [UInt8] {
+    guard let byte = next else { throw fault }
+    position += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+    case UInt8(ascii: "b"): return [0x08]
+    case UInt8(ascii: "f"): return [0x0C]
+    case UInt8(ascii: "n"): return [0x0A]
+    case UInt8(ascii: "r"): return [0x0D]
+    case UInt8(ascii: "t"): return [0x09]
+    case UInt8(ascii: "u"):
+      var units = [try codeUnit()]
+      if UTF16.isLeadSurrogate(units[0]) {
+        try take("\\")
+        try take("u")
+        units.append(try codeUnit())
+      }
+      guard let text = String(validating: units, as: UTF16.self) else { throw fault }
+      return Array(text.utf8)
+    default:
+      position -= 1
+      throw fault
+    }
+  }
+
+  private mutating func codeUnit() throws(JSONFault) -> UInt16 {
+    var unit: UInt16 = 0
+    for _ in 0..<4 {
+      guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { throw fault }
+      unit = unit << 4 | UInt16(digit)
+      position += 1
+    }
+    return unit
+  }
+
+  private mutating func word(_ word: String, _ value: JSONValue) throws(JSONFault) -> JSONValue {
+    for scalar in word.unicodeScalars { try take(scalar) }
+    return value
+  }
+
+  private mutating func take(_ scalar: Unicode.Scalar) throws(JSONFault) {
+    guard next == UInt8(ascii: scalar) else { throw fault }
+    position += 1
+  }
+
+  private mutating func skipBlanks() {
+    while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { position += 1 }
+  }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import AudioService
+
+@Suite struct JSONValueTests {
+  private func parse(_ text: String) throws(JSONFault) -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
+
+  @Test(
+    "what is JSON is read",
+    arguments: [
+      ("null", .null), (" true\r\n", .bool(true)), ("\tfalse ", .bool(false)), ("0", .number(0)),
+      ("-0.5e-1", .number(-0.05)),
+      ("1E+2", .number(100)), ("1e999", .number(.infinity)), ("\"\"", .string("")), ("[]", .array([])),
+      ("[ ]", .array([])), ("{ }", .object([:])), ("[1 , [2]]", .array([.number(1), .array([.number(2)])])),
+      ("{\"a\" : {\"a\":null}, \"b\":[]}", .object(["a": .object(["a": .null]), "b": .array([])])),
+      (#""\"\\\/\b\f\n\r\t\u00e9\uD83D\ude00é""#, .string("\"\\/\u{8}\u{C}\n\r\té😀é")),
+      ("\u{FEFF}{}", .object([:])), ("\"\u{7F}\u{2028}\"", .string("\u{7F}\u{2028}")),
+    ] as [(String, JSONValue)])
+  func good(text: String, value: JSONValue) throws { #expect(try parse(text) == value) }
+
+  @Test(
+    "what is none is refused where it goes wrong",
+    arguments: [
+      ("", 0), (" ", 1), ("nul", 3), ("True", 0), ("+1", 0), ("01", 1), (".5", 0), ("1.", 2), ("1.e1", 2), ("1e", 2),
+      ("-", 1), ("0x1", 1), ("NaN", 0), ("Infinity", 0), ("[1,]", 3), ("[,1]", 1), ("[1 2]", 3), ("[1", 2),
+      ("{\"a\":1,}", 7), ("{,}", 1), ("{a:1}", 1), ("{\"a\"}", 4), ("{\"a\":}", 5), ("{\"a\" 1}", 5), ("{1:2}", 1),
+      ("'a'", 0), ("\"a", 2), ("\"a\nb\"", 2), (#""\x""#, 2), (#""\u12g4""#, 5), (#""\ud83d""#, 7),
+      (#""\ud83dx""#, 7), (#""\ude00""#, 7), (#""\ud83d\ud83d""#, 13), ("{} {}", 3), ("1//", 1), ("/**/1", 0),
+      ("\u{FEFF}\u{FEFF}1", 3), ("{\0", 1),
+    ])
+  func bad(text: String, offset: Int) { #expect(throws: JSONFault.malformed(offset: offset)) { try parse(text) } }
+
+  @Test func bytesThatAreNotUTF8AreRefused() {
+    for bytes: [UInt8] in [[0xFF, 0xFE, 0x31, 0], [0x22, 0xC0, 0xAF, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22]] {
+      #expect(throws: JSONFault.notUTF8) { try JSONValue(parsing: bytes) }
+    }
+  }
+
+  @Test(
+    "a member given twice is refused by the way to it",
+    arguments: [
+      (#"{"a":1,"a":1}"#, "a"), (#"{"a":null,"\u0061":null}"#, "a"), (#"{"n":{"a":1,"b":2,"a":3}}"#, "n.a"),
+      (#"{"n":[0,{"a":1,"a":3}]}"#, "n[1].a"),
+    ])
+  func repeated(text: String, name: String) { #expect(throws: JSONFault.repeatedMember(name)) { try parse(text) } }
+
+  @Test func nestingHasALimit() throws {
+    func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
+    _ = try parse(nested(32))
+    #expect(throws: JSONFault.tooDeep(limit: 32)) { try parse(nested(33)) }
+    #expect(throws: JSONFault.tooDeep(limit: 32)) { try parse(String(repeating: "{\"a\":[", count: 9000)) }
+  }
+
+  /// Every byte of a text in turn is left out, or any other: what is then still taken must be JSON to another reader too.
+  @Test func nothingIsTakenThatAnotherReaderRefuses() throws {
+    let text = Array(#"{"a":[1.5e-2,null],"b\u00e9":"é","c":{"d":true}}"#.utf8)
+    for index in text.indices {
+      for replacement in [[]] + (UInt8.min...UInt8.max).map({ [$0] }) {
+        var changed = text
+        changed.replaceSubrange(index...index, with: replacement)
+        guard (try? JSONValue(parsing: changed)) != nil else { continue }
+        #expect(throws: Never.self, "\(changed)") {
+          try JSONSerialization.jsonObject(with: Data(changed), options: .fragmentsAllowed)
+        }
+      }
+    }
+  }
+}
