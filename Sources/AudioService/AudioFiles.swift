@@ -16,7 +16,7 @@ struct AudioFiles: Sendable {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType)
     }
     var fields: HTTPFields = [:]
-    if isDownload { fields["Content-Disposition"] = Self.attachment(Self.name(recording.name, made.format)) }
+    if isDownload { fields["Content-Disposition"] = Self.attachment(Self.fileName(recording.name, made.format)) }
     return HTTPResponse(
       Representation(
         body: .file(made.content), contentType: made.format.mediaType, etag: "\"c1-\(made.conversion.sha256)\"",
@@ -25,9 +25,9 @@ struct AudioFiles: Sendable {
   }
 
   /// With the ending of another kind of file.
-  private static func name(_ name: String, _ format: AudioFormat) -> String {
+  private static func fileName(_ name: String, _ format: AudioFormat) -> String {
     let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
-    return RecordingName("\(stem).\(format.fileExtension)", extension: format.fileExtension).text
+    return RecordingName.file("\(stem).\(format.fileExtension)", extension: format.fileExtension)
   }
 
   /// The same bytes where they hold pictures, under the media type that a video has.
@@ -47,7 +47,10 @@ struct AudioFiles: Sendable {
     }
     let content = try await content(of: recording, name)
     var fields: HTTPFields = [:]
-    if isDownload { fields["Content-Disposition"] = Self.attachment(recording.name) }
+    if isDownload {
+      let fileName = RecordingName.file(recording.name, extension: recording.fileExtension ?? "wav")
+      fields["Content-Disposition"] = Self.attachment(fileName)
+    }
     return HTTPResponse(
       Representation(
         body: .file(content), contentType: contentType,

@@ -44,7 +44,7 @@ struct DenoiseRequests: Sendable {
     if let known { source = known } else { source = try await judge(request, parameters) }
     let members = try JSONMembers(body, known: Self.known)
     let asked = try Self.parameters(members)
-    let nameAsked = try members.string("name", upTo: 255)
+    let nameAsked = try members.recordingName()
     let callback = try members.callbackURL(context.configuration)
     _ = try await context.audioPath(of: source)
     guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
@@ -60,8 +60,7 @@ struct DenoiseRequests: Sendable {
     let media = asked.format == "same" ? source.mediaFacts?.ofResult : nil
     let ending = media?.fileExtension ?? target.fileExtension
     let name =
-      nameAsked.map { RecordingName($0, extension: ending).text }
-      ?? RecordingName.derived(from: source.name, label: asked.output, extension: ending)
+      nameAsked ?? RecordingName.derived(from: source.name, label: asked.output, extension: ending)
     let webhook = callback.map { Webhook(job: job.id, url: $0) }
     let (begun, document) = try await keep(
       job, source: source, name: name, target: target, media: media, webhook: webhook

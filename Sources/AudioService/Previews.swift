@@ -21,7 +21,7 @@ struct Previews: Sendable {
     let members = try await JSONMembers(bodyOf: request, known: Self.known)
     let window = try Self.window(members)
     let asked = try DenoiseRequests.parameters(members)
-    _ = try members.string("name", upTo: 255)
+    _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration)
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)

@@ -1,19 +1,45 @@
-/// A recording's name for people: the last part of a path, without control characters, at most 255 bytes.
+import HTTP
+
+/// A recording's name for people: nothing that can't be seen, at most 255 bytes.
 struct RecordingName {
   let text: String
 
   private static let byteLimit = 255
 
-  /// `given` is whatever a client said; nothing usable becomes `recording.EXT`.
+  /// What a client says of a file: of a path the last part. Nothing usable becomes `recording.EXT`.
   init(_ given: String?, extension ending: String) {
-    let last = (given ?? "").split { $0 == "/" || $0 == "\\" }.last ?? ""
-    let visible = last.unicodeScalars.filter { Self.isShown($0) }
-    var name = String(String.UnicodeScalarView(visible)).trimmed
-    if name.utf8.count > Self.byteLimit { name = Self.shortened(name) }
+    let last = (given ?? "").unicodeScalars.split(whereSeparator: Self.isSlash).last.map(String.init)
+    let name = Self.shown(last ?? "")
     text = name.isEmpty || name == "." || name == ".." ? "recording.\(ending)" : name
   }
 
-  /// Controls are not; nor is formatting, which can turn a name round, but for the joiners that emoji and scripts need.
+  /// What somebody typed: no path. Nil where nothing of it can be seen.
+  init?(typed: String) {
+    text = Self.shown(typed)
+    guard !text.isEmpty else { return nil }
+  }
+
+  /// What a file is called that bears the name: never a path.
+  static func file(_ name: String, extension ending: String) -> String {
+    let flat = name.unicodeScalars.map { isSlash($0) ? "_" : $0 }
+    return RecordingName(String(String.UnicodeScalarView(flat)), extension: ending).text
+  }
+
+  private static func isSlash(_ scalar: Unicode.Scalar) -> Bool { scalar == "/" || scalar == "\\" }
+
+  /// Without controls; nor with formatting, which can turn a name round or hide text in it, but for the joiners that
+  /// emoji and scripts need and for the tags of a flag (UTS #51, ED-14a: England's is U+1F3F4 and five letters).
+  private static func shown(_ text: String) -> String {
+    var shown = String.UnicodeScalarView()
+    var isFlag = false
+    for scalar in text.unicodeScalars {
+      isFlag = scalar.value == 0x1F3F4 || isFlag && (0xE0020...0xE007F).contains(scalar.value)
+      if isFlag || isShown(scalar) { shown.append(scalar) }
+    }
+    let name = String(shown).trimmed
+    return name.utf8.count > byteLimit ? shortened(name) : name
+  }
+
   private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: false
@@ -26,7 +52,7 @@ struct RecordingName {
   static func derived(from source: String, label: String, extension ending: String) -> String {
     let stem = source.lastIndex(of: ".").map { $0 == source.startIndex ? source[...] : source[..<$0] } ?? source[...]
     let tail = " (\(label)).\(ending)"
-    return RecordingName(cut(stem, to: byteLimit - tail.utf8.count) + tail, extension: ending).text
+    return shown(cut(stem, to: byteLimit - tail.utf8.count) + tail)
   }
 
   /// Cut before the extension, where there is one worth keeping.
@@ -50,5 +76,14 @@ extension String {
     while rest.first?.isWhitespace == true { rest.removeFirst() }
     while rest.last?.isWhitespace == true { rest.removeLast() }
     return String(rest)
+  }
+}
+
+extension JSONMembers {
+  /// `name`, as it is kept.
+  func recordingName() throws -> String? {
+    guard let given = try string("name", upTo: 255) else { return nil }
+    guard let name = RecordingName(typed: given) else { throw invalid("name", "a text of which something can be seen") }
+    return name.text
   }
 }

@@ -43,8 +43,7 @@ struct Recordings: Sendable {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
     let members = try await JSONMembers(bodyOf: request, known: ["name": []])
-    guard let given = try members.string("name", upTo: 255) else { throw members.invalid("name", "given") }
-    let name = RecordingName(given, extension: recording.fileExtension ?? "wav").text
+    guard let name = try members.recordingName() else { throw members.invalid("name", "given") }
     let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
       try context.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {

@@ -16,6 +16,27 @@ import Testing
     #expect(RecordingName(given, extension: "wav").text == kept)
   }
 
+  @Test(
+    "what turns a name round or hides text in it is dropped, what emoji and scripts need is kept",
+    arguments: [
+      ("a\u{202E}b\u{2066}c\u{200F}\u{FEFF}\u{AD}d", "abcd"), ("a\u{E0068}\u{E0069}\u{E007F}b", "ab"),
+      (
+        "England 🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}!",
+        "England 🏴\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}!"
+      ),
+      ("🏴a\u{E0067}b", "🏴ab"), ("👩\u{200D}🎤 🏳\u{FE0F}\u{200D}🌈", "👩\u{200D}🎤 🏳\u{FE0F}\u{200D}🌈"),
+      ("می\u{200C}خواهم", "می\u{200C}خواهم"),
+    ])
+  func formatting(given: String, kept: String) {
+    #expect(Array(RecordingName(given, extension: "wav").text.unicodeScalars) == Array(kept.unicodeScalars))
+    #expect(RecordingName(typed: given).map { Array($0.text.unicodeScalars) } == Array(kept.unicodeScalars))
+  }
+
+  @Test func aSlashUnderAnAccentIsOneStill() {
+    #expect(RecordingName("a/\u{301}b", extension: "wav").text == "\u{301}b")
+    #expect(RecordingName.file("a/\u{301}b", extension: "wav") == "a_\u{301}b")
+  }
+
   @Test func nothingSaidIsNamedByTheExtension() {
     #expect(RecordingName(nil, extension: "flac").text == "recording.flac")
   }
