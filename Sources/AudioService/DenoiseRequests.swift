@@ -65,13 +65,11 @@ struct DenoiseRequests: Sendable {
     let (begun, document) = try await keep(
       job, source: source, name: name, target: target, media: media, webhook: webhook
     ) {
-      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", body: $0)
+      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
     }
     if let webhook { context.webhooks.expect(webhook) }
     context.runner.submit(begun, source: source)
-    return HTTPResponse(
-      .accepted, fields: ["Location": "/v1/jobs/\(begun.id)", "Content-Type": "application/json"],
-      body: .bytes(document))
+    return .changed(document, .accepted, location: "/v1/jobs/\(begun.id)")
   }
 
   private static func fingerprint(_ body: [UInt8]) -> String {
@@ -92,8 +90,8 @@ struct DenoiseRequests: Sendable {
   private func keep(
     _ job: Job, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
     webhook: Webhook?,
-    answer: ([UInt8]) -> KeptAnswer?
-  ) async throws -> (Job, [UInt8]) {
+    answer: (JSONDocument) -> KeptAnswer?
+  ) async throws -> (Job, JSONDocument) {
     guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
     var job = job
     job.result = RowJSON.text(JobResult(recording: output))
@@ -107,7 +105,7 @@ struct DenoiseRequests: Sendable {
       waveformJob: job.id, media: media?.json,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let (catalog, begun) = (context.catalog, job)
-    let document = try JSONDocument.encoded(JobDocument(begun, live: nil))
+    let document = try JSONDocument(JobDocument(begun, live: nil))
     let kept = answer(document)
     try await context.work.run { () throws(StorageError) in
       try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept)

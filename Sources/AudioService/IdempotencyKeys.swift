@@ -61,15 +61,14 @@ struct IdempotencyKey: Sendable {
   func repeated(_ fingerprint: String) throws(ServiceError) -> HTTPResponse? {
     guard let kept else { return nil }
     guard kept.fingerprint == fingerprint else { throw .keyReused(key) }
-    return HTTPResponse(
-      HTTPStatus(code: kept.status), fields: ["Location": kept.location, "Content-Type": "application/json"],
-      body: .bytes(Array(kept.body.utf8)))
+    return .changed(
+      JSONDocument(bytes: Array(kept.body.utf8)), HTTPStatus(code: kept.status), location: kept.location)
   }
 
   /// What is to be kept of the answer to this request.
-  func answer(_ fingerprint: String, _ status: HTTPStatus, location: String, body: [UInt8]) -> KeptAnswer {
+  func answer(_ fingerprint: String, _ status: HTTPStatus, location: String, _ document: JSONDocument) -> KeptAnswer {
     KeptAnswer(
       scope: scope, key: key, fingerprint: fingerprint, status: status.code, location: location,
-      body: String(decoding: body, as: UTF8.self))
+      body: String(decoding: document.bytes, as: UTF8.self))
   }
 }

@@ -11,8 +11,10 @@ final class JSONDocument: Sendable {
   let representation: Representation
 
   /// Costs some microseconds a member: lists are encoded on a worker queue.
-  init(_ value: some Encodable) throws {
-    let bytes = try Self.encoded(value)
+  convenience init(_ value: some Encodable) throws { self.init(bytes: try Self.encoded(value)) }
+
+  /// What was encoded before.
+  init(bytes: [UInt8]) {
     var hash = SHA256()
     hash.update(bytes.span)
     self.bytes = bytes
@@ -43,12 +45,13 @@ extension HTTPResponse {
     HTTPResponse(document.representation, for: request)
   }
 
-  /// The same after the request has changed the object: its conditions were about what was there before.
-  static func changed(_ document: JSONDocument) -> HTTPResponse {
-    HTTPResponse(
-      .ok,
-      fields: ["Content-Type": "application/json", "ETag": document.etag, "Cache-Control": "no-cache"],
+  /// The same after the request has made or changed the object: its conditions were about what was there before.
+  static func changed(_ document: JSONDocument, _ status: HTTPStatus = .ok, location: String? = nil) -> HTTPResponse {
+    var response = HTTPResponse(
+      status, fields: ["Content-Type": "application/json", "ETag": document.etag, "Cache-Control": "no-cache"],
       body: .bytes(document.bytes))
+    response.fields["Location"] = location
+    return response
   }
 }
 

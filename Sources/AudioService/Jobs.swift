@@ -61,6 +61,6 @@ struct Jobs: Sendable {
     context.runner.cancel(ended)
     if let output = job.output { context.waveforms.forget(output) }
     context.log.job(now)
-    return try .json(.accepted, context.document(now), fields: ["Location": "/v1/jobs/\(job.id)"])
+    return .changed(try JSONDocument(context.document(now)), .accepted, location: "/v1/jobs/\(job.id)")
   }
 }

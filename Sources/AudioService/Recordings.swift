@@ -95,6 +95,6 @@ struct Recordings: Sendable {
       }
     }
     context.runner.submit(job, source: recording)
-    return try .json(.accepted, context.document(job), fields: ["Location": "/v1/jobs/\(job.id)"])
+    return .changed(try JSONDocument(context.document(job)), .accepted, location: "/v1/jobs/\(job.id)")
   }
 }

@@ -33,8 +33,7 @@ struct Uploads: Sendable {
     let made = try await keep(received.file, name: name, probe: probe, key)
     context.runner.submit(made.job, source: made.recording)
     context.metrics.uploads.add(1)
-    return HTTPResponse(
-      .created, fields: ["Location": made.location, "Content-Type": "application/json"], body: .bytes(made.document))
+    return .changed(made.document, .created, location: made.location)
   }
 
   /// The content decides whether the request is the same as the first; it is read for that, and kept nowhere.
@@ -120,7 +119,7 @@ struct Uploads: Sendable {
     let recording: Recording
     let job: Job
     let location: String
-    let document: [UInt8]
+    let document: JSONDocument
   }
 
   /// File first, rows after: what a crash leaves in between is a folder that no row owns, which the next start removes.
@@ -135,9 +134,9 @@ struct Uploads: Sendable {
         let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe)
         let made = Made(
           recording: recording, job: job, location: "/v1/recordings/\(id)",
-          document: try JSONDocument.encoded(RecordingDocument(recording, live: nil)))
+          document: try JSONDocument(RecordingDocument(recording, live: nil)))
         let answer = key?.answer(
-          Self.fingerprint(stored.sha256, name: name), .created, location: made.location, body: made.document)
+          Self.fingerprint(stored.sha256, name: name), .created, location: made.location, made.document)
         try catalog.insert(recording, jobs: [job], answer: answer)
         return made
       } catch {

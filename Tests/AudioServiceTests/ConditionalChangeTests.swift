@@ -51,6 +51,38 @@ import Testing
     #expect(try bench.catalog.jobs(limit: 10).allSatisfy { $0.kind != .denoise })
   }
 
+  @Test func whatMakesOrChangesAnObjectTellsTheTagThatItThenHas() async throws {
+    let bench = try TestBench(script: "[ $command = probe ] || gate; finish") { $0.workerCount = 1 }
+    // It has the one worker for as long as the test lasts: nothing goes on behind it.
+    let first = try bench.waveformJob()
+    bench.runner.submit(first)
+    try await bench.eventually { bench.isRunning(first.id) }
+    let uploaded = try await bench.respond(.post, "/v1/recordings", fields: ["Idempotency-Key": "k"], body: "RIFF")
+    #expect(uploaded.status == .created)
+    let recording = try await checkTag(bench, uploaded)
+    let again = try await bench.respond(.post, "/v1/recordings", fields: ["Idempotency-Key": "k"], body: "RIFF")
+    #expect(try await checkTag(bench, again) == recording)
+
+    let cleaning = try await bench.respond(.post, recording + "/denoise", fields: ["Idempotency-Key": "d"])
+    #expect(cleaning.status == .accepted)
+    let job = try await checkTag(bench, cleaning)
+    #expect(
+      try await checkTag(bench, bench.respond(.post, recording + "/denoise", fields: ["Idempotency-Key": "d"])) == job)
+    try await checkTag(bench, bench.respond(.delete, job))
+    let failed = try bench.recording(state: .failed)
+    try await checkTag(bench, bench.respond(.post, "/v1/recordings/\(failed.id)/waveform"))
+    await bench.runner.stop()
+  }
+
+  /// An answer's tag is that of the object at its Location; that location.
+  @discardableResult
+  private func checkTag(_ bench: TestBench, _ answer: HTTPResponse) async throws -> String {
+    let location = try #require(answer.fields["Location"])
+    #expect(try await answer.fields["ETag"] == etag(bench, location), "\(location)")
+    #expect(answer.fields["Cache-Control"] == "no-cache")
+    return location
+  }
+
   @Test func whatIsWrongWithoutTheContentIsToldWithoutReadingIt() async throws {
     let bench = try TestBench()
     let body = String(repeating: " ", count: 2_000_000)
