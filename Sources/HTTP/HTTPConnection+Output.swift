@@ -14,7 +14,7 @@ extension HTTPConnection {
 
   /// Answers without a handler.
   func answer(_ problem: Problem) {
-    if exchange == nil { beginRefusal() }
+    if exchange == nil { beginRefusal(callersIdentifier: parser.callersIdentifier()) }
     guard let exchange else { return }
     _ = begin(core.configuration.problem(problem).response(), exchange: exchange.id)
   }

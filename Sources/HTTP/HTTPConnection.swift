@@ -129,19 +129,23 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     var bytesSent: Int64 = 0
   }
 
-  /// Begins to answer what is refused before it is a request; `head` where it is whole.
-  func beginRefusal(_ head: RequestHead? = nil) {
+  /// Begins to answer a whole head whose request is refused.
+  func beginRefusal(_ head: RequestHead) {
     exchangeCount += 1
-    begin(head.map { HTTPRequest(head: $0, body: .none, peer: peer, id: requestID($0)) })
+    let id = requestID(RequestIdentifier.callers(head.fields))
+    begin(HTTPRequest(head: head, body: .none, peer: peer, id: id), id: id)
   }
 
-  private func requestID(_ head: RequestHead?) -> String {
-    head.flatMap { RequestIdentifier.callers($0.fields) } ?? RequestIdentifier.make(loop.nextRandom())
+  /// Begins to answer what is refused before it is a head.
+  func beginRefusal(callersIdentifier: String?) {
+    exchangeCount += 1
+    begin(nil, id: requestID(callersIdentifier))
   }
 
-  private func begin(_ request: HTTPRequest?) {
-    exchange = Exchange(
-      id: exchangeCount, request: request, requestID: request?.id ?? requestID(nil), began: loop.now)
+  private func requestID(_ callers: String?) -> String { callers ?? RequestIdentifier.make(loop.nextRandom()) }
+
+  private func begin(_ request: HTTPRequest?, id: String) {
+    exchange = Exchange(id: exchangeCount, request: request, requestID: id, began: loop.now)
     tally.countRequest()
   }
 
@@ -154,8 +158,9 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
       if case .length(let declared) = head.body { length = declared }
       body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: id))
     }
-    let request = HTTPRequest(head: head, body: body, peer: peer, id: requestID(head))
-    begin(request)
+    let identifier = requestID(RequestIdentifier.callers(head.fields))
+    let request = HTTPRequest(head: head, body: body, peer: peer, id: identifier)
+    begin(request, id: identifier)
     switch core.responder.respond(to: request) {
     case .now(let response):
       guard let rest = begin(response, exchange: id) else { return }

@@ -72,6 +72,22 @@ struct RequestParser {
     return (nil, end)
   }
 
+  /// The caller's own id for a head that was refused, as far as the head has come. Where its request line was at fault
+  /// nothing behind it has been read, and `rest`, what the last call was given, is looked through.
+  func callersIdentifier(in rest: ArraySlice<UInt8> = []) -> String? {
+    var fields = fields
+    if requestLine == nil {
+      let lines = rest.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+      let behindFirst = lines.drop { $0.elementsEqual(CollectionOfOne(ASCII.carriageReturn)) }.dropFirst()
+      for line in behindFirst {
+        guard line.last == ASCII.carriageReturn, line.count > 1 else { break }
+        // One that is no field either is not what the refusal is about.
+        try? FieldLine.parse(line.dropLast(), into: &fields)
+      }
+    }
+    return RequestIdentifier.callers(HTTPFields(fields))
+  }
+
   /// Looks at the beginning of a request line, which lies in `partialLine` and in `rest`.
   private mutating func noteMethod(_ rest: ArraySlice<UInt8>) {
     guard requestLine == nil else { return }

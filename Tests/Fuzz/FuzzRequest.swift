@@ -16,6 +16,8 @@ func fuzzRequest(_ input: [UInt8]) {
     check(reader.refusal == whole.refusal, "the refusal depends on how the bytes are split")
     check(reader.isIncomplete == whole.isIncomplete, "the end depends on how the bytes are split")
   }
+  let isSane = whole.refusedIdentifier?.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+  check(isSane != false, "a refusal would repeat an id that is not sane")
   check(whole.requests.reduce(0) { $0 + $1.body.utf8.count / 3 } <= input.count, "there is more content than input")
   for head in whole.heads { checkHead(head) }
 }

@@ -13,6 +13,8 @@ struct WireReader {
   /// The heads of `requests`.
   private(set) var heads: [RequestHead] = []
   private(set) var refusal: Int?
+  /// The caller's own id for what was refused.
+  private(set) var refusedIdentifier: String?
   /// Whether the input ended inside a request.
   private(set) var isIncomplete = false
   private let limits: HTTPLimits
@@ -59,6 +61,7 @@ struct WireReader {
       return next
     } catch {
       refusal = error.status.code
+      refusedIdentifier = parser.callersIdentifier(in: piece[start...])
       return piece.count
     }
   }
