@@ -49,12 +49,21 @@ struct Conversions: Sendable {
     }
   }
 
+  /// More channels than ffmpeg mixes down to the two of MP3: it guesses where they stand, knows the stands of up to 8, of 16
+  /// and of 24, and of these 16 and 24 it leaves out all behind the eighth or ninth.
+  private static let mixedDownChannels = 8
+
   /// What the result will be. Throws where no such file can hold the recording.
   private static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
     guard let kind = OutputFormat(rawValue: format.rawValue) else { preconditionFailure("every format is one") }
     switch try ConvertRecording.needsFFmpeg(source, kind) {
     case nil: return try kind.format(for: source)
     case .opus: return AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: source.channels)
+    case .mp3 where source.channels > mixedDownChannels:
+      throw Problem(
+        .unprocessableContent, code: "unsupported_output",
+        detail: "mp3 has two channels, to which \(mixedDownChannels) at the most are mixed down; the recording has "
+          + "\(source.channels). wav can hold them.", parameter: "format")
     case .mp3: return AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: min(source.channels, 2))
     }
   }

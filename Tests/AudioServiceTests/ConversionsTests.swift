@@ -1,0 +1,33 @@
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct ConversionsTests {
+  private func ask(_ format: String, channels: Int, sampleRate: Int = 1000) async throws -> (HTTPResponse, TestBench) {
+    let bench = try TestBench()
+    let source = try bench.recording()
+    try bench.catalog.update(source.id) {
+      $0.format.channels = channels
+      $0.format.sampleRate = sampleRate
+    }
+    return (try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=\(format)"), bench)
+  }
+
+  @Test("up to eight channels are mixed down to MP3's two", arguments: [1, 2, 3, 8])
+  func mixed(channels: Int) async throws {
+    #expect(try await ask("mp3", channels: channels).0.status == .ok)
+  }
+
+  @Test(
+    "channels that the format can't hold are refused at once",
+    arguments: [("mp3", 9), ("mp3", 16), ("opus", 9), ("flac", 9), ("ogg", 9)])
+  func refused(format: String, channels: Int) async throws {
+    let (response, bench) = try await ask(format, channels: channels)
+    let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+    #expect(response.status.code == 422 && text.contains("\"code\":\"unsupported_output\""), "\(text)")
+    #expect(text.contains("\"parameter\":\"format\"") && text.contains("\(channels)") && text.contains("wav can"))
+    #expect(try bench.catalog.jobs(limit: 1).isEmpty)
+  }
+}
