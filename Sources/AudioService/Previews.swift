@@ -25,7 +25,7 @@ struct Previews: Sendable {
     _ = try members.callbackURL(context.configuration)
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
-    try Self.check(window, startsIn: source.format)
+    try Self.check(window, startsIn: source.format, parameter: "window.start")
 
     let (store, work) = (context.store, JobID())
     let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: work) }
@@ -57,7 +57,7 @@ struct Previews: Sendable {
       throw query.invalid("end", end, "after “start”, by \(Self.stretchLimit) s at the most")
     }
     let path = try await context.soundPath(of: source)
-    try Self.check(TimeWindow(start: start, end: end), startsIn: source.format)
+    try Self.check(TimeWindow(start: start, end: end), startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.previews.report(
       of: ["spectrum", path, "--window", "\(start)-\(last)"] + Self.workerArguments(context, source))
@@ -87,11 +87,11 @@ struct Previews: Sendable {
     return TimeWindow(start: start, end: end)
   }
 
-  private static func check(_ window: TimeWindow, startsIn format: RecordingFormat) throws {
+  private static func check(_ window: TimeWindow, startsIn format: RecordingFormat, parameter: String) throws {
     guard let duration = format.duration, window.start >= duration else { return }
     throw Problem(
       .unprocessableContent, code: "window_outside",
-      detail: "The window begins at \(window.start) s; the recording lasts \(duration) s.", parameter: "start")
+      detail: "The window begins at \(window.start) s; the recording lasts \(duration) s.", parameter: parameter)
   }
 }
 

@@ -29,7 +29,17 @@ public struct QueryComplaint: Sendable, Equatable {
     case .tooManyPixels(let count, let limit):
       self.init(
         "scale", code: "too_many_pixels",
-        "The answer would have \(count) values, \(limit) are the most; take a larger scale or a shorter window.")
+        "The answer would have \(count) pixels, \(limit) are the most; take a larger scale or a shorter window.")
+    case .tooManyNumbers(let count, let limit, "width"):
+      self.init(
+        "width", code: "too_many_pixels",
+        "The answer would hold \(count) numbers, \(limit) are the most; take a smaller width, fewer measures or one "
+          + "channel, or the .dat.")
+    case .tooManyNumbers(let count, let limit, let parameter):
+      self.init(
+        parameter, code: "too_many_pixels",
+        "The answer would hold \(count) numbers, \(limit) are the most; take a larger scale, a shorter window or the "
+          + ".dat.")
     case .channelOutOfRange(let channel, let channels):
       self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
     case .noMeasures: self.init("measures", "“measures” must name at least one of peak, rms, average.")

@@ -8,8 +8,10 @@ public enum WaveformError: Error, Equatable, Sendable {
   case scaleOutOfRange(scale: Int64, limit: Int64)
   /// Pixels wanted outside `1 ... limit`.
   case widthOutOfRange(width: Int, limit: Int)
-  /// The answer would hold more than `limit` pixels (or, where a form counts numbers, more than `limit` numbers).
+  /// The answer would hold more than `limit` pixels.
   case tooManyPixels(count: Int64, limit: Int64)
+  /// The answer would hold more than `limit` numbers. `parameter` is `scale` or `width`, by which it was asked for.
+  case tooManyNumbers(count: Int64, limit: Int64, parameter: String)
   /// No such channel: they count from 0.
   case channelOutOfRange(channel: Int, channels: Int)
   /// None of peak, RMS and average was asked for.

@@ -15,7 +15,7 @@ extension WaveformWindow {
   ///
   /// Throws `.measureNotInForm` for anything but peaks outside `json`, `.versionUnavailable` for a `.dat` that is
   /// neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale past a `.dat`'s 31 bits, and
-  /// `.tooManyPixels` for more than 1,000,000 numbers of JSON.
+  /// `.tooManyNumbers` for more than 1,000,000 numbers of JSON.
   public func check(_ form: WaveformForm) throws(WaveformError) {
     if form != .json, query.measures != .peak { throw .measureNotInForm }
     if case .dat(let version) = form {
@@ -26,7 +26,8 @@ extension WaveformWindow {
         throw .scaleOutOfRange(scale: Int64(scale), limit: Int64(Int32.max))
       }
     } else if numberCount > Self.jsonNumberLimit {
-      throw .tooManyPixels(count: numberCount, limit: Self.jsonNumberLimit)
+      throw .tooManyNumbers(
+        count: numberCount, limit: Self.jsonNumberLimit, parameter: query.resolution.parameter)
     }
   }
 }

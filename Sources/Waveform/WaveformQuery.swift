@@ -38,6 +38,14 @@ public enum WaveformResolution: Sendable, Hashable {
   case scale(Int)
   /// At most this many pixels, 1 … 20,000.
   case width(Int)
+
+  /// What the API calls it.
+  var parameter: String {
+    switch self {
+    case .scale: "scale"
+    case .width: "width"
+    }
+  }
 }
 
 /// What a caller wants to see, in seconds.

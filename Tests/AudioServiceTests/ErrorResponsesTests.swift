@@ -41,6 +41,8 @@ import Waveform
     (WaveformError.scaleOutOfRange(scale: 0, limit: 9), 400, "invalid_parameter", "scale"),
     (WaveformError.widthOutOfRange(width: 0, limit: 9), 400, "invalid_parameter", "width"),
     (WaveformError.tooManyPixels(count: 9, limit: 8), 400, "too_many_pixels", "scale"),
+    (WaveformError.tooManyNumbers(count: 9, limit: 8, parameter: "width"), 400, "too_many_pixels", "width"),
+    (WaveformError.tooManyNumbers(count: 9, limit: 8, parameter: "scale"), 400, "too_many_pixels", "scale"),
     (WaveformError.channelOutOfRange(channel: 2, channels: 2), 400, "invalid_parameter", "channels"),
     (WaveformError.noMeasures, 400, "invalid_parameter", "measures"),
     (WaveformError.measureNotInForm, 400, "invalid_parameter", "measures"),

@@ -55,7 +55,7 @@ import Testing
       (#"{"window":{"start":2,"end":32.1}}"#, 400, "window.end"),
       (#"{"window":{"start":2,"end":3,"to":1}}"#, 400, "window.to"),
       (#"{"window":{"start":2,"end":3},"strenght":"strong"}"#, 400, "strenght"),
-      (#"{"window":{"start":60,"end":61}}"#, 422, "start"),
+      (#"{"window":{"start":60,"end":61}}"#, 422, "window.start"),
       (#"{"window":{"start":1,"end":2},"noise":{"start":70,"end":80}}"#, 422, "noise"),
     ])
   func wrongPreview(body: String, status: Int, parameter: String) async throws {

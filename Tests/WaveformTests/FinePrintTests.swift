@@ -110,15 +110,21 @@ struct FinePrintTests {
     let query = WaveformQuery(resolution: .scale(256), channels: .split, measures: [.peak, .rms, .average])
     // Two channels of four numbers each.
     try WaveformWindow(query, of: extent(125_000 * 256, channels: 2)).check(.json)
-    #expect(throws: WaveformError.tooManyPixels(count: 1_000_008, limit: 1_000_000)) {
+    #expect(throws: WaveformError.tooManyNumbers(count: 1_000_008, limit: 1_000_000, parameter: "scale")) {
       try WaveformWindow(query, of: extent(125_001 * 256, channels: 2)).check(.json)
     }
     // Two numbers each.
     for form in [WaveformForm.json, .strictJSON, .peaksJSON] {
       try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_000 * 256)).check(form)
       let more = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_001 * 256))
-      #expect(throws: WaveformError.tooManyPixels(count: 1_000_002, limit: 1_000_000)) { try more.check(form) }
+      #expect(throws: WaveformError.tooManyNumbers(count: 1_000_002, limit: 1_000_000, parameter: "scale")) {
+        try more.check(form)
+      }
       try more.check(.dat(version: 1))
+    }
+    let wide = WaveformQuery(resolution: .width(20_000), channels: .split)
+    #expect(throws: WaveformError.tooManyNumbers(count: 1_280_000, limit: 1_000_000, parameter: "width")) {
+      try WaveformWindow(wide, of: extent(20_000 * 256, channels: 32)).check(.json)
     }
   }
 }

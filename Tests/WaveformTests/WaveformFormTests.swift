@@ -83,7 +83,9 @@ struct WaveformFormTests {
       sampleRate: 44_100, channels: 2, availableFrames: 1 << 33, totalFrames: 1 << 33, isComplete: true)
     let whole = try WaveformWindow(WaveformQuery(resolution: .scale(8192), channels: .split), of: extent)
     try whole.check(.dat(version: 2))
-    #expect(throws: WaveformError.tooManyPixels(count: 1 << 22, limit: 1_000_000)) { try whole.check(.json) }
+    #expect(throws: WaveformError.tooManyNumbers(count: 1 << 22, limit: 1_000_000, parameter: "scale")) {
+      try whole.check(.json)
+    }
     #expect(throws: WaveformError.versionUnavailable(version: 1, lanes: 2)) { try whole.check(.dat(version: 1)) }
     #expect(throws: WaveformError.versionUnavailable(version: 3, lanes: 2)) { try whole.check(.dat(version: 3)) }
     let one = try WaveformWindow(WaveformQuery(resolution: .width(1)), of: extent)
