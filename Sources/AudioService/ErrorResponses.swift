@@ -22,7 +22,6 @@ func problem(for error: any Error) -> Problem {
   case let error as InvalidField:
     Problem(
       .badRequest, code: "invalid_header", detail: "“\(error.name)” must be \(error.expected).", parameter: error.name)
-  case let failure as ResumableUploads.Failure: tusProblem(for: failure.cause)
   default: internalProblem
   }
 }
@@ -36,13 +35,6 @@ private let busyProblem = Problem(
 private let internalProblem = Problem(
   .internalServerError, code: "internal_error",
   detail: "The service failed on this request; the request id names the entry in its log.")
-
-/// Every answer of tus names its version.
-private func tusProblem(for error: any Error) -> Problem {
-  var problem = problem(for: error)
-  problem.fields["Tus-Resumable"] = Tus.version
-  return problem
-}
 
 private func problem(for error: ServiceError) -> Problem {
   switch error {

@@ -6,7 +6,11 @@ func responder(
 ) -> any HTTPResponder {
   let configuration = context.configuration
   var responder: any HTTPResponder = ContentCoder(
-    Router(routes: routes(context) + [ViewerFiles.route], problem: problem))
+    Router(routes: routes(context) + [ViewerFiles.route]) { error, request in
+      var response = problem(error, request)
+      if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
+      return response
+    })
   // Whoever listens beyond loopback is reached by names that nobody can know here, unless they are told.
   if HostGuard.isLoopback(configuration.host) || !configuration.allowedHosts.isEmpty {
     responder = HostGuard(names: configuration.allowedHosts, origins: configuration.corsOrigins, responder)

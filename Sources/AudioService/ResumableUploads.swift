@@ -8,19 +8,11 @@ import Storage
 struct ResumableUploads: Sendable {
   let context: Context
 
-  /// What a handler threw, on its way to an answer that is tus's too.
-  struct Failure: Error {
-    let cause: any Error
-  }
-
+  /// Every answer names the version; the refusals get it from the responder.
   private func answering(_ body: () async throws -> HTTPResponse) async throws -> HTTPResponse {
-    do {
-      var response = try await body()
-      response.fields["Tus-Resumable"] = Tus.version
-      return response
-    } catch {
-      throw Failure(cause: error)
-    }
+    var response = try await body()
+    response.fields["Tus-Resumable"] = Tus.version
+    return response
   }
 
   // MARK: All uploads

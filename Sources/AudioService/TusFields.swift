@@ -50,6 +50,9 @@ struct InvalidField: Error, Equatable {
 }
 
 extension HTTPRequest {
+  /// Whether it is about uploads, so that the version is named even where there is no such upload or method.
+  var isTus: Bool { target.segments.starts(with: ["v1", "uploads"]) }
+
   /// Throws 412 where the client speaks no version of tus that is spoken here.
   func requireTus() throws {
     guard let version = fields["Tus-Resumable"], version == Tus.version else {

@@ -43,6 +43,15 @@ import Testing
     }
   }
 
+  @Test func alsoAMethodThatAnUploadDoesNotHaveIsAnsweredWithTheVersion() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(4)
+    for (method, target) in [(HTTPMethod.get, upload), (.put, upload), (.get, "/v1/uploads"), (.get, upload + "/x")] {
+      let status = try await bench.tus.send(method, target).status
+      #expect(status == (target.hasSuffix("/x") ? 404 : 405), "\(method.rawValue) \(target)")
+    }
+  }
+
   @Test("another version, or none, is refused before anything is done", arguments: ["", "0.2.2", "1.0.0, 1.0.0"])
   func version(version: String) async throws {
     let bench = try TestBench()
