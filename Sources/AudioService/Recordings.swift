@@ -72,7 +72,7 @@ struct Recordings: Sendable {
       do throws(StorageError) { try store.remove(recording.id) } catch {
         // No row owns them any more: the recording is gone, and the next start removes what it left.
         context.log.failure(
-          "a recording's files could not be removed", ["recording": recording.id.text, "error": "\(error)"])
+          "a recording's files could not be removed", ["recording": recording.id.text, "error": logText(error)])
       }
     }
     return HTTPResponse(.noContent)

@@ -44,7 +44,7 @@ final class Retention: Sendable {
         if deleted.count < Self.batch { break }
       }
     } catch {
-      context.log.failure("old recordings could not be deleted", ["error": "\(error)"])
+      context.log.failure("old recordings could not be deleted", ["error": logText(error)])
     }
     if count > 0 { context.log.notice("deleted old recordings", ["recordings": "\(count)"]) }
     return count
@@ -53,7 +53,7 @@ final class Retention: Sendable {
   private func removeFiles(of id: RecordingID) {
     context.waveforms.forget(id)
     do { try context.store.remove(id) } catch {
-      context.log.failure("a folder could not be removed", ["recording": id.text, "error": "\(error)"])
+      context.log.failure("a folder could not be removed", ["recording": id.text, "error": logText(error)])
     }
   }
 }

@@ -1,4 +1,3 @@
-import Glibc
 import HTTP
 import Storage
 
@@ -7,12 +6,9 @@ extension Service {
   public static func words(forFailedStart error: any Error) -> String {
     switch error {
     case HTTPServerError.cannotListen(let host, let port, let number):
-      "Can't listen on \(host):\(port): \(reason(number)). Choose another address with --listen."
+      "Can't listen on \(host):\(port): \(systemWords(number)). Choose another address with --listen."
     case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
-    case StorageError.io(let operation, let path, let number): "\(path): \(operation) failed: \(reason(number))."
-    default: "\(error)"
+    default: logText(error)
     }
   }
-
-  private static func reason(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
 }

@@ -32,9 +32,7 @@ public final class Service: Sendable {
     if log.tellsRequests { http.onCompleted = log.request }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
-      if problem.status.code >= 500 {
-        context.log.failure("a request failed", ["request_id": request.id, "error": "\(error)"])
-      }
+      context.log.answered(request, with: problem, for: error)
       return problem.response()
     }
     HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
@@ -58,7 +56,7 @@ public final class Service: Sendable {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }
     } catch {
-      context.log.failure("the unfinished uploads could not be held against their files", ["error": "\(error)"])
+      context.log.failure("the unfinished uploads could not be held against their files", ["error": logText(error)])
     }
     guard report.incoming + report.uploads + report.recordings + report.jobs > 0 else { return }
     context.log.notice(
@@ -77,7 +75,7 @@ public final class Service: Sendable {
       context.log.failure(
         "files are missing", ["sounds": "\(report.sounds)", "waveforms": "\(report.waveforms)"])
     } catch {
-      context.log.failure("the files could not be held against the catalogue", ["error": "\(error)"])
+      context.log.failure("the files could not be held against the catalogue", ["error": logText(error)])
     }
   }
 

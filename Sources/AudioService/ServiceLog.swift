@@ -33,6 +33,12 @@ struct ServiceLog: Sendable {
       ])
   }
 
+  /// An answer of 5xx is a failure; not so a `Problem` that a handler throws itself, which is what it means to answer.
+  func answered(_ request: HTTPRequest, with problem: Problem, for error: any Error) {
+    guard problem.status.code >= 500, !(error is Problem) else { return }
+    failure("a request failed", ["request_id": request.id, "code": problem.code, "error": logText(error)])
+  }
+
   func notice(_ message: String, _ metadata: [String: String] = [:]) {
     logger.notice("\(message)", metadata: metadata.mapValues { "\($0)" })
   }

@@ -95,7 +95,7 @@ final class UploadSessions: Sendable {
         try await using(id) { try await $0.remove(ifExpiredBefore: now) }
       }
     } catch {
-      log.failure("expired uploads could not be removed", ["error": "\(error)"])
+      log.failure("expired uploads could not be removed", ["error": logText(error)])
     }
   }
 

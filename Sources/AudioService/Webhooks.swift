@@ -173,7 +173,7 @@ final class Webhooks: Sendable {
       let outcome = call(address, try JSONDocument.encoded(JobDocument(job, live: nil)))
       try note(outcome, webhook, address)
     } catch {
-      log.failure("a webhook could not be noted", ["job": webhook.job.text, "error": "\(error)"])
+      log.failure("a webhook could not be noted", ["job": webhook.job.text, "error": logText(error)])
       wait(configuration.webhookPauseSeconds, for: webhook)
     }
   }

@@ -1,0 +1,21 @@
+import Glibc
+import HTTP
+import Storage
+import Waveform
+
+/// What the log says of an error: all that is known of it, in words.
+func logText(_ error: any Error) -> String {
+  switch error {
+  case StorageError.io(let operation, let path, let number), WaveformError.io(let operation, let path, let number),
+    FileContentError.io(let operation, let path, let number):
+    "\(path): \(operation) failed: \(systemWords(number))"
+  case StorageError.database(let code, let message): "SQLite says \(code): \(message)"
+  case StorageError.diskFull, ServiceError.diskFull: "the disk has no room"
+  case ServiceError.storage(let error): logText(error)
+  case ServiceError.workerUnavailable(let reason): reason
+  default: "\(error)"
+  }
+}
+
+/// The system's words for an errno.
+func systemWords(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
