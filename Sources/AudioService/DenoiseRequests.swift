@@ -152,27 +152,27 @@ struct DenoiseRequests: Sendable {
     _ noise: DenoiseParameters.Noise?, fits format: RecordingFormat, _ members: JSONMembers
   ) throws {
     let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)
-    let seconds = Double(needed) / Double(format.sampleRate)
+    let takes = "\(needed) at \(format.sampleRate) Hz, \(Words.seconds(Double(needed) / Double(format.sampleRate))) s."
     guard let noise, let start = noise.start, let end = noise.end else {
       guard let frames = format.frames, frames < needed else { return }
       throw Problem(
         .unprocessableContent, code: "recording_too_short",
-        detail: "The recording has \(frames) frames; to learn its noise takes \(needed) at \(format.sampleRate) Hz, "
-          + "\(seconds) s.")
+        detail: "The recording has \(Words.count(frames, "frame")); to learn its noise takes \(takes)")
     }
     let rate = Double(format.sampleRate)
     if let duration = format.duration, !NoiseSource.isRegion(start: start, end: end, within: duration) {
       throw Problem(
         .unprocessableContent, code: "noise_region_outside",
-        detail: "The noise region \(start)–\(end) s is not within the recording, which lasts \(duration) s.",
+        detail:
+          "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording, which lasts "
+          + "\(Words.seconds(duration)) s.",
         parameter: "noise")
     }
     let frames = Int64((min(end, format.duration ?? end) * rate).rounded()) - Int64((start * rate).rounded())
     guard frames >= needed else {
       throw Problem(
         .unprocessableContent, code: "noise_region_too_short",
-        detail: "The noise region has \(frames) frames; a profile needs \(needed) at \(format.sampleRate) Hz, "
-          + "\(seconds) s.",
+        detail: "The noise region has \(Words.count(frames, "frame")); a profile takes \(takes)",
         parameter: "noise")
     }
   }

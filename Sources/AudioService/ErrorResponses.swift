@@ -152,11 +152,9 @@ private func audioMissingProblem(_ whose: String) -> Problem {
 private func problem(for error: AudioIOError) -> Problem {
   // The service itself opens only the sounds of recordings.
   if case .system(_, ENOENT) = error { return audioMissingProblem("The recording") }
-  guard case .unwritable(let format) = error else { return internalProblem }
-  return Problem(
-    .unprocessableContent, code: "unsupported_output",
-    detail: "\(format.container.rawValue) with \(format.codec.name) can't hold \(format.channels) channels at "
-      + "\(format.sampleRate) Hz; wav can.", parameter: "format")
+  guard case .unwritable = error else { return internalProblem }
+  let failure = WorkerFailure(.audio(error))
+  return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
 }
 
 private func problem(for error: WaveformError) -> Problem {

@@ -54,7 +54,7 @@ struct Previews: Sendable {
     let source = try await context.recording(parameters)
     guard let start, start >= 0 else { throw query.invalid("start", start, "a number of seconds, 0 or more") }
     guard let end, end > start, end - start <= Self.stretchLimit else {
-      throw query.invalid("end", end, "after “start”, by \(Self.stretchLimit) s at the most")
+      throw query.invalid("end", end, "after “start”, by \(Words.seconds(Self.stretchLimit)) s at the most")
     }
     let path = try await context.soundPath(of: source)
     try Self.check(TimeWindow(start: start, end: end), startsIn: source.format, parameter: "start")
@@ -76,13 +76,13 @@ struct Previews: Sendable {
   }
 
   private static func window(_ members: JSONMembers) throws -> TimeWindow {
-    let expected = "an object with start and end in seconds, \(windowLimit) s apart at the most"
+    let expected = "an object with start and end in seconds, \(Words.seconds(windowLimit)) s apart at the most"
     guard let value = members.value("window") else { throw members.invalid("window", expected) }
     let window = try members.nested(value, as: "window", expecting: expected)
     let (start, end) = (try window.number("start", in: 0...1e9), try window.number("end", in: 0...1e9))
     guard let start else { throw window.invalid("start", "given") }
     guard let end, end > start, end - start <= windowLimit else {
-      throw window.invalid("end", "greater than start, by \(windowLimit) s at the most")
+      throw window.invalid("end", "greater than start, by \(Words.seconds(windowLimit)) s at the most")
     }
     return TimeWindow(start: start, end: end)
   }
@@ -91,7 +91,9 @@ struct Previews: Sendable {
     guard let duration = format.duration, window.start >= duration else { return }
     throw Problem(
       .unprocessableContent, code: "window_outside",
-      detail: "The window begins at \(window.start) s; the recording lasts \(duration) s.", parameter: parameter)
+      detail:
+        "The window begins at \(Words.seconds(window.start)) s; the recording lasts \(Words.seconds(duration)) s.",
+      parameter: parameter)
   }
 }
 

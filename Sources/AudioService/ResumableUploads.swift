@@ -68,7 +68,11 @@ struct ResumableUploads: Sendable {
       throw InvalidField("Upload-Defer-Length", "left out: an upload's length is told at its creation (Upload-Length)")
     }
     let length = try request.byteCount("Upload-Length")
-    guard length > 0 else { throw ServiceError.emptyUpload }
+    guard length > 0 else {
+      throw Problem(
+        .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has 1 byte at least.",
+        parameter: "Upload-Length")
+    }
     do { try context.intake.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
       var problem = RequestBodyError.tooLarge(limit: limit).problem
       problem.fields["Tus-Max-Size"] = "\(limit)"

@@ -26,8 +26,10 @@ public enum HTTPParseError: Error, Equatable, Sendable {
   public enum Fault: String, Sendable {
     /// Not `METHOD SP target SP HTTP/d.d`.
     case requestLine = "request line"
-    /// No valid target, or a broken or NUL escape in it.
-    case target
+    /// No valid target.
+    case target = "the target is neither a path nor an http URL, or has what must be escaped (%XX) in them"
+    /// A broken or NUL escape in a target, or one of what is not UTF-8.
+    case escape = "an escape in the target is not %XX, is NUL or not UTF-8; % itself is written %25"
     /// A line that does not end in CRLF.
     case lineEnd = "line end"
     /// An empty name, a byte that is no token, a blank before the colon, or no colon.

@@ -70,7 +70,7 @@ public final class RequestTarget: Sendable {
     var start = path.startIndex + (path.isEmpty ? 0 : 1)
     while true {
       let end = path[start...].firstIndex(of: ASCII.slash) ?? path.endIndex
-      guard let segment = ASCII.percentDecoded(path[start..<end]) else { throw .malformed(.target) }
+      guard let segment = ASCII.percentDecoded(path[start..<end]) else { throw .malformed(.escape) }
       segments.append(segment)
       if end == path.endIndex { return segments }
       start = end + 1
@@ -84,7 +84,7 @@ public final class RequestTarget: Sendable {
       let value = equals.map { pair[($0 + 1)...] } ?? pair[pair.endIndex...]
       guard let name = ASCII.percentDecoded(pair[..<(equals ?? pair.endIndex)], plusIsSpace: true),
         let value = ASCII.percentDecoded(value, plusIsSpace: true)
-      else { throw .malformed(.target) }
+      else { throw .malformed(.escape) }
       items.append(QueryItem(name: name, value: value))
     }
     return items

@@ -7,35 +7,37 @@ import Waveform
 // The one table from what can go wrong with a file to a stable code and words for the client.
 
 extension WorkerFailure {
-  /// Every sentence says what was wrong and, where there is a cure, what would be right.
-  public init(_ error: ProcessingError) {
+  /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is for
+  /// the person who gave the files, and not for strangers.
+  public init(_ error: ProcessingError, namesPaths: Bool = false) {
     switch error {
     case .audio(let error): self.init(error)
     case .media(let error): self.init(error)
-    case .waveform(let error): self.init(error)
+    case .waveform(let error): self.init(error, namesPaths: namesPaths)
     case .denoise(.regionTooShort(let frames, let needed)):
       self.init(
         code: "noise_region_too_short",
         detail:
-          "The sound to learn the noise from has \(frames) frames; a profile needs \(needed) at this sample rate.",
+          "The stretch to measure has \(Words.count(frames, "frame")); it takes \(needed) at this sample rate.",
         retry: false)
     case .regionOutside(let start, let end, let duration):
       self.init(
         code: "noise_region_outside",
-        detail: "The noise region \(shown(start))–\(shown(end)) s is not within the recording"
-          + (duration.map { ", which lasts \(shown($0)) s." } ?? "."), retry: false)
+        detail: "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording"
+          + (duration.map { ", which lasts \(Words.seconds($0)) s." } ?? "."), retry: false)
     case .windowOutside(let start, let end):
       self.init(
-        code: "window_outside", detail: "The window \(shown(start))–\(shown(end)) s is not within the recording.",
+        code: "window_outside",
+        detail: "The window \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording.",
         retry: false)
-    case .system(let operation, _, let number):
-      self = Self.system(operation, number)
+    case .system(let operation, let path, let number):
+      self = Self.system(operation, number, path: namesPaths ? path : nil)
     }
   }
 
-  private init(_ error: WaveformError) {
-    if case .io(let operation, _, let number) = error {
-      self = Self.system(operation, number)
+  private init(_ error: WaveformError, namesPaths: Bool) {
+    if case .io(let operation, let path, let number) = error {
+      self = Self.system(operation, number, path: namesPaths ? path : nil)
     } else if let complaint = QueryComplaint(error) {
       self.init(code: complaint.code, detail: complaint.detail, retry: false)
     } else {
@@ -87,7 +89,8 @@ extension WorkerFailure {
       self.init(code: "unsupported_media", detail: "Not one frame of sound could be decoded.", retry: false)
     case .channelsOutOfRange(let channels, let limit):
       self.init(
-        code: "unsupported_format", detail: "The file has \(channels) channels; 1 to \(limit) are allowed.",
+        code: "unsupported_format",
+        detail: "The file has \(Words.count(channels, "channel")); 1 to \(limit) are allowed.",
         retry: false)
     case .sampleRateOutOfRange(let hertz, let limits):
       self.init(
@@ -97,13 +100,13 @@ extension WorkerFailure {
     case .durationOutOfRange(let seconds, let limit):
       self.init(
         code: "unsupported_format",
-        detail: "The recording lasts \(shown(seconds)) s; at most \(shown(limit)) s are allowed.",
+        detail: "The recording lasts \(Words.seconds(seconds)) s; at most \(Words.seconds(limit)) s are allowed.",
         retry: false)
     case .unwritable(let format):
       self.init(
         code: "unsupported_output",
-        detail: "\(format.container.rawValue) with \(format.codec.name) can't hold \(format.channels) channels at "
-          + "\(format.sampleRate) Hz; wav or flac can.", retry: false)
+        detail: "\(Self.name(of: format)) can't hold \(Words.count(format.channels, "channel")) at "
+          + "\(format.sampleRate) Hz; wav can.", retry: false)
     case .seekFailed(let frame):
       self.init(code: "seek_failed", detail: "The decoder could not go to frame \(frame).", retry: false)
     case .writeFailed(_, let reason):
@@ -117,7 +120,13 @@ extension WorkerFailure {
   public static let diskFull = WorkerFailure(
     code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
 
-  private static func system(_ operation: String, _ number: Int32) -> WorkerFailure {
+  /// A container that has one codec bears its name.
+  private static func name(of format: AudioFormat) -> String {
+    let (container, codec) = (format.container.rawValue, format.codec.name)
+    return container == codec ? container : "\(container) with \(codec)"
+  }
+
+  private static func system(_ operation: String, _ number: Int32, path: String? = nil) -> WorkerFailure {
     if [ENOSPC, EDQUOT].contains(number) {
       return .diskFull
     }
@@ -127,7 +136,10 @@ extension WorkerFailure {
         code: "output_limit", detail: "The work on this recording made a longer file than it may.", retry: true)
     }
     return WorkerFailure(
-      code: "io_error", detail: "A file could not be used: \(operation) failed (errno \(number)).", retry: true)
+      code: "io_error",
+      detail:
+        "\(path ?? "A file") could not be used: \(operation) failed: \(unsafe String(cString: strerror(number))).",
+      retry: true)
   }
 
   private static func unsupported(found: String?) -> String {
@@ -136,6 +148,3 @@ extension WorkerFailure {
       + "M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3 and the other kinds of Ogg."
   }
 }
-
-/// Seconds to the millisecond.
-private func shown(_ seconds: Double) -> Double { (seconds * 1000).rounded() / 1000 }

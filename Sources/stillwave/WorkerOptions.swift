@@ -1,5 +1,6 @@
 import ArgumentParser
 import AudioIO
+import Glibc
 import Media
 import Processing
 
@@ -62,6 +63,10 @@ struct WorkerOptions: ParsableArguments {
   ) throws {
     var display = ProgressDisplay(progress)
     do {
+      // Here, where it has a name: further down there are descriptors.
+      guard unsafe access(source, R_OK) == 0 else {
+        throw ProcessingError.system(operation: "open", path: source, errno: errno)
+      }
       let opened = try open()
       // Before anything that a stranger made is looked at, but for the first bytes that tell its kind.
       let refusal = fenced?.enter(source: source, folder: workFolder)
@@ -70,7 +75,7 @@ struct WorkerOptions: ParsableArguments {
       if let workFolder { try WorkFolderLock.take(workFolder) }
       display.finish(try work(&display, opened))
     } catch let error as ProcessingError {
-      display.fail(WorkerFailure(error))
+      display.fail(WorkerFailure(error, namesPaths: progress != .json))
       throw ExitCode.failure
     } catch let error as OutputFailure {
       display.fail(WorkerFailure(code: "io_error", detail: error.description, retry: true))

@@ -66,6 +66,23 @@ import Testing
     #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
   }
 
+  @Test func theWordsOfARefusalAreForPeople() async throws {
+    let bench = try TestBench(script: Self.script)
+    let source = try bench.recording()
+    try bench.catalog.update(source.id) { $0.format.duration = 8.38952380952381 }
+    let path = "/v1/recordings/\(source.id)"
+    let late = try await check(bench, .get, path + "/spectrum?start=9.123456789&end=10", 422)
+    #expect(late.contains("The window begins at 9.123 s; the recording lasts 8.39 s."), "\(late)")
+    let outside = try await check(
+      bench, .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":8,"end":9}}"#, 422
+    )
+    #expect(outside.contains("The noise region 8–9 s is not within the recording, which lasts 8.39 s."), "\(outside)")
+    let short = try await check(
+      bench, .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":1,"end":1.001}}"#,
+      422)
+    #expect(short.contains("The noise region has 1 frame; "), "\(short)")
+  }
+
   @Test(
     "a child that finds the request at fault, dies or stumbles answers for itself",
     arguments: [

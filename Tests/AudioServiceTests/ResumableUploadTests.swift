@@ -43,6 +43,12 @@ import Testing
     }
   }
 
+  @Test func anUploadOfNothingIsRefusedByItsLength() async throws {
+    let answer = try await TestBench().tus.send(.post, "/v1/uploads", ["Upload-Length": "0"])
+    #expect(answer.status == 400 && answer.says("empty_body"))
+    #expect(answer.text.contains("“Upload-Length” is 0") && answer.text.contains("\"parameter\":\"Upload-Length\""))
+  }
+
   @Test func alsoAMethodThatAnUploadDoesNotHaveIsAnsweredWithTheVersion() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)

@@ -132,6 +132,16 @@ struct CommandTests {
     #expect(finished.status != 0 && error["code"].string == "unsupported_media" && error["detail"].string != nil)
   }
 
+  @Test(arguments: ["waveform", "denoise", "noise-regions"])
+  func aFileThatIsNotThereIsNamed(_ command: String) throws {
+    let folder = try TemporaryFolder()
+    let input = folder.file("none.wav")
+    let output = command == "noise-regions" ? [] : ["-o", folder.file(command == "waveform" ? "out.dat" : "out.wav")]
+    let finished = try Command(try Program.path(), [command, input] + output).finish()
+    #expect(finished.status == 1)
+    #expect(finished.errors == "stillwave: \(input) could not be used: open failed: No such file or directory.\n")
+  }
+
   @Test func anInterruptedCommandLeavesNothingBehind() throws {
     let folder = try TemporaryFolder()
     let input = folder.file("in.wav")

@@ -28,6 +28,14 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     #expect(reader.requests.map(\.path) == ["/good"])
   }
 
+  @Test(arguments: ["/%zz", "/%4", "/%00", "/%ff", "/?a=%00", "/?%c0%af=b"])
+  func aBrokenEscapeIsToldAsOne(target: String) {
+    let error = #expect(throws: HTTPParseError.self) {
+      try RequestTarget(parsing: Array(target.utf8)[...], method: .get)
+    }
+    #expect(error == .malformed(.escape) && error?.problem.detail.contains("%25") == true)
+  }
+
   @Test(arguments: [
     "Host: a", "Host: a:80", "Host: a:", "Host: [::1]", "Host: [::1]:8080", "host:a", "HOST: \t a.b-c \t",
     "Host: 127.0.0.1:1", "Host: [::ffff:127.0.0.1]", "Host: [::]", "Host: [1::]", "Host: [1:2:3:4:5:6:7:8]",

@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Glibc
 import Processing
 import Testing
 import Waveform
@@ -99,7 +100,29 @@ struct WorkerReportTests {
     #expect(detail(.audio(.unsupportedMedia(found: "a ZIP archive"))).hasPrefix("This is a ZIP archive; WAV, RF64"))
     #expect(detail(.audio(.channelsOutOfRange(channels: 255, limit: 32))).contains("255 channels; 1 to 32"))
     #expect(detail(.audio(.durationOutOfRange(seconds: 90_000.123456, limit: 86_400))).contains("lasts 90000.123 s"))
-    #expect(detail(.regionOutside(start: 1, end: 2.00004, duration: 1.5)).contains("1.0–2.0 s"))
-    #expect(detail(.denoise(.regionTooShort(frames: 100, needed: 4000))).contains("100 frames; a profile needs 4000"))
+    #expect(detail(.regionOutside(start: 1, end: 2.00004, duration: 1.5)).contains("1–2 s"))
+    #expect(detail(.denoise(.regionTooShort(frames: 100, needed: 4000))).contains("100 frames; it takes 4000"))
+    #expect(detail(.denoise(.regionTooShort(frames: 1, needed: 4000))).contains(" 1 frame; "))
+    let flac = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 44_100, channels: 9)
+    #expect(detail(.audio(.unwritable(flac))) == "flac can't hold 9 channels at 44100 Hz; wav can.")
+    let opus = AudioFormat(container: .ogg, codec: .opus, sampleRate: 44_100, channels: 1)
+    #expect(detail(.audio(.unwritable(opus))) == "ogg with opus can't hold 1 channel at 44100 Hz; wav can.")
+  }
+
+  @Test func aSystemsErrorIsToldInItsWordsAndOnlyToWhoGaveTheFileWithItsPath() {
+    for error in [
+      ProcessingError.system(operation: "open", path: "/a/b", errno: ENOENT),
+      .waveform(.io(operation: "open", path: "/a/b", errno: ENOENT)),
+    ] {
+      #expect(WorkerFailure(error).detail == "A file could not be used: open failed: No such file or directory.")
+      #expect(
+        WorkerFailure(error, namesPaths: true).detail
+          == "/a/b could not be used: open failed: No such file or directory.")
+    }
+  }
+
+  @Test func figuresInSentencesAreForPeople() {
+    #expect([0, 1, 2].map { Words.count($0, "frame") } == ["0 frames", "1 frame", "2 frames"])
+    #expect([8.38952380952381, 60, 0.0004, 1.5].map(Words.seconds) == ["8.39", "60", "0", "1.5"])
   }
 }
