@@ -53,7 +53,7 @@ struct BadRequestTests {
     (#"{"format":"wma"}"#, 400, "invalid_member", "format"),
     (#"{"name":""}"#, 400, "invalid_member", "name"),
     ("[]", 400, "invalid_json", nil), ("{", 400, "invalid_json", nil), ("{} {}", 400, "invalid_json", nil),
-    (#"{"reduction":1e999}"#, 400, "invalid_json", nil),
+    (#"{"reduction":1e999}"#, 400, "invalid_member", "reduction"),
   ]
 
   @Test func anythingAskedWronglyOfARecordingIsExplained() throws {
