@@ -16,7 +16,10 @@ public final class MediaEncoding {
   public init(
     path: String, codec: Codec, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    let input = ["-f", "f32le", "-ar", "\(sampleRate)", "-ac", "\(channels)", "-i", "pipe:0"]
+    // Left to itself ffmpeg takes the last of three for one of low frequencies, of which Opus has no such three, and the
+    // last two of four for centre and back.
+    let layout = [3: "3.0", 4: "quad"][channels].map { ["-channel_layout", $0] } ?? []
+    let input = ["-f", "f32le", "-ar", "\(sampleRate)", "-ac", "\(channels)"] + layout + ["-i", "pipe:0"]
     let target =
       switch codec {
       // 118 kbit/s a channel, as libsndfile writes it here.

@@ -48,6 +48,39 @@ import Testing
     try server.stop()
   }
 
+  @Test(
+    "every channel of a rate that Opus lacks is heard in its place",
+    arguments: [(3, "3.0"), (4, "quad"), (6, "5.1"), (8, "7.1")])
+  func channels(count: Int, layout: String) throws {
+    let server = try TestServer()
+    let path = server.folder.file("source.wav")
+    // Low enough for a channel of low frequencies, each louder than the one before.
+    let tones = (1...count).map { "0.\($0)*sin(2*PI*60*t)" }.joined(separator: "|")
+    try Tool.ffmpeg.run(["-v", "error", "-f", "lavfi", "-i", "aevalsrc=\(tones):c=\(layout):s=44100:d=2", path])
+    let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
+    let answer = try server.client.get("/v1/recordings/\(id)/audio?format=opus")
+    try #require(answer.status == 200, "\(answer.text)")
+    let sound = try decoded(answer.body, server.folder)
+    #expect(sound.channels.count == count)
+    for (number, channel) in sound.channels.enumerated() {
+      let peak = channel[24_000..<72_000].map(\.magnitude).max() ?? 0
+      #expect(abs(Double(peak) - Double(number + 1) / 10) < 0.04, "channel \(number): \(peak)")
+    }
+    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=mp3").status == 200)
+    try server.stop()
+  }
+
+  @Test("where ffmpeg would mix channels up, Opus is refused in words")
+  func mixedUp() throws {
+    let server = try TestServer()
+    let path = server.folder.file("source.wav")
+    try Tool.ffmpeg.run(["-v", "error", "-f", "lavfi", "-i", "anullsrc=cl=5.0:r=44100:d=1", path])
+    let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
+    expectProblem(try server.client.get("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
+    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=ogg").status == 200)
+    try server.stop()
+  }
+
   @Test("a conversion is made once, served in ranges, kept over a restart, and goes with its recording")
   func kept() throws {
     let server = try TestServer()
