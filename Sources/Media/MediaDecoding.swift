@@ -33,6 +33,7 @@ public final class MediaDecoding {
       let leap = facts.demuxer == .amr ? 0.01 : 0.03
       words += ["-af", "aresample=async=1:first_pts=\(first):min_comp=0.00001:min_hard_comp=\(leap)"]
     }
+    if let layout = facts.layout { words += ["-channel_layout", layout] }
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
   }
 

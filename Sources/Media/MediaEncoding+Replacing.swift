@@ -11,10 +11,10 @@ extension MediaFacts {
       if codec == "alac" { return codec }
       if container == .mov, codec.hasPrefix("pcm_") { return "pcm_s24" }
       return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
-    case .webm: return channels <= 8 ? "opus" : nil
+    case .webm: return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
     case .mkv:
       if codec == "flac" || codec == "aac", channels <= 8, sampleRate <= 96_000 { return codec }
-      return channels <= 8 ? "opus" : nil
+      return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
     case .asf, .adts, .amr, .ac3, .ogg: return nil
     }
   }
@@ -70,9 +70,8 @@ extension MediaEncoding {
     if facts.writtenCodec == "opus" {
       zero += try Self.opusLead(facts.muxer, tryingAt: path, with: ffmpeg, in: fencing)
     }
-    let sound = [
-      "-itsoffset", "\(zero)", "-f", "f32le", "-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-i", "pipe:0",
-    ]
+    let layout = facts.writtenCodec == "opus" ? Self.opusLayout(facts.channels) : facts.layout
+    let sound = ["-itsoffset", "\(zero)"] + Self.input(facts.sampleRate, facts.channels, layout)
     let input = ffmpeg.inputWords(facts.demuxer, path: original, copiesCovers: tracks.hasCovers)
     let words = tracks.words(sound: ["-map", "1:a"]) + facts.encoderWords + facts.soundWords + facts.muxerWords
     self.init(

@@ -16,10 +16,7 @@ public final class MediaEncoding {
   public init(
     path: String, codec: Codec, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    // Left to itself ffmpeg takes the last of three for one of low frequencies, of which Opus has no such three, and the
-    // last two of four for centre and back.
-    let layout = [3: "3.0", 4: "quad"][channels].map { ["-channel_layout", $0] } ?? []
-    let input = ["-f", "f32le", "-ar", "\(sampleRate)", "-ac", "\(channels)"] + layout + ["-i", "pipe:0"]
+    let input = Self.input(sampleRate, channels, Self.opusLayout(channels))
     let target =
       switch codec {
       // 118 kbit/s a channel, as libsndfile writes it here.
@@ -33,6 +30,19 @@ public final class MediaEncoding {
     run = try FencedRun(
       [ffmpeg.path] + FFmpeg.quietly + ["-protocol_whitelist", "file,pipe"] + input + target + ["-y", "file:\(path)"],
       in: fencing, takesInput: true)
+  }
+
+  /// Numbers of channels that come into their places in Opus: of 5 and 7 ffmpeg 5.1 puts some in others'.
+  public static let opusChannels: Set = [1, 2, 3, 4, 6, 8]
+
+  /// The places that Opus has for so many channels (RFC 7845 §5.1.1.2), where ffmpeg, left to itself, takes others: the last
+  /// of three for one of low frequencies, and the last two of four for centre and back.
+  static func opusLayout(_ channels: Int) -> String? { [3: "3.0", 4: "quad"][channels] }
+
+  /// How ffmpeg is told of the samples that it is given.
+  static func input(_ sampleRate: Int, _ channels: Int, _ layout: String?) -> [String] {
+    ["-f", "f32le", "-ar", "\(sampleRate)", "-ac", "\(channels)"] + (layout.map { ["-channel_layout", $0] } ?? [])
+      + ["-i", "pipe:0"]
   }
 
   private static func mp3Rate(_ sampleRate: Int) -> Int {

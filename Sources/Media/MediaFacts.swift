@@ -12,6 +12,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var sampleRate: Int
   /// Of the decoded sound.
   public var channels: Int
+  /// ffmpeg's name for the places of three or four channels, of which it would make others; else nil.
+  public var layout: String?
   /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
   public var firstFrame: Int64?
   /// Bits a second of the coded sound, where the file says so.

@@ -67,6 +67,7 @@ public struct MediaProbe {
       ?? Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
+      layout: [3, 4].contains(channels) ? start.layout : nil,
       firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
       promisesLength: audio.taggedEnd != nil || demuxer == .mov || telephone != nil,
@@ -224,6 +225,8 @@ struct TrackList {
 struct PacketList {
   private(set) var sampleRate: Int?
   private(set) var channels: Int?
+  /// The places of the channels, by ffmpeg's name for them.
+  private(set) var layout: String?
   /// Seconds on the file's clock.
   private(set) var soundStart: Double?
   /// The earliest of the pictures: they come in the order of decoding.
@@ -254,6 +257,7 @@ struct PacketList {
     guard words.count == 3, let stream = Int(words[1]) else { return }
     switch words[0] {
     case "sample_rate" where stream == 0: sampleRate = Int(words[2])
+    case "channel_layout_name" where stream == 0: layout = String(words[2])
     case "tb":
       let parts = words[2].split(separator: "/").map { Double($0) }
       if parts.count == 2, let over = parts[0], let under = parts[1], under > 0 { units[stream] = over / under }

@@ -38,8 +38,7 @@ public struct ConvertRecording {
     } catch {
       switch format {
       case .mp3: return .mp3
-      // Of 5 and 7 channels ffmpeg 5.1 puts some in others' places.
-      case .opus where [1, 2, 3, 4, 6, 8].contains(source.channels): return .opus
+      case .opus where MediaEncoding.opusChannels.contains(source.channels): return .opus
       default: throw error
       }
     }

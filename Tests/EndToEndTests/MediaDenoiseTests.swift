@@ -22,6 +22,31 @@ import Testing
   private static let noise = #"{"noise":{"start":0.1,"end":0.8}}"#
 
   @Test(
+    "a film of three or four channels is cleaned as any other",
+    arguments: [("film.mkv", "3.0", "libopus"), ("film.webm", "quad", "libopus"), ("film.mp4", "3.0", "aac")])
+  func surround(_ name: String, layout: String, codec: String) throws {
+    let server = try TestServer()
+    let path = server.folder.file(name)
+    let count = layout == "quad" ? 4 : 3
+    let tones = (1...count).map { "0.\($0)*sin(2*PI*200*t)*gte(t\\,1)" }.joined(separator: "|")
+    try Tool.ffmpeg.run([
+      "-v", "error", "-f", "lavfi", "-i", "aevalsrc=\(tones):c=\(layout):s=48000:d=3", "-c:a", codec, path,
+    ])
+    let id = try #require(try server.client.uploadReady(contents(path), name: name)["id"].string)
+    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    let cleaned = try #require(job["result"]["recording"].string)
+    for channel in 0..<count {
+      let slice = try server.client.get(
+        "/v1/recordings/\(cleaned)/waveform?start=1.5&end=2.5&width=1&channels=\(channel)"
+      ).json
+      let peak = try #require(slice["data"].integers?.last)
+      #expect(abs(Double(peak) / 32768 - Double(channel + 1) / 10) < 0.04, "channel \(channel): \(peak)")
+    }
+    try server.stop()
+  }
+
+  @Test(
     "the pictures are copied, the sound is clean and where it was",
     arguments: [
       ("phone.mp4", "aac"), ("phone.mov", "aac"), ("camera.mov", "pcm_s24"), ("fragmented.mp4", "aac"),
