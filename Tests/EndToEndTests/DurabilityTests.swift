@@ -3,12 +3,8 @@ import Testing
 
 /// What was acknowledged is there after a crash, what was begun is done after it, and what was not leaves nothing.
 struct DurabilityTests {
-  /// Freezes the worker that is at a job, so that the job is surely unfinished at what comes next.
+  /// Freezes the worker that is at a job as soon as it is there, so that the job is surely unfinished at what comes next.
   private func freezeWorker(_ server: TestServer, of job: String) throws -> pid_t {
-    while try server.client.get("/v1/jobs/\(job)").json["state"].string == "queued" {
-      _ = try server.client.get("/v1/jobs/\(job)?wait=20")
-    }
-    // The job says so a little before its child is there.
     var found: pid_t?
     _ = eventually {
       found = server.workers().first { Processes.commandLine(of: $0).contains(job) }
@@ -16,7 +12,8 @@ struct DurabilityTests {
     }
     let worker = try #require(found)
     kill(worker, SIGSTOP)
-    #expect(try server.client.get("/v1/jobs/\(job)").json["state"] == .string("running"))
+    let isRunning = try eventually { try server.client.get("/v1/jobs/\(job)").json["state"] == .string("running") }
+    #expect(isRunning)
     return worker
   }
 
@@ -81,13 +78,17 @@ struct DurabilityTests {
     let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
     let id = try #require(recording["id"].string)
     let job = try #require(recording["waveform"]["job"].string)
-    // Of all of it: fewer numbers than an answer may hold.
-    let path = "/v1/recordings/\(id)/waveform?scale=512&channels=split&measures=peak,rms,average"
-    let hasBegun = try eventually { try client.get(path).json["available_frames"].int ?? 0 > 0 }
-    #expect(hasBegun)
+    let path = "/v1/recordings/\(id)/waveform?scale=8192&channels=split&measures=peak,rms,average"
     let worker = try freezeWorker(server, of: job)
     defer { kill(worker, SIGCONT) }
-    let before = try client.get(path).json
+    // It goes on from one telling of its progress to the next until there is something to see.
+    var before = try client.get(path).json
+    while (before["length"].int ?? 0) == 0 {
+      kill(worker, SIGCONT)
+      _ = try client.get("/v1/jobs/\(job)?wait=20")
+      kill(worker, SIGSTOP)
+      before = try client.get(path).json
+    }
     #expect(before["complete"] == .bool(false) && before["available_frames"].int ?? 0 > 0)
     try server.crash()
     kill(worker, SIGCONT)
@@ -118,9 +119,8 @@ struct DurabilityTests {
     let isHeld = eventually { flock(folder, LOCK_EX | LOCK_NB) == 0 }
     #expect(isHeld)
     try server.restart()
-    // A worker runs at low priority: on a busy machine its start alone may take half a minute.
     var locks = ""
-    let isWaiting = try eventually(withinSeconds: 200) {
+    let isWaiting = try eventually {
       locks = String(decoding: try contents("/proc/locks"), as: UTF8.self)
       return server.workers().contains { worker in
         locks.split(separator: "\n").contains {

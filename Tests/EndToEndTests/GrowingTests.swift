@@ -14,13 +14,12 @@ struct GrowingTests {
     let client = server.client
     let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
     let (sights, whole) = try watch(
-      try #require(recording["id"].string), job: try #require(recording["waveform"]["job"].string), client)
+      try #require(recording["id"].string), job: try #require(recording["waveform"]["job"].string), server)
     #expect(whole["total_frames"].int == recording["format"]["frames"].int)
     #expect(sights.count >= 5, "seen while growing: \(sights.map(\.available))")
     try server.stop()
   }
 
-  /// The child stands still while it is looked at, so that all of its work is seen, in small steps.
   @Test func whatIsAvailableKeepsUpWithTheProgressTold() throws {
     let server = try TestServer()
     let client = server.client
@@ -31,24 +30,21 @@ struct GrowingTests {
     let scales = [256, 1000, 4096, 65_536]
     var (served, steps): ([Int: [String: [Int]]], Set<Double>) = ([:], [])
     try client.succeed(try #require(recording["waveform"]["job"].string)) { _ in
-      let children = Processes.children(of: server.processID).filter {
-        Processes.commandLine(of: $0).contains("waveform")
-      }
-      for child in children { kill(child, SIGSTOP) }
-      defer { for child in children { kill(child, SIGCONT) } }
-      let waveform = try client.recording(id)["waveform"]
-      guard waveform["state"].string == "building" else { return }
-      let (progress, available) = (
-        try #require(waveform["progress"].double), try #require(waveform["available"].double)
-      )
-      #expect(abs(available / duration - progress) <= 0.05, "\(available) of \(duration) s at \(progress)")
-      // Every step is judged, every fourth looked at closely.
-      guard steps.insert(progress).inserted, steps.count % 4 == 1 else { return }
-      for scale in scales {
-        // The last second of what there is: whatever grew since the last look is in one of them.
-        let slice = try client.get("\(path)&scale=\(scale)&start=\(max(available - 1, 0))").json
-        guard slice["complete"] == .bool(false) else { continue }
-        served[scale, default: [:]]["\(try #require(slice["start_frame"].int))"] = slice["data"].integers
+      try server.holdingWorkers {
+        let waveform = try client.recording(id)["waveform"]
+        guard waveform["state"].string == "building" else { return }
+        let (progress, available) = (
+          try #require(waveform["progress"].double), try #require(waveform["available"].double)
+        )
+        #expect(abs(available / duration - progress) <= 0.05, "\(available) of \(duration) s at \(progress)")
+        // Every step is judged, every fourth looked at closely.
+        guard steps.insert(progress).inserted, steps.count % 4 == 1 else { return }
+        for scale in scales {
+          // The last second of what there is: whatever grew since the last look is in one of them.
+          let slice = try client.get("\(path)&scale=\(scale)&start=\(max(available - 1, 0))").json
+          guard slice["complete"] == .bool(false) else { continue }
+          served[scale, default: [:]]["\(try #require(slice["start_frame"].int))"] = slice["data"].integers
+        }
       }
     }
     #expect(steps.count >= 10, "seen at \(steps.sorted())")
@@ -83,7 +79,7 @@ struct GrowingTests {
     expectProblem(try client.post("/v1/recordings/\(output)/denoise", json: "{}"), 409, "not_ready")
 
     var (fractions, remaining): (Set<Double>, [Double]) = ([], [])
-    let (sights, whole) = try watch(output, job: try #require(job["id"].string), client) { document in
+    let (sights, whole) = try watch(output, job: try #require(job["id"].string), server) { document in
       fractions.insert(document["progress"].double ?? 0)
       if let eta = document["eta"].double { remaining.append(eta) }
     }
@@ -101,14 +97,15 @@ struct GrowingTests {
   /// Takes the same slice each time the job has moved, until it has succeeded. Returns what was seen before the end,
   /// which must be how the whole begins, and the whole.
   private func watch(
-    _ id: String, job: String, _ client: HTTPClient, seen: (JSON) -> Void = { _ in }
+    _ id: String, job: String, _ server: TestServer, seen: (JSON) -> Void = { _ in }
   ) throws -> ([Sight], JSON) {
+    let client = server.client
     let target = "/v1/recordings/\(id)/waveform.dat?scale=4096&channels=split"
     let headBytes = 24
     var sights: [Sight] = []
     try client.succeed(job) { document in
       seen(document)
-      let answer = try client.get(target)
+      let answer = try server.holdingWorkers { try client.get(target) }
       guard answer["stillwave-complete"] == "false" else { return }
       #expect(answer["cache-control"] == "no-store" && answer["etag"] == nil)
       let available = try #require(answer["stillwave-available-frames"].flatMap { Int($0) })

@@ -32,7 +32,9 @@ enum Processes {
 }
 
 /// Whether `condition` comes true before a deadline: for what has no event to wait for, such as another process's end.
-func eventually(withinSeconds seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+/// The deadline is for what never comes: on a busy machine the start of a worker, at its low priority, has taken half a
+/// minute.
+func eventually(withinSeconds seconds: Double = 120, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(seconds)
   while try !condition() {
     guard ContinuousClock.now < deadline else { return false }

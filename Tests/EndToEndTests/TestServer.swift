@@ -6,7 +6,7 @@ import Testing
 final class TestServer {
   let folder: TemporaryFolder
   let data: String
-  private let arguments: [String]
+  private var arguments: [String]
   /// A command that starts the program, if one does.
   private let starter: [String]
   private(set) var command: Command
@@ -65,7 +65,9 @@ final class TestServer {
     _ = try command.finish(withinSeconds: 60)
   }
 
-  func restart() throws {
+  /// With what it was started with, unless other arguments are given.
+  func restart(_ others: String...) throws {
+    if !others.isEmpty { arguments = others }
     (command, client) = try Self.start(data: data, arguments, under: starter)
     isKilled = false
   }
@@ -79,6 +81,14 @@ final class TestServer {
 
   /// The children that work on jobs now.
   func workers() -> [pid_t] { Processes.children(of: processID) }
+
+  /// The workers stand still meanwhile, so that a test that gets little time sees all of their work, in small steps.
+  func holdingWorkers<Value>(_ body: () throws -> Value) rethrows -> Value {
+    let held = workers()
+    for worker in held { _ = Glibc.kill(worker, SIGSTOP) }
+    defer { for worker in held { _ = Glibc.kill(worker, SIGCONT) } }
+    return try body()
+  }
 
   // MARK: What is on the disk
 

@@ -31,8 +31,12 @@ struct HostileFileTests {
       if !eventually({ self.descriptors(server) <= descriptors + 4 }) {
         losses.append("\(self.descriptors(server)) descriptors are open, \(descriptors) were")
       }
-      let kept = try server.leftovers().filter { !$0.contains(bystander) }
-      if !kept.isEmpty { losses.append("left over: \(kept)") }
+      var kept: [String] = []
+      let isTidy = try eventually {
+        kept = try server.leftovers().filter { !$0.contains(bystander) }
+        return kept.isEmpty
+      }
+      if !isTidy { losses.append("left over: \(kept)") }
       return losses
     }
     try server.stop()

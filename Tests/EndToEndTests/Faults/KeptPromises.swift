@@ -113,7 +113,7 @@ final class KeptPromises: Sendable {
   /// A recording has its sound, its waveform and nothing else; whatever else is in the data directory is astray.
   private func strayFiles(_ server: TestServer, _ ids: Set<String>, _ mayHaveFailed: Bool) throws -> [String] {
     var strays: [String] = []
-    let isTidy = try eventually(withinSeconds: 10) {
+    let isTidy = try eventually {
       strays = try server.leftovers().filter { path in
         let parts = path.split(separator: "/").map(String.init)
         guard parts.first == "recordings", parts.count >= 2, ids.contains(parts[1]) else { return true }

@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import Testing
 
-/// The service is killed at a random moment, and started again: it is up within five seconds, and what it had promised
-/// is so.
+/// The service is killed at a random moment, and started again: what it had promised is so. How long the starts took is
+/// a figure of the table.
 @Suite(.serialized) struct KillTests {
   /// What goes on when the service is killed.
   enum Moment: String, CaseIterable, CustomTestStringConvertible {
@@ -27,7 +27,8 @@ import Testing
   @Test("a service that is killed keeps what it promised", arguments: Moment.allCases)
   func kill(during moment: Moment) throws {
     var record = FaultRecord("kill -9 during \(moment.rawValue)")
-    defer { record.write() }
+    var slowest = Duration.zero
+    defer { record.write("started again within \((slowest / .milliseconds(1)).rounded()) ms") }
     let server = try TestServer()
     let promises = KeptPromises()
     var random = NoiseGenerator(seed: moment.milliseconds + FaultRecord.rounds)
@@ -44,9 +45,8 @@ import Testing
         if moment == .start { try killWhileStarting(server, afterMilliseconds: Int(share * 250)) }
         let began = ContinuousClock.now
         try server.restart()
-        let seconds = (ContinuousClock.now - began) / .seconds(1)
-        var losses = try promises.losses(server)
-        if seconds >= 5 { losses.append("the start took \(seconds) s") }
+        slowest = max(slowest, ContinuousClock.now - began)
+        let losses = try promises.losses(server)
         try tidy(server, promises)
         return losses
       }
