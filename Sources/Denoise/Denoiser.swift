@@ -52,9 +52,12 @@ public struct Denoiser: ~Copyable {
     grid = SegmentGrid(frame: frame, channels: channels)
     cutter = FrameCutter(frame: frame, channels: channels, offset: Int(startFrame % Int64(frame.hop)))
     fft = RealFFT(length: frame.length)
-    store = SpectrumStore(frame: frame, channels: channels, grid: grid, noise: noise, startingAt: firstHop)
+    let gainRule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
+    store = SpectrumStore(
+      frame: frame, channels: channels, grid: grid, noise: noise, cepstralPrior: gainRule.cepstralPrior,
+      startingAt: firstHop)
     worker = SegmentWorker(
-      gainRule: SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate),
+      gainRule: gainRule,
       synthesis: Synthesis(frame: frame, channels: channels), frame: frame,
       isResidue: settings.output == .residue, isThreaded: usesSecondThread)
     outlet = SoundOutlet(channels: channels, from: startFrame)

@@ -89,6 +89,7 @@ struct FrameCutter {
   @inline(__always)
   static func limited(_ sample: Float) -> Float {
     // A comparison, unlike `isFinite`, leaves the loop vectors.
-    sample.magnitude <= .greatestFiniteMagnitude ? min(sampleLimit, max(-sampleLimit, sample)) : 0
+    sample.magnitude <= .greatestFiniteMagnitude
+      ? Kernels.smaller(sampleLimit, Kernels.larger(-sampleLimit, sample)) : 0
   }
 }

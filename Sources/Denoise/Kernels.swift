@@ -1,15 +1,61 @@
 /// The loops over samples and bins. Each first states that its spans are of one length, which lets the compiler drop
 /// the bounds checks and use vectors.
 enum Kernels {
-  /// √x for finite x from 0 to 1e30, within 3e−7 of itself; Newton's iteration on 1/√x.
+  /// √x for finite x from 0 to 1e30, within 1e−6 of itself; two steps towards 1/√x, of which the first has the constants
+  /// that do best after its guess, and the second is Newton's.
   ///
   /// `squareRoot()` may set errno on Linux, which keeps a loop it stands in from becoming vectors.
   @inline(__always)
   static func squareRoot(_ x: Float) -> Float {
-    var inverse = Float(bitPattern: 0x5f37_59df &- x.bitPattern &>> 1)
-    let half = 0.5 * x
-    for _ in 0..<3 { inverse *= 1.5 - half * inverse * inverse }
+    var inverse = Float(bitPattern: 0x5f1f_fff9 &- x.bitPattern &>> 1)
+    inverse *= 0.703_952_25 * (2.389_244_6 - x * inverse * inverse)
+    inverse *= 1.5 - 0.5 * x * inverse * inverse
     return x * inverse
+  }
+
+  /// The larger of two numbers. `max` tells 0 from −0, which takes three instructions in place of one.
+  @inline(__always)
+  static func larger(_ a: Float, _ b: Float) -> Float { a > b ? a : b }
+
+  /// The smaller of two numbers.
+  @inline(__always)
+  static func smaller(_ a: Float, _ b: Float) -> Float { a < b ? a : b }
+
+  /// log2 x for positive, normal x, within 3e−6.
+  @inline(__always)
+  static func log2(_ x: Float) -> Float {
+    let exponent = Float(Int32(truncatingIfNeeded: x.bitPattern &>> 23) &- 127)
+    let t = Float(bitPattern: x.bitPattern & 0x007f_ffff | 0x3f80_0000) - 1
+    // log2 (1 + t) = t + t (1 − t) p(t), p fitted for the least error over 0 ≤ t < 1: there is no step between octaves.
+    let low = 0.442_544_23 - t * 0.275_593_09
+    let high = 0.181_925_09 - t * (0.095_925_05 - t * 0.025_827_01)
+    return exponent + (t + t * (1 - t) * (low + t * t * high))
+  }
+
+  /// 2^x for x from −100 to 100, within 4e−6 of itself.
+  @inline(__always)
+  static func exp2(_ x: Float) -> Float {
+    // Adding 1.5 · 2^23 rounds to a whole number, which then stands in the lowest bits.
+    let shifted = x + 12_582_912
+    let t = x - (shifted - 12_582_912)
+    // Fitted for the least relative error over −½ ≤ t ≤ ½.
+    let power = 1 + t * (0.693_124_41 + t * (0.240_241_53 + t * (0.055_905_81 + t * 0.009_580_83)))
+    return Float(bitPattern: power.bitPattern &+ shifted.bitPattern &<< 23)
+  }
+
+  /// The greatest of finite values; −∞ of none.
+  static func maximum(of values: Span<Float>) -> Float {
+    var lanes = InlineArray<16, Float>(repeating: -.infinity)
+    var start = 0
+    while start + 16 <= values.count {
+      let part = values.extracting(start..<(start + 16))
+      for lane in 0..<16 { lanes[lane] = larger(part[lane], lanes[lane]) }
+      start += 16
+    }
+    var greatest = -Float.infinity
+    for lane in 0..<16 { greatest = max(greatest, lanes[lane]) }
+    for index in start..<values.count { greatest = max(greatest, values[index]) }
+    return greatest
   }
 
   /// a[n] b[n]

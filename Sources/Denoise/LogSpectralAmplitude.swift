@@ -37,14 +37,14 @@ enum LogSpectralAmplitude {
   @inline(__always)
   static func cleanedPower(prior: Float, posterior: Float) -> Float {
     let ratio = prior / (1 + prior)
-    return min(posterior, ratio * scaledExponential(ratio * posterior))
+    return Kernels.smaller(posterior, ratio * scaledExponential(ratio * posterior))
   }
 
   /// G, at most 1.
   @inline(__always)
   static func gain(prior: Float, posterior: Float) -> Float {
     let ratio = prior / (1 + prior)
-    let squared = min(1, ratio * scaledExponential(ratio * posterior) / max(posterior, 1e-8))
-    return min(1, Kernels.squareRoot(squared))
+    let squared = Kernels.smaller(1, ratio * scaledExponential(ratio * posterior) / Kernels.larger(posterior, 1e-8))
+    return Kernels.smaller(1, Kernels.squareRoot(squared))
   }
 }

@@ -1,11 +1,12 @@
 import Glibc
 
-// The decision-directed a-priori SNR, forward and backward in time.
+// The a-priori SNR: decision-directed, forward and backward in time, and joined with that of the cepstrum.
 //
 //   γ[t]  = min(|Y[t]|² / λ, 1e4)                                            a-posteriori SNR
 //   ξf[t] = max(a G²[t−1] γ[t−1] + (1 − a) max(γ[t] − 1, 0), ξmin)           G[t−1] = LSA(ξf[t−1], γ[t−1])
 //   ξb[t] = the same from the end, with t + 1 for t − 1
-//   ξ[t]  = √(ξf[t] ξb[t])
+//   ξd[t] = √(ξf[t] ξb[t])
+//   ξ[t]  = ξd[t]^0.6 ξc[t]^0.4, at least ξmin                               ξc: see CepstralPrior.swift
 //
 //   a = 0.98^(hop / 16 ms), 0.985 at a hop of 12 ms
 //   ξmin = the user's greatest reduction, held to −24 … −18 dB
@@ -19,35 +20,28 @@ import Glibc
 // musical noise: at a floor of −18 dB, ξmin −25 → −18 dB takes the log kurtosis ratio from .31 to .23 for PESQ 1.827 →
 // 1.822; at −25 dB, −25 → −24 takes .58 to .56 for nothing.
 //
-// Tried on the 40 clips at a floor of −25 dB (PESQ / STOI / SI-SDR / log kurtosis ratio; this is 1.864 / .8780 / 11.86 /
-// .56) and not kept:
+// Tried on the 40 clips at a floor of −25 dB with ξd alone (PESQ / STOI / SI-SDR / log kurtosis ratio: 1.864 / .8780 /
+// 11.86 / .56) and not kept:
 //
 //   ξmin −30 dB                                              1.864 / .8779 / 11.87 / .61
-//   ξ = (ξf + ξb) / 2                                        1.826 / .8783 / 11.84 / .56
+//   ξd = (ξf + ξb) / 2                                       1.826 / .8783 / 11.84 / .56
 //   their power mean of exponent ¼                           1.856 / .8785 / 11.89 / .56
 //   + a fifth (in dB) of γ − 1 over three frames             1.832 / .8816 / 11.89 / .71
 //   speech presence by ξ, q = 0.3, gain to its power         1.868 / .8765 / 11.86 / .58
 //   presence by ξ around the bin, 7 frames by 5 bins         1.805 / .8702 / 11.70 / .41
 //   a floor 12 dB higher where there is speech around        1.864 / .8780 / 11.85 / .56
-//   λ learnt again where ξ says noise, half of it (in dB)     1.861 / .8775 / 11.86 / .56
+//   λ learnt again where ξ says noise, half of it (in dB)    1.861 / .8775 / 11.86 / .56
 //   the same within 1 s                                      1.863 / .8770 / 11.84 / .57
 //   amplitudes of χ distribution, μ = 0.7 for 1 (Breithaupt,
 //     Krawczyk & Martin, ICASSP 2008), log amplitude         1.868 / .8777 / 11.97 / .68
 //   μ = 0.5                                                  1.848 / .8761 / 11.99 / .74
 //   μ = 0.5, amplitude                                       1.810 / .8817 / 11.85 / .70
-//   + half (in dB) of ln (γ − 1) smoothed over 0.15 s in time
+//   half (in dB) of ln (γ − 1) smoothed over 0.15 s in time
 //     and 500 Hz in frequency                                1.849 / .8818 / 11.58 / .50
-//   + half of the cepstrum smoothed in time both ways, the
-//     pitch's peak not (Breithaupt, Gerkmann & Martin,
-//     ICASSP 2008)                                           1.861 / .8875 / 12.00 / .59
-//   a third of it                                            1.872 / .8858 / 12.03 / .57
-//   half of it, and μ = 0.7                                  1.879 / .8876 / 12.16 / .70
 //
-// The cepstrum is what to go on with: a third of it wins at each ratio of signal to noise, café 1.44 → 1.48, STOI at 0
-// dB .782 → .793, at 5 dB .842 → .852. But at −18 dB it takes the kurtosis from .22 to .31, where .25 is the most that
-// is wanted of `natural`, and as first written, with two more transforms a frame, it takes 1.7 times the CPU time.
+// With ξc it is 1.890 / .8864 / 12.03 / .47.
 //
-// The recursion forgets: what lay more than 0.8 s away does not matter (figures in SegmentGrid.swift). Each
+// The recursions forget: what lay more than 0.8 s away does not matter (figures in SegmentGrid.swift). Each
 // bin runs on its own; in a frame the loop is over bins, which are independent, so it runs on vectors.
 struct PriorSNR {
   static let largestPosterior: Float = 1e4
@@ -67,12 +61,20 @@ struct PriorSNR {
     novelty = Float(1 - memory)
   }
 
+  /// ξ of a frame.
+  /// - Parameter cepstral: log2 ξc.
+  @inline(__always)
+  func joined(forward: Float, backward: Float, cepstral: Float) -> Float {
+    let directed = 0.5 * Kernels.log2(forward * backward)
+    return Kernels.larger(least, Kernels.exp2(directed + CepstralPrior.share * (cepstral - directed)))
+  }
+
   /// ξ of the first frame of a direction.
   @inline(__always)
   func begin(_ prior: inout MutableSpan<Float>, posterior: Span<Float>) {
     let count = prior.count, least = least
     precondition(posterior.count == count)
-    for bin in 0..<count { prior[bin] = max(posterior[bin] - 1, least) }
+    for bin in 0..<count { prior[bin] = Kernels.larger(posterior[bin] - 1, least) }
   }
 
   /// Turns ξ of one frame into that of its neighbour.
@@ -86,7 +88,7 @@ struct PriorSNR {
     precondition(left.count == count && entered.count == count)
     for bin in 0..<count {
       let cleaned = LogSpectralAmplitude.cleanedPower(prior: prior[bin], posterior: left[bin])
-      prior[bin] = max(least, memory * cleaned + novelty * max(0, entered[bin] - 1))
+      prior[bin] = Kernels.larger(least, memory * cleaned + novelty * Kernels.larger(0, entered[bin] - 1))
     }
   }
 }

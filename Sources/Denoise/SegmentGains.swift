@@ -1,9 +1,11 @@
 import Glibc
 
 /// The gains of one segment: a function of γ of its frames and of those around it.
-struct SegmentGains {
+struct SegmentGains: Sendable {
   private let method: DenoiseMethod
   private let priorSNR: PriorSNR
+  /// What follows speech in the cepstrum; nil where the method doesn't.
+  let cepstralPrior: CepstralPrior?
   private let binCount: Int
   /// The least gain of each bin: the user's, and 1 where the profile has no noise.
   private let floor: [Float]
@@ -14,6 +16,9 @@ struct SegmentGains {
   init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
     method = settings.method
     priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate, reductionDB: settings.reductionDB)
+    cepstralPrior =
+      settings.method == .spectralSubtraction
+      ? nil : CepstralPrior(frame: frame, sampleRate: sampleRate, least: priorSNR.least)
     binCount = frame.binCount
     let least = Float(pow(10, -min(60, max(0, settings.reductionDB)) / 20))
     floor = noise.map { $0 > 0 ? least : 1 }
@@ -24,21 +29,27 @@ struct SegmentGains {
   /// Writes G of the frames `segment`, row by row.
   /// - Parameters:
   ///   - posterior: γ, a row of `binCount` values per frame.
+  ///   - cepstra: the rows' cepstra, where there is a `cepstralPrior`.
   ///   - frames: rows to read.
   ///   - segment: rows that are the segment; those before and after are its context.
+  ///   - fft: of the frame's length.
+  ///   - logs: room for a row per frame of the segment, as in `gains`, for what comes between.
   ///   - gains: room for a row per frame of the segment.
-  func compute(posterior: [Float], frames: Int, segment: Range<Int>, into gains: inout [Float]) {
-    let posterior = posterior.span.extracting(0..<(frames * binCount))
+  func compute(
+    posterior: [Float], cepstra: [Float], frames: Int, segment: Range<Int>, _ fft: inout RealFFT,
+    logs: inout [Float], into gains: inout [Float]
+  ) {
+    let values = 0..<(frames * binCount)
+    let posterior = posterior.span.extracting(values)
     var target = gains.mutableSpan
-    switch method {
-    case .mmseLSA, .wiener: followSpeech(posterior, segment, &target)
-    case .spectralSubtraction: subtract(posterior, segment, &target)
-    }
+    guard let cepstralPrior else { return subtract(posterior, segment, &target) }
+    cepstralPrior.smooth(cepstra.span.extracting(values), segment, &fft, into: &logs)
+    followSpeech(posterior, logs.span, segment, &target)
   }
 
   /// Forward, keeping ξf in the gains' rows; then backward, where ξb of a frame meets its ξf and makes the gain.
   private func followSpeech(
-    _ posterior: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>
+    _ posterior: Span<Float>, _ logs: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>
   ) {
     let rows = posterior.count / binCount
     var state = [Float](repeating: 0, count: binCount)
@@ -63,27 +74,31 @@ struct SegmentGains {
         priorSNR.advance(&prior, from: posterior.extracting(range(of: row + 1)), to: current)
       }
       if segment.contains(row) {
-        var gain = gains._mutatingExtracting(range(of: row - segment.lowerBound))
-        decide(&gain, backward: prior.span, posterior: current)
+        let own = range(of: row - segment.lowerBound)
+        var gain = gains._mutatingExtracting(own)
+        decide(&gain, backward: prior.span, cepstral: logs.extracting(own), posterior: current)
       }
     }
   }
 
   /// - Parameter gain: ξf, then G.
   @inline(__always)
-  private func decide(_ gain: inout MutableSpan<Float>, backward: Span<Float>, posterior: Span<Float>) {
+  private func decide(
+    _ gain: inout MutableSpan<Float>, backward: Span<Float>, cepstral: Span<Float>, posterior: Span<Float>
+  ) {
     let count = gain.count
     let floor = self.floor.span
-    precondition(backward.count == count && posterior.count == count && floor.count == count)
+    precondition(backward.count == count && cepstral.count == count)
+    precondition(posterior.count == count && floor.count == count)
     if method == .wiener {
       for bin in 0..<count {
-        let prior = Kernels.squareRoot(gain[bin] * backward[bin])
-        gain[bin] = max(floor[bin], Wiener.gain(prior: prior))
+        let prior = priorSNR.joined(forward: gain[bin], backward: backward[bin], cepstral: cepstral[bin])
+        gain[bin] = Kernels.larger(floor[bin], Wiener.gain(prior: prior))
       }
     } else {
       for bin in 0..<count {
-        let prior = Kernels.squareRoot(gain[bin] * backward[bin])
-        gain[bin] = max(floor[bin], LogSpectralAmplitude.gain(prior: prior, posterior: posterior[bin]))
+        let prior = priorSNR.joined(forward: gain[bin], backward: backward[bin], cepstral: cepstral[bin])
+        gain[bin] = Kernels.larger(floor[bin], LogSpectralAmplitude.gain(prior: prior, posterior: posterior[bin]))
       }
     }
   }

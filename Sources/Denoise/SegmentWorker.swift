@@ -9,6 +9,8 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
   struct Material {
     /// γ, a row per frame; the segment's rows and those of its context.
     var posterior: [Float] = []
+    /// The cepstra of the same rows, where the method follows them.
+    var cepstra: [Float] = []
     /// The segment's spectra, and some after it.
     var spectra: [Float] = []
   }
@@ -21,6 +23,7 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
   private var synthesis: Synthesis
   private var fft: RealFFT
   private var gains: [Float] = []
+  private var logs: [Float] = []
   private var material = Material()
   private var sound = SegmentSound()
   private var isBusy = false
@@ -66,8 +69,13 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
 
   private func compute(_ segment: Range<Int64>, _ rows: Range<Int>, _ context: Int) {
     let needed = rows.count * binCount
-    if gains.count < needed { gains = [Float](repeating: 0, count: needed) }
-    gainRule.compute(posterior: material.posterior, frames: context, segment: rows, into: &gains)
+    if gains.count < needed {
+      gains = [Float](repeating: 0, count: needed)
+      logs = gains
+    }
+    gainRule.compute(
+      posterior: material.posterior, cepstra: material.cepstra, frames: context, segment: rows, &fft, logs: &logs,
+      into: &gains)
     if isResidue { Kernels.complement(&gains) }
     synthesis.add(segment, spectra: material.spectra, gains: gains, &fft, to: &sound)
   }

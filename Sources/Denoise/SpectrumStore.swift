@@ -1,12 +1,15 @@
-/// The analysed frames that segments still need: γ of each, and the spectra of those not yet turned into sound.
+/// The analysed frames that segments still need: γ and the cepstrum of each, and the spectra of those not yet turned into
+/// sound.
 ///
-/// Frame `firstFrame` is row 0 of γ, frame `firstSpectrum` row 0 of the spectra. Once per segment the rows are handed
+/// Frame `firstFrame` is row 0 of γ and of the cepstra, frame `firstSpectrum` row 0 of the spectra. Once per segment the rows are handed
 /// over, but for those that the next one needs.
 struct SpectrumStore: ~Copyable {
   let frame: AnalysisFrame
   let channels: Int
   /// γ, `binCount` values a frame; as long as there is ever need for, whatever the frames held.
   private(set) var posterior: [Float]
+  /// Their cepstra, as many values; none where nothing needs them.
+  private(set) var cepstra: [Float]
   /// Real and imaginary parts in turn, `2 * binCount` values a channel, the channels of a frame together.
   private(set) var spectra: [Float]
   private(set) var firstFrame: Int64
@@ -16,8 +19,12 @@ struct SpectrumStore: ~Copyable {
   /// 1/λ, and 0 where there is no noise; γ is then `bias`.
   private let inverseNoise: [Float]
   private let bias: [Float]
+  private let cepstralPrior: CepstralPrior?
 
-  init(frame: AnalysisFrame, channels: Int, grid: SegmentGrid, noise: [Float], startingAt first: Int64) {
+  init(
+    frame: AnalysisFrame, channels: Int, grid: SegmentGrid, noise: [Float], cepstralPrior: CepstralPrior?,
+    startingAt first: Int64
+  ) {
     self.frame = frame
     self.channels = channels
     firstFrame = first
@@ -28,6 +35,8 @@ struct SpectrumStore: ~Copyable {
     bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
     let frames = grid.segmentHops + grid.contextHops
     posterior = [Float](repeating: 0, count: (frames + grid.contextHops) * frame.binCount)
+    self.cepstralPrior = cepstralPrior
+    cepstra = cepstralPrior == nil ? [] : posterior
     spectra = [Float](repeating: 0, count: frames * channels * 2 * frame.binCount)
   }
 
@@ -52,6 +61,12 @@ struct SpectrumStore: ~Copyable {
       }
     }
     divide(row)
+    if let cepstralPrior {
+      let posterior = self.posterior
+      var all = cepstra.mutableSpan
+      var cepstrum = all._mutatingExtracting(row..<(row + bins))
+      cepstralPrior.analyse(posterior.span.extracting(row..<(row + bins)), &fft, into: &cepstrum)
+    }
     endFrame += 1
   }
 
@@ -63,16 +78,19 @@ struct SpectrumStore: ~Copyable {
     let kept = max(frame, firstFrame)
     if material.posterior.isEmpty {
       material.posterior = [Float](repeating: 0, count: posterior.count)
+      material.cepstra = [Float](repeating: 0, count: cepstra.count)
       material.spectra = [Float](repeating: 0, count: spectra.count)
     }
     let bins = self.frame.binCount
     let rows = (Int(kept - firstFrame) * bins)..<(Int(endFrame - firstFrame) * bins)
     Self.keep(posterior.span.extracting(rows), in: &material.posterior, at: 0)
+    if cepstralPrior != nil { Self.keep(cepstra.span.extracting(rows), in: &material.cepstra, at: 0) }
     let left = spectraRange(of: spectrum).lowerBound..<spectraRange(of: endFrame).lowerBound
     Self.keep(spectra.span.extracting(left), in: &material.spectra, at: 0)
     firstFrame = kept
     firstSpectrum = spectrum
     swap(&posterior, &material.posterior)
+    swap(&cepstra, &material.cepstra)
     swap(&spectra, &material.spectra)
   }
 
@@ -100,7 +118,7 @@ struct SpectrumStore: ~Copyable {
     let count = row.count, inverse = inverseNoise.span, offset = bias.span
     precondition(inverse.count == count && offset.count == count)
     for bin in 0..<count {
-      row[bin] = min(PriorSNR.largestPosterior, row[bin] * inverse[bin] + offset[bin])
+      row[bin] = Kernels.smaller(PriorSNR.largestPosterior, row[bin] * inverse[bin] + offset[bin])
     }
   }
 }

@@ -3,26 +3,85 @@ import Testing
 
 @testable import Denoise
 
-/// The equations of PriorSNR.swift and the gain rules as plain loops in double precision over one bin.
-private func referenceGains(
-  _ posterior: [Double], segment: Range<Int>, method: DenoiseMethod, memory: Double, least: Double, floor: Double
-) -> [Double] {
-  func follow(_ posterior: [Double]) -> [Double] {
-    var prior = [max(posterior[0] - 1, least)]
-    for time in 1..<posterior.count {
-      let gain = referenceLogSpectralGain(prior: prior[time - 1], posterior: posterior[time - 1])
-      let cleaned = gain * gain * posterior[time - 1]
-      prior.append(max(least, memory * cleaned + (1 - memory) * max(0, posterior[time] - 1)))
+/// The equations of PriorSNR.swift, CepstralPrior.swift and the gain rules as plain loops in double precision, over rows of
+/// γ. The gains of the rows of the segment.
+private struct ReferenceGains {
+  let method: DenoiseMethod
+  let frame: AnalysisFrame
+  let sampleRate: Int
+  let least: Double
+  let floor: Double
+
+  private var hops: Double { Double(frame.hop) / Double(sampleRate) }
+
+  func gains(_ posterior: [[Double]], segment: Range<Int>) -> [[Double]] {
+    let bins = posterior[0].indices
+    let lanes = bins.map { bin in directed(posterior.map { $0[bin] }) }
+    let cepstral = cepstral(posterior)
+    return segment.map { time in
+      bins.map { bin in
+        let prior = max(least, pow(lanes[bin][time], 0.6) * exp2(0.4 * cepstral[time][bin]))
+        let gain =
+          method == .wiener
+          ? prior / (1 + prior) : referenceLogSpectralGain(prior: prior, posterior: posterior[time][bin])
+        return max(floor, gain)
+      }
     }
-    return prior
   }
-  let forward = follow(posterior)
-  let backward = Array(follow(posterior.reversed()).reversed())
-  return segment.map { time in
-    let prior = (forward[time] * backward[time]).squareRoot()
-    let gain =
-      method == .wiener ? prior / (1 + prior) : referenceLogSpectralGain(prior: prior, posterior: posterior[time])
-    return max(floor, gain)
+
+  /// √(ξf ξb) of one bin.
+  private func directed(_ posterior: [Double]) -> [Double] {
+    let memory = pow(0.98, hops / 0.016)
+    func follow(_ posterior: [Double]) -> [Double] {
+      var prior = [max(posterior[0] - 1, least)]
+      for time in 1..<posterior.count {
+        let gain = referenceLogSpectralGain(prior: prior[time - 1], posterior: posterior[time - 1])
+        let cleaned = gain * gain * posterior[time - 1]
+        prior.append(max(least, memory * cleaned + (1 - memory) * max(0, posterior[time] - 1)))
+      }
+      return prior
+    }
+    let backward = follow(posterior.reversed()).reversed()
+    return zip(follow(posterior), backward).map { ($0 * $1).squareRoot() }
+  }
+
+  /// log2 ξc
+  private func cepstral(_ posterior: [[Double]]) -> [[Double]] {
+    let length = frame.length, half = length / 2
+    let cosines = (0..<length).map { cos(2 * .pi * Double($0) / Double(length)) }
+    func transform(_ row: [Double]) -> [Double] {
+      (0...half).map { index in
+        (0..<length).reduce(0.0) { $0 + row[min($1, length - $1)] * cosines[index * $1 % length] }
+      }
+    }
+    let cepstra = posterior.map { row in
+      transform(row.map { log2(max($0 - 1, least)) }).map { $0 / Double(length) }
+    }
+    let perMillisecond = Double(sampleRate) / 1000
+    let memories = cepstra.map { cepstrum in
+      var memory = (0...half).map { quefrency in
+        let milliseconds = Double(quefrency) / perMillisecond
+        return milliseconds < 0.2 ? 0.2 : milliseconds < 1.25 ? 0.7 : 0.95
+      }
+      let pitches = Int(perMillisecond / 0.3)...min(Int(perMillisecond / 0.07), half - 1)
+      if let peak = pitches.max(by: { cepstrum[$0] < cepstrum[$1] }), cepstrum[peak] > 7.2 / Double(half).squareRoot() {
+        let reach = Int((0.125 * perMillisecond).rounded())
+        for quefrency in (peak - reach)...(peak + reach) { memory[quefrency] = 0.2 }
+      }
+      return memory.map { pow($0, hops / 0.012) }
+    }
+    func follow(_ cepstra: [[Double]], _ memories: [[Double]]) -> [[Double]] {
+      var state = [Double](repeating: 0, count: half + 1)
+      return zip(cepstra, memories).map { cepstrum, memory in
+        for index in state.indices { state[index] = cepstrum[index] + memory[index] * (state[index] - cepstrum[index]) }
+        return state
+      }
+    }
+    let forward = follow(cepstra, memories)
+    let backward = Array(follow(cepstra.reversed(), memories.reversed()).reversed())
+    return zip(forward, backward).map { forward, backward in
+      transform(zip(forward, backward).map { ($0 + $1) / 2 }).map { $0 - 0.58 }
+    }
   }
 }
 
@@ -45,7 +104,18 @@ private func referenceGains(
     let noise = noise ?? [Float](repeating: 1, count: frame.binCount)
     let rule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
     var gains = [Float](repeating: -1, count: segment.count * frame.binCount)
-    rule.compute(posterior: posterior, frames: rows, segment: segment, into: &gains)
+    var (logs, cepstra) = (gains, posterior)
+    var fft = RealFFT(length: frame.length)
+    if let prior = rule.cepstralPrior {
+      for row in 0..<rows {
+        let values = (row * frame.binCount)..<((row + 1) * frame.binCount)
+        var all = cepstra.mutableSpan
+        var cepstrum = all._mutatingExtracting(values)
+        prior.analyse(posterior.span.extracting(values), &fft, into: &cepstrum)
+      }
+    }
+    rule.compute(
+      posterior: posterior, cepstra: cepstra, frames: rows, segment: segment, &fft, logs: &logs, into: &gains)
     return gains
   }
 
@@ -54,12 +124,13 @@ private func referenceGains(
     let rows = 120, segment = 30..<90, bins = frame.binCount
     let posterior = posterior(rows: rows)
     let gains = gains(posterior, rows: rows, segment: segment, DenoiseSettings(method: method, reductionDB: 25))
-    for bin in [0, 1, 57, bins - 1] {
-      let exact = referenceGains(
-        (0..<rows).map { Double(posterior[$0 * bins + bin]) }, segment: segment, method: method,
-        memory: pow(0.98, 0.75), least: pow(10, -2.4), floor: pow(10, -1.25))
-      for row in 0..<segment.count {
-        #expect(abs(Double(gains[row * bins + bin]) / exact[row] - 1) < 1e-3, "bin \(bin), row \(row)")
+    let reference = ReferenceGains(
+      method: method, frame: frame, sampleRate: sampleRate, least: pow(10, -2.4), floor: pow(10, -1.25))
+    let exact = reference.gains(
+      (0..<rows).map { row in (0..<bins).map { Double(posterior[row * bins + $0]) } }, segment: segment)
+    for row in 0..<segment.count {
+      for bin in [0, 1, 57, bins - 1] {
+        #expect(abs(Double(gains[row * bins + bin]) / exact[row][bin] - 1) < 1e-3, "bin \(bin), row \(row)")
       }
     }
   }
@@ -107,6 +178,6 @@ private func referenceGains(
     let near = Array(posterior[(100 * bins)..<((rows - 100) * bins)])
     let cut = gains(near, rows: rows - 200, segment: grid.contextHops..<(grid.contextHops + 10), settings)
     let worst = zip(whole, cut).map { abs(20 * log10(Double($0 / $1))) }.max() ?? 0
-    #expect(worst < 0.1)
+    #expect(worst < 0.2)
   }
 }
