@@ -65,10 +65,16 @@ public final class MediaStore: Sendable {
   /// Keeps other processes from claiming the directory until this store goes; throws `.inUse` where one has it.
   ///
   /// A service claims before it sweeps: two on one directory would take each other's uploads for leftovers.
-  public func claim() throws(StorageError) {
+  /// - Parameter patience: how long to wait for another to let go. A service that is killed while it starts a child leaves
+  ///   its claim with the child, until that has become another program.
+  public func claim(patience: Duration = .seconds(2)) throws(StorageError) {
     let path = directory + "/lock"
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
-    guard try file.lock() else { throw .inUse(path: directory) }
+    let deadline = ContinuousClock.now + patience
+    while try !file.lock() {
+      guard ContinuousClock.now < deadline else { throw .inUse(path: directory) }
+      usleep(10_000)
+    }
     let claim = Claim(file)
     claimed.withLock { $0 = claim }
   }

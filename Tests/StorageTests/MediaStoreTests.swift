@@ -169,9 +169,20 @@ import Testing
     var first: MediaStore? = try MediaStore(directory: folder("claimed"))
     try first?.claim()
     let second = try MediaStore(directory: folder("claimed"))
-    #expect(throws: StorageError.inUse(path: folder("claimed"))) { try second.claim() }
+    #expect(throws: StorageError.inUse(path: folder("claimed"))) { try second.claim(patience: .zero) }
     first = nil
-    try second.claim()
+    try second.claim(patience: .zero)
+  }
+
+  @Test("a claim that is about to end is waited for")
+  func lateClaim() async throws {
+    let store = try MediaStore(directory: folder("claimed"))
+    // What the child of a service that was killed has of its claim until it becomes another program.
+    let held = unsafe open(folder("claimed/lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
+    let waiting = Task.detached { try store.claim(patience: .seconds(60)) }
+    close(held)
+    try await waiting.value
   }
 
   @Test("a directory that can't be made says so")
