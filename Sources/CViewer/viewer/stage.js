@@ -187,13 +187,7 @@ export class Stage {
     parts.playhead.hidden = head < -1 || head > width + 1;
     parts.playhead.style.transform = `translateX(${head}px)`;
     this.#placeHandles(x, width);
-    for (const child of parts.lane.children) {
-      const part = /** @type {HTMLElement} */ (child), left = x(Number(part.dataset.start)), right = x(Number(part.dataset.end));
-      part.hidden = right < 0 || left > width;
-      const span = Math.max(leastLabel, Math.min(width, right) - Math.max(0, left));
-      part.style.transform = `translateX(${Math.min(Math.max(0, left), width - span)}px)`;
-      part.style.width = `${span}px`;
-    }
+    this.#placeRegions(x, width);
     const digits = view.span < 1 ? 4 : view.span < 60 ? 2 : 0;
     const shown = `${formatTime(view.window.start, digits)} – ${formatTime(view.window.end, digits)}`;
     if (parts.shownTime.textContent !== shown) parts.shownTime.textContent = shown;
@@ -212,6 +206,21 @@ export class Stage {
     parts.tools.hidden = right < 0 || left > width;
     const middle = (Math.max(0, left) + Math.min(width, right)) / 2, half = Math.min(width / 2, 110);
     parts.tools.style.transform = `translateX(${Math.max(half, Math.min(width - half, middle))}px) translateX(-50%)`;
+  }
+
+  /** The best comes first; one whose label would lie over a better one's waits until there is room. */
+  #placeRegions(/** @type {(seconds: number) => number} */ x, /** @type {number} */ width) {
+    /** @type {[number, number][]} */
+    const taken = [];
+    for (const child of this.parts.lane.children) {
+      const part = /** @type {HTMLElement} */ (child), start = x(Number(part.dataset.start)), end = x(Number(part.dataset.end));
+      const span = Math.max(leastLabel, Math.min(width, end) - Math.max(0, start)), left = Math.min(Math.max(0, start), width - span);
+      part.hidden = end < 0 || start > width || taken.some(([from, to]) => left < to && from < left + span);
+      if (part.hidden) continue;
+      taken.push([left, left + span]);
+      part.style.transform = `translateX(${left}px)`;
+      part.style.width = `${span}px`;
+    }
   }
 
   /** Names the picture for those who do not see it. */
