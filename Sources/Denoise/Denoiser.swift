@@ -1,6 +1,6 @@
 // Noise removal as a stream.
 //
-//   samples ─► FrameCutter ─► SpectrumStore (transform, γ) ─► SegmentGains ─► Synthesis ─► samples
+//   samples ─► FrameCutter ─► SpectrumStore (γ, cepstra)   ─► SegmentGains ─► Synthesis ─► samples
 //                per hop          per frame                    per segment, once its context is there;
 //                                                              with a second thread, beside the next one's transforms
 //

@@ -66,7 +66,9 @@ struct PriorSNR {
   @inline(__always)
   func joined(forward: Float, backward: Float, cepstral: Float) -> Float {
     let directed = 0.5 * Kernels.log2(forward * backward)
-    return Kernels.larger(least, Kernels.exp2(directed + CepstralPrior.share * (cepstral - directed)))
+    let joined = directed + CepstralPrior.share * (cepstral - directed)
+    // Smoothing may overshoot, though never near as far.
+    return Kernels.larger(Kernels.exp2(Kernels.smaller(60, Kernels.larger(joined, -60))), least)
   }
 
   /// ξ of the first frame of a direction.

@@ -70,7 +70,7 @@ struct SpectrumStore: ~Copyable {
     endFrame += 1
   }
 
-  /// Gives γ and the spectra away and goes on with those of γ from `frame` and of the spectra from `spectrum` on.
+  /// Gives γ, cepstra and spectra away and goes on with the first two from `frame` and the spectra from `spectrum` on.
   /// - Parameter material: arrays of an earlier segment, whose memory is used again; then what is given away.
   mutating func handOver(
     keepingFrom frame: Int64, spectraFrom spectrum: Int64, as material: inout SegmentWorker.Material

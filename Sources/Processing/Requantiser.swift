@@ -110,7 +110,7 @@ struct PendingSound {
     let (start, kept) = (waiting.lowerBound, waiting.count)
     for index in 0..<kept { samples[index] = samples[start + index] }
     waiting = 0..<kept
-    // Twice more than is needed, so that what waits is seldom moved.
+    // Three times what is needed, so that what waits is seldom moved.
     let missing = 3 * (kept + count) - samples.count
     if missing > 0 { samples += [Float](repeating: 0, count: missing) }
   }

@@ -85,8 +85,9 @@ struct DurabilityTests {
     var before = try client.get(path).json
     while (before["length"].int ?? 0) == 0 {
       kill(worker, SIGCONT)
-      _ = try client.get("/v1/jobs/\(job)?wait=20")
+      let state = try client.get("/v1/jobs/\(job)?wait=20").json["state"]
       kill(worker, SIGSTOP)
+      try #require(state == .string("running"))
       before = try client.get(path).json
     }
     #expect(before["complete"] == .bool(false) && before["available_frames"].int ?? 0 > 0)

@@ -215,7 +215,7 @@ export class Stage {
     for (const child of this.parts.lane.children) {
       const part = /** @type {HTMLElement} */ (child), start = x(Number(part.dataset.start)), end = x(Number(part.dataset.end));
       const span = Math.max(leastLabel, Math.min(width, end) - Math.max(0, start)), left = Math.min(Math.max(0, start), width - span);
-      part.hidden = end < 0 || start > width || taken.some(([from, to]) => left < to && from < left + span);
+      part.hidden = end < 0 || start > width || taken.some(([from, to]) => left < to - 0.5 && from < left + span - 0.5);
       if (part.hidden) continue;
       taken.push([left, left + span]);
       part.style.transform = `translateX(${left}px)`;
