@@ -26,6 +26,10 @@ final class Context: Sendable {
     self.store = store
     self.work = work
     self.log = log
+    catalog.keepDescriptions(in: store) { id, error in
+      log.failure(
+        "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
+    }
     runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
     probes = ProbeLane(configuration)
     previews = WorkerLane(configuration, label: "previews", timeoutSeconds: 60)

@@ -120,6 +120,11 @@ private func problem(for error: StorageError) -> Problem {
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")
   case .io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
+  case .damagedCatalog:
+    unwritableProblem("catalog_damaged", "The service's catalog is damaged; nothing was changed.")
+  case .catalogReplaced, .claimLost:
+    unwritableProblem(
+      "data_folder_replaced", "The service's data folder was replaced while it ran; nothing was changed.")
   case .io(_, _, let number) where [EROFS, EACCES, EPERM].contains(number):
     unwritableProblem("disk_unwritable", "The service can't write to its disk now; nothing was changed.")
   case .database(let code, _): problem(forDatabaseCode: code)

@@ -22,7 +22,7 @@ final class Metrics: Sendable {
   /// Where the HTTP server's own counters come from.
   func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) { server.withLock { $0 = statistics } }
 
-  func text(liveJobs: Int) -> String {
+  func text(liveJobs: Int, orphans: Int) -> String {
     var text = ""
     func metric(_ name: String, _ kind: String, _ help: String, _ values: [(label: String, value: String)]) {
       text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
@@ -47,6 +47,9 @@ final class Metrics: Sendable {
           ("{outcome=\"refused\"}", "\(statistics.refusedConnections)"),
         ])
     }
+    metric(
+      "stillwave_orphaned_files", "gauge", "Folders and uploads kept aside because nothing says what they are.",
+      [("", "\(orphans)")])
     metric("stillwave_jobs_unfinished", "gauge", "Jobs that wait or run.", [("", "\(liveJobs)")])
     metric(
       "stillwave_webhooks_total", "counter", "Webhooks by what became of them.",

@@ -7,17 +7,25 @@ struct Operations: Sendable {
 
   private struct Health: Encodable { let status: String }
 
+  private struct Ready: Encodable {
+    let status = "ready"
+    let warnings: [ReadinessWarning]
+  }
+
   @Sendable func health(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
   }
 
-  /// Ready is who can write files and the catalogue, has room on the disk and a program to start workers from.
+  /// Ready means that files and the catalog can be written, that the disk has room, and that there is a program to start
+  /// workers from. What a person should look at, though work goes on, is listed as warnings.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()
     guard let (code, detail) = Self.words(finding) else {
-      return try .json(.ok, Health(status: "ready"), fields: ["Cache-Control": "no-store"])
+      let context = context
+      let warnings = await context.work.run { ReadinessWarning.all(context) }
+      return try .json(.ok, Ready(warnings: warnings), fields: ["Cache-Control": "no-store"])
     }
     context.log.notice("not ready", ["finding": "\(finding)"])
     throw Problem(.serviceUnavailable, code: code, detail: detail)
@@ -29,9 +37,19 @@ struct Operations: Sendable {
     case .ready: nil
     case .diskIsFull: ("disk_full", "The disk is full, but for what is kept in reserve.")
     case .diskFails: ("disk_unwritable", "Files can't be written in the data folder; is its disk read-only?")
-    case .catalogueFails: ("catalog_unwritable", "The catalogue can't be written.")
-    case .catalogueIsBusy:
-      ("catalog_busy", "The catalogue doesn't answer: another program holds its lock, or the disk hangs.")
+    case .catalogFails: ("catalog_unwritable", "The catalog can't be written.")
+    case .catalogIsBusy:
+      ("catalog_busy", "The catalog doesn't answer: another program holds its lock, or the disk hangs.")
+    case .catalogIsDamaged:
+      (
+        "catalog_damaged",
+        "The catalog is damaged. Stop the service and run “stillwave check --repair”, or restore a backup."
+      )
+    case .dataFolderIsReplaced:
+      (
+        "data_folder_replaced",
+        "The catalog or the lock of the data folder was removed or replaced while the service ran. Restart the service."
+      )
     case .programIsMissing: ("worker_missing", "The program that workers are started from is gone or can't be run.")
     }
   }
@@ -40,7 +58,8 @@ struct Operations: Sendable {
     try QueryParameters.checkNone(request)
     return HTTPResponse(
       .ok, fields: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store"],
-      body: .bytes(Array(context.metrics.text(liveJobs: context.runner.live.count).utf8)))
+      body: .bytes(
+        Array(context.metrics.text(liveJobs: context.runner.live.count, orphans: context.store.orphanCount()).utf8)))
   }
 
   @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

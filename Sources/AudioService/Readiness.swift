@@ -3,7 +3,7 @@ import Glibc
 import Storage
 import Synchronization
 
-/// Whether the service can take work: files and the catalogue can be written, the disk has room, and there is a program
+/// Whether the service can take work: files and the catalog can be written, the disk has room, and there is a program
 /// to start workers from.
 ///
 /// To know it costs durable writes. However often it is asked, it is looked up at most once a second, by one thread of
@@ -14,9 +14,13 @@ final class Readiness: Sendable {
     case ready, diskIsFull
     /// Files can't be made: a read-only disk, a folder that is gone.
     case diskFails(String)
-    case catalogueFails(String)
-    /// Nothing came of a look in time: somebody else holds the catalogue's lock, or the disk hangs.
-    case catalogueIsBusy
+    case catalogFails(String)
+    /// Nothing came of a look in time: another program holds the catalog's lock, or the disk hangs.
+    case catalogIsBusy
+    /// The catalog can't be read any more, and nothing is written to it.
+    case catalogIsDamaged(String)
+    /// The catalog's file or the folder's lock was removed or replaced: what is written would be lost.
+    case dataFolderIsReplaced(String)
     /// There is no program to start workers from.
     case programIsMissing(String)
   }
@@ -67,7 +71,7 @@ final class Readiness: Sendable {
   /// Whoever asks within the next second needs not wait anew.
   private func losePatience(_ key: UInt64) {
     guard state.withLock({ $0.callers[key] != nil }) else { return }
-    found(.catalogueIsBusy, hasEnded: false)
+    found(.catalogIsBusy, hasEnded: false)
   }
 
   private func found(_ finding: Finding, hasEnded: Bool) {
@@ -89,17 +93,25 @@ extension Readiness.Finding {
         self = .diskIsFull
         return
       }
+      try store.checkClaim()
       try store.check()
     } catch {
-      self = error == .diskFull ? .diskIsFull : .diskFails("\(error)")
+      self =
+        switch error {
+        case .diskFull: .diskIsFull
+        case .claimLost: .dataFolderIsReplaced("\(error)")
+        default: .diskFails("\(error)")
+        }
       return
     }
     do { try catalog.check() } catch {
       self =
         switch error {
         case .diskFull: .diskIsFull
-        case .database(let code, _) where code & 0xFF == Self.busy: .catalogueIsBusy
-        default: .catalogueFails("\(error)")
+        case .database(let code, _) where code & 0xFF == Self.busy: .catalogIsBusy
+        case .damagedCatalog(_, let detail): .catalogIsDamaged(detail)
+        case .catalogReplaced: .dataFolderIsReplaced("\(error)")
+        default: .catalogFails("\(error)")
         }
       return
     }

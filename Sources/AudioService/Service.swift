@@ -3,7 +3,7 @@ import HTTP
 import Logging
 import Storage
 
-/// The whole service: catalogue, files, jobs and server, from start to stop.
+/// The whole service: catalog, files, jobs and server, from start to stop.
 public final class Service: Sendable {
   private let context: Context
   private let responder: any HTTPResponder
@@ -12,13 +12,16 @@ public final class Service: Sendable {
 
   /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
   ///
-  /// Throws where the directory can't be used or another service uses it.
+  /// Throws where the directory can't be used, another service uses it, or its catalog is damaged or lost while there are
+  /// recordings.
   public init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     let store = try MediaStore(directory: configuration.dataDirectory)
     try store.claim()
-    let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
+    let condition = try Catalog.inspect(path: store.catalogPath)
+    if condition == .new, try store.hasRecordings() { throw .lostCatalog(path: store.catalogPath) }
+    let catalog = try Catalog(path: store.catalogPath)
     let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
     self.context = context
     retention = Retention(context)
@@ -39,24 +42,35 @@ public final class Service: Sendable {
     let server = HTTPServer(http, responder: responder)
     self.server = server
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
-    Self.sweep(context)
+    Self.settle(context, verified: condition != .unverified)
   }
 
-  /// Removes files that no row owns. A catalogue that fails to answer owns everything.
-  private static func sweep(_ context: Context) {
-    let catalog = context.catalog
-    let unfinished = (try? catalog.unfinishedUploads()).map { Set($0.map(\.id)) }
-    let report = context.store.sweep(
-      uploads: { id in unfinished?.contains(id) ?? true },
-      recordings: { id in Self.owns(catalog, id) },
-      jobs: { _ in false })
+  /// Removes what earlier runs left half-finished, and takes back what the catalog has lost.
+  private static func settle(_ context: Context, verified: Bool) {
+    if !verified {
+      context.log.notice("the catalog is too large to be checked at the start: nothing is removed on its word", [:])
+    }
+    let report = Reconciliation(catalog: context.catalog, store: context.store).run(verified: verified)
     do {
-      let lost = try LostParts(catalog: catalog, store: context.store).settle()
+      let lost = try LostParts(catalog: context.catalog, store: context.store).settle()
       if lost.gone + lost.short > 0 {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }
     } catch {
       context.log.failure("the unfinished uploads could not be held against their files", ["error": logText(error)])
+    }
+    if !report.failures.isEmpty {
+      context.log.failure(
+        "some of what an earlier run left could not be looked at",
+        ["failures": "\(report.failures.count)", "first": logText(report.failures[0])])
+    }
+    if report.adopted > 0 {
+      context.log.failure(
+        "recordings had lost their rows in the catalog and have them again", ["recordings": "\(report.adopted)"])
+    }
+    if report.orphans > 0 {
+      context.log.failure(
+        "files that nothing explains were moved to the folder “orphaned”", ["moved": "\(report.orphans)"])
     }
     guard report.incoming + report.uploads + report.recordings + report.jobs > 0 else { return }
     context.log.notice(
@@ -77,10 +91,6 @@ public final class Service: Sendable {
     } catch {
       context.log.failure("the files could not be held against the catalogue", ["error": logText(error)])
     }
-  }
-
-  private static func owns(_ catalog: Catalog, _ id: RecordingID) -> Bool {
-    do { return try catalog.recording(id) != nil } catch { return true }
   }
 
   /// For tests in process: the answer to a request without a socket.
@@ -109,6 +119,14 @@ public final class Service: Sendable {
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await jobs
     await context.webhooks.stop()
+    closeCatalog()
     context.log.notice("stopped")
+  }
+
+  /// Leaves the whole catalog in its one file, so that a copy of the data folder is a backup.
+  private func closeCatalog() {
+    do { try context.catalog.close() } catch {
+      context.log.failure("the catalog could not be closed", ["error": logText(error)])
+    }
   }
 }

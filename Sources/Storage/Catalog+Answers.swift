@@ -35,8 +35,9 @@ private struct AnswerRow: FetchableRecord, PersistableRecord {
 
   init(row: Row) throws {
     answer = KeptAnswer(
-      scope: row["scope"], key: row["key"], fingerprint: row["fingerprint"], status: row["status"],
-      location: row["location"], body: row["body"], createdAt: Timestamp(milliseconds: row["created_at"]))
+      scope: try value(row, "scope"), key: try value(row, "key"), fingerprint: try value(row, "fingerprint"),
+      status: try value(row, "status"), location: try value(row, "location"), body: try value(row, "body"),
+      createdAt: Timestamp(milliseconds: try value(row, "created_at")))
   }
 
   func encode(to container: inout PersistenceContainer) throws {

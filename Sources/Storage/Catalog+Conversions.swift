@@ -87,8 +87,12 @@ private struct ConversionRow: FetchableRecord, PersistableRecord {
 
   init(row: Row) throws {
     conversion = Conversion(
-      recording: try identifier(row, "recording"), format: row["format"], file: row["file"], bytes: row["bytes"],
-      sha256: row["sha256"], usedAt: Timestamp(milliseconds: row["used_at"]))
+      recording: try identifier(row, "recording"), format: try value(row, "format"), file: try value(row, "file"),
+      bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
+      usedAt: Timestamp(milliseconds: try value(row, "used_at")))
+    guard MediaStore.isFileName(conversion.file), conversion.bytes >= 0, conversion.usedAt.isPlausible else {
+      throw StorageError.corrupt(column: "conversions", value: conversion.recording.text)
+    }
   }
 
   func encode(to container: inout PersistenceContainer) throws {

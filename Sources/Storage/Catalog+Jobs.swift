@@ -42,7 +42,9 @@ extension Catalog {
     }
     let sql = "SELECT * FROM jobs\(Self.filter(conditions)) ORDER BY id DESC LIMIT :limit"
     let bound = StatementArguments(arguments)
-    return try read { db in try JobRow.fetchAll(db.cachedStatement(sql: sql), arguments: bound).map(\.job) }
+    return try read { db in
+      try Self.intact(Row.fetchAll(db.cachedStatement(sql: sql), arguments: bound)) { try JobRow(row: $0).job }
+    }
   }
 
   /// Changes a job by what `change` makes of it; the job as it is now, nil where there is none.
@@ -94,9 +96,9 @@ extension Catalog {
   /// Queued and running jobs, oldest first: what a restart runs again.
   public func unfinishedJobs() throws(StorageError) -> [Job] {
     try read { db in
-      try JobRow.fetchAll(
-        db.cachedStatement(sql: "SELECT * FROM jobs WHERE state IN ('queued', 'running') ORDER BY id")
-      ).map(\.job)
+      try Self.intact(
+        Row.fetchAll(db.cachedStatement(sql: "SELECT * FROM jobs WHERE state IN ('queued', 'running') ORDER BY id"))
+      ) { try JobRow(row: $0).job }
     }
   }
 
@@ -119,13 +121,14 @@ extension Catalog {
 
   /// The queued and running jobs that read `id` or make it. Goes through all unfinished jobs, of which there are few.
   static func unfinishedJobs(touching id: RecordingID, _ db: Database) throws -> [Job] {
-    try JobRow.fetchAll(
-      db.cachedStatement(
-        sql: """
-          SELECT * FROM jobs WHERE (recording = :id OR output = :id) AND state IN ('queued', 'running') ORDER BY id
-          """),
-      arguments: ["id": id.text]
-    ).map(\.job)
+    try intact(
+      Row.fetchAll(
+        db.cachedStatement(
+          sql: """
+            SELECT * FROM jobs WHERE (recording = :id OR output = :id) AND state IN ('queued', 'running') ORDER BY id
+            """),
+        arguments: ["id": id.text])
+    ) { try JobRow(row: $0).job }
   }
 
   static func cancel(_ job: Job, _ db: Database) throws -> Job {

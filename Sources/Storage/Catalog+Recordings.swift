@@ -44,7 +44,16 @@ extension Catalog {
     let sql = "SELECT * FROM recordings\(Self.filter(conditions)) ORDER BY id DESC LIMIT :limit"
     let bound = StatementArguments(arguments)
     return try read { db in
-      try RecordingRow.fetchAll(db.cachedStatement(sql: sql), arguments: bound).map(\.recording)
+      try Self.intact(Row.fetchAll(db.cachedStatement(sql: sql), arguments: bound)) {
+        try RecordingRow(row: $0).recording
+      }
+    }
+  }
+
+  /// What can be read of `rows`: a damaged row is left out, so that it doesn't hide the others.
+  static func intact<Value>(_ rows: [Row], _ make: (Row) throws -> Value) throws -> [Value] {
+    try rows.compactMap { row in
+      do { return try make(row) } catch StorageError.corrupt { return nil }
     }
   }
 
@@ -98,6 +107,7 @@ extension Catalog {
     var doomed = [id]
     while let id = doomed.popLast() {
       try db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ?").execute(arguments: [id.text])
+      try noteRemoval(of: id.text, db)
       for job in try unfinishedJobs(touching: id, db) {
         cancelled.append(try cancel(job, db))
         if let output = job.output, output != id { doomed.append(output) }

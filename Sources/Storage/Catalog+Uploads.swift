@@ -48,23 +48,27 @@ extension Catalog {
   public func deleteUpload(_ id: UploadID) throws(StorageError) -> Bool {
     try write { db in
       try db.execute(sql: "DELETE FROM uploads WHERE id = ?", arguments: [id.text])
-      return db.changesCount == 1
+      let isDeleted = db.changesCount == 1
+      if isDeleted { try Self.noteRemoval(of: id.text, db) }
+      return isDeleted
     }
   }
 
   /// Uploads that expired before `instant`, in no order.
   public func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [UploadID] {
     try read { db in
-      try UploadRow.fetchAll(
-        db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds]
-      ).map(\.upload.id)
+      try Self.intact(
+        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds])
+      ) { try UploadRow(row: $0).upload.id }
     }
   }
 
   /// The uploads that are not recordings yet, in no order: those that have a part file.
   public func unfinishedUploads() throws(StorageError) -> [Upload] {
     try read { db in
-      try UploadRow.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL").map(\.upload)
+      try Self.intact(Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL")) {
+        try UploadRow(row: $0).upload
+      }
     }
   }
 
@@ -84,8 +88,12 @@ private struct UploadRow: FetchableRecord, PersistableRecord {
 
   init(row: Row) throws {
     upload = Upload(
-      id: try identifier(row, "id"), length: row["length"], offset: row["offset"], metadata: row["metadata"],
-      expiresAt: Timestamp(milliseconds: row["expires_at"]), recording: try optionalIdentifier(row, "recording"))
+      id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
+      metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
+      recording: try optionalIdentifier(row, "recording"))
+    guard upload.length >= 1, (0...upload.length).contains(upload.offset), upload.expiresAt.isPlausible else {
+      throw StorageError.corrupt(column: "uploads", value: upload.id.text)
+    }
   }
 
   func encode(to container: inout PersistenceContainer) throws {

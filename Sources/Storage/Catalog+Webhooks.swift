@@ -4,13 +4,15 @@ extension Catalog {
   /// All webhooks, of unfinished jobs too, oldest job first, each with whether its job has finished.
   public func webhooks() throws(StorageError) -> [(webhook: Webhook, isDue: Bool)] {
     try read { db in
-      try Row.fetchAll(
-        db.cachedStatement(
-          sql: """
-            SELECT webhooks.*, jobs.state NOT IN ('queued', 'running') AS is_due
-            FROM webhooks JOIN jobs ON jobs.id = webhooks.job ORDER BY webhooks.job
-            """)
-      ).map { row in (try WebhookRow(row: row).webhook, row["is_due"]) }
+      try Self.intact(
+        Row.fetchAll(
+          db.cachedStatement(
+            sql: """
+              SELECT webhooks.*, jobs.state NOT IN ('queued', 'running') AS is_due
+              FROM webhooks JOIN jobs ON jobs.id = webhooks.job ORDER BY webhooks.job
+              """)
+        )
+      ) { row in (try WebhookRow(row: row).webhook, try value(row, "is_due")) }
     }
   }
 

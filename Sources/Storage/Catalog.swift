@@ -1,3 +1,4 @@
+import Dispatch
 import GRDB
 import Synchronization
 
@@ -8,12 +9,17 @@ import Synchronization
 /// The closures given to it run inside the transaction: they must be brief and must not call the catalogue.
 public final class Catalog: Sendable {
   let pool: DatabasePool
+  private let file: CatalogFile
+  private let changes: ChangedRecordings
+  private let descriptions = Mutex<DescriptionKeeper?>(nil)
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
+  private let isDamaged = Atomic(false)
 
   /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
   ///
-  /// Throws `.newerSchema` for one that a newer version of the program has written.
+  /// Throws `.newerSchema` for one that a newer version of the program has written, `.damagedCatalog` for one that can't
+  /// be read.
   public convenience init(path: String) throws(StorageError) {
     try self.init(path: path, migrator: Schema.migrator)
   }
@@ -23,6 +29,35 @@ public final class Catalog: Sendable {
       pool = try Self.open(path)
       if try pool.read(migrator.hasBeenSuperseded) { throw StorageError.newerSchema(path: path) }
       try migrator.migrate(pool)
+      try pool.read { try Self.checkColumns($0, migrator: migrator) }
+    } catch {
+      throw StorageError(error).naming(path)
+    }
+    file = CatalogFile(path: path)
+    changes = ChangedRecordings()
+    pool.add(transactionObserver: changes)
+  }
+
+  /// Keeps the description of every recording in its folder in step with its row, from now on. Set once, before the
+  /// first change. `onFailure` is told of descriptions that could not be written; rows are durable all the same.
+  public func keepDescriptions(
+    in store: MediaStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
+  ) {
+    descriptions.withLock { $0 = DescriptionKeeper(store: store, onFailure: onFailure) }
+  }
+
+  /// Writes the description of a recording into its folder, as the catalog has it now.
+  public func describe(_ id: RecordingID) {
+    descriptions.withLock { $0 }?.describe(id) { try self.pool.read { try Self.recording(id, $0) } }
+  }
+
+  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole catalog
+  /// and can be copied; then closes it. No call may follow.
+  public func close() throws(StorageError) {
+    do {
+      try file.check()
+      try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+      try pool.close()
     } catch {
       throw StorageError(error)
     }
@@ -43,6 +78,8 @@ public final class Catalog: Sendable {
 
   /// Writes a row, to see that the catalogue can: throws what stands in the way, `.diskFull` for one.
   public func check() throws(StorageError) {
+    try checkUsable()
+    try file.check()
     // Not by way of `write`: nothing that anybody reads has changed.
     do {
       try pool.write { db in
@@ -52,21 +89,59 @@ public final class Catalog: Sendable {
         ).execute()
       }
     } catch {
-      throw StorageError(error)
+      throw noting(error)
     }
   }
 
   func read<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
+    try checkUsable()
     reads.wrappingAdd(1, ordering: .relaxed)
-    do { return try pool.read(body) } catch { throw StorageError(error) }
+    do { return try pool.read(body) } catch { throw noting(error) }
+  }
+
+  /// Once SQLite has met damage nothing more is read or written: every answer could be wrong, and every commit could spread
+  /// it.
+  private func checkUsable() throws(StorageError) {
+    guard !isDamaged.load(ordering: .relaxed) else {
+      throw .damagedCatalog(path: file.path, detail: "damage was found while the service ran")
+    }
+  }
+
+  private func noting(_ error: any Error) -> StorageError {
+    let error = StorageError(error).naming(file.path)
+    if case .damagedCatalog = error { isDamaged.store(true, ordering: .relaxed) }
+    return error
   }
 
   /// How many reading calls there have been.
   public var readCount: UInt64 { reads.load(ordering: .relaxed) }
 
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
+    try checkUsable()
+    try file.check()
+    let (value, changed) = try commit(body)
+    for id in changed { describe(id) }
+    return value
+  }
+
+  /// Runs `body` in a transaction; what it returns, and the recordings that it changed.
+  private func commit<Value>(
+    _ body: (Database) throws -> Value
+  ) throws(StorageError) -> (Value, [RecordingID]) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    do { return try pool.write(body) } catch { throw StorageError(error) }
+    do {
+      return try pool.writeWithoutTransaction { db in
+        var value: Value?
+        try db.inTransaction(.immediate) {
+          value = try body(db)
+          return .commit
+        }
+        guard let value else { preconditionFailure("a transaction that was committed has run its body") }
+        return (value, try changes.take(db))
+      }
+    } catch {
+      throw noting(error)
+    }
   }
 
   /// Grows with every write, before the call that made it returns: what was read after the count was taken is current

@@ -51,6 +51,13 @@ import Glibc
     guard fsync(number) == 0 else { throw StorageError(errno: errno, "fsync", path) }
   }
 
+  /// The file that is open, whether or not it still has a name.
+  borrowing func identity() throws(StorageError) -> FileIdentity {
+    var info = stat()
+    guard unsafe fstat(number, &info) == 0 else { throw StorageError(errno: errno, "fstat", path) }
+    return FileIdentity(info)
+  }
+
   /// Takes the file's advisory lock for as long as it is open; false where another open file has it.
   borrowing func lock() throws(StorageError) -> Bool {
     if flock(number, LOCK_EX | LOCK_NB) == 0 { return true }

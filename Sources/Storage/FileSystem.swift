@@ -84,6 +84,62 @@ enum FileSystem {
     guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw StorageError(errno: errno, "rmdir", path) }
   }
 
+  /// Removes one file; false where it is not there.
+  static func removeFile(_ path: String) throws(StorageError) -> Bool {
+    if unsafe unlink(path) == 0 { return true }
+    guard errno == ENOENT || errno == ENOTDIR else { throw StorageError(errno: errno, "unlink", path) }
+    return false
+  }
+
+  /// Gives a file new content, in one step that other processes see whole or not at all, also after a power cut. One
+  /// caller at a time for a path.
+  static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
+    let temporary = path + ".new"
+    do {
+      let file = try FileDescriptor(path: temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
+      try file.write(bytes.span)
+      try file.sync()
+      try rename(temporary, to: path)
+    } catch {
+      _ = unsafe unlink(temporary)
+      throw error
+    }
+  }
+
+  /// All bytes of a file. Throws `.io` with `EFBIG` for one longer than `limit`.
+  static func contents(of path: String, limit: Int64) throws(StorageError) -> [UInt8] {
+    let file = try FileDescriptor(path: path, flags: O_RDONLY)
+    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 * 1024))
+    while true {
+      let count = try file.read(into: &buffer)
+      guard count > 0 else { return bytes }
+      bytes += buffer.prefix(count)
+      guard bytes.count <= limit else { throw .io(operation: "read", path: path, errno: EFBIG) }
+    }
+  }
+
+  /// What tells a file from every other on the machine, whatever it is called; nil where there is none at `path`.
+  static func identity(of path: String) -> FileIdentity? {
+    var info = stat()
+    guard unsafe stat(path, &info) == 0 else { return nil }
+    return FileIdentity(info)
+  }
+
+  /// Lets nobody but the owner in: 0700 for a folder, 0600 for a file. Links are not followed. False where the kernel
+  /// refuses.
+  @discardableResult
+  static func makePrivate(_ path: String) -> Bool {
+    var info = stat()
+    guard unsafe lstat(path, &info) == 0 else { return false }
+    let mode: mode_t
+    switch info.st_mode & S_IFMT {
+    case S_IFDIR: mode = 0o700
+    case S_IFREG: mode = 0o600
+    default: return true
+    }
+    return unsafe info.st_mode & 0o7777 == mode || chmod(path, mode) == 0
+  }
+
   /// Removes a folder that is empty, and leaves any other.
   static func removeIfEmpty(_ path: String) {
     unsafe rmdir(path)
@@ -96,4 +152,12 @@ enum FileSystem {
     let (bytes, overflow) = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: Int64(info.f_frsize))
     return overflow ? .max : bytes
   }
+}
+
+/// One file, whatever it is called: its device and its inode.
+struct FileIdentity: Equatable {
+  private let device: UInt64
+  private let inode: UInt64
+
+  init(_ info: stat) { (device, inode) = (UInt64(info.st_dev), UInt64(info.st_ino)) }
 }

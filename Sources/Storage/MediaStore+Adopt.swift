@@ -2,12 +2,13 @@ import Glibc
 
 // How a file becomes part of a recording. The order is what makes a crash harmless:
 //
-//   1. make the recording's folder, fsync the folder it is in: the rename needs a place that will still be there
+//   1. make the recording's folder, marked as unfinished, fsync the folder it is in: the rename needs a place that will
+//      still be there
 //   2. fsync the file: a rename may reach the disk before the bytes do, and would then name an empty file
 //   3. rename: in one step, so no one ever sees half a file under the final name
 //   4. fsync the recording's folder: until then the new name may be lost, and the row must never outlive it
 //
-// Only when all four have succeeded may the row that names the file be inserted.
+// Only when all four have succeeded may the row that names the file be inserted. The mark goes when the row is durable.
 
 extension MediaStore {
   /// Makes a received file the file `name` of recording `id`. When it returns, the file survives a power cut.
@@ -24,7 +25,7 @@ extension MediaStore {
       try file.move(to: path)
     } catch {
       file.discard()
-      FileSystem.removeIfEmpty(folder(of: id))
+      removeFolderIfUnused(of: id)
       throw error
     }
     do {
@@ -32,7 +33,7 @@ extension MediaStore {
     } catch {
       // Nothing has been promised yet, so nothing is left behind, as far as the disk allows.
       try? FileSystem.remove(path)
-      FileSystem.removeIfEmpty(folder(of: id))
+      removeFolderIfUnused(of: id)
       throw error
     }
     return StoredFile(path: path, name: name, bytes: file.byteCount, sha256: file.digest())
@@ -59,7 +60,7 @@ extension MediaStore {
   }
 
   func finalPath(of id: RecordingID, name: String) -> String {
-    precondition(!name.isEmpty && !name.hasPrefix(".") && !name.contains("/"), "the name of a file in one folder")
+    precondition(Self.isFileName(name), "the name of a file in one folder")
     return folder(of: id) + "/" + name
   }
 

@@ -1,48 +1,60 @@
 import Glibc
 
-/// What a sweep found and did.
+/// What a start found of earlier runs, and what became of it.
 public struct SweepReport: Sendable, Equatable {
-  /// Uploads that never became recordings.
+  /// Uploads that never became recordings, removed.
   public var incoming = 0
-  /// Parts of resumable uploads that no row owns.
+  /// Parts of resumable uploads that were removed: empty ones, and those whose upload has ended.
   public var uploads = 0
-  /// Folders of recordings that no row owns, or that were on their way out.
+  /// Folders of recordings that were removed: marked as unfinished, or on their way out.
   public var recordings = 0
-  /// Work folders that no job will use again.
+  /// Work folders that no job will use again, removed.
   public var jobs = 0
-  /// What could not be listed or removed.
+  /// Recordings that had lost their row and have one again.
+  public var adopted = 0
+  /// What nothing explains, kept aside.
+  public var orphans = 0
+  /// What could not be listed, moved or removed.
   public var failures: [StorageError] = []
+
+  /// Nothing yet.
+  public init() {}
 }
 
 extension MediaStore {
-  /// Removes what a crash has left: parts of uploads, folders on their way out, and what `uploads`, `recordings` or
-  /// `jobs` says false for. A work folder that another process holds (flock) is one that an orphan of an earlier run still
-  /// works in: it stays, so that the job's next worker meets that lock and not an empty folder beside it.
+  /// Removes the files that are half-finished by the place they are in: plain uploads on their way in, folders on their way
+  /// out, and work folders of jobs. A work folder that another process holds (flock) is one that an orphan of an earlier run
+  /// still works in: it stays, so that the job's next worker meets that lock and not an empty folder beside it.
   ///
   /// At start-up only, after `claim()` and before the first upload or job. Only names that the store itself gives are
-  /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers; a
-  /// caller whose catalogue fails to answer says true.
-  @discardableResult
-  public func sweep(
-    uploads ownsUpload: (UploadID) -> Bool = { _ in true }, recordings ownsRecording: (RecordingID) -> Bool,
-    jobs ownsJob: (JobID) -> Bool
-  ) -> SweepReport {
-    var report = SweepReport()
+  /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers.
+  func removeHalfFinished(_ report: inout SweepReport) {
     let suffix = ".part"
-    report.incoming = clear(incoming, &report.failures) {
+    report.incoming = clear(incoming, &report) {
       $0.hasSuffix(suffix) && UUIDv7(String($0.dropLast(suffix.count))) != nil
     }
-    report.uploads = clear(uploads, &report.failures) { name in
-      name.hasSuffix(suffix) && UploadID(String(name.dropLast(suffix.count))).map { !ownsUpload($0) } ?? false
+    report.recordings += clear(removed, &report) { UUIDv7($0) != nil }
+    report.jobs = clear(jobs, &report) { name in JobID(name).map { !isHeld($0) } ?? false }
+  }
+
+  /// Every id that has a folder among the recordings.
+  func recordingFolders(_ report: inout SweepReport) -> [RecordingID] {
+    names(in: recordings, &report).compactMap(RecordingID.init)
+  }
+
+  /// Every id that has a part among the uploads.
+  func parts(_ report: inout SweepReport) -> [UploadID] {
+    names(in: uploads, &report).compactMap { name in
+      name.hasSuffix(".part") ? UploadID(String(name.dropLast(".part".count))) : nil
     }
-    report.recordings = clear(removed, &report.failures) { UUIDv7($0) != nil }
-    report.recordings += clear(recordings, &report.failures) { name in
-      RecordingID(name).map { !ownsRecording($0) } ?? false
-    }
-    report.jobs = clear(jobs, &report.failures) { name in
-      JobID(name).map { !ownsJob($0) && !isHeld($0) } ?? false
-    }
-    return report
+  }
+
+  /// Whether the bytes of a part are of no further use to anyone: there are none, or they have another name as well.
+  func isSpare(_ id: UploadID) throws(StorageError) -> Bool {
+    let path = path(ofPart: id)
+    var info = stat()
+    guard unsafe stat(path, &info) == 0 else { throw StorageError(errno: errno, "stat", path) }
+    return info.st_size == 0 || info.st_nlink > 1
   }
 
   private func isHeld(_ id: JobID) -> Bool {
@@ -52,20 +64,23 @@ extension MediaStore {
   }
 
   /// Removes what `isLeftover` picks from a folder; how many.
-  private func clear(_ folder: String, _ failures: inout [StorageError], _ isLeftover: (String) -> Bool) -> Int {
+  private func clear(_ folder: String, _ report: inout SweepReport, _ isLeftover: (String) -> Bool) -> Int {
     var count = 0
-    do {
-      for name in try FileSystem.names(in: folder) where isLeftover(name) {
-        do {
-          try FileSystem.remove(folder + "/" + name)
-          count += 1
-        } catch {
-          failures.append(error)
-        }
+    for name in names(in: folder, &report) where isLeftover(name) {
+      do {
+        try FileSystem.remove(folder + "/" + name)
+        count += 1
+      } catch {
+        report.failures.append(error)
       }
-    } catch {
-      failures.append(error)
     }
     return count
+  }
+
+  private func names(in folder: String, _ report: inout SweepReport) -> [String] {
+    do { return try FileSystem.names(in: folder) } catch {
+      report.failures.append(error)
+      return []
+    }
   }
 }

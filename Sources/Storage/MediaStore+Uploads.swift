@@ -3,17 +3,18 @@ import Glibc
 // How an upload that came in pieces becomes part of a recording. Its bytes were acknowledged piece by piece, so no crash
 // may lose them, and none may leave two recordings:
 //
-//   1. fsync the part; make the recording's folder, fsync the folder it is in
+//   1. fsync the part; make the recording's folder, marked as unfinished, fsync the folder it is in
 //   2. link the part into the recording's folder under its final name, fsync that folder
 //   3. in one transaction: the recording's row, its job's, and the upload's that says what it has become
-//   4. unlink the part
+//   4. describe the recording in its folder, which takes the mark away; unlink the part
 //
-// Until 3 the part is still there under its own name, and the sweep removes the folder that no row owns: the end is tried
-// again. After 3 the sweep removes the part, which is only a second name for the recording's file.
+// Until 3 the part is still there under its own name, and the next start removes the marked folder: the end is tried
+// again. After 3 the next start removes the part, which is only a second name for the recording's file.
 
 extension MediaStore {
   /// Makes the part file of an upload, which must not exist, and its name durable.
   public func makePart(of id: UploadID) throws(StorageError) -> UploadPart {
+    try checkClaim()
     let part = try UploadPart(path: path(ofPart: id), flags: O_CREAT | O_EXCL)
     do {
       try FileSystem.syncFolder(uploads)
@@ -56,10 +57,10 @@ extension MediaStore {
       return StoredFile(path: path, name: name, bytes: part.byteCount, sha256: sha256)
     } catch {
       try? FileSystem.remove(path)
-      FileSystem.removeIfEmpty(folder(of: id))
+      removeFolderIfUnused(of: id)
       throw error
     }
   }
 
-  private func path(ofPart id: UploadID) -> String { uploads + "/" + id.text + ".part" }
+  func path(ofPart id: UploadID) -> String { uploads + "/" + id.text + ".part" }
 }

@@ -6,11 +6,14 @@
 //   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; names are the service's own
 //   DATA/jobs/<job id>/             a job's work folder
 //   DATA/removed/<uuid>/            a recording's folder on its way out
+//   DATA/orphaned/<id>              what nothing explains: kept until a person has looked at it
 //
-// No path ever holds a word from outside. What a crash can leave is one of two harmless things. A file without a row:
-// bytes are made durable before their row is inserted, so the crash came between, and the next start's sweep removes
-// the file. A folder half removed: the row goes first and the folder is renamed away before anything in it is removed,
-// so nobody finds it by its id, and the sweep removes the rest. A row without its file can't be left.
+// No path ever holds a word from outside. What a crash can leave is one of two harmless things. A folder without a row:
+// bytes are made durable before their row is inserted, so the crash came between. Such a folder bears the mark of the
+// unfinished (MediaStore+Descriptions), and only for that mark does the next start remove it. A folder half removed: the
+// row goes first, and in the same transaction the id is noted as removed; the folder is then renamed away before anything
+// in it is removed, so nobody finds it by its id, and the next start removes the rest. A row without its file can't be
+// left. Whatever else is found without a row has lost it, and is never removed: see Reconciliation.
 
 import Glibc
 import Synchronization
@@ -39,12 +42,18 @@ public final class MediaStore: Sendable {
   let recordings: String
   let jobs: String
   let removed: String
+  let orphaned: String
   private let claimed = Mutex<Claim?>(nil)
 
   /// The open lock file: closing it, which the system does for a process that dies, gives the claim up.
   private final class Claim: Sendable {
     let file: FileDescriptor
-    init(_ file: consuming FileDescriptor) { self.file = file }
+    let identity: FileIdentity
+
+    init(_ file: consuming FileDescriptor) throws(StorageError) {
+      identity = try file.identity()
+      self.file = file
+    }
   }
 
   /// The store under `directory`, which is made, with its folders, where it is missing.
@@ -55,11 +64,22 @@ public final class MediaStore: Sendable {
     recordings = directory + "/recordings"
     jobs = directory + "/jobs"
     removed = directory + "/removed"
+    orphaned = directory + "/orphaned"
     try FileSystem.makeFolders(directory)
-    for folder in [incoming, uploads, recordings, jobs, removed] {
+    FileSystem.makePrivate(directory)
+    for folder in [incoming, uploads, recordings, jobs, removed, orphaned] {
       try FileSystem.makeFolder(folder)
+      FileSystem.makePrivate(folder)
     }
     try FileSystem.syncFolder(directory)
+  }
+
+  /// Where the catalog is.
+  public var catalogPath: String { directory + "/catalog.sqlite" }
+
+  /// Whether any recording has a folder here. Throws where that can't be told.
+  public func hasRecordings() throws(StorageError) -> Bool {
+    try FileSystem.names(in: recordings).contains { RecordingID($0) != nil }
   }
 
   /// Keeps other processes from claiming the directory until this store goes; throws `.inUse` where one has it.
@@ -68,20 +88,31 @@ public final class MediaStore: Sendable {
   /// - Parameter patience: how long to wait for another to let go. A service that is killed while it starts a child leaves
   ///   its claim with the child, until that has become another program.
   public func claim(patience: Duration = .seconds(2)) throws(StorageError) {
-    let path = directory + "/lock"
+    let path = lockPath
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
     let deadline = ContinuousClock.now + patience
     while try !file.lock() {
       guard ContinuousClock.now < deadline else { throw .inUse(path: directory) }
       usleep(10_000)
     }
-    let claim = Claim(file)
+    let claim = try Claim(file)
     claimed.withLock { $0 = claim }
+    FileSystem.makePrivate(path)
+  }
+
+  private var lockPath: String { directory + "/lock" }
+
+  /// Throws `.claimLost` where the lock file that this store has claimed is no longer the one in the directory: another
+  /// service may then claim the same directory. Costs one system call; a store that has claimed nothing has lost nothing.
+  public func checkClaim() throws(StorageError) {
+    let claim = claimed.withLock { $0?.identity }
+    guard claim == nil || claim == FileSystem.identity(of: lockPath) else { throw .claimLost(path: directory) }
   }
 
   /// A new file to receive an upload into.
   public func receive() throws(StorageError) -> IncomingFile {
-    try IncomingFile(path: incoming + "/" + UUIDv7().text + ".part")
+    try checkClaim()
+    return try IncomingFile(path: incoming + "/" + UUIDv7().text + ".part")
   }
 
   /// Where the files of a recording are, whether or not the folder exists.
@@ -90,10 +121,14 @@ public final class MediaStore: Sendable {
   /// Where a job works, whether or not the folder exists.
   public func workFolder(of id: JobID) -> String { jobs + "/" + id.text }
 
-  /// Makes a recording's folder, if it is not there, and its name durable. Returns its path.
+  /// Makes a recording's folder, if it is not there, with the mark of the unfinished in it, and its name durable. Returns
+  /// its path.
   @discardableResult
   public func makeFolder(of id: RecordingID) throws(StorageError) -> String {
-    try FileSystem.makeFolder(folder(of: id))
+    try checkClaim()
+    if try FileSystem.makeFolder(folder(of: id)) {
+      _ = try FileDescriptor(path: folder(of: id) + "/" + Self.marker, flags: O_WRONLY | O_CREAT)
+    }
     // Even where it was there: whoever made it may not have come to this line.
     try FileSystem.syncFolder(recordings)
     return folder(of: id)

@@ -1,7 +1,7 @@
 /// One recording: what is known of it, and which of its files are whole.
 ///
 /// Its sound never changes once `audioFile` is set. `name`, `format` and `warnings` come from strangers' files.
-public struct Recording: Sendable, Equatable {
+public struct Recording: Sendable, Codable, Equatable {
   /// Also the name of its folder.
   public let id: RecordingID
   /// Any text but NUL, at which SQLite would cut it; never part of a path.
@@ -148,6 +148,6 @@ public struct Derivation: Sendable, Codable, Equatable {
 }
 
 /// How far a recording's waveform is.
-public enum WaveformState: String, Sendable, Hashable, CaseIterable {
+public enum WaveformState: String, Sendable, Codable, Hashable, CaseIterable {
   case queued, building, ready, failed
 }

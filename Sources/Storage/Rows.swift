@@ -13,25 +13,26 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
 
   init(row: Row) throws {
     var derivedFrom: Derivation?
-    if let operation: String = row["derived_operation"] {
+    if let operation: String = try nullable(row, "derived_operation") {
       derivedFrom = Derivation(
         recording: try identifier(row, "derived_recording"), job: try identifier(row, "derived_job"),
         operation: operation)
     }
     recording = Recording(
-      id: try identifier(row, "id"), name: row["name"], createdAt: Timestamp(milliseconds: row["created_at"]),
-      bytes: row["bytes"], sha256: row["sha256"],
+      id: try identifier(row, "id"), name: try value(row, "name"),
+      createdAt: Timestamp(milliseconds: try value(row, "created_at")),
+      bytes: try nullable(row, "bytes"), sha256: try nullable(row, "sha256"),
       format: RecordingFormat(
-        container: row["container"], codec: row["codec"], sampleRate: row["sample_rate"], channels: row["channels"],
-        frames: row["frames"], estimatedFrames: row["estimated_frames"], duration: row["duration"]),
+        container: try value(row, "container"), codec: try value(row, "codec"),
+        sampleRate: try value(row, "sample_rate"), channels: try value(row, "channels"),
+        frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames"),
+        duration: try nullable(row, "duration")),
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
-      waveformFile: row["waveform_file"], audioFile: row["audio_file"], media: row["media"],
-      workingFile: row["working_file"],
-      warnings: try JSONDecoder().decode([RecordingWarning].self, from: Data((row["warnings"] as String).utf8)),
-      derivedFrom: derivedFrom,
-      noiseRegions: try (row["noise_regions"] as String?).map {
-        try JSONDecoder().decode([RecordingNoiseRegion].self, from: Data($0.utf8))
-      })
+      waveformFile: try nullable(row, "waveform_file"), audioFile: try nullable(row, "audio_file"),
+      media: try nullable(row, "media"), workingFile: try nullable(row, "working_file"),
+      warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
+      noiseRegions: try list(row, "noise_regions"))
+    guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
 
   func encode(to container: inout PersistenceContainer) throws {
@@ -77,10 +78,12 @@ struct JobRow: FetchableRecord, PersistableRecord {
   init(row: Row) throws {
     job = Job(
       id: try identifier(row, "id"), kind: try choice(row, "kind"), recording: try identifier(row, "recording"),
-      output: try optionalIdentifier(row, "output"), state: try choice(row, "state"), progress: row["progress"],
-      createdAt: Timestamp(milliseconds: row["created_at"]), startedAt: instant(row, "started_at"),
-      finishedAt: instant(row, "finished_at"), attempts: row["attempts"],
-      interruptions: row["interruptions"], parameters: row["parameters"], result: row["result"], error: row["error"])
+      output: try optionalIdentifier(row, "output"), state: try choice(row, "state"),
+      progress: try value(row, "progress"), createdAt: Timestamp(milliseconds: try value(row, "created_at")),
+      startedAt: try instant(row, "started_at"), finishedAt: try instant(row, "finished_at"),
+      attempts: try value(row, "attempts"), interruptions: try value(row, "interruptions"),
+      parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"))
+    guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
   }
 
   func encode(to container: inout PersistenceContainer) throws {
@@ -113,8 +116,11 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
 
   init(row: Row) throws {
     webhook = Webhook(
-      job: try identifier(row, "job"), url: row["url"], attempts: row["attempts"],
-      notBefore: Timestamp(milliseconds: row["not_before"]))
+      job: try identifier(row, "job"), url: try value(row, "url"), attempts: try value(row, "attempts"),
+      notBefore: Timestamp(milliseconds: try value(row, "not_before")))
+    guard webhook.notBefore.isPlausible, webhook.attempts >= 0 else {
+      throw StorageError.corrupt(column: "webhooks", value: webhook.job.text)
+    }
   }
 
   func encode(to container: inout PersistenceContainer) throws {
@@ -125,12 +131,50 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
   }
 }
 
-private func instant(_ row: Row, _ column: String) -> Timestamp? {
-  (row[column] as Int64?).map(Timestamp.init(milliseconds:))
+extension Job {
+  /// Whether every value is one that the program itself writes.
+  fileprivate var isPlausible: Bool {
+    let instants = [createdAt, startedAt, finishedAt].compactMap { $0 }
+    return (0...1).contains(progress) && (0...1_000_000).contains(attempts) && (0...1_000_000).contains(interruptions)
+      && instants.allSatisfy(\.isPlausible)
+  }
+}
+
+// What a row says may be damaged: a column may be missing, hold another type, or a text that is none of ours. GRDB's
+// subscripts end the process where a value doesn't fit, so every value is read through these, which throw `.corrupt`.
+
+/// The value of a column that is never NULL.
+func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value {
+  guard let value: Value = try nullable(row, column) else {
+    throw StorageError.corrupt(column: column, value: "NULL")
+  }
+  return value
+}
+
+/// The value of a column; nil for NULL.
+func nullable<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value? {
+  guard let stored = row[column] as DatabaseValue? else { throw StorageError.corrupt(column: column, value: "missing") }
+  if stored.isNull { return nil }
+  guard let value = Value.fromDatabaseValue(stored) else {
+    throw StorageError.corrupt(column: column, value: "\(stored)")
+  }
+  return value
+}
+
+private func instant(_ row: Row, _ column: String) throws -> Timestamp? {
+  (try nullable(row, column) as Int64?).map(Timestamp.init(milliseconds:))
+}
+
+/// A list in JSON; nil where the column is NULL.
+private func list<Element: Decodable>(_ row: Row, _ column: String) throws -> [Element]? {
+  guard let text: String = try nullable(row, column) else { return nil }
+  do { return try JSONDecoder().decode([Element].self, from: Data(text.utf8)) } catch {
+    throw StorageError.corrupt(column: column, value: text)
+  }
 }
 
 func optionalIdentifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity>? {
-  (row[column] as String?) == nil ? nil : try identifier(row, column)
+  try nullable(row, column) as String? == nil ? nil : try identifier(row, column)
 }
 
 func identifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity> {
@@ -141,9 +185,8 @@ private func choice<Choice: RawRepresentable<String>>(_ row: Row, _ column: Stri
   try parse(row, column, Choice.init(rawValue:))
 }
 
-/// STRICT tables hold the right types; that a text is one of ours is checked here.
 private func parse<Value>(_ row: Row, _ column: String, _ make: (String) -> Value?) throws -> Value {
-  let text: String = row[column] ?? ""
+  let text: String = try value(row, column)
   guard let value = make(text) else { throw StorageError.corrupt(column: column, value: text) }
   return value
 }

@@ -15,8 +15,20 @@ public enum StorageError: Error, Equatable, Sendable {
   /// The catalogue was written by a newer version of the program than this one.
   case newerSchema(path: String)
 
+  /// The catalog can't be read: it is damaged, cut short or no catalog. `detail` is SQLite's own finding.
+  case damagedCatalog(path: String, detail: String)
+
+  /// The catalog is missing or empty, yet there are recordings beside it.
+  case lostCatalog(path: String)
+
+  /// The catalog's file was removed or replaced while it was open.
+  case catalogReplaced(path: String)
+
   /// Another process has claimed the data directory.
   case inUse(path: String)
+
+  /// The lock file of the data directory was removed or replaced, so that another process may claim it.
+  case claimLost(path: String)
 
   /// A job was to be inserted whose source is not (or no longer) in the catalogue.
   case noSuchRecording(RecordingID)
@@ -48,6 +60,8 @@ public enum StorageError: Error, Equatable, Sendable {
       self = error
     case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
       self = .diskFull
+    case let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode):
+      self = .damagedCatalog(path: "", detail: error.message ?? "")
     case let error as DatabaseError:
       self = .database(code: error.extendedResultCode.rawValue, message: error.message ?? "")
     default:

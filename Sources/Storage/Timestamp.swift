@@ -68,3 +68,16 @@ public struct Timestamp: Sendable, Hashable, Comparable {
     text.append(UInt8(ascii: mark))
   }
 }
+
+extension Timestamp: Codable {
+  /// Reads a number of milliseconds since 1970.
+  public init(from decoder: any Decoder) throws {
+    self.init(milliseconds: try decoder.singleValueContainer().decode(Int64.self))
+  }
+
+  /// Writes the number of milliseconds since 1970.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(milliseconds)
+  }
+}

@@ -102,7 +102,7 @@ import Testing
       gate.wait()
       return .ready
     }
-    for _ in 0..<3 { #expect(await readiness.finding() == .catalogueIsBusy) }
+    for _ in 0..<3 { #expect(await readiness.finding() == .catalogIsBusy) }
     #expect(looks.withLock { $0 } == 1)
     gate.signal()
   }

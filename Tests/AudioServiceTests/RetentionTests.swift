@@ -48,8 +48,7 @@ import Testing
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
     #expect(try bench.catalog.deleteRecordings(createdBefore: later, limit: 9) == [recording.id])
     #expect(try folders(bench) == [recording.id.text])
-    let report = bench.store.sweep(
-      recordings: { (try? bench.catalog.recording($0)) != .some(nil) }, jobs: { _ in false })
+    let report = Reconciliation(catalog: bench.catalog, store: bench.store).run(verified: true)
     #expect(try report.recordings == 1 && folders(bench).isEmpty)
   }
 }

@@ -94,7 +94,7 @@ final class TestServer {
 
   /// Every file and folder in the data directory that is not the catalogue's own, by path within it.
   func leftovers() throws -> [String] {
-    let own = ["incoming", "uploads", "recordings", "jobs", "removed", "lock"]
+    let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock"]
     return try FileManager.default.subpathsOfDirectory(atPath: data)
       .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") }.sorted()
   }

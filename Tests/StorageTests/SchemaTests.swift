@@ -89,7 +89,7 @@ import Testing
   func notADatabase() throws {
     try write(String(repeating: "RIFF....WAVE", count: 1000), to: path)
     let error = #expect(throws: StorageError.self) { try Catalog(path: path) }
-    #expect(error == .database(code: 26, message: "file is not a database"))
+    #expect(error == .damagedCatalog(path: path, detail: "file is not a database"))
   }
 
   @Test("commits are synchronous to the disk, in WAL mode, with foreign keys")

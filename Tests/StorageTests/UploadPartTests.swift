@@ -72,17 +72,6 @@ import Testing
     #expect(try read(stored.path) == "abc")
   }
 
-  @Test("a crash before the row of an adopted part loses the folder and not the bytes")
-  func crashBeforeTheRow() throws {
-    let part = try store.makePart(of: id)
-    try part.append(bytes("abc").span)
-    _ = try store.adopt(part, as: RecordingID(), name: "audio.wav")
-    let report = store.sweep(uploads: { $0 == id }, recordings: { _ in false }, jobs: { _ in false })
-    #expect(report.recordings == 1 && report.uploads == 0 && report.failures == [])
-    let kept = try #require(try store.openPart(of: id))
-    #expect(try store.adopt(kept, as: RecordingID(), name: "audio.wav").sha256 == digest("abc"))
-  }
-
   @Test("an adoption that fails leaves the part and nothing else")
   func failedAdoption() throws {
     let part = try store.makePart(of: id)
@@ -91,15 +80,5 @@ import Testing
     let recording = RecordingID()
     #expect(throws: StorageError.self) { try store.adopt(part, as: recording, name: "audio.wav") }
     #expect(!FileSystem.isFolder(store.folder(of: recording)))
-  }
-
-  @Test("a sweep removes the parts that no row owns, and no stranger's file")
-  func sweeping() throws {
-    let unowned = UploadID()
-    for id in [id, unowned] { _ = try store.makePart(of: id) }
-    try write("mine", to: folder("uploads/notes.part"))
-    let report = store.sweep(uploads: { $0 == id }, recordings: { _ in true }, jobs: { _ in true })
-    #expect(report.uploads == 1)
-    #expect(try folder.contents(of: "uploads") == ["\(id).part", "notes.part"])
   }
 }

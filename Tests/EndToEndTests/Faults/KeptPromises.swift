@@ -110,18 +110,19 @@ final class KeptPromises: Sendable {
     }
   }
 
-  /// A recording has its sound, its waveform and nothing else; whatever else is in the data directory is astray.
+  /// A recording has its sound, its waveform, its description and nothing else; whatever else is in the data directory is astray.
   private func strayFiles(_ server: TestServer, _ ids: Set<String>, _ mayHaveFailed: Bool) throws -> [String] {
     var strays: [String] = []
     let isTidy = try eventually {
       strays = try server.leftovers().filter { path in
         let parts = path.split(separator: "/").map(String.init)
         guard parts.first == "recordings", parts.count >= 2, ids.contains(parts[1]) else { return true }
-        return parts.count > 2 && !parts[2].hasPrefix("audio.") && !parts[2].hasPrefix("waveform-")
+        return parts.count > 2 && parts[2] != "recording.json" && !parts[2].hasPrefix("audio.")
+          && !parts[2].hasPrefix("waveform-")
       }
       for id in ids {
         let count = try files(of: id, server).count
-        if count != 2 && !(mayHaveFailed && count == 1) { strays.append("\(count) files in recordings/\(id)") }
+        if count != 3 && !(mayHaveFailed && count == 2) { strays.append("\(count) files in recordings/\(id)") }
       }
       return strays.isEmpty
     }

@@ -1,0 +1,22 @@
+/// Something that a person should look at although the service can take work.
+struct ReadinessWarning: Encodable, Sendable, Equatable {
+  /// Stable, snake_case.
+  let code: String
+  /// What it means here, and what to do.
+  let detail: String
+
+  /// All there are now. Blocks.
+  static func all(_ context: Context) -> [ReadinessWarning] {
+    [orphans(context.store.orphanCount())].compactMap { $0 }
+  }
+
+  private static func orphans(_ count: Int) -> ReadinessWarning? {
+    guard count > 0 else { return nil }
+    return ReadinessWarning(
+      code: "orphaned_files",
+      detail: """
+        The folder “orphaned” of the data folder holds \(count) folders or uploads that nothing explains. Look at them: \
+        they may be recordings. What you move away or remove is no longer counted.
+        """)
+  }
+}

@@ -1,0 +1,110 @@
+import Dispatch
+import GRDB
+import Glibc
+
+// What is at a catalog's path, looked at before it is opened for use. A damaged catalog may answer that a recording is not
+// there, so nothing is removed on its word before SQLite has checked it.
+
+/// What a look at a catalog's file has shown.
+public enum CatalogCondition: Sendable, Equatable {
+  /// There is no file, or an empty database: a first start, or a catalog that was lost.
+  case new
+  /// SQLite has checked every page.
+  case intact
+  /// The check was cut off at its time limit; what it had seen until then was intact.
+  case unverified
+}
+
+extension Catalog {
+  /// Looks at the file `path` without changing what it holds.
+  ///
+  /// Runs `PRAGMA quick_check`, which reads the whole file, for at most `seconds`. Throws `.damagedCatalog` where the
+  /// check finds damage, the file is no database, or one of the tables is missing. Blocks.
+  public static func inspect(path: String, withinSeconds seconds: Double = 10) throws(StorageError) -> CatalogCondition
+  {
+    guard FileSystem.identity(of: path) != nil else { return .new }
+    // SQLite takes an empty file for a new database, and so do we; but it takes any shorter than a page for one as well.
+    let length = try FileSystem.length(of: path)
+    if length == 0 { return .new }
+    guard length >= 512 else { throw .damagedCatalog(path: path, detail: "it is shorter than a page") }
+    do {
+      return try inspect(try DatabaseQueue(path: path), withinSeconds: seconds)
+    } catch {
+      throw StorageError(error).naming(path)
+    }
+  }
+
+  private static func inspect(_ file: DatabaseQueue, withinSeconds seconds: Double) throws -> CatalogCondition {
+    defer { try? file.close() }
+    let timer = DispatchWorkItem { file.interrupt() }
+    DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: timer)
+    defer { timer.cancel() }
+    return try file.read { db in
+      let finding: String?
+      do { finding = try String.fetchOne(db, sql: "PRAGMA quick_check(1)") } catch let error as DatabaseError
+        where error.resultCode == .SQLITE_INTERRUPT
+      { return .unverified }
+      guard finding == "ok" else { throw StorageError.damagedCatalog(path: "", detail: finding ?? "no answer") }
+      let tables = try String.fetchSet(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+      if tables.isEmpty { return .new }
+      guard tables.isSuperset(of: ["recordings", "jobs", "grdb_migrations"]) else {
+        throw StorageError.damagedCatalog(path: "", detail: "its tables are missing")
+      }
+      return .intact
+    }
+  }
+
+  /// Throws `.damagedCatalog` where a table lacks a column that the migrations make: a damaged schema still opens.
+  static func checkColumns(_ db: Database, migrator: DatabaseMigrator) throws {
+    let model = try DatabaseQueue()
+    try migrator.migrate(model)
+    let expected = try model.read(columns)
+    let found = try columns(db)
+    for (table, columns) in expected where !columns.isSubset(of: found[table] ?? []) {
+      throw StorageError.damagedCatalog(path: "", detail: "table \(table) lacks columns")
+    }
+  }
+
+  private static func columns(_ db: Database) throws -> [String: Set<String>] {
+    let rows = try Row.fetchAll(
+      db,
+      sql: """
+        SELECT tables.name AS of_table, columns.name AS name FROM sqlite_master AS tables
+        JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
+        """)
+    var columns: [String: Set<String>] = [:]
+    for row in rows { columns[try value(row, "of_table") as String, default: []].insert(try value(row, "name")) }
+    return columns
+  }
+}
+
+/// The files of an open catalog: whether they are still the ones that were opened.
+struct CatalogFile: Sendable {
+  let path: String
+  private let identities: [String: FileIdentity]
+
+  /// The catalog that is open at `path`, with its log.
+  init(path: String) {
+    self.path = path
+    var identities: [String: FileIdentity] = [:]
+    for name in [path, path + "-wal"] { identities[name] = FileSystem.identity(of: name) }
+    self.identities = identities
+    for suffix in ["", "-wal", "-shm"] { FileSystem.makePrivate(path + suffix) }
+  }
+
+  /// Throws `.catalogReplaced` where a file was removed or replaced since: what is committed would be lost with the
+  /// process. Costs two system calls.
+  func check() throws(StorageError) {
+    for (name, identity) in identities where FileSystem.identity(of: name) != identity {
+      throw .catalogReplaced(path: path)
+    }
+  }
+}
+
+extension StorageError {
+  /// The same error, naming the catalog it was met in.
+  func naming(_ path: String) -> StorageError {
+    guard case .damagedCatalog("", let detail) = self else { return self }
+    return .damagedCatalog(path: path, detail: detail)
+  }
+}

@@ -1,0 +1,270 @@
+import Glibc
+import Testing
+
+@testable import Storage
+
+@Suite struct ReconciliationTests {
+  let folder: TemporaryFolder
+  let store: MediaStore
+  let catalog: Catalog
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try MediaStore(directory: folder("data"))
+    catalog = try Catalog(path: store.catalogPath)
+    catalog.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
+  }
+
+  private func start(with other: Catalog? = nil, verified: Bool = true) -> SweepReport {
+    Reconciliation(catalog: other ?? catalog, store: store).run(verified: verified)
+  }
+
+  /// A recording as an upload leaves it: audio, row, description.
+  @discardableResult
+  private func upload(_ text: String, id: RecordingID = RecordingID()) throws -> Recording {
+    let recording = try self.recording(receive(text, id: id), id: id)
+    try catalog.insert(recording)
+    return recording
+  }
+
+  private func recording(_ stored: StoredFile, id: RecordingID) -> Recording {
+    Recording(
+      id: id, name: "talk “1”.wav", bytes: stored.bytes, sha256: stored.sha256,
+      format: RecordingFormat(
+        container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9, duration: 1),
+      waveformState: .ready, waveformFile: nil, audioFile: stored.name)
+  }
+
+  /// Up to the moment before the row is inserted.
+  private func receive(_ text: String, id: RecordingID) throws -> StoredFile {
+    let file = try store.receive()
+    try file.append(Array(text.utf8).span)
+    return try store.adopt(file, as: id, name: "audio.wav")
+  }
+
+  private func files(of id: RecordingID) throws -> [String] { try folder.contents(of: "data/recordings/\(id)") }
+
+  /// A catalog that knows nothing of what this one holds, as one from a backup does.
+  private func olderCatalog() throws -> Catalog {
+    let older = try Catalog(path: folder("older.sqlite"))
+    older.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
+    return older
+  }
+
+  // MARK: What belongs together
+
+  @Test("a recording with its row is left as it is, and so are a stranger's files")
+  func nothingToDo() throws {
+    let id = try upload("sound").id
+    for name in ["incoming/x.part", "recordings/holiday", "jobs/.keep", "removed/me", "uploads/notes.part"] {
+      try write("mine", to: store.directory + "/" + name)
+    }
+    let before = try folder.contents()
+    #expect(start() == SweepReport())
+    #expect(try folder.contents() == before)
+    #expect(try files(of: id) == ["audio.wav", "recording.json"])
+  }
+
+  @Test("what is half-finished by its place goes: plain uploads, work folders, folders on their way out")
+  func halfFinishedByPlace() throws {
+    try write("half", to: store.directory + "/incoming/\(RecordingID()).part")
+    try write("part", to: store.makeWorkFolder(of: JobID()) + "/attempt-1.pyramid")
+    let halfRemoved = store.directory + "/removed/\(RecordingID())"
+    try FileSystem.makeFolders(halfRemoved)
+    try write("rest", to: halfRemoved + "/audio.wav")
+    var expected = SweepReport()
+    (expected.incoming, expected.recordings, expected.jobs) = (1, 1, 1)
+    #expect(start() == expected)
+    #expect(try folder.contents(of: "data").allSatisfy { !$0.contains("part") && !$0.contains("audio") })
+  }
+
+  @Test("a work folder stays for as long as another process works in it")
+  func heldFolder() throws {
+    let path = try store.makeWorkFolder(of: JobID())
+    func hold() throws {
+      let holder = try FileDescriptor(path: path, flags: O_RDONLY | O_DIRECTORY)
+      #expect(try holder.lock())
+      #expect(start() == SweepReport())
+      #expect(FileSystem.isFolder(path))
+    }
+    try hold()
+    #expect(start().jobs == 1)
+    #expect(!FileSystem.isFolder(path))
+  }
+
+  @Test("a folder that can't be read is reported, and the rest is done")
+  func failure() throws {
+    try write("half", to: store.directory + "/incoming/\(RecordingID()).part")
+    try FileSystem.remove(store.directory + "/jobs")
+    let report = start()
+    #expect(report.incoming == 1)
+    #expect(report.failures == [.io(operation: "opendir", path: store.directory + "/jobs", errno: ENOENT)])
+  }
+
+  // MARK: Folders without a row
+
+  @Test("a crash before the row leaves a folder that is marked as unfinished, which goes")
+  func unfinished() throws {
+    let id = RecordingID()
+    _ = try receive("sound", id: id)
+    #expect(try files(of: id) == ["audio.wav", "unfinished"])
+    #expect(start().recordings == 1)
+    #expect(try folder.contents(of: "data/recordings") == [])
+  }
+
+  @Test("a crash after the row, before the description, loses nothing: the next start describes the recording")
+  func undescribed() throws {
+    let id = RecordingID()
+    let recording = try recording(receive("sound", id: id), id: id)
+    try Catalog(path: store.catalogPath).insert(recording)
+    #expect(try files(of: id) == ["audio.wav", "unfinished"])
+    #expect(start() == SweepReport())
+    #expect(try files(of: id) == ["audio.wav", "recording.json"])
+    #expect(store.description(of: id)?.recording == recording)
+  }
+
+  @Test("a recording whose row is lost gets it back from its folder, with everything the row said")
+  func adoption() throws {
+    var recording = try upload("sound")
+    let pyramid = try receive("pyramid", id: RecordingID())
+    try FileSystem.rename(pyramid.path, to: store.folder(of: recording.id) + "/waveform-1.pyramid")
+    recording = try #require(
+      try catalog.update(recording.id) {
+        $0.name = "renamed.wav"
+        $0.waveformFile = "waveform-1.pyramid"
+        $0.warnings = [RecordingWarning(code: "truncated", detail: "short")]
+        $0.noiseRegions = [RecordingNoiseRegion(start: 0.1, end: 0.6, level: -52.1, score: 0.9)]
+        $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
+      })
+    let older = try olderCatalog()
+    #expect(start(with: older).adopted == 1)
+    #expect(try older.recording(recording.id) == recording)
+    #expect(start(with: older) == SweepReport())
+  }
+
+  @Test("a recording that had no waveform yet gets its row back with a job that builds it")
+  func adoptionWithoutWaveform() throws {
+    let recording = try upload("sound")
+    try catalog.update(recording.id) { $0.waveformState = .building }
+    let older = try olderCatalog()
+    #expect(start(with: older).adopted == 1)
+    let job = try #require(try older.unfinishedJobs().first)
+    let adopted = try #require(try older.recording(recording.id))
+    #expect(job.kind == .waveform && job.recording == recording.id)
+    #expect(adopted.waveformState == .queued && adopted.waveformJob == job.id)
+  }
+
+  @Test(
+    "a folder that nothing explains is kept aside, whatever is wrong with its description",
+    arguments: [
+      "", "{}", "not JSON", #"{"version":1}"#, #"{"version":2,"recording":{}}"#, "the description of another recording",
+      "an audio file elsewhere", "no audio file", "a duration that is no number",
+    ])
+  func orphans(description: String) throws {
+    let id = try upload("sound").id
+    let other = try upload("other").id
+    let path = store.folder(of: id) + "/recording.json"
+    switch description {
+    case "the description of another recording": try write(read(store.folder(of: other) + "/recording.json"), to: path)
+    case "an audio file elsewhere":
+      try write(read(path).replacing("audio.wav", with: "../\(other)/audio.wav"), to: path)
+    case "no audio file": try FileSystem.rename(store.folder(of: id) + "/audio.wav", to: folder("audio.wav"))
+    case "a duration that is no number":
+      try write(read(path).replacing(#""duration":1"#, with: #""duration":-1"#), to: path)
+    case "": try FileSystem.remove(path)
+    default: try write(description, to: path)
+    }
+    if description == "no audio file" { try write("mine", to: store.folder(of: id) + "/notes.txt") }
+    let before = try files(of: id)
+    let older = try olderCatalog()
+    let report = start(with: older)
+    #expect(report.adopted == 1 && report.orphans == 1 && report.recordings == 0, "the other one is taken back")
+    #expect(try folder.contents(of: "data/orphaned/\(id)") == before)
+    #expect(store.orphanCount() == 1)
+    #expect(start(with: older) == SweepReport(), "and that once")
+  }
+
+  @Test("an empty folder goes")
+  func emptyFolder() throws {
+    try FileSystem.makeFolder(store.folder(of: RecordingID()))
+    #expect(start().recordings == 1)
+    #expect(try folder.contents(of: "data/recordings") == [])
+  }
+
+  @Test("a deletion that a crash cut off is completed, and forgotten when nothing is left")
+  func deletion() throws {
+    let id = try upload("sound").id
+    _ = try catalog.deleteRecording(id)
+    #expect(try catalog.removals() == [id.text])
+    #expect(start().recordings == 1)
+    #expect(try folder.contents(of: "data/recordings") == [])
+    #expect(try catalog.removals() == [])
+  }
+
+  @Test("a catalog that could not be checked in time removes and moves nothing")
+  func unverified() throws {
+    let (deleted, unmarked) = (try upload("deleted").id, try upload("unmarked").id)
+    _ = try catalog.deleteRecording(deleted)
+    try FileSystem.remove(store.folder(of: unmarked) + "/recording.json")
+    _ = try receive("unfinished", id: RecordingID())
+    let before = try folder.contents(of: "data/recordings")
+    #expect(try start(with: olderCatalog(), verified: false) == SweepReport())
+    #expect(try folder.contents(of: "data/recordings") == before)
+  }
+
+  @Test("a catalog that fails to answer loses nothing")
+  func failingCatalog() throws {
+    try upload("sound")
+    let before = try folder.contents(of: "data/recordings")
+    let older = try olderCatalog()
+    try older.pool.close()
+    let report = start(with: older)
+    #expect(report.adopted == 0 && report.orphans == 0 && !report.failures.isEmpty)
+    #expect(try folder.contents(of: "data/recordings") == before)
+  }
+
+  // MARK: Uploads in pieces
+
+  private func part(_ text: String) throws -> UploadID {
+    let id = UploadID()
+    try store.makePart(of: id).append(Array(text.utf8).span)
+    return id
+  }
+
+  @Test("parts of uploads that go on stay; those that are empty or ended go; bytes without a row are kept aside")
+  func parts() throws {
+    let (open, ended, empty, lost) = (try part("abc"), try part("abc"), try part(""), try part("abc"))
+    for id in [open, ended] {
+      try catalog.insert(Upload(id: id, length: 9, expiresAt: .now), limit: 9)
+    }
+    try catalog.deleteUpload(ended)
+    let report = start()
+    #expect(report.uploads == 2 && report.orphans == 1 && report.failures == [])
+    #expect(try folder.contents(of: "data/uploads") == ["\(open).part"])
+    #expect(try folder.contents(of: "data/orphaned") == ["\(lost).part"])
+    _ = empty
+  }
+
+  @Test("a crash before the row of an upload's recording loses the folder and not the bytes", arguments: [true, false])
+  func crashBeforeTheRow(catalogKnowsTheUpload: Bool) throws {
+    let id = try part("abc")
+    if catalogKnowsTheUpload { try catalog.insert(Upload(id: id, length: 3, expiresAt: .now), limit: 9) }
+    let whole = try #require(try store.openPart(of: id))
+    _ = try store.adopt(whole, as: RecordingID(), name: "audio.wav")
+    let report = start()
+    #expect(report.recordings == 1 && report.uploads == 0 && report.failures == [])
+    #expect(try read(store.directory + (catalogKnowsTheUpload ? "/uploads/" : "/orphaned/") + "\(id).part") == "abc")
+  }
+
+  @Test("the part of an upload that became a recording goes, and the recording stays")
+  func finishedUpload() throws {
+    let upload = try part("abc")
+    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limit: 9)
+    let id = RecordingID()
+    let whole = try #require(try store.openPart(of: upload))
+    let stored = try store.adopt(whole, as: id, name: "audio.wav")
+    try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
+    #expect(start().uploads == 1)
+    #expect(try files(of: id) == ["audio.wav", "recording.json"])
+  }
+}
