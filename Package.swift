@@ -58,7 +58,7 @@ let package = Package(
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "HTTP", "Media", "Processing",
+        "AudioService", "HTTP", "Media", "Processing", "Storage", "Waveform",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -68,6 +68,11 @@ public final class Service: Sendable {
       context.log.failure(
         "recordings had lost their rows in the catalog and have them again", ["recordings": "\(report.adopted)"])
     }
+    if report.healed + report.unreadable > 0 {
+      context.log.failure(
+        "the catalog had rows that can't be read",
+        ["written again": "\(report.healed)", "unreadable": "\(report.unreadable)"])
+    }
     if report.orphans > 0 {
       context.log.failure(
         "files that nothing explains were moved to the folder “orphaned”", ["moved": "\(report.orphans)"])
@@ -82,6 +87,18 @@ public final class Service: Sendable {
   }
 
   /// After the start, as it takes a while where there are many.
+  private static func tendFolders(_ context: Context) {
+    do {
+      let corrected = try Reconciliation(catalog: context.catalog, store: context.store).tendFolders()
+      if corrected > 0 {
+        context.log.failure("damaged rows were written again from the folders", ["recordings": "\(corrected)"])
+      }
+    } catch {
+      context.log.failure("the recordings' folders could not be looked through", ["error": logText(error)])
+    }
+  }
+
+  /// The same.
   private static func lookForMissingFiles(_ context: Context) {
     do {
       let report = try MissingFiles(catalog: context.catalog, store: context.store).sweep()
@@ -104,7 +121,10 @@ public final class Service: Sendable {
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
     let address = try server.start()
-    context.work.start { [context] in Self.lookForMissingFiles(context) }
+    context.work.start { [context] in
+      Self.tendFolders(context)
+      Self.lookForMissingFiles(context)
+    }
     retention.start()
     context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
     return "\(address)"

@@ -21,6 +21,8 @@ struct Uploads: Sendable {
     _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
   ) async throws -> HTTPResponse {
     try await context.intake.checkRoom(for: request.body.declaredLength ?? 0)
+    let catalog = context.catalog
+    try await context.work.run { () throws(StorageError) in try catalog.checkFile() }
     request.body.limit(to: context.configuration.maximumUploadBytes)
 
     let received = try await receive(request)

@@ -99,6 +99,12 @@ public final class Catalog: Sendable {
     do { return try pool.read(body) } catch { throw noting(error) }
   }
 
+  /// Throws where the catalog can take no row: it is damaged, or was removed or replaced. Costs two system calls.
+  public func checkFile() throws(StorageError) {
+    try checkUsable()
+    try file.check()
+  }
+
   /// Once SQLite has met damage nothing more is read or written: every answer could be wrong, and every commit could spread
   /// it.
   private func checkUsable() throws(StorageError) {

@@ -118,6 +118,29 @@ enum FileSystem {
     }
   }
 
+  /// Makes a new file with the content of another, or its first `count` bytes, durable when it
+  /// returns.
+  static func copy(_ old: String, to new: String, bytes count: Int64 = .max) throws(StorageError) {
+    let source = try FileDescriptor(path: old, flags: O_RDONLY)
+    let copy = try FileDescriptor(path: new, flags: O_WRONLY | O_CREAT | O_EXCL)
+    var left = count
+    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
+    while left > 0 {
+      let got = try source.read(into: &buffer)
+      guard got > 0 else { break }
+      let taken = Int(min(Int64(got), left))
+      try copy.write(buffer.span.extracting(..<taken))
+      left -= Int64(taken)
+    }
+    try copy.sync()
+  }
+
+  /// The folder that a file or folder is in.
+  static func parent(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+  }
+
   /// What tells a file from every other on the machine, whatever it is called; nil where there is none at `path`.
   static func identity(of path: String) -> FileIdentity? {
     var info = stat()

@@ -64,7 +64,8 @@ extension MediaStore {
     return folder(of: id) + "/" + name
   }
 
-  private static func measure(_ file: borrowing FileDescriptor) throws(StorageError) -> (Int64, String) {
+  /// The length and the SHA-256 of what an open file has from its position on.
+  static func measure(_ file: borrowing FileDescriptor) throws(StorageError) -> (bytes: Int64, sha256: String) {
     var hash = SHA256()
     var bytes: Int64 = 0
     var buffer = [UInt8](repeating: 0, count: 256 * 1024)

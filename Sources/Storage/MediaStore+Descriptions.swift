@@ -45,6 +45,21 @@ extension MediaStore {
     return description
   }
 
+  /// Whether a recording's audio is there, as long as `recording` says.
+  func hasAudio(of recording: Recording) -> Bool {
+    guard let name = recording.audioFile else { return false }
+    let length = try? FileSystem.length(of: folder(of: recording.id) + "/" + name)
+    return length != nil && length == recording.bytes
+  }
+
+  /// The same, with the SHA-256 that `recording` says. Reads all of it.
+  func hasIntactAudio(of recording: Recording) -> Bool {
+    guard hasAudio(of: recording), let name = recording.audioFile,
+      let file = try? FileDescriptor(path: folder(of: recording.id) + "/" + name, flags: O_RDONLY)
+    else { return false }
+    return (try? Self.measure(file).sha256) == recording.sha256
+  }
+
   /// Whether the folder is marked as that of a recording that was never acknowledged.
   func isUnfinished(_ id: RecordingID) -> Bool { hasFile(Self.marker, of: id) }
 

@@ -14,6 +14,10 @@ public struct SweepReport: Sendable, Equatable {
   public var adopted = 0
   /// What nothing explains, kept aside.
   public var orphans = 0
+  /// Rows that could not be read, written again from their folder's description.
+  public var healed = 0
+  /// Rows that can't be read and have no description.
+  public var unreadable = 0
   /// What could not be listed, moved or removed.
   public var failures: [StorageError] = []
 

@@ -11,6 +11,9 @@
 //   an empty folder; a part that is empty, or   removed: no bytes are lost
 //   that has another name as well
 //   any other folder or part                    kept, in orphaned/
+//
+// A row that can't be read is written again from its folder's description. A recording that waits for a job which is lost
+// gets another.
 
 /// Puts right, at a start, what an earlier run has left half-finished and what a catalog has lost.
 public struct Reconciliation: Sendable {
@@ -35,6 +38,7 @@ public struct Reconciliation: Sendable {
     for id in store.parts(&report) {
       attempt(&report) { report throws(StorageError) in try settle(id, &report) }
     }
+    attempt(&report) { report throws(StorageError) in try heal(&report) }
     if report.failures.isEmpty { attempt(&report) { _ throws(StorageError) in try forgetRemovals() } }
     return report
   }
@@ -91,6 +95,54 @@ public struct Reconciliation: Sendable {
       jobs = [job]
     }
     try catalog.insert(recording, jobs: jobs)
+    return true
+  }
+
+  private func heal(_ report: inout SweepReport) throws(StorageError) {
+    for text in try catalog.unreadableRecordings() {
+      guard let id = RecordingID(text) else {
+        try catalog.deleteUnreadable(text)
+        continue
+      }
+      guard let recording = store.description(of: id)?.recording else {
+        report.unreadable += 1
+        continue
+      }
+      try catalog.replaceUnreadable(with: recording)
+      report.healed += 1
+    }
+    for recording in try catalog.strandedRecordings() { try catalog.resume(stranded: recording.id) }
+  }
+
+  /// Describes every recording that is not described yet, as none is in a data directory of an earlier version; believes
+  /// the description of one whose row is damaged; and lets nobody but the owner into the folders. Beside the service, as it
+  /// reads every folder. How many rows were put right.
+  public func tendFolders() throws(StorageError) -> Int {
+    var corrected = 0
+    for name in try FileSystem.names(in: store.recordings) {
+      guard let id = RecordingID(name) else { continue }
+      let folder = store.folder(of: id)
+      FileSystem.makePrivate(folder)
+      // Deleted meanwhile.
+      guard let files = try? FileSystem.names(in: folder) else { continue }
+      for file in files { FileSystem.makePrivate(folder + "/" + file) }
+      if !files.contains(RecordingDescription.fileName) {
+        catalog.describe(id)
+      } else if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
+        corrected += 1
+      }
+    }
+    return corrected
+  }
+
+  /// Puts the description of a recording in the place of its row where the audio is what the description says, and not what
+  /// the row says: then the row was damaged. `holds` compares a recording with its audio.
+  func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
+    guard let recording = try catalog.recording(id), recording.audioFile != nil,
+      let description = store.description(of: id), description != RecordingDescription(recording),
+      !holds(recording), holds(description.recording)
+    else { return false }
+    try catalog.replaceUnreadable(with: description.recording)
     return true
   }
 

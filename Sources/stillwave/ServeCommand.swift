@@ -102,6 +102,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     logger.logLevel = logLevel
     // A file that may not grow any more is an error of the write, not the end of the service.
     _ = signal(SIGXFSZ, SIG_IGN)
+    // Recordings are their owner's alone, whoever else is on the machine; workers inherit it.
+    umask(0o077)
     let termination = Termination()
     let service: Service
     do {

@@ -1,0 +1,42 @@
+import ArgumentParser
+import AudioService
+import Glibc
+import Storage
+
+struct BackupCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backup",
+    abstract: "Copies a data folder into a backup, while the service runs.",
+    discussion: """
+      The backup holds the catalog as it is at one moment, every file of the recordings in it, the acknowledged bytes of \
+      unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files that are on the same disk are linked, which \
+      takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is whole. The \
+      exit status is 0 only if every file is what the catalog says.
+      """)
+
+  @OptionGroup var folder: DataFolderOptions
+
+  @Option(name: .shortAndLong, help: ArgumentHelp("The backup; a folder that does not exist yet.", valueName: "DIR"))
+  var output: String
+
+  @Flag(help: "Copy files even where they could be linked.")
+  var copy = false
+
+  func run() throws {
+    let path = try folder.path()
+    umask(0o077)
+    try DataFolderOptions.run { display in
+      let report = try Backup(of: path, to: output, method: copy ? .copy : .link).make { share in
+        display.show(share: share)
+      }
+      for id in report.damaged {
+        writeAll(
+          Array("stillwave: recordings/\(id): the audio is not what the catalog says.\n".utf8), to: STDERR_FILENO)
+      }
+      let text =
+        "\(report.recordings) recordings, \(report.uploads) uploads, \(report.files) files, \(report.bytes) bytes\n"
+      writeAll(Array(text.utf8), to: STDOUT_FILENO)
+      return report.damaged.isEmpty
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import ArgumentParser
+import AudioService
+import FoundationEssentials
+import Glibc
+import Storage
+import Waveform
+
+struct CheckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Looks for what is wrong in a data folder, and repairs it.",
+    discussion: """
+      Holds the catalog's rows against the recordings' folders, their descriptions, lengths, hashes and waveforms. Changes \
+      nothing, and may run beside the service; what changes meanwhile can then be reported as a problem.
+
+      With --repair, which needs the service stopped: a lost or damaged catalog is moved aside and rebuilt from the \
+      folders, rows and descriptions are written again, waveforms are built again at the next start, and what nothing \
+      explains is moved to “orphaned”. No audio is ever removed. The exit status is 0 only if all is well afterward.
+      """)
+
+  @OptionGroup var folder: DataFolderOptions
+
+  @Flag(help: "Repair what can be repaired.")
+  var repair = false
+
+  @Flag(help: "Compare the length of each audio file and not its hash, which takes reading it.")
+  var quick = false
+
+  @Flag(help: "Print one JSON object instead of lines.")
+  var json = false
+
+  private struct Answer: Encodable {
+    let ok: Bool
+    let recordings, files: Int
+    let bytes: Int64
+    let repaired: [String]
+    let problems, notes: [DataCheck.Finding]
+  }
+
+  func run() throws {
+    let path = try folder.path()
+    umask(0o077)
+    guard unsafe access(path, F_OK) == 0 else { throw ValidationError("There is no folder \(path).") }
+    try DataFolderOptions.run { display in
+      let store = try MediaStore(directory: path)
+      var repaired: [String] = []
+      if repair {
+        try store.claim()
+        repaired = try DataRepair(store, pyramidFault: Self.fault).run()
+      }
+      let report = try DataCheck(store, readsAudio: !quick, pyramidFault: Self.fault).run { share in
+        display.show(share: share)
+      }
+      writeAll(try text(report, repaired), to: STDOUT_FILENO)
+      return report.isSound
+    }
+  }
+
+  /// What is wrong with a waveform's file.
+  @Sendable private static func fault(_ path: String) -> String? {
+    do {
+      _ = try PyramidFile(path: path)
+      return nil
+    } catch {
+      return Service.words(forFailedStart: error)
+    }
+  }
+
+  private func text(_ report: DataCheck.Report, _ repaired: [String]) throws -> [UInt8] {
+    if json {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      let answer = Answer(
+        ok: report.isSound, recordings: report.recordings, files: report.files, bytes: report.bytes, repaired: repaired,
+        problems: report.problems, notes: report.notes)
+      return Array(try encoder.encode(answer)) + [UInt8(ascii: "\n")]
+    }
+    let findings =
+      report.notes.map { "note: \($0.path): \($0.detail)\n" }
+      + report.problems.map { "problem: \($0.path): \($0.detail)\n" }
+    let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; "
+    let outcome = report.isSound ? "all is well\n" : "\(report.problems.count) problems\n"
+    return Array((repaired.map { "repaired: \($0)\n" } + findings + [summary, outcome]).joined().utf8)
+  }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+import AudioService
+import Glibc
+import Processing
+import Storage
+
+/// What the commands on a whole data folder have in common.
+struct DataFolderOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The service's data folder; by default STILLWAVE_DATA.", valueName: "DIR"))
+  var data: String?
+
+  /// The folder that was named. Throws where none was: a default could be the wrong one.
+  func path() throws -> String {
+    let path = try setting("data", data, default: "")
+    guard !path.isEmpty else { throw ValidationError("Name the data folder with --data DIR or STILLWAVE_DATA.") }
+    return path
+  }
+
+  /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it isn't,
+  /// and with words where it throws.
+  static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
+    var display = ShareDisplay()
+    do {
+      let isWell = try work(&display)
+      display.end()
+      guard isWell else { throw ExitCode.failure }
+    } catch let error as StorageError {
+      display.end()
+      writeAll(Array("stillwave: \(Service.words(forFailedStart: error))\n".utf8), to: STDERR_FILENO)
+      throw ExitCode.failure
+    }
+  }
+}
+
+/// A bar on a terminal, nothing elsewhere.
+struct ShareDisplay {
+  private var display = ProgressDisplay(.auto)
+  private var isShown = false
+
+  /// Shows a share of the work, 0 … 1.
+  mutating func show(share: Double) {
+    isShown = isatty(STDERR_FILENO) == 1
+    display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+  }
+
+  /// Ends the bar's line.
+  mutating func end() {
+    if isShown { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
+    isShown = false
+  }
+}
