@@ -9,6 +9,7 @@ func logText(_ error: any Error) -> String {
   case StorageError.io(let operation, let path, let number), WaveformError.io(let operation, let path, let number),
     FileContentError.io(let operation, let path, let number):
     "\(path): \(operation) failed: \(systemWords(number))"
+  case StorageError.cancelled: "cancelled; nothing was changed"
   case StorageError.database(let code, let message): "SQLite says \(code): \(message)"
   case StorageError.diskFull, ServiceError.diskFull: "the disk has no room"
   case ServiceError.storage(let error): logText(error)

@@ -24,9 +24,13 @@ public struct Backup: Sendable {
 
   /// What is in a backup that was made.
   public struct Report: Sendable, Equatable {
+    /// How many recordings.
     public var recordings = 0
+    /// How many unfinished uploads.
     public var uploads = 0
+    /// How many files, the catalog among them.
     public var files = 0
+    /// How long they are together, but for the catalog.
     public var bytes: Int64 = 0
     /// Recordings whose files are not what the catalog says: lost or changed on the disk before the backup.
     public var damaged: [RecordingID] = []
@@ -44,11 +48,12 @@ public struct Backup: Sendable {
     (self.source, self.destination, self.method) = (source, destination, method)
   }
 
-  /// Makes the backup. Reads every file once for its checksum; `progress` hears which share of the recordings is done.
+  /// Makes the backup. Reads every file once for its checksum. After each recording, `progress` is given the share of them
+  /// that is done, 0 … 1, and returns whether to go on.
   ///
-  /// Throws `.damagedCatalog` or `.lostCatalog` where there is no catalog to go by, `.diskFull`, `.io`; nothing is left
-  /// then. Blocks.
-  public func make(progress: (Double) -> Void = { _ in }) throws(StorageError) -> Report {
+  /// Throws `.damagedCatalog` or `.lostCatalog` where there is no catalog to go by, `.cancelled`, `.diskFull`, `.io`;
+  /// nothing is left then. Blocks.
+  public func make(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let catalogPath = source + "/catalog.sqlite"
     guard try Catalog.inspect(path: catalogPath, withinSeconds: 3600) != .new else {
       throw .lostCatalog(path: catalogPath)
@@ -88,13 +93,13 @@ private struct BackupContents {
   }
 
   /// Takes the files that the copied catalog names from the data directory `source`.
-  mutating func take(from source: String, progress: (Double) -> Void) throws(StorageError) -> Backup.Report {
+  mutating func take(from source: String, progress: (Double) -> Bool) throws(StorageError) -> Backup.Report {
     let catalog = try Catalog(path: folder + "/catalog.sqlite")
     for name in ["recordings", "uploads"] { try FileSystem.makeFolder(folder + "/" + name) }
     let all = try catalog.recordings(limit: .max)
     for (index, recording) in all.enumerated() {
       try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
-      progress(Double(index + 1) / Double(max(all.count, 1)))
+      guard progress(Double(index + 1) / Double(all.count)) else { throw .cancelled }
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
     try catalog.close()

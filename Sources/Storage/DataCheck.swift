@@ -17,8 +17,11 @@ public struct DataCheck: Sendable {
 
   /// What was looked at, and what was found.
   public struct Report: Sendable, Equatable, Codable {
+    /// How many rows of recordings could be read.
     public var recordings = 0
+    /// How many files were looked at.
     public var files = 0
+    /// How long the audio files are together.
     public var bytes: Int64 = 0
     /// What a person or `--repair` has to do something about.
     public var problems: [Finding] = []
@@ -45,9 +48,9 @@ public struct DataCheck: Sendable {
     (self.store, self.readsAudio, self.pyramidFault) = (store, readsAudio, pyramidFault)
   }
 
-  /// Looks at everything. Reads every audio file, unless told otherwise; `progress` hears which share of the recordings is
-  /// done. Throws where a folder can't be read at all. Blocks.
-  public func run(progress: (Double) -> Void = { _ in }) throws(StorageError) -> Report {
+  /// Looks at everything. After each recording, `progress` is given the share of them that is done, 0 … 1, and returns
+  /// whether to go on. Throws `.cancelled`, or where a folder can't be read at all. Blocks.
+  public func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     var report = Report()
     guard let catalog = try openCatalog(&report) else { return report }
     try checkRows(catalog, &report, progress)
@@ -77,7 +80,7 @@ public struct DataCheck: Sendable {
   // MARK: Rows
 
   private func checkRows(
-    _ catalog: Catalog, _ report: inout Report, _ progress: (Double) -> Void
+    _ catalog: Catalog, _ report: inout Report, _ progress: (Double) -> Bool
   ) throws(StorageError) {
     for id in try catalog.unreadableRecordings() {
       report.add("row_unreadable", "catalog.sqlite", "The row of recording “\(id)” can't be read.")
@@ -85,7 +88,7 @@ public struct DataCheck: Sendable {
     let recordings = try catalog.recordings(limit: .max)
     for (index, recording) in recordings.enumerated() {
       try check(recording, &report)
-      progress(Double(index + 1) / Double(recordings.count))
+      guard progress(Double(index + 1) / Double(recordings.count)) else { throw .cancelled }
     }
     for recording in try catalog.strandedRecordings() {
       report.add("job_missing", inner(recording.id), "The recording waits for a job that is not there.")

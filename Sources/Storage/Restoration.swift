@@ -4,7 +4,9 @@ import Glibc
 public struct Restoration: Sendable {
   /// What was found.
   public struct Report: Sendable, Equatable {
+    /// How many files were restored.
     public var files = 0
+    /// How long they are together.
     public var bytes: Int64 = 0
     /// Files that are missing from the backup or are not what its list of checksums says, by path within it.
     public var damaged: [String] = []
@@ -23,9 +25,10 @@ public struct Restoration: Sendable {
   /// Checks every file of the backup against its list, and copies it. Where anything is damaged nothing is restored, unless
   /// that was asked for; the report says what is.
   ///
-  /// Throws `.corrupt` where the backup has no list that can be read, `.damagedCatalog`, `.diskFull`, `.io`; nothing is left
-  /// then. `progress` hears which share of the files is done. Blocks.
-  public func run(progress: (Double) -> Void = { _ in }) throws(StorageError) -> Report {
+  /// After each file, `progress` is given the share of them that is done, 0 … 1, and returns whether to go on. Throws
+  /// `.corrupt` where the backup has no list that can be read, `.damagedCatalog`, `.cancelled`, `.diskFull`, `.io`; nothing
+  /// is left then. Blocks.
+  public func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let list = try ChecksumList(path: backup + "/" + Backup.sums)
     var report = Report()
     var folder = try TemporaryDirectory(for: destination)
@@ -41,7 +44,7 @@ public struct Restoration: Sendable {
       } catch .io(_, _, ENOENT) {
         report.damaged.append(path)
       }
-      progress(Double(index + 1) / Double(max(list.entries.count, 1)))
+      guard progress(Double(index + 1) / Double(list.entries.count)) else { throw .cancelled }
     }
     guard report.damaged.isEmpty || keepsDamaged else { return report }
     guard try Catalog.inspect(path: folder.path + "/catalog.sqlite", withinSeconds: 3600) != .new || keepsDamaged else {

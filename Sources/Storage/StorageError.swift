@@ -42,6 +42,9 @@ public enum StorageError: Error, Equatable, Sendable {
   /// A change that was meant for another version of a row than the one that is there.
   case changedMeanwhile
 
+  /// Whoever started the work has given it up.
+  case cancelled
+
   /// A stored value that no version of this program writes.
   case corrupt(column: String, value: String)
 

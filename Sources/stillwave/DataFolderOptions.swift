@@ -1,8 +1,10 @@
 import ArgumentParser
 import AudioService
+import Dispatch
 import Glibc
 import Processing
 import Storage
+import Synchronization
 
 /// What the commands on a whole data folder have in common.
 struct DataFolderOptions: ParsableArguments {
@@ -19,6 +21,7 @@ struct DataFolderOptions: ParsableArguments {
   /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it isn't,
   /// and with words where it throws.
   static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
+    Cancellation.watch()
     var display = ShareDisplay()
     do {
       let isWell = try work(&display)
@@ -37,15 +40,34 @@ struct ShareDisplay {
   private var display = ProgressDisplay(.auto)
   private var isShown = false
 
-  /// Shows a share of the work, 0 … 1.
-  mutating func show(share: Double) {
+  /// Shows a share of the work, 0 … 1. False once the user has given the work up.
+  mutating func show(share: Double) -> Bool {
     isShown = isatty(STDERR_FILENO) == 1
     display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+    return !Cancellation.isAsked
   }
 
   /// Ends the bar's line.
   mutating func end() {
     if isShown { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
     isShown = false
+  }
+}
+
+/// SIGINT and SIGTERM, for work that has to be taken back before the process ends.
+private enum Cancellation {
+  private static let asked = Atomic(false)
+
+  static var isAsked: Bool { asked.load(ordering: .relaxed) }
+
+  /// Takes note of the signals from now to the end of the process; sources are not safe to take down on Linux.
+  static func watch() {
+    let queue = DispatchQueue(label: "signals")
+    for number in [SIGINT, SIGTERM] {
+      _ = signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+      source.setEventHandler { withExtendedLifetime(source) { asked.store(true, ordering: .relaxed) } }
+      source.resume()
+    }
   }
 }

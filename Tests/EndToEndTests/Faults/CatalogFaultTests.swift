@@ -90,6 +90,42 @@ import Testing
     }
   }
 
+  @Test("a folder that nothing explains is kept aside, and /readyz and /metrics tell of it")
+  func orphan() throws {
+    let server = try TestServer()
+    try server.stop()
+    let id = "0199c0de-0000-7000-8000-000000000000"
+    let folder = server.data + "/recordings/\(id)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try EndToEndTests.write(Library.clip(1), to: folder + "/somebody's.wav")
+    try server.restart()
+    #expect(try EndToEndTests.contents(server.data + "/orphaned/\(id)/somebody's.wav") == Library.clip(1))
+    let ready = try server.client.get("/readyz")
+    #expect(ready.status == 200)
+    #expect(ready.json["warnings"].array?.map { $0["code"].string } == ["orphaned_files"])
+    #expect(try server.client.get("/metrics").text.contains("\nstillwave_orphaned_files 1\n"))
+    try server.stop()
+  }
+
+  @Test(
+    "the folders of an earlier version, which describe nothing, are described at the start, and survive the catalog")
+  func earlierVersion() throws {
+    let library = try Library()
+    try library.server.stop()
+    let folders = library.server.data + "/recordings"
+    func descriptions() throws -> [String] {
+      try FileManager.default.subpathsOfDirectory(atPath: folders).filter { $0.hasSuffix("/recording.json") }
+    }
+    let count = try descriptions().count
+    for path in try descriptions() { try FileManager.default.removeItem(atPath: folders + "/" + path) }
+    try library.server.restart()
+    #expect(try eventually { try descriptions().count == count })
+    let before = try library.audio()
+    try library.server.crash()
+    try FileManager.default.removeItem(atPath: library.server.data + "/catalog.sqlite")
+    #expect(try library.lossesAfterStart(audioBefore: before) == [])
+  }
+
   @Test("a catalog or a lock that is removed or replaced under a running service stops uploads with 503")
   func replacedWhileRunning() throws {
     var record = FaultRecord("catalog or lock removed or replaced while the service runs")

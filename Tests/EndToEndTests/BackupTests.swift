@@ -1,0 +1,222 @@
+import Foundation
+import Testing
+
+/// `stillwave backup`, `restore` and `check`, and the copies that operators make by hand.
+struct BackupTests {
+  private static let clips = (1...4).map { WAVFile.noise(seconds: 1, seed: $0) }
+
+  /// Ids of recordings with the hash value of their audio.
+  private func uploads(_ server: TestServer, _ clips: ArraySlice<[UInt8]>) throws -> [String: Int] {
+    var made: [String: Int] = [:]
+    for clip in clips {
+      let id: String = try #require(try server.client.uploadReady(clip)["id"].string)
+      made[id] = clip.hashValue
+    }
+    return made
+  }
+
+  /// Bytes of an upload that goes on; its address.
+  private func beginUpload(_ server: TestServer, _ bytes: [UInt8]) throws -> String {
+    let made = try server.client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "999"])
+    let address = try #require(made["Location"])
+    let fields = [
+      "Tus-Resumable": "1.0.0", "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream",
+    ]
+    #expect(try server.client.send("PATCH", address, fields, .bytes(bytes)).status == 204)
+    return address
+  }
+
+  /// What is not as it was when a service is started on `data`, in words.
+  private func losses(of recordings: [String: Int], in data: String) throws -> [String] {
+    let server = try TestServer(dataDirectory: data)
+    let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
+    let ids = Set(listed.compactMap { $0["id"].string })
+    var losses = ids.symmetricDifference(recordings.keys).map {
+      "recording \($0) is there and should not be, or the reverse"
+    }
+    for (id, hash) in recordings where ids.contains(id) {
+      let audio = try server.client.get("/v1/recordings/\(id)/audio")
+      if audio.body.hashValue != hash { losses.append("recording \(id) is not what it was") }
+      let isReady = try eventually { try server.client.recording(id)["waveform"]["state"].string == "ready" }
+      if !isReady { losses.append("recording \(id) has no waveform") }
+    }
+    if try server.client.get("/readyz").json["warnings"].array?.count != 0 { losses.append("/readyz has a warning") }
+    try server.stop()
+    return losses
+  }
+
+  /// One row of the faults' table.
+  private func tried(_ name: String, _ attempt: () throws -> [String]) {
+    var record = FaultRecord(name)
+    record.attempt("", attempt)
+    record.write()
+  }
+
+  @Test(
+    "a backup of a running service is restored with everything it held, and nothing since", arguments: [true, false])
+  func roundTrip(byLinks: Bool) throws {
+    let server = try TestServer()
+    let kept = try uploads(server, Self.clips[..<3])
+    let upload = try beginUpload(server, Array("RIFF".utf8))
+    let (backup, restored) = (server.folder.file("backup"), server.folder.file("restored"))
+    let made = try Command(
+      try Program.path(), ["backup", "--data", server.data, "-o", backup] + (byLinks ? [] : ["--copy"])
+    ).finish()
+    try #require(made.status == 0, "\(made.errors)")
+    // What comes after the backup is not in it; what goes afterward is.
+    _ = try uploads(server, Self.clips[3...])
+    let gone = try #require(kept.keys.first)
+    #expect(try server.client.delete("/v1/recordings/\(gone)").status == 204)
+    try server.stop()
+
+    let sums = try Command("/usr/bin/env", ["-C", backup, "sha256sum", "-c", "--quiet", "SHA256SUMS"]).finish()
+    #expect(sums.status == 0, "\(sums.errors)")
+    let back = try Command.stillwave("restore", backup, "--data", restored)
+    try #require(back.status == 0, "\(back.errors)")
+    let check = try Command.stillwave("check", "--data", restored, "--json")
+    #expect(check.status == 0, "\(String(decoding: check.output, as: UTF8.self))")
+    tried("backup of a running service by \(byLinks ? "links" : "copies"), restored") {
+      try losses(of: kept, in: restored)
+    }
+
+    let again = try TestServer(dataDirectory: restored)
+    let offset = try again.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])["Upload-Offset"]
+    #expect(offset == "4", "an upload goes on where it was")
+    try again.stop()
+  }
+
+  @Test("a copy of the data folder of a stopped service is a backup")
+  func copyOfAStoppedService() throws {
+    let server = try TestServer()
+    let kept = try uploads(server, Self.clips[...])
+    try server.stop()
+    let copy = server.folder.file("copy")
+    try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+    for name in ["catalog.sqlite", "recordings"] {
+      try FileManager.default.copyItem(atPath: server.data + "/" + name, toPath: copy + "/" + name)
+    }
+    tried("copy of a stopped service's folder") { try losses(of: kept, in: copy) }
+  }
+
+  @Test("an older catalog beside newer recordings loses none")
+  func olderCatalog() throws {
+    let server = try TestServer()
+    var kept = try uploads(server, Self.clips[..<2])
+    let (backup, copy) = (server.folder.file("backup"), server.folder.file("copy"))
+    #expect(try Command.stillwave("backup", "--data", server.data, "-o", backup).status == 0)
+    try kept.merge(uploads(server, Self.clips[2...])) { $1 }
+    try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: backup + "/catalog.sqlite", toPath: copy + "/catalog.sqlite")
+    try FileManager.default.copyItem(atPath: server.data + "/recordings", toPath: copy + "/recordings")
+    try server.stop()
+    tried("older catalog beside newer recordings") { try losses(of: kept, in: copy) }
+  }
+
+  @Test("a damaged backup is not restored, unless what is left of it is asked for")
+  func damagedBackup() throws {
+    let server = try TestServer()
+    let kept = try uploads(server, Self.clips[..<2])
+    let (backup, restored) = (server.folder.file("backup"), server.folder.file("restored"))
+    #expect(try Command.stillwave("backup", "--data", server.data, "-o", backup, "--copy").status == 0)
+    try server.stop()
+    let (lost, left) = (kept.keys.sorted()[0], kept.keys.sorted()[1])
+    let audio = "recordings/\(lost)/audio.wav"
+    var bytes = try contents(backup + "/" + audio)
+    bytes[bytes.count / 2] ^= 1
+    try write(bytes, to: backup + "/" + audio)
+
+    let refused = try Command.stillwave("restore", backup, "--data", restored)
+    #expect(refused.status == 1 && refused.errors.contains(audio))
+    #expect(try server.folder.names() == ["backup", "data"], "nothing is left behind")
+
+    #expect(try Command.stillwave("restore", backup, "--data", restored, "--keep-damaged").status == 1)
+    let check = try Command.stillwave("check", "--data", restored, "--json")
+    #expect(check.status == 1)
+    let problems = try JSON(check.output)["problems"].array ?? []
+    #expect(problems.map { $0["code"].string } == ["audio_damaged"])
+    #expect(problems.map { $0["path"].string } == [audio])
+    let again = try TestServer(dataDirectory: restored)
+    #expect(try again.client.get("/v1/recordings/\(left)/audio").body.hashValue == kept[left])
+    try again.stop()
+  }
+
+  @Test("backup and restore never write over anything, and say what is wrong")
+  func refusals() throws {
+    let server = try TestServer()
+    _ = try uploads(server, Self.clips[..<1])
+    let file = server.folder.file("file")
+    try write([1, 2, 3], to: file)
+    let cases: [([String], String)] = [
+      (["backup", "--data", server.data, "-o", server.data], "File exists"),
+      (["backup", "--data", server.data, "-o", file], "File exists"),
+      (["backup", "--data", server.folder.file("nothing"), "-o", server.folder.file("backup")], "catalog"),
+      (["backup", "-o", server.folder.file("backup")], "--data"),
+      (["restore", server.folder.file("nothing"), "--data", server.folder.file("restored")], "SHA256SUMS"),
+      (["restore", server.data, "--data", server.folder.file("restored")], "SHA256SUMS"),
+      (["check", "--data", server.folder.file("nothing")], "no folder"),
+      (["check", "--data", server.data, "--repair"], "Another service uses"),
+    ]
+    for (arguments, words) in cases {
+      let finished = try Command(try Program.path(), arguments).finish()
+      #expect(finished.status != 0, "\(arguments)")
+      #expect(finished.errors.contains(words), "\(arguments): \(finished.errors)")
+    }
+    #expect(try server.folder.names() == ["data", "file"])
+    #expect(try contents(file) == [1, 2, 3])
+    try server.stop()
+  }
+
+  @Test("check finds what is wrong beside a running service, and --repair puts right what can be")
+  func check() throws {
+    let server = try TestServer()
+    let ids = try uploads(server, Self.clips[...]).keys.sorted()
+    let sound = try Command.stillwave("check", "--data", server.data, "--json")
+    #expect(sound.status == 0, "\(String(decoding: sound.output, as: UTF8.self))")
+    try server.stop()
+    func path(_ id: String, _ prefix: String) throws -> String {
+      let folder = server.data + "/recordings/\(id)"
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+      return folder + "/" + (try #require(names.first { $0.hasPrefix(prefix) && !$0.hasSuffix(".map") }))
+    }
+    try FileManager.default.removeItem(atPath: path(ids[0], "waveform-"))
+    try FileManager.default.removeItem(atPath: path(ids[1], "recording.json"))
+    let away = server.folder.file("away")
+    try FileManager.default.moveItem(atPath: path(ids[2], "audio."), toPath: away)
+
+    func codes(_ arguments: String...) throws -> (Int32, [String]) {
+      let finished = try Command(try Program.path(), ["check", "--data", server.data, "--json"] + arguments).finish()
+      let problems = try JSON(finished.output)["problems"].array ?? []
+      return (finished.status, problems.compactMap { $0["code"].string }.sorted())
+    }
+    #expect(try codes() == (1, ["audio_missing", "description_outdated", "waveform_missing"]))
+    #expect(try codes("--repair") == (1, ["audio_missing"]))
+    try FileManager.default.moveItem(atPath: away, toPath: server.data + "/recordings/\(ids[2])/audio.wav")
+    #expect(try codes("--repair") == (0, []))
+    try server.restart()
+    let isReady = try eventually { try server.client.recording(ids[0])["waveform"]["state"].string == "ready" }
+    #expect(isReady)
+    try server.stop()
+  }
+
+  @Test("everything in the data folder is its owner's alone, however it was made")
+  func privacy() throws {
+    let folder = try TemporaryFolder()
+    let data = folder.file("data")
+    func files() throws -> [String] {
+      try FileManager.default.subpathsOfDirectory(atPath: data).map { data + "/" + $0 }
+    }
+    func isPrivate(_ path: String) throws -> Bool {
+      let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int ?? 0
+      return mode & 0o77 == 0
+    }
+    let server = try TestServer(dataDirectory: data)
+    _ = try server.client.uploadReady(Self.clips[0])
+    for path in try files() + [data] { #expect(try isPrivate(path), "\(path)") }
+    try server.stop()
+    for path in try files() + [data] { #expect(unsafe chmod(path, 0o755) == 0) }
+    try server.restart()
+    let isAllPrivate = try eventually { try (files() + [data]).allSatisfy(isPrivate) }
+    #expect(isAllPrivate)
+    try server.stop()
+  }
+}
