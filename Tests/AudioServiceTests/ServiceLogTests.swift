@@ -1,41 +1,14 @@
 import Glibc
 import HTTP
-import Logging
 import Storage
-import Synchronization
 import Testing
 
 @testable import AudioService
 
-/// Keeps what is logged.
-private final class Lines: Sendable {
-  private let lines = Mutex<[String]>([])
-
-  var all: [String] { lines.withLock { $0 } }
-  func add(_ line: String) { lines.withLock { $0.append(line) } }
-}
-
-private struct LineHandler: LogHandler {
-  let lines: Lines
-  var logLevel = Logger.Level.info
-  var metadata: Logger.Metadata = [:]
-
-  init(_ lines: Lines) { self.lines = lines }
-
-  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-    get { metadata[key] }
-    set { metadata[key] = newValue }
-  }
-
-  func log(event: LogEvent) {
-    lines.add("\(event.level) \(event.message): \(event.metadata?["error"] ?? "")")
-  }
-}
-
 @Suite struct ServiceLogTests {
   private func logged(_ error: any Error) throws -> [String] {
-    let lines = Lines()
-    let log = ServiceLog(Logger(label: "test") { _ in LineHandler(lines) })
+    let lines = LoggedLines()
+    let log = ServiceLog(lines.logger)
     log.answered(try HTTPRequest(method: .get, target: "/"), with: problem(for: error), for: error)
     return lines.all
   }

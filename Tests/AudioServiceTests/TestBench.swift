@@ -1,6 +1,5 @@
 import Foundation
 import HTTP
-import Logging
 import Storage
 import Testing
 
@@ -26,6 +25,7 @@ final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
   let context: Context
+  let logged = LoggedLines()
   let responder: any HTTPResponder
 
   var runner: JobRunner { context.runner }
@@ -47,13 +47,14 @@ final class TestBench: Sendable {
     self.configuration = configuration
     try Self.writeProgram(script, folder: folder.path)
 
-    let log = ServiceLog(Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let log = ServiceLog(logged.logger)
     let work = WorkQueue(label: "test")
     let store = try MediaStore(directory: configuration.dataDirectory)
     let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
     context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
+      log.answered(request, with: problem, for: error)
       if problem.status == .internalServerError {
         Issue.record(error, "\(request.method.rawValue) \(request.target.path)")
       }

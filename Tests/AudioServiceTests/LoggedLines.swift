@@ -1,0 +1,32 @@
+import Logging
+import Synchronization
+
+/// Keeps what is logged, a line each: the level, the message, and what it says of an error.
+final class LoggedLines: Sendable {
+  private let lines = Mutex<[String]>([])
+
+  var all: [String] { lines.withLock { $0 } }
+  /// Those at level error.
+  var failures: [String] { all.filter { $0.hasPrefix("error ") } }
+
+  var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }
+
+  private func add(_ line: String) { lines.withLock { $0.append(line) } }
+
+  private struct Handler: LogHandler {
+    let lines: LoggedLines
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+
+    init(lines: LoggedLines) { self.lines = lines }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+      get { metadata[key] }
+      set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+      lines.add("\(event.level) \(event.message): \(event.metadata?["error"] ?? event.metadata?["outcome"] ?? "")")
+    }
+  }
+}
