@@ -14,7 +14,7 @@
 enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
-  /// Infinite where it is too large for a `Double`.
+  /// Infinite if it is too large for a `Double`; never −0.
   case number(Double)
   case string(String)
   case array([JSONValue])
@@ -135,7 +135,7 @@ private struct JSONReader {
       try digits()
     }
     guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)) else { throw fault }
-    return number
+    return number.withoutNegativeZero
   }
 
   private mutating func digits() throws(JSONFault) {

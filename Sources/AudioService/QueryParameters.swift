@@ -77,6 +77,11 @@ extension Double {
   init?(decimal text: String) {
     let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
     guard isDecimal, let number = Double(text), number.isFinite else { return nil }
-    self = number
+    self = number.withoutNegativeZero
   }
+
+  /// The number with 0 in place of −0. The two are equal, so every check of a range lets −0 pass, but it is written
+  /// "-0.0", which is an option on a worker's command line and another name in an entity tag. Every number of a client
+  /// passes here on its way in.
+  var withoutNegativeZero: Double { self + 0 }
 }

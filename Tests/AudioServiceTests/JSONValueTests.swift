@@ -20,6 +20,15 @@ import Testing
   func good(text: String, value: JSONValue) throws { #expect(try parse(text) == value) }
 
   @Test(
+    "zero has one sign and one spelling, however it is written",
+    arguments: ["0", "-0", "-0.0", "-0e5", "-0.000E-7", "1e-400", "-1e-400", "-0.0000000e99999"])
+  func zero(text: String) throws {
+    guard case .number(let number) = try parse(text) else { return #expect(Bool(false), "\(text) is no number") }
+    #expect("\(number)" == "0.0")
+    #expect(Double(decimal: text).map { "\($0)" } == "0.0")
+  }
+
+  @Test(
     "what is none is refused where it goes wrong",
     arguments: [
       ("", 0), (" ", 1), ("nul", 3), ("True", 0), ("+1", 0), ("01", 1), (".5", 0), ("1.", 2), ("1.e1", 2), ("1e", 2),
