@@ -22,6 +22,9 @@ enum WebhookOutcome: Sendable, Equatable {
     if case .answered(let status) = self { return (200..<300).contains(status) }
     return false
   }
+
+  /// Whether another attempt would end the same way: which networks may be called is a setting, not a passing state.
+  var isFinal: Bool { self == .refused }
 }
 
 /// One POST of a few KB.
@@ -30,6 +33,7 @@ enum WebhookOutcome: Sendable, Equatable {
   /// Set from any thread; libcurl asks for it at least once a second.
   private let isCancelled: @Sendable () -> Bool
   private let wasRefused = Atomic(false)
+  private let wasPermitted = Atomic(false)
   private let received = Atomic(0)
 
   /// Bytes of an answer that are read: whoever sends more is not listened to.
@@ -127,6 +131,7 @@ enum WebhookOutcome: Sendable, Equatable {
       wasRefused.store(true, ordering: .relaxed)
       return false
     }
+    wasPermitted.store(true, ordering: .relaxed)
     return true
   }
 
@@ -150,7 +155,8 @@ enum WebhookOutcome: Sendable, Equatable {
     // The status is there although the content behind it was too long.
     let wasCutShort = result == CURLE_WRITE_ERROR && received.load(ordering: .relaxed) > Self.answerLimit
     if result == CURLE_OK || wasCutShort { return .answered(status) }
-    if wasRefused.load(ordering: .relaxed) { return .refused }
+    // With several addresses, one that may be called and failed may answer the next time.
+    if wasRefused.load(ordering: .relaxed), !wasPermitted.load(ordering: .relaxed) { return .refused }
     return .failed(unsafe String(cString: curl_easy_strerror(result)))
   }
 }

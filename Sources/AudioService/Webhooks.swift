@@ -4,8 +4,8 @@
 //
 // under the configured secret: t, the second at which it was sent, is part of what is signed, so that a receiver can
 // refuse what is old. Any 2xx is a receipt. Anything else, a redirect too, is tried again after pauses of 10 s, 30 s,
-// 90 s … 6 h, ten times in all in some 15 hours. A row of the catalogue lasts from the request to the receipt: a crash in
-// between delivers twice, never not at all.
+// 90 s … 6 h, ten times in all in some 15 hours; an address that may not be called is given up at once. A row of the
+// catalogue lasts from the request to the receipt: a crash in between delivers twice, never not at all.
 
 import Dispatch
 import Storage
@@ -204,7 +204,7 @@ final class Webhooks: Sendable {
       log.notice("a webhook was delivered", facts)
     } else if isStopping.load(ordering: .sequentiallyConsistent) {
       // Broken off by the service: not held against the receiver.
-    } else if webhook.attempts >= configuration.webhookAttempts {
+    } else if outcome.isFinal || webhook.attempts >= configuration.webhookAttempts {
       try catalog.removeWebhook(of: webhook.job)
       failed.add(1)
       log.failure("a webhook was given up", facts)

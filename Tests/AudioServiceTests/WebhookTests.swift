@@ -81,6 +81,18 @@ import Testing
     await receiver.stop()
   }
 
+  @Test func anAddressThatMayNotBeCalledIsGivenUpAtOnce() async throws {
+    // A name, which nobody can judge before it is looked up.
+    let bench = try bench { $0.webhookNetworks = [] }
+    let receiver = try WebhookReceiver()
+    let named = receiver.url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+    _ = try await denoise(bench, callback: named)
+    try await bench.eventually { try waiting(bench) == 0 }
+    #expect(receiver.received.isEmpty && bench.context.webhooks.failed.value == 1)
+    #expect(bench.logged.all.filter { $0.contains("webhook") } == ["error a webhook was given up: refused"])
+    await receiver.stop()
+  }
+
   @Test func pausesGrow() async throws {
     let bench = try bench { $0.webhookPauseSeconds = 1000 }
     let receiver = try WebhookReceiver(.answers(500))
