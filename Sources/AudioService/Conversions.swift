@@ -37,9 +37,9 @@ struct Conversions: Sendable {
       throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
     case .failed:
       let error = RowJSON.value(JobError.self, from: ended?.error)
-      if error?.status == 507 { throw ServiceError.diskFull }
-      throw ServiceError.rejectedByWorker(
-        code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.")
+      throw ServiceError(
+        WorkerFailure(
+          code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.", retry: false))
     case .queued, .running:
       throw Problem(
         .serviceUnavailable, code: "converting",

@@ -133,7 +133,8 @@ struct JobDocument: Encodable, Sendable {
       progress = live.fraction
       eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
     }
-    if let result = RowJSON.value(JobResult.self, from: job.result) {
+    // The recording that a failed or cancelled job was making was removed with its end, and is named no more.
+    if ![.failed, .cancelled].contains(job.state), let result = RowJSON.value(JobResult.self, from: job.result) {
       self.result = Result(
         recording: result.recording.text,
         noise: result.noise.map { Result.Noise(start: $0.start, end: $0.end, quantile: $0.quantile) },

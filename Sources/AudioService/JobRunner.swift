@@ -344,9 +344,7 @@ final class JobRunner: Sendable {
 
   private func fail(_ job: Job, _ failure: WorkerFailure) {
     let reached = live[job.id]?.fraction ?? 0
-    let error = JobError(
-      title: "The job failed", status: failure.code == "disk_full" ? 507 : 422, detail: failure.detail,
-      code: failure.code)
+    let error = JobError(failure)
     do {
       let ended = try catalog.abandon(job.id) { job in
         job.state = .failed

@@ -43,9 +43,7 @@ final class WorkerLane: Sendable {
     defer { callers.withLock { $0 -= 1 } }
     let (report, exit) = await run(arguments)
     if exit == .status(0) { return report }
-    if let failure = report.error, !failure.retry {
-      throw ServiceError.rejectedByWorker(code: failure.code, detail: failure.detail)
-    }
+    if let failure = report.error, !failure.retry { throw ServiceError(failure) }
     throw ServiceError.workerUnavailable(reason: report.error?.detail ?? "a child ended with \(exit)")
   }
 

@@ -60,6 +60,9 @@ import Testing
     #expect(try bench.catalog.recording(output) == nil)
     #expect(try bench.catalog.recording(source.id) != nil)
     #expect(!FileManager.default.fileExists(atPath: bench.store.folder(of: output)))
+    let document = String(
+      decoding: try await bench.respond(.get, "/v1/jobs/\(job.id)").body.collect(), as: UTF8.self)
+    #expect(document.contains("\"result\":null") && !document.contains(output.text), "\(document)")
     await bench.runner.stop()
   }
 

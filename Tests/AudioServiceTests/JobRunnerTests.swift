@@ -67,7 +67,7 @@ import Testing
     #expect(bench.starts == (1...3).map { "\(job.id) \($0)" })
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
     let error = try #require(RowJSON.value(JobError.self, from: ended.error))
-    #expect(error.status == 422 && error.code == (script.contains("io_error") ? "io_error" : "worker_failed"))
+    #expect(error.status == 500 && error.code == (script.contains("io_error") ? "io_error" : "worker_failed"))
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 

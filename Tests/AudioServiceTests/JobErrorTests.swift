@@ -1,0 +1,34 @@
+import Processing
+import Testing
+
+@testable import AudioService
+
+/// Who is to blame for a failed job.
+@Suite struct JobErrorTests {
+  @Test(
+    "an error is of the class of whoever is at fault",
+    arguments: [
+      (422, ["unsupported_media", "unsupported_format", "unsupported_output", "seek_failed"]),
+      (422, ["noise_region_too_short", "noise_region_outside", "window_outside"]),
+      (422, ["memory_limit", "cpu_limit", "time_limit", "output_limit"]), (507, ["disk_full"]),
+      (500, ["worker_failed", "stalled", "io_error", "write_failed", "decoder_failed", "encoder_failed"]),
+      (500, ["waveform_failed", "a code of a later version"]),
+    ])
+  func classes(status: Int, codes: [String]) {
+    for code in codes {
+      let error = JobError(WorkerFailure(code: code, detail: "It failed.", retry: false))
+      #expect(error.status == status && error.code == code)
+    }
+  }
+
+  @Test("a worker that ended without a word is the service's fault")
+  func exits() {
+    let fence = WorkerFence(memoryBytes: 1, processorSeconds: 1, outputBytes: 1)
+    for exit: WorkerExit in [.status(0), .status(3), .signal(9), .signal(11), .notStarted(errno: 11)] {
+      #expect(WorkerFailure(exit, nil, fence).status.code == 500)
+    }
+    #expect(WorkerFailure(.signal(9), .stalled(seconds: 1), fence).status.code == 500)
+    #expect(WorkerFailure(.signal(9), .diskFull, fence).status.code == 507)
+    #expect(WorkerFailure(.signal(9), .tooLong(seconds: 1), fence).status.code == 422)
+  }
+}
