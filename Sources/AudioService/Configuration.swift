@@ -1,5 +1,6 @@
 import AudioIO
 import HTTP
+import Storage
 
 /// Every setting of the service, with its default. `stillwave serve --help` lists them.
 public struct Configuration: Sendable {
@@ -67,6 +68,8 @@ public struct Configuration: Sendable {
   var webhookPauseSeconds = 10.0
   /// Seconds that a receiver has to answer a webhook.
   var webhookTimeoutSeconds = 15.0
+  /// Called when a finished job has found its recording and is about to add files to it, where tests delete it.
+  var willAddFiles: @Sendable (JobID) -> Void = { _ in }
   /// Limits of the HTTP server.
   public var httpLimits = HTTPLimits()
 

@@ -33,17 +33,17 @@ struct JobOutcome {
 
   private func recordWaveform(in catalog: Catalog) throws(StorageError) -> Job? {
     guard let analysis = report.analysis else { return nil }
-    // The recording may have been deleted since; its folder must not come back.
     guard let recording = try catalog.recording(job.recording) else { return nil }
+    configuration.willAddFiles(job.id)
     if let map = command.soundMapPath, let audio = recording.audioFile {
       store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
     }
     var working: StoredFile?
     if let path = command.workingPath {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
-      working = try store.adopt(path: path, as: job.recording, name: "working-\(job.id).\(ending)")
+      working = try adopt(path, name: "working-\(job.id).\(ending)")
     }
-    let file = try store.adopt(path: command.pyramidPath, as: job.recording, name: command.pyramidName)
+    let file = try adopt(command.pyramidPath, name: command.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
@@ -54,21 +54,23 @@ struct JobOutcome {
     }
   }
 
+  /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its folder
+  /// is gone; a folder that is still there goes with all that is in it.
+  private func adopt(_ path: String, name: String) throws(StorageError) -> StoredFile {
+    try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
+  }
+
   /// The conversion's row comes first: after a crash in between the job runs again, and its file takes the place of this.
   private func recordConverted(in catalog: Catalog) throws(StorageError) -> Job? {
     guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters), let path = command.audioPath,
       try catalog.recording(job.recording) != nil
     else { return nil }
-    let stored = try store.adopt(
-      path: path, as: job.recording, name: "converted-\(job.id).\(parameters.format)")
+    configuration.willAddFiles(job.id)
+    let stored = try adopt(path, name: "converted-\(job.id).\(parameters.format)")
     let conversion = Conversion(
       recording: job.recording, format: parameters.format, file: stored.name, bytes: stored.bytes,
       sha256: stored.sha256)
-    guard let forgotten = try catalog.keep(conversion, limit: configuration.maximumConversionBytes) else {
-      // The recording was deleted meanwhile; its folder must not stay.
-      try store.remove(job.recording)
-      return nil
-    }
+    guard let forgotten = try catalog.keep(conversion, limit: configuration.maximumConversionBytes) else { return nil }
     for one in forgotten { store.remove(one.file, of: one.recording) }
     return try catalog.update(job.id) { job in
       guard !job.state.isFinished else { return }
@@ -83,6 +85,7 @@ struct JobOutcome {
     guard let outcome = report.denoised, let output = job.output, let audioPath = command.audioPath,
       let made = try catalog.recording(output)
     else { return nil }
+    configuration.willAddFiles(job.id)
     let fileExtension = made.fileExtension ?? "audio"
     let audio = try store.adopt(path: audioPath, as: output, name: "audio.\(fileExtension)")
     let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: command.pyramidName)
@@ -119,8 +122,8 @@ struct JobOutcome {
       }
   }
 
-  /// A job that was cancelled meanwhile makes nothing finished, and a recording that was deleted while its files were
-  /// being adopted takes them with it.
+  /// A job that was cancelled meanwhile makes nothing finished. If the recording that it was making has been deleted, its
+  /// folder, which adopting the files has made, is removed.
   private func finish(
     _ result: JobResult, recording: RecordingID, in catalog: Catalog, _ change: (inout Recording) -> Void
   ) throws(StorageError) -> Job? {
@@ -135,7 +138,7 @@ struct JobOutcome {
         job.finishedAt = .now
         job.result = RowJSON.text(result)
       }, recording: recording, { if isWanted { change(&$0) } })
-    if ended.recording == nil { try store.remove(recording) }
+    if ended.recording == nil, recording == job.output { try store.remove(recording) }
     return ended.job
   }
 }

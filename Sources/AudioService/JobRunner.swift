@@ -16,7 +16,9 @@ final class JobRunner: Sendable {
     var worker: WorkerProcess?
     var command: JobCommand?
     var last = WorkerReport()
-    var wasCancelled = false
+    /// The job with its row as it was cancelled.
+    var cancelled: Job?
+    var wasCancelled: Bool { cancelled != nil }
     /// Why the child is being ended before its time.
     var overrun: Overrun?
     var startedAt = ContinuousClock.now
@@ -97,7 +99,7 @@ final class JobRunner: Sendable {
   private func cancel(_ job: Job) {
     state.value.schedule.remove(job.id)
     if state.value.running[job.id] != nil {
-      state.value.running[job.id]?.wasCancelled = true
+      state.value.running[job.id]?.cancelled = job
       state.value.running[job.id]?.worker?.kill()
     } else {
       state.value.pausing.remove(job.id)
@@ -260,23 +262,14 @@ final class JobRunner: Sendable {
   private func ended(_ job: Job, _ exit: WorkerExit, _ fence: WorkerFence) {
     guard let running = state.value.running[job.id] else { return }
     if running.wasCancelled {
-      work.start { [self] in
-        removeLeftovers(of: job)
-        queue.async { [self] in leave(job.id) }
-      }
+      leave(job.id)
     } else if state.value.isStopping {
       work.start { [self] in interrupted(job) }
     } else if exit == .status(0), running.last.isResult(of: job.kind), let command = running.command {
       work.start { [self] in succeed(job, running.last, command) }
     } else {
       let failure = running.last.error ?? WorkerFailure(exit, running.overrun, fence)
-      guard failure.retry, job.failures + 1 < configuration.maximumAttempts else {
-        return work.start { [self] in fail(job, failure) }
-      }
-      log.failure(
-        "a worker ended early; its job is tried again",
-        ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
-      retry(job.id, attempts: job.attempts)
+      work.start { [self] in endedEarly(job, exit, failure) }
     }
   }
 
@@ -299,8 +292,15 @@ final class JobRunner: Sendable {
     fill()
   }
 
-  /// The place is free again.
+  /// The place is free again. However the attempt of a cancelled job ended, what it wrote is removed first.
   private func leave(_ id: JobID) {
+    if let cancelled = state.value.running[id]?.cancelled {
+      state.value.running[id]?.cancelled = nil
+      return work.start { [self] in
+        removeLeftovers(of: cancelled)
+        queue.async { [self] in leave(id) }
+      }
+    }
     state.value.running[id] = nil
     state.value.schedule.end(id)
     if state.value.running.isEmpty, let idle = state.value.onIdle {
@@ -316,16 +316,37 @@ final class JobRunner: Sendable {
   private func succeed(_ job: Job, _ report: WorkerReport, _ command: JobCommand) {
     do {
       let ended = try JobOutcome(job, report, command, store: store, configuration).record(in: catalog)
-      log.job(ended ?? job)
+      guard let ended else { return isWanted(job) ? fail(job, Self.gaveUp) : discard(job) }
+      log.job(ended)
       // Cancelled while it was finished: what it made has no row, or is not wanted.
-      if ended?.state != .succeeded { removeLeftovers(of: job) }
-    } catch StorageError.diskFull {
-      return fail(job, .diskFull)
+      if ended.state != .succeeded { removeLeftovers(of: job) }
     } catch {
+      guard isWanted(job) else { return discard(job) }
+      if case .diskFull = error { return fail(job, .diskFull) }
       log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
       return queue.async { [self] in retry(job.id, attempts: job.attempts) }
     }
     store.removeWorkFolder(of: job.id)
+    queue.async { [self] in leave(job.id) }
+  }
+
+  private func endedEarly(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) {
+    guard isWanted(job) else { return discard(job) }
+    guard failure.retry, job.failures + 1 < configuration.maximumAttempts else { return fail(job, failure) }
+    log.failure(
+      "a worker ended early; its job is tried again",
+      ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
+    queue.async { [self] in retry(job.id, attempts: job.attempts) }
+  }
+
+  /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little before
+  /// `cancel` is called: what fails from then on fails for that reason. A catalog that fails to answer wants every job.
+  private func isWanted(_ job: Job) -> Bool {
+    do { return try catalog.job(job.id)?.state.isFinished == false } catch { return true }
+  }
+
+  private func discard(_ job: Job) {
+    removeLeftovers(of: job)
     queue.async { [self] in leave(job.id) }
   }
 

@@ -6,7 +6,7 @@ func responder(
 ) -> any HTTPResponder {
   let configuration = context.configuration
   var responder: any HTTPResponder = ContentCoder(
-    Router(routes: routes(context) + [ViewerFiles.route]) { error, request in
+    Router(routes: routes(context).map(context.answeringDeleted) + [ViewerFiles.route]) { error, request in
       var response = problem(error, request)
       if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
       return response

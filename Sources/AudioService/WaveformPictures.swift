@@ -59,7 +59,9 @@ struct WaveformPictures: Sendable {
     guard let id else { return nil }
     do {
       return try await context.waveforms.open(id)
-    } catch ServiceError.noSuchRecording(let text) {
+    } catch {
+      let cause = await context.cause(of: error, about: id)
+      guard case ServiceError.noSuchRecording(let text) = cause else { throw cause }
       throw Problem(
         .notFound, code: "not_found", detail: "There is no recording “\(text)” to draw over this one.",
         parameter: "overlay")

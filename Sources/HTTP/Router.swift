@@ -49,6 +49,13 @@ public struct Route: Sendable {
   }
 }
 
+extension Route {
+  /// The same row with another handler made of its own.
+  public func wrapping(_ wrap: (@escaping Handler) -> Handler) -> Route {
+    Route(method, pattern, atOnce: wrap(handler))
+  }
+}
+
 /// Why no route serves a request.
 public enum RoutingError: Error, Equatable, Sendable {
   /// No pattern matches the path → 404.

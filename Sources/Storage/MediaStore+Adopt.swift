@@ -42,11 +42,16 @@ extension MediaStore {
   /// Makes a file that a job has written, on the store's disk, the file `name` of recording `id`, with the same care.
   ///
   /// Reads the file once for its SHA-256. On an error it may be at either path; a job's rerun writes it anew.
-  public func adopt(path source: String, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+  ///
+  /// With `makesFolder` false, a recording whose folder is gone throws: the folder of one that was deleted meanwhile
+  /// never comes back.
+  public func adopt(
+    path source: String, as id: RecordingID, name: String, makesFolder: Bool = true
+  ) throws(StorageError) -> StoredFile {
     let path = finalPath(of: id, name: name)
     let file = try FileDescriptor(path: source, flags: O_RDONLY)
     let (bytes, sha256) = try Self.measure(file)
-    try makeFolder(of: id)
+    if makesFolder { try makeFolder(of: id) }
     try file.sync()
     try FileSystem.rename(source, to: path)
     try FileSystem.syncFolder(folder(of: id))
