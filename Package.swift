@@ -85,9 +85,12 @@ let package = Package(
     .target(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
-    .testTarget(name: "EndToEndTests", dependencies: ["stillwave", "Contract"], swiftSettings: strict),
+    .testTarget(
+      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram"], swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
     .executableTarget(name: "Fenced", dependencies: ["CLinux"], path: "Tests/Fenced"),
+    // Stands in for an ffmpeg that fails; for tests.
+    .executableTarget(name: "FailingProgram", path: "Tests/FailingProgram"),
     .executableTarget(
       name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
       exclude: ["denoise.md"],

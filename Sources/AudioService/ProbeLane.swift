@@ -12,19 +12,33 @@ final class ProbeLane: Sendable {
 
   /// What the file at `path` holds.
   ///
-  /// Throws `.rejectedByProbe` where it is no sound or breaks a limit, `.workerUnavailable` where the child died of it.
+  /// Throws `.rejectedByProbe` if it is no sound or breaks a limit, `.workerUnavailable` if the service could not look at
+  /// it. A look that failed is tried once more: it may have met a moment without memory. A decoder that fails on the same
+  /// file again is to blame if it fails on any sound, else the file is: a hostile one is not to be sent again for ever.
   func probe(path: String) async throws(ServiceError) -> Probe {
-    let (report, exit) = await lane.run(["probe", path, "--until-standard-input-closes"] + limitArguments)
-    if let probe = report.probe, exit == .status(0) { return probe }
-    if let failure = report.error, !failure.retry {
-      throw .rejectedByProbe(code: failure.code, detail: failure.detail)
-    }
-    switch exit {
-    case .signal:
+    var verdict = await look(at: path)
+    if verdict.isWorthAnother { verdict = await look(at: path) }
+    switch verdict {
+    case .holds(let probe): return probe
+    case .refused(let code, let detail): throw .rejectedByProbe(code: code, detail: detail)
+    case .failed(let reason): throw .workerUnavailable(reason: reason)
+    case .decoderFailed(let isFFmpeg):
+      if isFFmpeg, await !ffmpegWorks() {
+        throw .workerUnavailable(reason: "ffmpeg fails on a known sound as it does on this file")
+      }
       throw .rejectedByProbe(
         code: "unsupported_media", detail: "The file looks like sound, but the decoder failed on it.")
-    case .notStarted(let number): throw .workerUnavailable(reason: "the probe could not be started (errno \(number))")
-    case .status: throw .workerUnavailable(reason: report.error?.detail ?? "the probe gave no answer")
     }
   }
+
+  private func look(at path: String) async -> ProbeVerdict {
+    let (report, exit) = await lane.run(["probe", path] + Self.untilClosed + limitArguments)
+    return ProbeVerdict(report, exit)
+  }
+
+  private func ffmpegWorks() async -> Bool {
+    await lane.run(["check-ffmpeg"] + Self.untilClosed + limitArguments).1 == .status(0)
+  }
+
+  private static let untilClosed = ["--until-standard-input-closes"]
 }

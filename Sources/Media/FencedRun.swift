@@ -127,6 +127,13 @@ final class FencedRun {
     return end() == 0 && status == 0
   }
 
+  /// Ends its input and returns what it has written, 64 KB at most. Waits for its end.
+  func answer() -> [UInt8] {
+    if input >= 0 { close(input) }
+    input = -1
+    return text(upTo: 65_535)
+  }
+
   private func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     while true {
       let got = unsafe Glibc.read(output, buffer.baseAddress, buffer.count)
@@ -134,6 +141,9 @@ final class FencedRun {
       return got
     }
   }
+
+  /// Why it failed; nil as long as it runs, and if it didn't.
+  var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
 
   /// Closes the pipe, which ends a program that still writes, and waits. The signal that ended it, 0 for none.
   @discardableResult

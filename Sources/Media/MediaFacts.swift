@@ -112,6 +112,8 @@ public enum MediaError: Error, Sendable, Equatable {
   case undecodable(MediaContainer, codec: String?)
   /// ffmpeg ended before the sound did.
   case decoderDied(signal: Int32)
+  /// ffmpeg or ffprobe said nothing about the file, because it failed itself.
+  case programFailed(ProgramFailure)
   /// ffmpeg did not write the file it was to write.
   case encoderFailed
   /// A system call failed.

@@ -51,10 +51,12 @@ public struct MediaProbe {
 
   private static let outputLimit = 1 << 20
 
-  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded.
+  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded, and
+  /// `.programFailed` if it is not the file's fault, or may not be.
   public func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     let start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    if let failure = headers.failure ?? packets.failure { throw .programFailed(failure) }
     guard let tracks, !tracks.streams.isEmpty else { throw .undecodable(container, codec: nil) }
     guard let audio = tracks.audio.first else { throw .noAudio(container) }
     guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart

@@ -73,8 +73,24 @@ extension WorkerFailure {
     case .decoderDied(let signal):
       self.init(
         code: "decoder_failed", detail: "The decoder of this recording was ended by signal \(signal).", retry: true)
+    case .programFailed(let failure): self.init(failure)
     case .system(let operation, let number):
       self = Self.system(operation, number)
+    }
+  }
+
+  private init(_ failure: ProgramFailure) {
+    switch failure {
+    case .crashed(let signal):
+      self.init(code: "decoder_failed", detail: "ffmpeg crashed on this file (signal \(signal)).", retry: true)
+    case .outOfMemory:
+      self.init(code: "memory_limit", detail: "ffmpeg ran out of memory on this file.", retry: true)
+    case .killed:
+      self.init(
+        code: "worker_failed", detail: "ffmpeg was killed from outside, as the system does if memory runs out.",
+        retry: true)
+    case .notStarted(let status):
+      self.init(code: "worker_failed", detail: "ffmpeg could not be started (status \(status)).", retry: true)
     }
   }
 

@@ -8,8 +8,8 @@ struct Stillwave: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, ProbeCommand.self,
-      SpectrumCommand.self, ConvertCommand.self, RunFencedCommand.self, BackupCommand.self, RestoreCommand.self,
-      CheckCommand.self,
+      SpectrumCommand.self, ConvertCommand.self, RunFencedCommand.self, CheckFFmpegCommand.self, BackupCommand.self,
+      RestoreCommand.self, CheckCommand.self,
     ])
 }
 

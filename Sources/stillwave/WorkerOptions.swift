@@ -95,6 +95,9 @@ extension WorkerOptions {
     }
   }
 
+  /// Begins to check that ffmpeg works at all.
+  func checkFFmpeg() throws(MediaError) -> FFmpegCheck { try FFmpegCheck(try encoder(), in: fencing) }
+
   /// Begins to decode a file; nil where libsndfile reads it. A worker is told what the probe has found. By hand, where there
   /// is no fence, it is found out first.
   func decode(_ input: String) throws(ProcessingError) -> MediaDecoding? {

@@ -31,6 +31,20 @@ import Testing
     #expect(try await bench.finished(try #require(recording.waveformJob)).state == .succeeded)
   }
 
+  @Test("an upload outlives a probe that could not look at it", arguments: ["HEAD", "PATCH"])
+  func probeUnavailable(retry: String) async throws {
+    let bench = try TestBench(script: "[ -e $folder/again ] || [ $command != probe ] || kill -KILL $$; finish")
+    let upload = try await bench.tus.create(4)
+    let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
+    #expect(refused.status == 503 && refused.says("unavailable") && refused.fields["Retry-After"] != nil)
+    #expect(try bench.parts().count == 1 && bench.catalog.recordings(limit: 1).isEmpty)
+    #expect(try await bench.tus.head(upload).status == 503)
+    try Data().write(to: URL(fileURLWithPath: bench.folder.path + "/again"))
+    let made = try await retry == "HEAD" ? bench.tus.head(upload) : bench.tus.patch(upload, at: 4, "")
+    #expect(made.offset == 4 && made.recording != nil, "\(made.text)")
+    #expect(try bench.parts() == [])
+  }
+
   @Test func whatIsSpokenIsToldWithoutBeingSpokenTo() async throws {
     let bench = try TestBench { $0.maximumUploadBytes = 77 }
     let answer = try await bench.respond(.options, "/v1/uploads")

@@ -62,12 +62,27 @@ import Testing
       ("failure unsupported_format false", 422, "unsupported_format"),
       ("kill -SEGV $$", 415, "unsupported_media"), ("failure io_error true", 503, "unavailable"),
       ("exit 0", 503, "unavailable"), ("exit 7", 503, "unavailable"),
+      ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 415, "unsupported_media"),
+      ("[ -z \"$command\" ] || failure memory_limit true", 415, "unsupported_media"),
+      ("failure worker_failed true", 503, "unavailable"),
+      // ffmpeg fails on this file alone, then on any.
+      ("[ -z \"$command\" ] || failure decoder_failed true", 415, "unsupported_media"),
+      ("failure decoder_failed true", 503, "unavailable"),
     ])
   func refused(script: String, status: Int, code: String) async throws {
     let bench = try TestBench(script: script)
     let answer = try await upload(bench)
     #expect(answer.status == status && answer.body.contains("\"code\":\"\(code)\""), "\(answer.body)")
     try expectNothingLeft(of: bench)
+  }
+
+  @Test(
+    "a probe that was killed, crashed or got no memory is tried once more",
+    arguments: ["kill -KILL $$", "kill -SEGV $$", "failure memory_limit true", "failure decoder_failed true", "exit 7"])
+  func secondProbe(failure: String) async throws {
+    let bench = try TestBench(
+      script: "[ -e $folder/tried ] || { echo > $folder/tried; [ $command != probe ] || { \(failure); }; }; finish")
+    #expect(try await upload(bench).status == 201)
   }
 
   @Test func anUploadThatIsEmptyOrTooLongLeavesNothing() async throws {

@@ -72,8 +72,11 @@ import Testing
 
   @Test(
     "an ffmpeg that is killed, fails, waits or talks without end costs the one upload",
-    arguments: ["kill -9 $$", "exit 3", "read line", "while :; do echo 0, 0, 0, 1, 4, 0; done"])
-  func brokenProgram(_ deed: String) throws {
+    arguments: [
+      ("kill -9 $$", 503, "unavailable"), ("exit 3", 415, "unsupported_media"), ("read line", 415, "unsupported_media"),
+      ("while :; do echo 0, 0, 0, 1, 4, 0; done", 415, "unsupported_media"),
+    ])
+  func brokenProgram(_ deed: String, status: Int, code: String) throws {
     let folder = try TemporaryFolder()
     let program = folder.file("ffmpeg")
     try write(Array("#!/bin/bash\n\(deed)\n".utf8), to: program)
@@ -85,7 +88,7 @@ import Testing
     let server = try TestServer("--ffmpeg", program)
     let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
     let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
-    expectProblem(answer, 415, "unsupported_media")
+    expectProblem(answer, status, code)
     try server.expectNothingKept()
     _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
     try server.stop()

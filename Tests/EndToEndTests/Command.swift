@@ -85,10 +85,15 @@ final class Command: Sendable {
 enum Program {
   static func path() throws -> String {
     if let path = ProcessInfo.processInfo.environment["STILLWAVE_BINARY"] { return path }
+    return try path(of: "stillwave")
+  }
+
+  /// A product beside the test bundle.
+  static func path(of product: String) throws -> String {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
-    let path = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("stillwave").path
+    let path = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(product).path
     guard FileManager.default.isExecutableFile(atPath: path) else {
-      throw ToolFailure(description: "no program at \(path); build the stillwave product or set STILLWAVE_BINARY")
+      throw ToolFailure(description: "no program at \(path): build the product \(product)")
     }
     return path
   }

@@ -1,0 +1,44 @@
+import Glibc
+import Processing
+
+/// What one look at a file came to.
+enum ProbeVerdict: Sendable, Equatable {
+  case holds(Probe)
+  /// The file is at fault, in words for the client.
+  case refused(code: String, detail: String)
+  /// A decoder crashed or ran out of memory: the fault is the file's or the decoder's own.
+  case decoderFailed(isFFmpeg: Bool)
+  /// The service is at fault, in words for the log.
+  case failed(reason: String)
+
+  init(_ report: WorkerReport, _ exit: WorkerExit) {
+    if let probe = report.probe, exit == .status(0) {
+      self = .holds(probe)
+      return
+    }
+    if let failure = report.error, !failure.retry {
+      self = .refused(code: failure.code, detail: failure.detail)
+      return
+    }
+    switch exit {
+    case .notStarted(let number): self = .failed(reason: "the probe could not be started (errno \(number))")
+    case .signal(SIGKILL): self = .failed(reason: "the probe was killed from outside")
+    case .signal(SIGXCPU):
+      self = .refused(
+        code: "unsupported_media",
+        detail: "The file looks like sound, but its first seconds take longer to decode than those of any sound.")
+    case .signal: self = .decoderFailed(isFFmpeg: false)
+    case .status where ["decoder_failed", "memory_limit"].contains(report.error?.code):
+      self = .decoderFailed(isFFmpeg: true)
+    case .status: self = .failed(reason: report.error?.detail ?? "the probe gave no answer")
+    }
+  }
+
+  /// Whether a second look may end better.
+  var isWorthAnother: Bool {
+    switch self {
+    case .holds, .refused: false
+    case .decoderFailed, .failed: true
+    }
+  }
+}

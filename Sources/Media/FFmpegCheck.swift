@@ -1,0 +1,29 @@
+/// Whether ffmpeg and ffprobe work here at all: they are given a moment of silence that nobody else has made, by a pipe, in
+/// the same fence as any file. What fails on that as well as on a file is not the file's fault.
+public struct FFmpegCheck {
+  private let headers: FencedRun
+  private let packets: FencedRun
+
+  /// The zeros of 1,600 bytes: 800 samples.
+  private static let silence = [Float](repeating: 0, count: 400)
+  private static let input = ["-protocol_whitelist", "file,pipe", "-f", "s16le", "-i", "pipe:0"]
+
+  /// Starts both. Throws `.system` if a program can't be started.
+  public init(_ ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+    headers = try FencedRun(
+      [ffmpeg.probePath, "-v", "quiet", "-show_entries", "stream=codec_name", "-of", "json"] + Self.input,
+      in: fencing, takesInput: true)
+    packets = try FencedRun(
+      [ffmpeg.path, "-hide_banner", "-v", "quiet"] + Self.input + ["-f", "framecrc", "pipe:1"], in: fencing,
+      takesInput: true)
+  }
+
+  /// Waits for both.
+  public func works() -> Bool {
+    for run in [headers, packets] {
+      _ = run.write(Self.silence.span)
+      guard !run.answer().isEmpty, run.failure == nil else { return false }
+    }
+    return true
+  }
+}

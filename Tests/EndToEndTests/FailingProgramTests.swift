@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// An ffmpeg that fails by itself is no fault of the file: nothing is refused for it, and what was uploaded in pieces is kept.
+@Suite(.serialized) struct FailingProgramTests {
+  private static let deeds = ["crash", "abort", "killed", "use-up-memory", "no-memory", "no-library"]
+
+  /// A folder whose ffmpeg and ffprobe do `deed`, until they are mended.
+  private struct Programs {
+    let folder: TemporaryFolder
+    let path: String
+
+    init(_ deed: String) throws {
+      folder = try TemporaryFolder()
+      path = folder.file(deed)
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      for name in ["ffmpeg", "ffprobe"] { try link(name, to: try Program.path(of: "FailingProgram")) }
+    }
+
+    var ffmpeg: String { path + "/ffmpeg" }
+
+    /// The real ones take their place.
+    func mend() throws {
+      let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+      for name in ["ffmpeg", "ffprobe"] {
+        let real = folders.map { "\($0)/\(name)" }.first(where: FileManager.default.isExecutableFile)
+        try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+        try link(name, to: try #require(real))
+      }
+    }
+
+    private func link(_ name: String, to program: String) throws {
+      try FileManager.default.createSymbolicLink(atPath: "\(path)/\(name)", withDestinationPath: program)
+    }
+  }
+
+  @Test("whatever ffmpeg dies of, the file is not blamed and its upload can be tried again")
+  func dies() throws {
+    var record = FaultRecord("ffmpeg crashes, is killed, has no memory or no library")
+    defer { record.write("while it looks at an upload; then it works again") }
+    for deed in Self.deeds { record.attempt(deed) { try losses(deed) } }
+  }
+
+  private func losses(_ deed: String) throws -> [String] {
+    var losses: [String] = []
+    let programs = try Programs(deed)
+    let server = try TestServer("--ffmpeg", programs.ffmpeg, "--worker-memory-bytes", "268435456")
+    let bytes = try contents(try MediaUploadTests.sounds[0].0.make(in: server.folder))
+    func expectUnavailable(_ answer: Answer, _ what: String) {
+      guard answer.status != 503 || answer["retry-after"] == nil else { return }
+      losses.append("\(what): \(answer.status) \(answer.text)")
+    }
+    expectUnavailable(try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes)), "at once")
+    let tus = ["Tus-Resumable": "1.0.0", "Upload-Length": "\(bytes.count)"]
+    let upload = try #require(try server.client.send("POST", "/v1/uploads", tus)["location"])
+    func patch(_ offset: Int, _ rest: [UInt8]) throws -> Answer {
+      let fields = ["Upload-Offset": "\(offset)", "Content-Type": "application/offset+octet-stream"]
+      return try server.client.send("PATCH", upload, tus.merging(fields) { $1 }, .bytes(rest))
+    }
+    expectUnavailable(try patch(0, bytes), "in pieces")
+    expectUnavailable(try server.client.send("HEAD", upload, tus), "asked for again")
+    try programs.mend()
+    let made = try patch(bytes.count, [])
+    guard made.status == 204, let id = made["stillwave-recording"] else {
+      return losses + ["the upload is gone: \(made.status) \(made.text)"]
+    }
+    if try server.client.get("/v1/recordings/\(id)/audio").body != bytes { losses.append("the bytes are others") }
+    try server.client.succeed(try #require(try server.client.recording(id)["waveform"]["job"].string))
+    try server.stop()
+    return losses
+  }
+
+  @Test("the check that decides who is to blame passes with an ffmpeg that works, and with no other")
+  func check() throws {
+    #expect(try Command.stillwave("check-ffmpeg", "--progress", "json").status == 0)
+    #expect(try Command.stillwave("check-ffmpeg", "--ffmpeg", "/nonexistent/ffmpeg").status != 0)
+    for deed in Self.deeds + ["refuse"] {
+      let ffmpeg = try Programs(deed).ffmpeg
+      #expect(try Command.stillwave("check-ffmpeg", "--ffmpeg", ffmpeg).status != 0, "\(deed)")
+    }
+  }
+
+  @Test("a file on which a sound ffmpeg crashes each time is refused")
+  func hostileFile() throws {
+    let programs = try Programs("crash-on-files")
+    let server = try TestServer("--ffmpeg", programs.ffmpeg)
+    let bytes = try contents(try MediaUploadTests.sounds[0].0.make(in: server.folder))
+    let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
+    expectProblem(answer, 415, "unsupported_media")
+    try server.expectNothingKept()
+    try server.stop()
+  }
+}
