@@ -63,14 +63,14 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux", "CZlib"], swiftSettings: strict),
+    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux", "CZlib", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "WaveformTests", dependencies: ["Waveform", "CPNG"],
+      name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
-    .testTarget(name: "StorageTests", dependencies: ["Storage"], swiftSettings: strict),
+    .testTarget(name: "StorageTests", dependencies: ["Storage", "Randomness"], swiftSettings: strict),
     .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
-    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO"], swiftSettings: strict),
+    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],
       swiftSettings: strict),
@@ -81,12 +81,15 @@ let package = Package(
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
+    // The seed of what tests choose at random.
+    .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
     // Reads openapi.yaml and checks answers against its schemas; for tests.
     .target(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram"], swiftSettings: strict),
+      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram", "Randomness"],
+      swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
     .executableTarget(name: "Fenced", dependencies: ["CLinux"], path: "Tests/Fenced"),
     // Stands in for an ffmpeg that fails; for tests.

@@ -29,7 +29,7 @@ struct Sound {
 struct NoiseGenerator {
   private var state: UInt64
 
-  init(seed: Int) { state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1 }
+  init(seed: Int) { state = UInt64(truncatingIfNeeded: seed) &* 0x9E37_79B9_7F4A_7C15 | 1 }
 
   /// −1 … 1.
   mutating func next() -> Double {

@@ -1,3 +1,4 @@
+import Randomness
 import Testing
 
 @testable import HTTP
@@ -5,7 +6,7 @@ import Testing
 @Suite struct DeadlineHeapTests {
   @Test func entriesComeOutInTheOrderOfTimeAndOnlyWhenDue() {
     var heap = DeadlineHeap()
-    var generator = SystemRandomNumberGenerator()
+    var generator = TestRandom(for: 1)
     let times = (UInt64(0)..<500).shuffled(using: &generator)
     for time in times { heap.insert(.init(deadline: Instant(nanoseconds: time), owner: time)) }
     var popped: [UInt64] = []

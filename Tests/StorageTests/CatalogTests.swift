@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import GRDB
+import Randomness
 import Testing
 
 @testable import Storage
@@ -50,7 +51,8 @@ import Testing
   @Test("recordings are listed newest first, page by page, each once")
   func paging() throws {
     let all = (0..<7).map { sample("\($0)") }
-    for recording in all.shuffled() { try catalog.insert(recording) }
+    var random = TestRandom(for: 1)
+    for recording in all.shuffled(using: &random) { try catalog.insert(recording) }
     var pages: [[String]] = []
     var cursor: RecordingID?
     repeat {

@@ -1,4 +1,5 @@
 import Foundation
+import Randomness
 import Testing
 
 @testable import Storage
@@ -47,7 +48,8 @@ import Testing
     let jobs = (0..<6).map { index in
       Job(kind: .waveform, recording: index % 2 == 0 ? a.id : b.id, state: index < 4 ? .failed : .queued)
     }
-    for job in jobs.shuffled() { try catalog.insert(job) }
+    var random = TestRandom(for: 1)
+    for job in jobs.shuffled(using: &random) { try catalog.insert(job) }
     func listed(_ found: [Job]) -> [Int] { found.compactMap { jobs.firstIndex(of: $0) } }
     #expect(listed(try catalog.jobs(limit: 9)) == [5, 4, 3, 2, 1, 0])
     #expect(listed(try catalog.jobs(state: .failed, limit: 9)) == [3, 2, 1, 0])

@@ -1,3 +1,4 @@
+import Randomness
 import Testing
 
 @testable import Waveform
@@ -10,7 +11,7 @@ struct PictureLimitsTests {
   /// What traps takes the whole service with it.
   @Test(arguments: 0..<8 as Range<UInt64>)
   func whateverIsNotRefusedCanBeDrawn(seed: UInt64) throws {
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededGenerator(state: TestSeed.of(seed))
     func pick<Value>(_ values: [Value]) -> Value { values[Int(generator.next() % UInt64(values.count))] }
     let sources = try [1, 2, 255, 4001, 30_000].map { frames in
       let rate = pick([1, 8000, 44_100, 768_000])

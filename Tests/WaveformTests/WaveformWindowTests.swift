@@ -1,3 +1,4 @@
+import Randomness
 import Testing
 
 @testable import Waveform
@@ -71,7 +72,7 @@ struct WaveformWindowTests {
   }
 
   @Test func widthIsTheSmallestScaleThatFits() throws {
-    var generator = SeededGenerator(state: 9)
+    var generator = SeededGenerator(state: TestSeed.of(9))
     for _ in 0..<200 {
       let frames = Int.random(in: 1...20_000, using: &generator)
       let recording = Recording(sampleRate: 1000, channels: 1, samples: [Int16](repeating: 0, count: frames))

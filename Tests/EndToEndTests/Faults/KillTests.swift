@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Randomness
 import Testing
 
 /// The service is killed at a random moment, and started again: what it had promised is so. How long the starts took is
@@ -31,7 +32,7 @@ import Testing
     defer { record.write("started again within \((slowest / .milliseconds(1)).rounded()) ms") }
     let server = try TestServer()
     let promises = KeptPromises()
-    var random = NoiseGenerator(seed: moment.milliseconds + FaultRecord.rounds)
+    var random = NoiseGenerator(seed: Int(truncatingIfNeeded: TestSeed.of(moment.milliseconds)))
     // A recording that nothing happens to.
     try upload(WAVFile.noise(seconds: 2, seed: 1), to: server.client, promises)
     for round in 0..<max(FaultRecord.rounds / Moment.allCases.count, 1) {

@@ -1,0 +1,37 @@
+import Foundation
+
+/// What tests choose at random, where any choice must do: the same in every run with the same seed.
+///
+/// A seed that made a test fail makes it fail again: `STILLWAVE_TEST_SEED=7 swift test --filter …`. `deploy/test` takes
+/// another one each time and prints it at its end.
+public enum TestSeed {
+  /// `STILLWAVE_TEST_SEED`, by default 1.
+  public static let value: UInt64 =
+    ProcessInfo.processInfo.environment["STILLWAVE_TEST_SEED"].flatMap { UInt64($0) } ?? 1
+
+  /// A seed for one of several uses, which should not all see the same numbers.
+  public static func of(_ use: some BinaryInteger) -> UInt64 {
+    var generator = TestRandom(state: value)
+    return generator.next() &+ UInt64(truncatingIfNeeded: use)
+  }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+public struct TestRandom: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  /// Starts at `state`.
+  public init(state: UInt64) { self.state = state }
+
+  /// Starts where the run's seed says, for one of several uses.
+  public init(for use: some BinaryInteger) { self.init(state: TestSeed.of(use)) }
+
+  /// The next number, any of 2^64.
+  public mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}
