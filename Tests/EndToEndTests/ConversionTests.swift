@@ -27,7 +27,7 @@ import Testing
     let file = try contents(Self.source(kind, in: server.folder))
     let recording = try server.client.uploadReady(file, name: "a.\(kind)")
     let id = try #require(recording["id"].string)
-    let answer = try server.client.get("/v1/recordings/\(id)/audio?format=\(format)")
+    let answer = try server.client.conversion("/v1/recordings/\(id)/audio?format=\(format)")
     try #require(answer.status == 200, "\(answer.text)")
     let types = [
       "wav": "audio/wav", "flac": "audio/flac", "mp3": "audio/mpeg", "ogg": "audio/ogg", "opus": "audio/ogg",
@@ -58,7 +58,7 @@ import Testing
     let tones = (1...count).map { "0.\($0)*sin(2*PI*60*t)" }.joined(separator: "|")
     try Tool.ffmpeg.run(["-v", "error", "-f", "lavfi", "-i", "aevalsrc=\(tones):c=\(layout):s=44100:d=2", path])
     let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
-    let answer = try server.client.get("/v1/recordings/\(id)/audio?format=opus")
+    let answer = try server.client.conversion("/v1/recordings/\(id)/audio?format=opus")
     try #require(answer.status == 200, "\(answer.text)")
     let sound = try decoded(answer.body, server.folder)
     #expect(sound.channels.count == count)
@@ -66,7 +66,7 @@ import Testing
       let peak = channel[24_000..<72_000].map(\.magnitude).max() ?? 0
       #expect(abs(Double(peak) - Double(number + 1) / 10) < 0.04, "channel \(number): \(peak)")
     }
-    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=mp3").status == 200)
+    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=mp3").status == 200)
     try server.stop()
   }
 
@@ -76,8 +76,8 @@ import Testing
     let path = server.folder.file("source.wav")
     try Tool.ffmpeg.run(["-v", "error", "-f", "lavfi", "-i", "anullsrc=cl=5.0:r=44100:d=1", path])
     let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
-    expectProblem(try server.client.get("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
-    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=ogg").status == 200)
+    expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
+    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=ogg").status == 200)
     try server.stop()
   }
 
@@ -87,7 +87,7 @@ import Testing
     let id = try #require(
       try server.client.uploadReady(contents(Self.source("m4a", in: server.folder)), name: "a.m4a")["id"].string)
     let target = "/v1/recordings/\(id)/audio?format=flac"
-    let whole = try server.client.get(target)
+    let whole = try server.client.conversion(target)
     let tag = try #require(whole["etag"])
     #expect(whole.status == 200 && whole["cache-control"] == "private, max-age=31536000, immutable")
     try server.crash()
@@ -110,9 +110,10 @@ import Testing
     let server = try TestServer()
     let bytes = BadUploadTests.tone.bytes
     let id = try #require(try server.client.uploadReady(bytes)["id"].string)
-    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=wav").body == bytes)
+    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body == bytes)
     expectProblem(
-      try server.client.get("/v1/recordings/\(id)/audio?format=aiff"), 400, "invalid_parameter", parameter: "format")
+      try server.client.conversion("/v1/recordings/\(id)/audio?format=aiff"), 400, "invalid_parameter",
+      parameter: "format")
     try server.stop()
   }
 
@@ -121,7 +122,7 @@ import Testing
     let server = try TestServer("--max-conversion-bytes", "60000")
     let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
     for format in ["flac", "mp3", "ogg", "opus", "flac"] {
-      #expect(try server.client.get("/v1/recordings/\(id)/audio?format=\(format)").status == 200)
+      #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=\(format)").status == 200)
     }
     let files = try server.leftovers().filter { $0.contains("converted-") }
     let bytes = try files.map { try contents("\(server.data)/\($0)").count }.reduce(0, +)
@@ -134,8 +135,8 @@ import Testing
     let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
     let file = try contents(Self.source("wav", in: server.folder))
     let id = try #require(try server.client.uploadReady(file)["id"].string)
-    expectProblem(try server.client.get("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
-    #expect(try server.client.get("/v1/recordings/\(id)/audio?format=mp3").status == 200)
+    expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
+    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=mp3").status == 200)
     try server.stop()
   }
 }

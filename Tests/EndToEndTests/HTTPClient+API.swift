@@ -23,6 +23,17 @@ extension HTTPClient {
       .bytes(Array(head.utf8) + bytes + Array("\r\n--\(boundary)--\r\n".utf8)))
   }
 
+  /// A recording's sound in another format. Asks again as long as it is being converted, which the service waits for some
+  /// seconds only.
+  func conversion(_ target: String, withinSeconds seconds: Double = 240) throws -> Answer {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    while true {
+      let answer = try get(target)
+      guard answer.status == 503, answer.json["code"].string == "converting" else { return answer }
+      try #require(ContinuousClock.now < deadline, "\(target): \(answer.text)")
+    }
+  }
+
   func recording(_ id: String) throws -> JSON {
     let answer = try get("/v1/recordings/\(id)")
     try #require(answer.status == 200, "\(answer.text)")
