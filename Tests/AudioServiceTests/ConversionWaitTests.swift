@@ -33,7 +33,7 @@ import Testing
     }
     let jobs = try bench.catalog.jobs(limit: 2)
     #expect(jobs.map(\.kind) == [.convert])
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     #expect(try await bench.finished(jobs[0].id).state == .succeeded)
     let response = try await ask(bench, source)
     #expect(response.status == .ok)
@@ -46,7 +46,7 @@ import Testing
     let (bench, source) = try held(waiting: 1000)
     async let waiting = ask(bench, source)
     try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     #expect(try await waiting.status == .ok)
   }
 
@@ -57,7 +57,7 @@ import Testing
     try await bench.eventually { try !bench.catalog.jobs(limit: 1).isEmpty }
     bench.runner.live.endWaits()
     #expect(try await waiting.status == .serviceUnavailable)
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     _ = try await bench.finished(try #require(try bench.catalog.jobs(limit: 1).first).id)
   }
 

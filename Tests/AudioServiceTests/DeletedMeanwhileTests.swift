@@ -100,7 +100,7 @@ import Testing
       : bench.respond(.get, path + "/spectrum?start=1&end=2")
     try await bench.eventually { FileManager.default.fileExists(atPath: bench.folder.path + "/begun") }
     #expect(try await bench.respond(.delete, path).status == .noContent)
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     try await expectNotFound(try await answer, source.id)
     #expect(bench.logged.failures == [])
   }
@@ -127,7 +127,7 @@ import Testing
     try await bench.eventually { FileManager.default.fileExists(atPath: bench.folder.path + "/begun") }
     // As much of a deletion as comes before the runner hears of it.
     _ = try bench.catalog.deleteRecording(job.recording)
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     try await bench.eventually { bench.runner.live[job.id] == nil }
     await bench.runner.stop()
     #expect(try names("jobs", of: bench) == [])

@@ -74,7 +74,7 @@ import Testing
     try await bench.eventually { bench.isProbing }
     let second = try await post(bench)
     #expect(second.status == 409 && second.text.contains("\"code\":\"idempotency_key_in_use\""))
-    try bench.releaseProbe()
+    try await bench.releaseProbe()
     #expect(try await first.status == 201)
     #expect(try await post(bench) == first)
     #expect(try count(bench) == 1)

@@ -8,6 +8,6 @@ extension TestBench {
 
   var isProbing: Bool { FileManager.default.fileExists(atPath: folder.path + "/probing") }
 
-  /// To be called when it waits.
-  func releaseProbe() throws { try Data("\n".utf8).write(to: URL(fileURLWithPath: folder.path + "/hold")) }
+  /// Lets it go when it waits, without a thread that waits for it.
+  func releaseProbe() async throws { try await letThrough(folder.path + "/hold") }
 }

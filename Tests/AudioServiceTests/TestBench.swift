@@ -163,7 +163,11 @@ final class TestBench: Sendable {
 
   /// Lets the child of a job, which waits at its gate or will, through.
   func openGate(_ id: JobID, _ step: String = "") async throws {
-    let path = folder.path + "/gate-\(id)\(step)"
+    try await letThrough(folder.path + "/gate-\(id)\(step)")
+  }
+
+  /// Writes a line into a pipe that a child reads, or will.
+  func letThrough(_ path: String) async throws {
     // The child opens its end first; until then a writer that doesn't block is refused.
     var file: Int32 = -1
     try await eventually {

@@ -200,7 +200,7 @@ import Testing
         }
       }
       try await bench.eventually { bench.isProbing }
-      try bench.releaseProbe()
+      try await bench.releaseProbe()
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(made.count == 9 && Set(made).count == 1 && made[0] != nil)
