@@ -25,7 +25,8 @@ let package = Package(
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-    .target(name: "CLinux"),
+    .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+    .target(name: "CLinux", dependencies: ["CSeccomp"]),
     // Needs libcurl's headers alone, of libcurl4-openssl-dev: see CCurl.c.
     .target(name: "CCurl"),
     .target(name: "CViewer"),
@@ -88,10 +89,13 @@ let package = Package(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram", "Randomness"],
+      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram", "Fenced", "Randomness"],
       swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
-    .executableTarget(name: "Fenced", dependencies: ["CLinux"], path: "Tests/Fenced"),
+    .executableTarget(
+      name: "Fenced", dependencies: ["CLinux", "CSeccomp"], path: "Tests/Fenced",
+      // No library of the toolchain's, which a program in ffmpeg's place couldn't open.
+      linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     // Stands in for an ffmpeg that fails; for tests.
     .executableTarget(name: "FailingProgram", path: "Tests/FailingProgram"),
     .executableTarget(

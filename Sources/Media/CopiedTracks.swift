@@ -30,10 +30,10 @@ public struct CopiedTracks: Sendable, Equatable {
     for extent in [Extent.all, .withoutExtras] {
       let tracks = CopiedTracks(facts, extent)
       guard tracks.needsTrial else { return tracks }
-      let input = ffmpeg.inputWords(facts.demuxer, path: original, copiesCovers: tracks.hasCovers)
+      let input = ffmpeg.inputWords(facts.demuxer, copiesCovers: tracks.hasCovers)
       let trial = try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + tracks.words(sound: []) + ["-t", "0"]
-          + facts.muxerWords + ["-y", "file:\(path)"], in: fencing)
+          + facts.muxerWords + ["-y", FencedRun.outputName], reading: original, writing: path, in: fencing)
       if trial.finishInput() { return tracks }
     }
     return CopiedTracks(facts, .picturesAlone)

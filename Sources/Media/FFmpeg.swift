@@ -27,17 +27,17 @@ public struct FFmpeg: Sendable, Equatable {
 
   var probePath: String { Self.probe(beside: path) }
 
-  /// Before the input's name, in this order: nothing but one local file and our pipe is opened, as `demuxer` and nothing
+  /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer` and nothing
   /// else, and no decoder but these for sound is used.
   ///
   /// With `copiesCovers` those of JPEG and PNG look at a picture's header, where alone its size stands, without which no
   /// cover can be written. The picture itself is passed over (libavformat sets `skip_frame`).
-  func inputWords(_ demuxer: Demuxer, path: String, copiesCovers: Bool = false) -> [String] {
+  func inputWords(_ demuxer: Demuxer, copiesCovers: Bool = false) -> [String] {
     let decoders = Self.decoders + (copiesCovers ? ",mjpeg,png" : "")
     var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", decoders, "-f", demuxer.rawValue]
     // References to other files, of which QuickTime knows some, stay closed.
     if demuxer == .mov { words += ["-enable_drefs", "0", "-use_absolute_path", "0"] }
-    return words + ["-i", "file:\(path)"]
+    return words + ["-i", FencedRun.inputName]
   }
 
   static let quietly = ["-nostdin", "-hide_banner", "-v", "quiet"]

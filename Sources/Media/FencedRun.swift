@@ -4,32 +4,61 @@ import Glibc
 /// How a program is started so that it can do no harm: by this program itself, which fences itself in and then becomes
 /// the other one.
 public struct Fencing: Sendable, Equatable {
-  /// The words that the program's own path and arguments follow.
-  public var launcher: [String]
+  /// The number that the file that it reads has in the program.
+  public static let inputDescriptor: Int32 = 3
+  /// The number that the file that it writes has in the program.
+  public static let outputDescriptor: Int32 = 4
 
-  /// Limits as `WorkerFence` writes them.
-  public init(limits: String) { launcher = ["/proc/self/exe", "run-fenced", "--fence", limits, "--"] }
+  /// The words that start the launcher; none where programs are started as they are.
+  private let launcher: [String]
+
+  /// Limits as `WorkerFence` writes them. With `dropsRoot`, root starts the program as another user.
+  public init(limits: String, dropsRoot: Bool) {
+    launcher = ["/proc/self/exe", "run-fenced", "--fence", limits] + (dropsRoot ? ["--drop-root"] : [])
+  }
 
   /// Starts programs as they are; for tests of what they say.
   static let none = Fencing(launcher: [])
 
   private init(launcher: [String]) { self.launcher = launcher }
+
+  /// The whole command line that starts `words`, which are a path and arguments.
+  func starting(_ words: [String], reads: Bool, writes: Bool) -> [String] {
+    guard !launcher.isEmpty else { return words }
+    return launcher + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : []) + ["--"] + words
+  }
 }
 
 /// A program that runs in a fence of its own while what it writes to its standard output is read. Confined; blocks.
 ///
-/// It has to be started before this process fences itself in, which can't start anything after. It is killed with the
-/// thread that started it.
+/// Of files, it gets the one that it reads and the one that it writes, as open descriptors: the folders that they are in
+/// are closed to it. It has to be started before this process fences itself in, which can't start anything after. It is
+/// killed with the thread that started it.
 @safe
 final class FencedRun {
+  /// What the program calls the file that it reads, and the file that it writes. It opens them again: only so can it seek.
+  static let inputName = "file:/proc/self/fd/\(Fencing.inputDescriptor)"
+  static let outputName = "file:/proc/self/fd/\(Fencing.outputDescriptor)"
+
   private let identifier: pid_t
   private var output: Int32
   /// Where its standard input is written to; -1 where that has nothing.
   private var input: Int32 = -1
   private var status: Int32?
+  private let files: [OpenFile]
 
-  /// Starts `words` with nowhere to complain to, and nothing to read but what is written to it, with `takesInput`.
-  init(_ words: [String], in fencing: Fencing, takesInput: Bool = false) throws(MediaError) {
+  /// Starts `words` with nowhere to complain to. Of files it has `source` to read and `output` to write, which is made or
+  /// emptied; with `takesInput` it reads what is written to it.
+  ///
+  /// Throws `.system` if a file can't be opened or the program can't be started.
+  init(
+    _ words: [String], reading source: String? = nil, writing output: String? = nil, in fencing: Fencing,
+    takesInput: Bool = false
+  ) throws(MediaError) {
+    var files: [OpenFile] = []
+    if let source { files.append(try OpenFile(source, O_RDONLY, as: Fencing.inputDescriptor)) }
+    if let output { files.append(try OpenFile(output, O_RDWR | O_CREAT | O_TRUNC, as: Fencing.outputDescriptor)) }
+    self.files = files
     var pipe: [Int32] = [-1, -1]
     guard unsafe pipe2(&pipe, O_CLOEXEC) == 0 else { throw .system(operation: "pipe", errno: errno) }
     defer { close(pipe[1]) }
@@ -54,12 +83,14 @@ final class FencedRun {
     }
     unsafe posix_spawn_file_actions_adddup2(&actions, pipe[1], STDOUT_FILENO)
     unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    for file in files { unsafe posix_spawn_file_actions_adddup2(&actions, file.descriptor, file.number) }
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
     unsafe stillwave_start_afresh(&attributes, 0)
 
-    let texts = unsafe (fencing.launcher + words).map { unsafe strdup($0) }
+    let line = fencing.starting(words, reads: source != nil, writes: output != nil)
+    let texts = unsafe line.map { unsafe strdup($0) }
     defer { unsafe texts.forEach { unsafe free($0) } }
     var identifier: pid_t = 0
     let failure = unsafe posix_spawn(
@@ -70,7 +101,7 @@ final class FencedRun {
       throw .system(operation: "spawn", errno: failure)
     }
     self.identifier = identifier
-    output = pipe[0]
+    self.output = pipe[0]
     input = feed[1]
   }
 
@@ -154,6 +185,30 @@ final class FencedRun {
     var found: Int32 = 0
     while unsafe waitpid(identifier, &found, 0) < 0 && errno == EINTR {}
     status = found
+    for file in files { file.takeBack() }
     return found & 0x7F
   }
+}
+
+/// A file that is handed to a program. Closed with the last reference to it.
+private final class OpenFile {
+  let descriptor: Int32
+  /// Its number in the program.
+  let number: Int32
+
+  init(_ path: String, _ flags: Int32, as number: Int32) throws(MediaError) {
+    self.number = number
+    let opened = unsafe open(path, flags | O_CLOEXEC, 0o600)
+    guard opened >= 0 else { throw .system(operation: "open", errno: errno) }
+    // Out of the way of the numbers that are filled one after the other.
+    descriptor = fcntl(opened, F_DUPFD_CLOEXEC, 10)
+    let number = errno
+    close(opened)
+    guard descriptor >= 0 else { throw .system(operation: "open", errno: number) }
+  }
+
+  /// The launcher may have let another user open it.
+  func takeBack() { stillwave_take_back(descriptor) }
+
+  deinit { close(descriptor) }
 }

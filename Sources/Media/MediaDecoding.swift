@@ -19,8 +19,8 @@ public final class MediaDecoding {
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer, path: path)
-        + Self.outputWords(facts) + ["pipe:1"], in: fencing)
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer)
+        + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
   }
 
   /// Without a clock all that comes is sound. With one, what comes before frame 0 is dropped and silence put before what

@@ -72,12 +72,12 @@ extension MediaEncoding {
     }
     let layout = facts.writtenCodec == "opus" ? Self.opusLayout(facts.channels) : facts.layout
     let sound = ["-itsoffset", "\(zero)"] + Self.input(facts.sampleRate, facts.channels, layout)
-    let input = ffmpeg.inputWords(facts.demuxer, path: original, copiesCovers: tracks.hasCovers)
+    let input = ffmpeg.inputWords(facts.demuxer, copiesCovers: tracks.hasCovers)
     let words = tracks.words(sound: ["-map", "1:a"]) + facts.encoderWords + facts.soundWords + facts.muxerWords
     self.init(
       try FencedRun(
-        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + sound + words + ["-y", "file:\(path)"],
-        in: fencing, takesInput: true))
+        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + sound + words + ["-y", FencedRun.outputName],
+        reading: original, writing: path, in: fencing, takesInput: true))
   }
 
   /// Seconds by which this ffmpeg has Opus in Matroska early. The times there are to be lessened by the codec's delay, which
@@ -88,11 +88,12 @@ extension MediaEncoding {
   ) throws(MediaError) -> Double {
     let silence = try FencedRun(
       [ffmpeg.path] + FFmpeg.quietly + ["-copyts", "-f", "lavfi", "-i", "anullsrc=r=48000:cl=mono:d=0.1"]
-        + ["-c:a", "libopus", "-avoid_negative_ts", "disabled", "-f", muxer, "-y", "file:\(path)"], in: fencing)
+        + ["-c:a", "libopus", "-avoid_negative_ts", "disabled", "-f", muxer, "-y", FencedRun.outputName], writing: path,
+      in: fencing)
     guard silence.finishInput() else { return 0 }
     let first = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(.matroska, path: path)
-        + ["-c:a", "pcm_f32le", "-frames:a", "1", "-f", "framecrc", "pipe:1"], in: fencing)
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(.matroska)
+        + ["-c:a", "pcm_f32le", "-frames:a", "1", "-f", "framecrc", "pipe:1"], reading: path, in: fencing)
     // Times are whole milliseconds.
     let start = PacketList(text: first.text(upTo: 65_536)).soundStart ?? 0
     return start < -0.003 ? 312.0 / 48_000 : 0

@@ -28,8 +28,8 @@ public final class MediaEncoding {
         ]
       }
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-protocol_whitelist", "file,pipe"] + input + target + ["-y", "file:\(path)"],
-      in: fencing, takesInput: true)
+      [ffmpeg.path] + FFmpeg.quietly + ["-protocol_whitelist", "file,pipe"] + input + target
+        + ["-y", FencedRun.outputName], writing: path, in: fencing, takesInput: true)
   }
 
   /// Numbers of channels that come into their places in Opus: of 5 and 7 ffmpeg 5.1 puts some in others'.

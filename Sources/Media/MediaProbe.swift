@@ -26,7 +26,7 @@ public struct MediaProbe {
     self.demuxer = demuxer
     self.path = path
     container = MediaContainer(demuxer, path: path)
-    headers = try FencedRun(Self.headerWords(path, demuxer, ffmpeg), in: fencing)
+    headers = try FencedRun(Self.headerWords(demuxer, ffmpeg), reading: path, in: fencing)
     // Matroska tells no bit rate: a second of packets does.
     let coded = demuxer == .matroska ? "64" : "1"
     let first = [
@@ -34,19 +34,19 @@ public struct MediaProbe {
       "-frames:a:0", "8", "-frames:a:1", coded, "-frames:v", "16",
     ]
     packets = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer, path: path) + first
-        + ["-f", "framecrc", "pipe:1"], in: fencing)
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer) + first
+        + ["-f", "framecrc", "pipe:1"], reading: path, in: fencing)
   }
 
   /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
-  private static func headerWords(_ path: String, _ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
+  private static func headerWords(_ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
     let shown =
       "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate"
       + ":stream_disposition=attached_pic:stream_tags=DURATION,BPS,language:format=duration"
       + ":format_tags=com.apple.quicktime.make,com.apple.quicktime.creationdate:chapter=id"
     var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
     if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
-    return [ffmpeg.probePath] + words + ["-f", demuxer.rawValue, "file:\(path)"]
+    return [ffmpeg.probePath] + words + ["-f", demuxer.rawValue, FencedRun.inputName]
   }
 
   private static let outputLimit = 1 << 20

@@ -5,7 +5,8 @@ import Glibc
 ///
 /// A limit that is passed ends the worker: by SIGXCPU, by SIGXFSZ, or by a crash whose report has the code
 /// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
-/// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its folder's.
+/// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its folder's. Which
+/// of these this machine lacks, `FenceSupport` tells.
 public struct WorkerFence: Sendable, Equatable {
   /// Memory that no file backs, in bytes.
   public var memoryBytes: Int64
@@ -36,29 +37,45 @@ public struct WorkerFence: Sendable, Equatable {
     self.init(memoryBytes: memory, processorSeconds: seconds, outputBytes: output)
   }
 
-  /// Fences this process in, for good: of files it may read `source`, and write in `folder`. To be called before the
-  /// process has other threads: these would keep their files and their rights. The errno with which the kernel refused the filter of system calls, nil where it
-  /// took it; the limits hold either way.
+  /// Fences this process in, for good: it may read the file `source`, and write in `folder`. Call it before the process has
+  /// other threads, which would keep their files and their rights. Returns the errno with which the kernel refused the
+  /// filter of system calls, nil if it took it; the rest holds either way.
   public func enter(source: String, folder: String?) -> Int32? {
     var report = WorkerReport()
     report.error = memoryExhausted
     unsafe stillwave_on_memory_exhausted(String(decoding: report.line(), as: UTF8.self))
     stillwave_lower_limits(
       UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
-    // Kernels without it are many, and the rest of the fence stands: its refusal is not told.
-    _ = unsafe stillwave_fence_files(source, folder)
-    let refusal = stillwave_enter_fence()
+    let refusal = unsafe stillwave_fence_worker(source, folder)
     return refusal == 0 ? nil : refusal
   }
 
-  /// Fences this process in and becomes the program whose path is the first of `words`. Returns only where that fails: the
-  /// errno. The program's own files and those it may read stay open to it, the network and other programs do not.
-  public func become(_ words: [String]) -> Int32 {
+  /// What a program gets besides its standard descriptors, and who it runs as.
+  public struct Program: Sendable {
+    /// The descriptor of the file that it reads, and of the one that it writes.
+    public var input, output: Int32?
+    /// Whether root becomes another user first.
+    public var dropsRoot: Bool
+
+    /// A value of these parts.
+    public init(input: Int32?, output: Int32?, dropsRoot: Bool) {
+      (self.input, self.output, self.dropsRoot) = (input, output, dropsRoot)
+    }
+  }
+
+  /// Fences this process in and becomes the program whose path is the first of `words`. Returns only if that fails: the
+  /// errno. Files other than its two, its own and its libraries are closed to it, as are the network and other programs.
+  public func become(_ words: [String], _ program: Program) -> Int32 {
     let texts = unsafe words.map { unsafe strdup($0) } + [nil]
     guard let path = unsafe texts[0] else { return EINVAL }
     stillwave_lower_limits(
       UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
-    return unsafe stillwave_execute_fenced(path, texts)
+    return unsafe texts.withUnsafeBufferPointer { texts in
+      var program = unsafe stillwave_program(
+        path: path, words: texts.baseAddress, input: program.input ?? -1, output: program.output ?? -1,
+        drops_root: program.dropsRoot)
+      return unsafe stillwave_become_program(&program)
+    }
   }
 
   /// What a worker says with its last breath.

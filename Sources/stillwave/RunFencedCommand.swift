@@ -1,4 +1,5 @@
 import ArgumentParser
+import Media
 import Processing
 
 /// Fences itself in as workers do and becomes another program: how ffmpeg is started.
@@ -9,11 +10,23 @@ struct RunFencedCommand: ParsableCommand {
   @Option(help: "Bytes of memory, seconds of processor time and bytes of a file, by commas.")
   var fence: WorkerFence
 
+  @Flag(help: "Descriptor 3 is a file that the program reads.")
+  var reads = false
+
+  @Flag(help: "Descriptor 4 is a file that the program writes.")
+  var writes = false
+
+  @Flag(help: "Root becomes a user who owns nothing first.")
+  var dropRoot = false
+
   @Argument(parsing: .postTerminator, help: "The program's path, and its arguments.")
   var words: [String]
 
   func run() throws {
-    let failure = fence.become(words)
+    let program = WorkerFence.Program(
+      input: reads ? Fencing.inputDescriptor : nil, output: writes ? Fencing.outputDescriptor : nil,
+      dropsRoot: dropRoot)
+    let failure = fence.become(words, program)
     throw ValidationError("\(words.first ?? "the program") could not be started (errno \(failure)).")
   }
 }

@@ -127,15 +127,16 @@ extension WorkerOptions {
     return found
   }
 
-  /// It may use up what the worker may, and writes no file.
+  /// It may use up what the worker may, and writes no file. By hand it runs as the one who asks for it: the file is theirs,
+  /// and keeps its mode.
   private var fencing: Fencing {
     var fence = limitsOfPrograms
     fence.outputBytes = 0
-    return Fencing(limits: fence.text)
+    return Fencing(limits: fence.text, dropsRoot: fenced != nil)
   }
 
   /// The same for a program that writes the worker's file in its place.
-  var encoderFencing: Fencing { Fencing(limits: limitsOfPrograms.text) }
+  var encoderFencing: Fencing { Fencing(limits: limitsOfPrograms.text, dropsRoot: fenced != nil) }
 
   private var limitsOfPrograms: WorkerFence {
     fenced ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 1 << 62)

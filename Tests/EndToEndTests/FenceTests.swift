@@ -30,10 +30,7 @@ struct FenceTests {
     try #require(isFound)
     for thread in found {
       #expect(thread["NoNewPrivs"] == "1" && thread["Seccomp"] == "2")
-      // None, or the one that opens files whoever owns them: CAP_DAC_OVERRIDE, bit 1.
-      for field in ["CapEff", "CapPrm"] {
-        #expect(["0000000000000000", "0000000000000002"].contains(thread[Substring(field)]), "\(thread)")
-      }
+      for field in ["CapEff", "CapPrm"] { #expect(thread[Substring(field)] == "0000000000000000", "\(thread)") }
     }
     _ = try server.client.follow(job)
     try server.stop()

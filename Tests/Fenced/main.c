@@ -1,8 +1,13 @@
-// Fences itself in as a worker does, tries what its argument names, and says what came of it: `0` where it was done, else
-// the errno. What ends the process by a signal says nothing.
+// Three programs in one, for tests of the fence:
 //
-//   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED
+//   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED   Fences itself in as a worker does, tries the deed, and prints what came of
+//                                                     it: `0` if it was done, else the errno. If a signal ends it, it prints
+//                                                     nothing.
+//   Fenced --without CALL,… PROGRAM ARGUMENT …        Becomes the program on a kernel that lacks these calls.
+//   ffmpeg … or ffprobe …                             A hostile program in their place: see hostile.c.
 #define _GNU_SOURCE
+#include "tests.h"
+
 #include <CLinux.h>
 #include <errno.h>
 #include <linux/bpf.h>
@@ -10,10 +15,12 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -119,12 +126,39 @@ static int work_on_files(int folder) {
   return result(unlinkat(folder, "second", 0));
 }
 
-static int has_few_capabilities(void) {
+static int has_no_capabilities(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {0};
   if (syscall(SYS_capget, &header, rights) != 0) return errno;
-  unsigned int more = (rights[0].effective | rights[0].permitted | rights[0].inheritable) & ~(1u << CAP_DAC_OVERRIDE);
-  return more == 0 && rights[1].effective == 0 && rights[1].permitted == 0 ? 0 : EINVAL;
+  unsigned int first = rights[0].effective | rights[0].permitted | rights[0].inheritable;
+  return first == 0 && rights[1].effective == 0 && rights[1].permitted == 0 ? 0 : EINVAL;
+}
+
+// A descriptor that sends a signal to another process when there is something to read.
+static int signal_by_descriptor(void) {
+  int ends[2];
+  if (pipe(ends) != 0) return errno;
+  return result(fcntl(ends[0], F_SETOWN, getppid()));
+}
+
+static int try_in_parent(const char *name, int flags) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/%s", getppid(), name);
+  return result(open(path, flags));
+}
+
+// Started before the fence, as ffmpeg is.
+static pid_t child;
+
+static int wait_for_child(void) {
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return errno;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 7 ? 0 : EINVAL;
+}
+
+static int open_to_others(int folder) {
+  int file = make(folder, "first");
+  return file < 0 ? 0 : result(fchmod(file, 0666));
 }
 
 static int try(const char *deed, const char *source, int folder) {
@@ -134,7 +168,9 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("nothing", 0);
   DEED("thread", start_thread());
   DEED("read-limit", read_limit());
-  DEED("signal-self", result(kill(getpid(), 0)));
+  DEED("wait-for-child", wait_for_child());
+  DEED("own-priority", result(setpriority(PRIO_PROCESS, 0, 19)));
+  DEED("signal-self", result(kill(getpid(), 0) | raise(0)));
   DEED("read-source", result(open(source, O_RDONLY)));
   DEED("write-source", result(open(source, O_WRONLY)));
   DEED("cut-source", result(truncate(source, 0)));
@@ -144,7 +180,7 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("list-outside", result(open("/", O_RDONLY | O_DIRECTORY)));
   DEED("make-outside", result(make(AT_FDCWD, "/tmp/stillwave-outside")));
   DEED("read-secrets", result(open("/proc/self/environ", O_RDONLY)));
-  DEED("capabilities", has_few_capabilities());
+  DEED("capabilities", has_no_capabilities());
   DEED("shared-memory", result(shmget(IPC_PRIVATE, 4096, 0600)));
   DEED("socket", result(socket(AF_INET, SOCK_STREAM, 0)));
   DEED("socket6", result(socket(AF_INET6, SOCK_DGRAM, 0)));
@@ -179,21 +215,50 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("spin", spin());
   DEED("dump", is_undumpable());
   DEED("rights", has_no_new_rights());
+  DEED("parents-memory", try_in_parent("mem", O_RDWR));
+  DEED("parents-environment", try_in_parent("environ", O_RDONLY));
+  DEED("parents-input", try_in_parent("fd/0", O_RDONLY));
+  DEED("passwords", result(open("/etc/shadow", O_RDONLY)));
+  DEED("core-pattern", result(open("/proc/sys/kernel/core_pattern", O_WRONLY)));
+  DEED("calls", refused_calls());
+  DEED("old-table", result(syscall(0x40000000 | SYS_getpid)));
+  DEED("signal-by-descriptor", signal_by_descriptor());
+  DEED("type", result(ioctl(0, TIOCSTI, "x")));
+  DEED("be-dumpable", result(prctl(PR_SET_DUMPABLE, 1)));
+  DEED("outlive-parent", result(prctl(PR_SET_PDEATHSIG, 0)));
+  DEED("open-to-others", open_to_others(folder));
+  DEED("priority-of-parent", result(setpriority(PRIO_PROCESS, (id_t)getppid(), 19)));
+  DEED("namespace-thread", result(syscall(SYS_clone, CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_NEWUSER, 0, 0, 0, 0)));
   return -1;
 }
 
+// A kernel without these calls, as far as the program can see.
+static int run_without(char *names, char **words) {
+  scmp_filter_ctx rules = seccomp_init(SCMP_ACT_ALLOW);
+  for (char *name; (name = strsep(&names, ",")) != NULL;)
+    seccomp_rule_add(rules, SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name(name), 0);
+  if (seccomp_load(rules) != 0) return 4;
+  execv(words[0], words);
+  return 5;
+}
+
 int main(int count, char **words) {
+  const char *slash = strrchr(words[0], '/'), *name = slash == NULL ? words[0] : slash + 1;
+  if (strcmp(name, "ffmpeg") == 0 || strcmp(name, "ffprobe") == 0) return be_hostile(name);
+  if (count > 3 && strcmp(words[1], "--without") == 0) return run_without(words[2], words + 3);
   if (count != 7) return 2;
   const char *source = words[4], *deed = words[6];
   int folder = open(words[5], O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (strcmp(deed, "fence-files") == 0) return printf("%d\n", stillwave_fence_files(source, words[5])) < 0;
   stillwave_on_memory_exhausted("{\"told\":\"memory\"}\n");
+  child = fork();
+  if (child == 0) _exit(7);
   int fenced = 0;
   pthread_t early;
   pthread_create(&early, NULL, other_thread, &fenced);
   stillwave_lower_limits(strtoull(words[1], NULL, 10), strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10), 64);
-  stillwave_fence_files(source, words[5]);
-  int refusal = stillwave_enter_fence();
+  // Without a deed that works there, the worker has no folder: it writes nothing.
+  bool reads = strncmp(deed, "reading-", 8) == 0;
+  int refusal = stillwave_fence_worker(source, reads ? NULL : words[5]);
   __atomic_store_n(&fenced, 1, __ATOMIC_RELEASE);
   void *outcome;
   pthread_join(early, &outcome);
@@ -201,6 +266,7 @@ int main(int count, char **words) {
     printf("unfenced %d\n", refusal);
     return 3;
   }
+  if (reads) deed += 8;
   printf("%ld\n", strcmp(deed, "early-thread") == 0 ? (long)outcome : try(deed, source, folder));
   fflush(stdout);
   return 0;

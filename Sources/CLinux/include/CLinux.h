@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -32,25 +33,73 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 // Lowers the priority of a process; `setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.
 int stillwave_lower_priority(pid_t process, int niceness);
 
+// MARK: secrets.c
+
+// Closes this process's memory, environment and descriptors in /proc to every other process without root's rights. Lasts
+// until the next execve. There is no core dump after this.
+void stillwave_close_to_others(void);
+
+// Overwrites the value of every environment variable with this name where the kernel put it, which is what
+// /proc/self/environ shows, and removes the variable. Before there are other threads that use the environment.
+void stillwave_erase_variable(const char *name);
+
+// MARK: fence.c
+
+// The user and the group that a program runs as when root starts it: a number that Debian and systemd give to nobody.
+enum { STILLWAVE_UNPRIVILEGED_ID = 65533 };
+
 // Lowers this process's limits for good: bytes of memory that no file backs, seconds of processor time, bytes of any one
 // file it writes, descriptors. There is no core dump after this. Limits that are lower already stay.
 void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
 
-// Leaves to this thread, and to those that it starts, no files but these (Landlock): `source` may be read; in `folder`, which
-// may be NULL, files may be made, read, written and removed. What is open stays open. 0, or the errno of a kernel that has
-// no such fence. Before `stillwave_enter_fence`, after which there are no such calls, and before there are other threads.
-int stillwave_fence_files(const char *source, const char *folder);
+// Gives up, for good, what working on files has no use for. Of files, `source` may be read; in `folder`, which may be NULL,
+// files may be made, read, written and removed (Landlock; what is open stays open). System calls that filter.c doesn't list
+// fail with EPERM, for all threads. Root keeps no capability, except CAP_DAC_OVERRIDE if it can't open these two without.
+// Call it before there are other threads: only the filter reaches them. Returns 0, or the errno with which the kernel
+// refused the filter; the rest holds either way.
+int stillwave_fence_worker(const char *source, const char *folder);
 
-// Gives up, for all threads of this process and for good, what working on files has no use for: the network, other
-// programs and processes, more rights (the list is in fence.c). Such calls fail with EPERM from then on. Of root's rights
-// this thread, and those that it starts, keep one: to open files whoever owns them. 0, or the errno with which the kernel
-// refused the filter.
-int stillwave_enter_fence(void);
+// A program to become, with the descriptors that it gets besides the standard ones.
+struct stillwave_program {
+  const char *path;
+  char *const *words;
+  // The file that it reads and the file that it writes, under /proc/self/fd; -1 for none.
+  int input, output;
+  // Whether root becomes another user first.
+  bool drops_root;
+};
 
-// The same, then becomes the program at `path`, which is inside the fence with all that it does, and is killed when the
-// thread that started this process ends. Returns only where that fails: the errno.
-int stillwave_execute_fenced(const char *path, char *const words[]);
+// Becomes the program, in a fence of its own: it may read itself, its libraries and its input, and write its output. It is
+// killed when the thread that started this process ends. Returns only if that fails: the errno.
+int stillwave_become_program(const struct stillwave_program *program);
+
+// Undoes what `stillwave_become_program` did to the mode of a file, once the program has ended, unless another one still
+// uses the file.
+void stillwave_take_back(int file);
+
+// Whether root can start a program as another user. True for any other user, who is that other user already.
+bool stillwave_can_drop_root(void);
 
 // Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to it.
 void stillwave_on_memory_exhausted(const char *line);
+
+// MARK: files.c
+
+// Landlock's version in this kernel; 0 if there is none.
+int stillwave_landlock_version(void);
+
+// Leaves to this thread, and to those that it starts, no files but these. 0, or an errno.
+int stillwave_fence_files(const char *source, const char *folder);
+
+// The same for a program: itself, its libraries and the two descriptors' files, which may be -1.
+int stillwave_fence_program_files(const char *path, int input, int output);
+
+// MARK: filter.c
+
+// Whether the kernel filters system calls.
+bool stillwave_has_filter(void);
+
+// Filters the calls of all threads. `writes`: whether files may be opened for writing. `executed`: the path of the program
+// that may be started in place of this one, NULL for a worker. 0, or an errno.
+int stillwave_filter_calls(bool writes, const char *executed);
 #endif

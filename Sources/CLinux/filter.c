@@ -1,0 +1,152 @@
+// Which system calls a process may make: those listed here, by name; every other one fails with EPERM. The names that an
+// architecture lacks are passed over, and so are those that libseccomp doesn't know yet.
+//
+// Whatever reaches out of the process is missing: the network, other programs, processes and users, mounts, devices, what
+// System V and POSIX share between processes, and everything new. Where a call has harmless and other uses, its arguments
+// are looked at, as far as they are numbers: a filter can't read memory.
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#endif
+
+// Workers and programs alike.
+static const char *const common[] = {
+    // What is open.
+    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "lseek", "close",
+    "close_range", "dup", "dup2", "dup3", "fstat", "fstatfs", "fadvise64", "getdents64", "pipe", "pipe2", "poll", "ppoll",
+    "select", "pselect6",
+    // Names.
+    "stat", "lstat", "newfstatat", "statx", "statfs", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
+    "getcwd",
+    // Memory.
+    "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "mincore", "membarrier", "get_mempolicy",
+    // Threads.
+    "futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "gettid", "exit", "exit_group",
+    "sched_yield", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_get_priority_min",
+    "sched_get_priority_max", "getcpu", "arch_prctl", "restart_syscall",
+    // Its own signals.
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend", "sigaltstack",
+    // Time, and what there is to know.
+    "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage",
+    "getrlimit", "sysinfo", "uname", "getrandom", "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid", "geteuid",
+    "getgid", "getegid", "getresuid", "getresgid", "getgroups", "capget"};
+
+// Our own code: queues, the end of the programs it has started, and files that it makes, keeps and removes.
+static const char *const workers[] = {
+    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2",
+    "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4", "wait4", "waitid", "flock", "fsync", "fdatasync", "ftruncate",
+    "fallocate", "sync_file_range", "copy_file_range", "sendfile", "unlink", "unlinkat", "rename", "renameat", "renameat2",
+    "umask"};
+
+struct filter {
+  scmp_filter_ctx rules;
+  int failure;
+};
+
+static void allow_if(struct filter *filter, const char *name, unsigned int count, const struct scmp_arg_cmp *tests) {
+  int number = seccomp_syscall_resolve_name(name);
+  if (filter->failure != 0 || number < 0) return;
+  filter->failure = -seccomp_rule_add_array(filter->rules, SCMP_ACT_ALLOW, number, count, tests);
+}
+
+static void allow_all(struct filter *filter, const char *const *names, size_t count) {
+  for (size_t index = 0; index < count; index++) allow_if(filter, names[index], 0, NULL);
+}
+
+// Allows the call if the bits of an argument that are in `mask` are these.
+static void allow_bits(struct filter *filter, const char *name, unsigned int argument, uint64_t mask, uint64_t bits) {
+  allow_if(filter, name, 1, &SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, bits));
+}
+
+// The same for a whole argument, and for one of several.
+static void allow_value(struct filter *filter, const char *name, unsigned int argument, uint64_t value) {
+  allow_bits(filter, name, argument, UINT64_MAX, value);
+}
+
+static void allow_values(
+    struct filter *filter, const char *name, unsigned int argument, const unsigned int *values, size_t count) {
+  // An int, of which the upper half of the register says nothing.
+  for (size_t index = 0; index < count; index++) allow_bits(filter, name, argument, UINT32_MAX, values[index]);
+}
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static void allow_by_arguments(struct filter *filter) {
+  // A thread of this process, and not in a namespace of its own. The flags of clone3 are in memory, where no filter sees
+  // them: without that call the C library uses this one.
+  static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                     CLONE_NEWPID | CLONE_NEWNET;
+  allow_bits(filter, "clone", 0, CLONE_THREAD | namespaces, CLONE_THREAD);
+  int clone3 = seccomp_syscall_resolve_name("clone3");
+  if (filter->failure == 0 && clone3 >= 0)
+    filter->failure = -seccomp_rule_add(filter->rules, SCMP_ACT_ERRNO(ENOSYS), clone3, 0);
+  // A signal to itself, as abort() sends it.
+  allow_value(filter, "kill", 0, (uint64_t)getpid());
+  allow_value(filter, "tgkill", 0, (uint64_t)getpid());
+  // The priority of the thread that asks, which queues set.
+  allow_if(filter, "setpriority", 2,
+           (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, PRIO_PROCESS), SCMP_CMP64(1, SCMP_CMP_EQ, 0)});
+  // Its own limits may be read: no new ones are given.
+  allow_if(filter, "prlimit64", 2,
+           (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, 0), SCMP_CMP64(2, SCMP_CMP_EQ, 0)});
+  static const unsigned int own[] = {PR_SET_NAME,  PR_GET_NAME,    PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS,
+                                     PR_GET_SECCOMP, PR_CAPBSET_READ, PR_SET_VMA};
+  allow_values(filter, "prctl", 0, own, COUNT(own));
+  // Not F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the same user.
+  static const unsigned int descriptors[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL};
+  allow_values(filter, "fcntl", 1, descriptors, COUNT(descriptors));
+  // Is it a terminal, how wide is it, how much is there to read; not TIOCSTI, which types.
+  static const unsigned int questions[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX, FIONBIO};
+  allow_values(filter, "ioctl", 1, questions, COUNT(questions));
+}
+
+static void allow_opening(struct filter *filter, bool writes) {
+  if (writes) return allow_all(filter, (const char *const[]){"openat", "open"}, 2);
+  uint64_t writing = O_ACCMODE | O_CREAT | O_TRUNC;
+  allow_bits(filter, "openat", 2, writing, 0);
+  allow_bits(filter, "open", 1, writing, 0);
+}
+
+static int load(struct filter *filter) {
+  // For all threads: the runtime may have started some already. Other tables of calls (x32, 32 bits) are closed.
+  seccomp_attr_set(filter->rules, SCMP_FLTATR_CTL_TSYNC, 1);
+  seccomp_attr_set(filter->rules, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
+  return -seccomp_load(filter->rules);
+}
+
+int stillwave_filter_calls(bool writes, const char *executed) {
+  struct filter filter = {.rules = seccomp_init(SCMP_ACT_ERRNO(EPERM))};
+  if (filter.rules == NULL) return ENOMEM;
+  allow_all(&filter, common, COUNT(common));
+  allow_by_arguments(&filter);
+  allow_opening(&filter, writes);
+  if (executed == NULL) {
+    allow_all(&filter, workers, COUNT(workers));
+    // Of a file that was lent to a program, nothing is left to others: see stillwave_take_back.
+    allow_bits(&filter, "fchmod", 1, 07077, 0);
+  } else {
+    // The program whose path is at this very address. What it turns into has no string there. If it puts one there, Landlock
+    // executes nothing but the same program, and what starts is inside the same fence.
+    allow_value(&filter, "execve", 0, (uint64_t)(uintptr_t)executed);
+  }
+  if (filter.failure == 0) filter.failure = load(&filter);
+  seccomp_release(filter.rules);
+  return filter.failure;
+}
+
+bool stillwave_has_filter(void) {
+  unsigned int action = SECCOMP_RET_ERRNO;
+  return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}

@@ -1,0 +1,144 @@
+// A program that was put in the place of ffmpeg, or that a hostile file has made of it: it tries to get at the service, at
+// other recordings and at the system. Whom to attack stands in its input, behind what makes that look like a sound file:
+//
+//   service=PID
+//   data=PATH       the data folder
+//   other=PATH      another recording's audio
+//   hang=yes        do nothing, for ever
+//
+// What came of each attempt goes out as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13 …`, the
+// errno, or 0 for what was done.
+#define _GNU_SOURCE
+#include "tests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static char input[4096];
+
+// What stands behind `name=` in the input; nothing if it isn't there.
+static const char *target(const char *name) {
+  static char found[8][1024];
+  static int next;
+  char *value = found[next++ % 8];
+  char *place = memmem(input, sizeof input, name, strlen(name));
+  *value = 0;
+  if (place != NULL) sscanf(place + strlen(name), "=%1023[^\n]", value);
+  return value;
+}
+
+static int result(long value) { return value < 0 ? errno : 0; }
+
+static int try_open(const char *path, int flags) {
+  int file = open(path, flags, 0600);
+  if (file < 0) return errno;
+  close(file);
+  return 0;
+}
+
+static const char *in_process(const char *name) {
+  static char path[64];
+  snprintf(path, sizeof path, "/proc/%s/%s", target("service"), name);
+  return path;
+}
+
+static const char *in_data(const char *name) {
+  static char path[1100];
+  snprintf(path, sizeof path, "%s/%s", target("data"), name);
+  return path;
+}
+
+// 0 if any of the service's descriptors can be opened.
+static int open_descriptors(void) {
+  int failure = ENOENT;
+  for (int number = 0; number < 64; number++) {
+    char name[16];
+    snprintf(name, sizeof name, "fd/%d", number);
+    int found = try_open(in_process(name), O_RDONLY);
+    if (found == 0) return 0;
+    if (found != ENOENT) failure = found;
+  }
+  return failure;
+}
+
+static int start_process(void) {
+  pid_t child = fork();
+  if (child < 0) return errno;
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
+  return 0;
+}
+
+static int start_program(void) {
+  char *words[] = {"true", NULL};
+  return result(execve("/bin/true", words, NULL));
+}
+
+static int be_connected(void) {
+  int end = socket(AF_INET, SOCK_STREAM, 0);
+  if (end < 0) return errno;
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  return result(connect(end, (struct sockaddr *)&address, sizeof address)) == EPERM ? EPERM : 0;
+}
+
+static int signal_by_descriptor(pid_t service) {
+  int ends[2];
+  if (pipe(ends) != 0) return errno;
+  return result(fcntl(ends[0], F_SETOWN, service));
+}
+
+int be_hostile(const char *name) {
+  ssize_t got = pread(3, input, sizeof input - 1, 0);
+  (void)got;
+  while (*target("hang") != 0) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+  pid_t service = atoi(target("service"));
+  const char *other = target("other");
+  bool is_probe = strcmp(name, "ffprobe") == 0;
+  if (is_probe) printf("{\"streams\":[{\"codec_type\":\"audio\",\"codec_name\":\"");
+#define TRY(name, attempt) printf("%s=%d ", name, attempt)
+  TRY("write-memory", try_open(in_process("mem"), O_RDWR));
+  TRY("read-memory", try_open(in_process("mem"), O_RDONLY));
+  TRY("environment", try_open(in_process("environ"), O_RDONLY));
+  TRY("descriptors", open_descriptors());
+  TRY("trace", result(ptrace(PTRACE_ATTACH, service, NULL, NULL)));
+  TRY("signal", result(kill(service, SIGKILL)));
+  TRY("signal-by-descriptor", signal_by_descriptor(service));
+  TRY("signal-group", result(kill(0, 0)));
+  TRY("read-other", try_open(other, O_RDONLY));
+  TRY("write-other", try_open(other, O_WRONLY));
+  TRY("truncate-other", result(truncate(other, 0)));
+  TRY("remove-other", result(unlink(other)));
+  TRY("read-catalog", try_open(in_data("catalog.sqlite"), O_RDONLY));
+  TRY("write-catalog", try_open(in_data("catalog.sqlite"), O_RDWR));
+  TRY("write-data", try_open(in_data("intruder"), O_WRONLY | O_CREAT));
+  TRY("list-data", try_open(target("data"), O_RDONLY | O_DIRECTORY));
+  TRY("passwords", try_open("/etc/shadow", O_RDONLY));
+  TRY("core-pattern", try_open("/proc/sys/kernel/core_pattern", O_WRONLY));
+  TRY("connect", be_connected());
+  TRY("fork", start_process());
+  TRY("program", start_program());
+  TRY("change-input", try_open("/proc/self/fd/3", O_RDWR));
+  TRY("cut-input", result(ftruncate(3, 0)));
+  TRY("expose-input", result(fchmod(3, 0666)));
+  // What it is there for.
+  TRY("read-input", try_open("/proc/self/fd/3", O_RDONLY) == 0 ? EPERM : 0);
+  TRY("user", (int)geteuid());
+  if (!is_probe) TRY("open-output", try_open("/proc/self/fd/4", O_WRONLY | O_CREAT | O_TRUNC));
+  if (!is_probe) TRY("calls", refused_calls() == 0 ? EPERM : 0);
+  if (is_probe) printf("\"}]}");
+  printf("\n");
+  return 0;
+}
