@@ -4,6 +4,7 @@ import AudioService
 import Dispatch
 import Glibc
 import Logging
+import Processing
 
 /// Every setting is a flag and an environment variable; the flag wins.
 struct ServeCommand: AsyncParsableCommand, Sendable {
@@ -179,8 +180,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 
   private func secret() throws -> WebhookSecret? {
     let text = try setting("webhook-secret", webhookSecret, default: "")
-    // The children, which read strangers' files, inherit the environment.
-    unsafe unsetenv("STILLWAVE_WEBHOOK_SECRET")
+    // Children, which read strangers' files, inherit the environment; and they share its first bytes until they are started.
+    OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
     guard !text.isEmpty else { return nil }
     guard let secret = WebhookSecret(text) else {
       throw ValidationError("--webhook-secret must have at least \(WebhookSecret.leastBytes) characters.")

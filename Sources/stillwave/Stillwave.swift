@@ -1,5 +1,6 @@
 import ArgumentParser
 import Dispatch
+import Processing
 
 struct Stillwave: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -21,6 +22,8 @@ enum Program {
     do {
       var command = try Stillwave.parseAsRoot()
       guard let service = command as? ServeCommand else { return try command.run() }
+      // It keeps secrets, and everything that strangers have sent.
+      OwnProcess.closeToOthers()
       Task {
         do {
           try await service.run()
