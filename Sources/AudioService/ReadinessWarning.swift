@@ -1,3 +1,5 @@
+import Processing
+
 /// Something that a person should look at although the service can take work.
 struct ReadinessWarning: Encodable, Sendable, Equatable {
   /// Stable, snake_case.
@@ -7,7 +9,12 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
 
   /// All there are now. Blocks.
   static func all(_ context: Context) -> [ReadinessWarning] {
-    [orphans(context.store.orphanCount())].compactMap { $0 }
+    [fence, orphans(context.store.orphanCount())].compactMap { $0 }
+  }
+
+  /// What workers and ffmpeg can't be fenced in with here, for as long as the process runs.
+  static var fence: ReadinessWarning? {
+    FenceSupport.current.warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
   }
 
   private static func orphans(_ count: Int) -> ReadinessWarning? {

@@ -126,6 +126,9 @@ public final class Service: Sendable {
       Self.lookForMissingFiles(context)
     }
     retention.start()
+    if let warning = ReadinessWarning.fence {
+      context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
+    }
     context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
     return "\(address)"
   }
