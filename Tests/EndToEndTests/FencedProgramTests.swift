@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// How ffmpeg is started: in a fence that it takes on and can't leave.
@@ -21,6 +22,33 @@ struct FencedProgramTests {
   func refused(_ deed: String) throws {
     // Standard output may be written to only as long as it is a pipe.
     #expect(try shell("\(deed) 2>/dev/null").status != 0)
+  }
+
+  @Test("a program that writes a file reaches nothing but its two files, and no system call that isn't listed")
+  func writes() throws {
+    let folder = try TemporaryFolder()
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+    let program = folder.file("ffmpeg")
+    try Program.copy(try Program.fenced(), to: program)
+    let (input, output, other) = (folder.file("input"), folder.file("output"), folder.file("other"))
+    for path in [output, other] { try write([1, 2, 3], to: path) }
+    try write(HostileProgram.file("service=\(getpid())\ndata=\(folder.path)\nother=\(other)\n"), to: input)
+    let command = try Command(
+      "/bin/bash",
+      [
+        "-c",
+        #"exec "$0" run-fenced --fence 1073741824,10,65536 --reads --writes --drop-root -- "$1" 3<"$2" 4<>"$3""#,
+        try Program.path(), program, input, output,
+      ])
+    let finished = try command.finish()
+    let outcomes = HostileProgram.outcomes(in: finished.lines.joined(separator: " "))
+    for name in HostileProgramTests.attempts {
+      #expect(outcomes[name] != nil && outcomes[name] != 0, "\(name): \(outcomes)")
+    }
+    #expect(outcomes["calls"] == Int(EPERM), "\(finished.lines)")
+    #expect(outcomes["open-output"] == 0 && outcomes["read-input"] == Int(EPERM), "\(outcomes)")
+    #expect(outcomes["user"] == (geteuid() == 0 ? 65_533 : Int(geteuid())))
+    #expect(try contents(other) == [1, 2, 3] && contents(output).isEmpty)
   }
 
   @Test("a program that is not there is told")

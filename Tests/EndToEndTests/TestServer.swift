@@ -9,15 +9,19 @@ final class TestServer {
   private var arguments: [String]
   /// A command that starts the program, if one does.
   private let starter: [String]
+  private let program: String
   private(set) var command: Command
   private(set) var client: HTTPClient
 
-  init(_ arguments: String..., dataDirectory: String? = nil, under starter: [String] = []) throws {
+  init(_ arguments: String..., dataDirectory: String? = nil, under starter: [String] = [], program: String? = nil)
+    throws
+  {
     folder = try TemporaryFolder()
     data = dataDirectory ?? folder.file("data")
     self.arguments = arguments
     self.starter = starter
-    (command, client) = try Self.start(data: data, arguments, under: starter)
+    self.program = try program ?? Program.path()
+    (command, client) = try Self.start(self.program, data: data, arguments, under: starter)
   }
 
   private var isKilled = false
@@ -37,9 +41,9 @@ final class TestServer {
 
   /// The address is the first line of standard output.
   private static func start(
-    data: String, _ arguments: [String], under starter: [String]
+    _ program: String, data: String, _ arguments: [String], under starter: [String]
   ) throws -> (Command, HTTPClient) {
-    let words = starter + [try Program.path(), "serve", "--listen", "127.0.0.1:0", "--data", data] + arguments
+    let words = starter + [program, "serve", "--listen", "127.0.0.1:0", "--data", data] + arguments
     let command = try Command(words[0], Array(words.dropFirst()))
     let opening = "Stillwave listens on http://127.0.0.1:"
     let isListening = try eventually { try command.output().hasSuffix("\n") || !command.isRunning }
@@ -68,7 +72,7 @@ final class TestServer {
   /// With what it was started with, unless other arguments are given.
   func restart(_ others: String...) throws {
     if !others.isEmpty { arguments = others }
-    (command, client) = try Self.start(data: data, arguments, under: starter)
+    (command, client) = try Self.start(program, data: data, arguments, under: starter)
     isKilled = false
   }
 

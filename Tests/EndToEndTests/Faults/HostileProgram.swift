@@ -1,0 +1,101 @@
+import Foundation
+
+/// A program in the place of ffmpeg that attacks the service, its files and the system: see Tests/Fenced/hostile.c.
+final class HostileProgram {
+  /// Who runs the service.
+  enum User: String, CaseIterable {
+    case same = "the user of the tests"
+    case other = "a user without rights"
+
+    /// Starting as somebody else takes root.
+    static var available: [User] { geteuid() == 0 ? allCases : [.same] }
+
+    /// A number that isn't root's, nor the one that ffmpeg gets.
+    static let otherID: uid_t = 65534
+
+    var starter: [String] {
+      switch self {
+      case .same: []
+      case .other: ["/usr/bin/setpriv", "--reuid=\(Self.otherID)", "--regid=\(Self.otherID)", "--clear-groups"]
+      }
+    }
+  }
+
+  /// Calls that a kernel without Landlock lacks.
+  static let landlock = "landlock_create_ruleset,landlock_add_rule,landlock_restrict_self"
+
+  let server: TestServer
+  private let folder: TemporaryFolder
+  private let victim: String
+  private let victimBytes = BadUploadTests.tone.bytes
+
+  /// Starts a service that has this program for its ffmpeg, and gives it a recording to be attacked.
+  init(user: User, withoutLandlock: Bool = false) throws {
+    folder = try TemporaryFolder()
+    // Where every user finds the programs.
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+    for (name, source) in [
+      ("ffmpeg", try Program.fenced()), ("ffprobe", try Program.fenced()), ("Fenced", try Program.fenced()),
+      ("stillwave", try Program.path()),
+    ] { try Program.copy(source, to: folder.file(name)) }
+    let data = folder.file("data")
+    try FileManager.default.createDirectory(
+      atPath: data, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    if user == .other { unsafe _ = chown(data, User.otherID, User.otherID) }
+    let starter = withoutLandlock ? [folder.file("Fenced"), "--without", Self.landlock] : []
+    server = try TestServer(
+      "--ffmpeg", folder.file("ffmpeg"), dataDirectory: data, under: user.starter + starter,
+      program: folder.file("stillwave"))
+    let id = try server.client.uploadReady(victimBytes)["id"].string ?? ""
+    victim = data + "/recordings/\(id)/audio.wav"
+  }
+
+  deinit { server.kill() }
+
+  /// What came of each attempt during an upload: an errno, or 0 for what was done.
+  func outcomes() throws -> [String: Int] {
+    let file = Self.file("service=\(server.processID)\ndata=\(server.data)\nother=\(victim)\n")
+    let answer = try server.client.send("POST", "/v1/recordings?name=a.m4a", [:], .bytes(file))
+    return Self.outcomes(in: answer.json["detail"].string ?? "")
+  }
+
+  /// Uploads a file on which the program does nothing for ever, and doesn't wait for the answer, which never comes.
+  func hang() {
+    let port = server.client.port
+    DispatchQueue(label: "hanging upload").async {
+      _ = try? HTTPClient(port: port).send("POST", "/v1/recordings?name=a.m4a", [:], .bytes(Self.file("hang=yes\n")))
+    }
+  }
+
+  /// The processes that run the program now.
+  func processes() -> [pid_t] {
+    Processes.naming(folder.file("ff")).filter {
+      Processes.commandLine(of: $0).hasPrefix(folder.path)
+        && !Processes.commandLine(of: $0).hasPrefix(folder.file("stillwave"))
+    }
+  }
+
+  /// A file that looks like an m4a and says what to do.
+  static func file(_ text: String) -> [UInt8] { [0, 0, 0, 32] + Array("ftypM4A \n\(text)".utf8) }
+
+  /// `name=errno`, by spaces.
+  static func outcomes(in text: String) -> [String: Int] {
+    let pairs = text.split { " ()\"".contains($0) }.compactMap { word -> (String, Int)? in
+      let parts = word.split(separator: "=")
+      guard parts.count == 2, let number = Int(parts[1]) else { return nil }
+      return (String(parts[0]), number)
+    }
+    return Dictionary(pairs, uniquingKeysWith: { $1 })
+  }
+
+  /// What has been harmed.
+  func losses() throws -> [String] {
+    var losses: [String] = []
+    if try server.client.get("/healthz").status != 200 { losses.append("the service is gone") }
+    if try contents(victim) != victimBytes { losses.append("another recording has changed") }
+    if FileManager.default.fileExists(atPath: server.data + "/intruder") { losses.append("a file was made") }
+    let modes = try FileManager.default.attributesOfItem(atPath: victim)[.posixPermissions] as? Int
+    if let modes, modes & 0o007 != 0 { losses.append("another recording is open to all: \(modes)") }
+    return losses
+  }
+}
