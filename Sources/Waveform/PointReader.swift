@@ -7,6 +7,18 @@
 //
 // Peaks of peaks are exact. RMS and average are weighted by the points' true frames:
 //   rms = √(Σ fᵢ·rᵢ² / Σ fᵢ),  average = Σ fᵢ·aᵢ / Σ fᵢ
+//
+// Levels 0 … 7 are in lower blocks, 8 … 15 in upper ones. On its way up through one group's levels, the left edge of
+// a cover takes points of the block that it begins in, and none if it begins where a block does; the right edge
+// likewise of the block that it ends in. A pixel has 65536 points at most, which is 256 lower blocks or one upper one:
+// so it reads at most two pages of each group and lane.
+
+/// A page that a slice needs.
+struct PageRequest {
+  let number: Int64
+  /// Whether the page is as it will stay, and so has a checksum.
+  let isFinal: Bool
+}
 
 struct PointReader {
   private let layout: PyramidLayout
@@ -14,49 +26,118 @@ struct PointReader {
   /// Points of level 0 that exist, the partial one included; it is there only in a complete recording.
   private let points: Int64
   private let frames: Int64
+  private let lanes: Range<Int>
 
   init(layout: PyramidLayout, window: WaveformWindow) {
     self.layout = layout
     self.window = window
     frames = window.extent.availableFrames
     points = window.extent.isComplete ? (frames + 255) / 256 : frames / 256
-  }
-
-  func read(_ words: Span<UInt64>, into slice: inout WaveformSlice) {
-    let lanes: Range<Int>
     switch window.query.channels {
     case .mix: lanes = 0..<1
     case .split: lanes = layout.channels == 1 ? 0..<1 : 1..<layout.lanes
     case .channel(let channel): lanes = layout.channels == 1 ? 0..<1 : channel + 1..<channel + 2
     }
-    let scale = Int64(window.scale)
-    for pixel in window.firstPixel..<window.firstPixel + Int64(window.pixelCount) {
-      let first = pixel * scale / 256
-      let last = min((pixel + 1) * scale / 256, points)
-      for lane in lanes { slice.append(self.pixel(words, first..<last, lane: lane)) }
+  }
+
+  // MARK: Batches
+
+  /// Pixels in a row, and the blocks that they are made of.
+  struct Batch {
+    fileprivate(set) var pixels: Range<Int64>
+    fileprivate var lower: [Int64] = []
+    fileprivate var upper: [Int64] = []
+    /// The pages of these blocks: of each block all lanes, lower blocks first.
+    fileprivate(set) var requests: [PageRequest] = []
+  }
+
+  /// Pages of a batch, 2 MB: a slice may need many more than fit into memory at once. One pixel's may be more, of many lanes.
+  private static let batchPages = 512
+
+  func forEachBatch(_ body: (Batch) throws(WaveformError) -> Void) throws(WaveformError) {
+    var pixel = window.firstPixel
+    let end = pixel + Int64(window.pixelCount)
+    while pixel < end {
+      let batch = batch(pixel..<end)
+      try body(batch)
+      pixel = batch.pixels.upperBound
     }
   }
 
-  private func pixel(_ words: Span<UInt64>, _ range: Range<Int64>, lane: Int) -> WaveformPoint {
-    if range.count == 1 { return point(words, 0, range.lowerBound, lane) }
+  /// As many of the first pixels as fit.
+  private func batch(_ pixels: Range<Int64>) -> Batch {
+    var batch = Batch(pixels: pixels)
+    let limit = max(Self.batchPages / lanes.count, 4)
+    for pixel in pixels {
+      let cover = Blocks(range(of: pixel), atEnd: isAtEnd(range(of: pixel)))
+      // Four at most come with a pixel.
+      guard batch.lower.count + batch.upper.count + 4 <= limit || pixel == pixels.lowerBound else {
+        batch.pixels = pixels.lowerBound..<pixel
+        break
+      }
+      Self.add(cover.lower, to: &batch.lower)
+      Self.add(cover.upper, to: &batch.upper)
+    }
+    batch.requests.reserveCapacity((batch.lower.count + batch.upper.count) * lanes.count)
+    for block in batch.lower { request(block, upper: false, from: &batch) }
+    for block in batch.upper { request(block, upper: true, from: &batch) }
+    return batch
+  }
+
+  /// Blocks come in rising order, from pixel to pixel too.
+  private static func add(_ edges: Blocks.Edges, to blocks: inout [Int64]) {
+    if let left = edges.left, blocks.last != left { blocks.append(left) }
+    if let right = edges.right, blocks.last != right { blocks.append(right) }
+  }
+
+  private func request(_ block: Int64, upper: Bool, from batch: inout Batch) {
+    let first = layout.page(upper: upper, block: block)
+    let isFinal = window.extent.isComplete || (block + 1) << (upper ? 16 : 8) <= points
+    for lane in lanes { batch.requests.append(PageRequest(number: first + Int64(lane), isFinal: isFinal)) }
+  }
+
+  /// The points of level 0 that a pixel is made of.
+  private func range(of pixel: Int64) -> Range<Int64> {
+    let scale = Int64(window.scale)
+    return pixel * scale / 256..<min((pixel + 1) * scale / 256, points)
+  }
+
+  private func isAtEnd(_ range: Range<Int64>) -> Bool { window.extent.isComplete && range.upperBound == points }
+
+  // MARK: Pixels
+
+  /// Appends a batch's pixels; `pages` are those of its requests.
+  func read(_ batch: Batch, _ pages: PageSet, into slice: inout WaveformSlice) {
+    var slots = Slots(batch, lanes: lanes.count)
+    for pixel in batch.pixels {
+      let range = range(of: pixel)
+      let isAtEnd = isAtEnd(range)
+      slots.move(to: Blocks(range, atEnd: isAtEnd))
+      for lane in 0..<lanes.count { slice.append(self.pixel(pages, slots, range, lane: lane, isAtEnd: isAtEnd)) }
+    }
+  }
+
+  private func pixel(
+    _ pages: PageSet, _ slots: Slots, _ range: Range<Int64>, lane: Int, isAtEnd: Bool
+  ) -> WaveformPoint {
+    if range.count == 1 { return point(pages, slots, 0, range.lowerBound, lane) }
     var cover = Cover()
     var (low, high, level) = (range.lowerBound, range.upperBound, 0)
-    let atEnd = window.extent.isComplete && high == points
     while low < high {
       if level == PyramidLayout.levels - 1 {
-        for index in low..<high { take(words, level, index, lane, into: &cover) }
+        for index in low..<high { take(pages, slots, level, index, lane, into: &cover) }
         break
       }
       if low & 1 == 1 {
-        take(words, level, low, lane, into: &cover)
+        take(pages, slots, level, low, lane, into: &cover)
         low += 1
       }
       if high & 1 == 1 {
-        if atEnd {
+        if isAtEnd {
           high += 1
         } else if low < high {
           high -= 1
-          take(words, level, high, lane, into: &cover)
+          take(pages, slots, level, high, lane, into: &cover)
         }
       }
       (low, high, level) = (low >> 1, high >> 1, level + 1)
@@ -65,14 +146,72 @@ struct PointReader {
   }
 
   @inline(__always)
-  private func take(_ words: Span<UInt64>, _ level: Int, _ index: Int64, _ lane: Int, into cover: inout Cover) {
+  private func take(
+    _ pages: PageSet, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int, into cover: inout Cover
+  ) {
     let length = Int64(PeakKernel.pointFrames) << Int64(level)
-    cover.add(point(words, level, index, lane), frames: min(length, frames - index * length))
+    cover.add(point(pages, slots, level, index, lane), frames: min(length, frames - index * length))
   }
 
   @inline(__always)
-  private func point(_ words: Span<UInt64>, _ level: Int, _ index: Int64, _ lane: Int) -> WaveformPoint {
-    WaveformPoint(word: UInt64(littleEndian: words[Int(layout.word(level: level, point: index)) + lane]))
+  private func point(_ pages: PageSet, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int) -> WaveformPoint {
+    let page = slots.page(level: level, block: PyramidLayout.block(level: level, point: index)) + lane
+    return WaveformPoint(word: UInt64(littleEndian: pages[page, PyramidLayout.word(level: level, point: index)]))
+  }
+}
+
+/// The blocks that a pixel reads.
+private struct Blocks {
+  /// Where the cover begins and ends; nil where it reads nothing there.
+  struct Edges {
+    var left: Int64?
+    var right: Int64?
+  }
+
+  var lower = Edges()
+  var upper = Edges()
+
+  init(_ range: Range<Int64>, atEnd: Bool) {
+    let (first, last) = (range.lowerBound, range.upperBound)
+    if last - first == 1 {
+      lower.left = first >> 8
+      return
+    }
+    if first & 255 != 0 { lower.left = first >> 8 }
+    if last & 255 != 0, !atEnd { lower.right = last >> 8 }
+    let (low, high) = ((first + 255) >> 8, atEnd ? (last + 255) >> 8 : last >> 8)
+    if low < high {
+      upper.left = low >> 8
+      upper.right = (high - 1) >> 8
+    }
+  }
+}
+
+/// Where a batch's blocks are among its pages, for one pixel after the other.
+private struct Slots {
+  private let lanes: Int
+  private let lower: [Int64]
+  private let upper: [Int64]
+  private var lowerSlot = 0
+  private var upperSlot = 0
+
+  init(_ batch: PointReader.Batch, lanes: Int) {
+    (lower, upper) = (batch.lower, batch.upper)
+    self.lanes = lanes
+  }
+
+  mutating func move(to blocks: Blocks) {
+    if let first = blocks.lower.left ?? blocks.lower.right { while lower[lowerSlot] < first { lowerSlot += 1 } }
+    if let first = blocks.upper.left { while upper[upperSlot] < first { upperSlot += 1 } }
+  }
+
+  /// The page of a block's first lane: the block is the pixel's left one, or comes right after it.
+  @inline(__always)
+  func page(level: Int, block: Int64) -> Int {
+    if level < PyramidLayout.levelsPerBlock {
+      return (lower[lowerSlot] == block ? lowerSlot : lowerSlot + 1) * lanes
+    }
+    return (lower.count + (upper[upperSlot] == block ? upperSlot : upperSlot + 1)) * lanes
   }
 }
 

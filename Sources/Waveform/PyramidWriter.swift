@@ -12,9 +12,7 @@ public struct PyramidWriter: ~Copyable {
   public init(creating path: String, sampleRate: Int, channels: Int) throws(WaveformError) {
     let layout = try PyramidLayout(sampleRate: sampleRate, channels: channels)
     let file = try WrittenFile(creating: path)
-    let header = layout.header(totalFrames: nil).map(\.littleEndian)
-    let zeros = [UInt64](repeating: 0, count: Int(PyramidLayout.headerWords) - header.count)
-    try file.write((header + zeros).span, at: 0)
+    try file.write(layout.header(totalFrames: nil).span, at: 0)
     builder = PyramidBuilder(layout: layout)
     output = PyramidOutput(layout: layout, file: file)
   }
@@ -45,16 +43,15 @@ public struct PyramidWriter: ~Copyable {
   }
 }
 
-/// The block that is being filled, and the file behind it.
+/// The blocks that are being filled, and the file behind them.
 struct PyramidOutput: ~Copyable, PointSink {
   /// Points after which a flush is due at the end of an append: often enough for a live view, seldom enough to be free.
   private static let flushPoints: Int64 = 32
 
   private let layout: PyramidLayout
   private let file: WrittenFile
-  /// The lower block that is being filled, whole.
-  private var block: [UInt64]
-  private var blockIndex: Int64 = 0
+  private var lower: OpenBlock
+  private var upper: OpenBlock
   private var points: Int64 = 0
   /// Points of level 0 that are in the file with all that is above them.
   private(set) var readyPoints: Int64 = 0
@@ -62,45 +59,85 @@ struct PyramidOutput: ~Copyable, PointSink {
   init(layout: PyramidLayout, file: consuming WrittenFile) {
     self.layout = layout
     self.file = file
-    block = [UInt64](repeating: 0, count: Int(layout.blockWords))
+    lower = OpenBlock(isUpper: false, lanes: layout.lanes)
+    upper = OpenBlock(isUpper: true, lanes: layout.lanes)
   }
 
   mutating func put(_ point: Span<UInt64>, level: Int, index: Int64) throws(WaveformError) {
-    let position = layout.word(level: level, point: index)
+    let block = PyramidLayout.block(level: level, point: index)
     guard level < PyramidLayout.levelsPerBlock else {
-      // Two in a lower block's time: not worth a buffer.
-      return try file.write(point, at: position)
+      if block != upper.index { upper.begin(block) }
+      return upper.put(point, level: level, index: index)
     }
     if level == 0 {
-      if index >> 8 != blockIndex { try startBlock(index >> 8) }
+      if block != lower.index {
+        if readyPoints < points { try flush() }
+        lower.begin(block)
+      }
       points = index + 1
     }
-    let base = Int(position - layout.block(upper: false, blockIndex))
-    for lane in 0..<point.count { block[base + lane] = point[lane] }
+    lower.put(point, level: level, index: index)
   }
 
-  /// Writes the block so far where enough points have come together.
+  /// Writes the blocks so far where enough points have come together.
   mutating func flushIfDue() throws(WaveformError) {
     if points - readyPoints >= Self.flushPoints { try flush() }
   }
 
   mutating func finish(totalFrames: Int64) throws(WaveformError) {
-    if points > 0 { try flush() }
+    if points > 0 {
+      (lower.isFinal, lower.isChanged, upper.isFinal, upper.isChanged) = (true, true, true, true)
+      try flush()
+    }
     try file.synchronize()
-    let header = layout.header(totalFrames: totalFrames).map(\.littleEndian)
-    try file.write(header.span, at: 0)
+    try file.write(layout.header(totalFrames: totalFrames).span, at: 0)
     try file.synchronize()
   }
 
-  private mutating func startBlock(_ index: Int64) throws(WaveformError) {
-    if readyPoints < points { try flush() }
-    blockIndex = index
-    for word in block.indices { block[word] = 0 }
-  }
-
-  /// Points written before are written again with the same bytes: a reader never sees them change.
+  /// Points written before are written again with the same bytes: a reader never sees them change. The upper block
+  /// changes twice in a lower one's time.
   private mutating func flush() throws(WaveformError) {
-    try file.write(block.span, at: layout.block(upper: false, blockIndex))
+    try upper.write(to: file, layout)
+    try lower.write(to: file, layout)
     readyPoints = points
+  }
+}
+
+/// A block that is being filled: a page for each lane, one after the other as in the file.
+private struct OpenBlock {
+  private let isUpper: Bool
+  private var words: [UInt64]
+  private(set) var index: Int64 = 0
+  /// Whether there are points that are not in the file.
+  var isChanged = false
+  /// Whether its last point is made: it is written with its checksums.
+  var isFinal = false
+
+  init(isUpper: Bool, lanes: Int) {
+    self.isUpper = isUpper
+    words = [UInt64](repeating: 0, count: lanes * PyramidLayout.pageWords)
+  }
+
+  mutating func begin(_ index: Int64) {
+    precondition(!isChanged, "a block is written before the next is begun")
+    self.index = index
+    isFinal = false
+    for word in words.indices { words[word] = 0 }
+  }
+
+  mutating func put(_ point: Span<UInt64>, level: Int, index: Int64) {
+    let word = PyramidLayout.word(level: level, point: index)
+    for lane in 0..<point.count { words[lane * PyramidLayout.pageWords + word] = point[lane] }
+    isChanged = true
+    // The last of its coarsest level is the last of all.
+    if word == PyramidLayout.blockPoints - 1 { isFinal = true }
+  }
+
+  mutating func write(to file: borrowing WrittenFile, _ layout: PyramidLayout) throws(WaveformError) {
+    guard isChanged else { return }
+    let first = layout.page(upper: isUpper, block: index)
+    if isFinal { PyramidLayout.seal(&words, from: first) }
+    try file.write(words.span, at: first * Int64(PyramidLayout.pageWords))
+    isChanged = false
   }
 }

@@ -33,6 +33,10 @@ public enum WaveformError: Error, Equatable, Sendable {
   case extentMismatch
   /// Not a pyramid, or one with impossible facts in its header; `field` names the header's field.
   case malformedPyramid(field: String)
+  /// A page of the pyramid is not what was written: its number or its checksum is wrong.
+  case damagedPyramid(page: Int64)
+  /// A pyramid of a version that is no longer read.
+  case outdatedPyramid(version: Int)
   /// The pyramid ends before bytes it should hold.
   case truncatedPyramid(size: Int64, needed: Int64)
   /// A recording that no pyramid can describe.
@@ -43,6 +47,6 @@ public enum WaveformError: Error, Equatable, Sendable {
   case tooManyFrames(limit: Int64)
   /// libpng could not write a picture: it ran out of memory.
   case pictureNotEncoded
-  /// A file could not be opened, read, written or mapped.
+  /// A file could not be opened, read or written.
   case io(operation: String, path: String, errno: Int32)
 }

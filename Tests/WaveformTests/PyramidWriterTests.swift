@@ -72,7 +72,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func aLongRecordingGrowsPastTheFirstMapping() throws {
+  @Test func aLongRecordingIsReadWhileItGrows() throws {
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 1)
       let growing = try PyramidFile(path: path)
@@ -131,7 +131,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func aNewFileDoesNotTouchAnOlderOneThatIsMapped() throws {
+  @Test func aNewFileDoesNotTouchAnOlderOneThatIsOpen() throws {
     let recording = Self.recording
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)

@@ -1,0 +1,47 @@
+import Glibc
+
+/// A file that only this process writes, word by word, at positions of its choice.
+struct WrittenFile: ~Copyable {
+  private let descriptor: Int32
+  private let path: String
+
+  /// Makes a new file. One of that name is unlinked, never truncated: a process that has it open keeps it.
+  init(creating path: String) throws(WaveformError) {
+    self.init(owning: try Self.create(path), path: path)
+  }
+
+  private init(owning descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  private static func create(_ path: String) throws(WaveformError) -> Int32 {
+    if unsafe unlink(path) != 0, errno != ENOENT { throw .io(operation: "unlink", path: path, errno: errno) }
+    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { throw .io(operation: "create", path: path, errno: errno) }
+    return descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  /// Writes little-endian words at a position counted in words. Blocks; a full disk is `.io` with `ENOSPC`.
+  func write(_ words: Span<UInt64>, at position: Int64) throws(WaveformError) {
+    var done = 0
+    let size = words.count * 8
+    while done < size {
+      let count = unsafe words.withUnsafeBytes { bytes in
+        unsafe pwrite(descriptor, bytes.baseAddress?.advanced(by: done), size - done, off_t(position) * 8 + done)
+      }
+      if count > 0 {
+        done += count
+      } else if count == 0 || errno != EINTR {
+        throw .io(operation: "write", path: path, errno: count == 0 ? ENOSPC : errno)
+      }
+    }
+  }
+
+  /// Returns when everything written is on the disk.
+  func synchronize() throws(WaveformError) {
+    guard fsync(descriptor) == 0 else { throw .io(operation: "fsync", path: path, errno: errno) }
+  }
+}
