@@ -62,10 +62,15 @@ struct AudioFiles: Sendable {
   private func content(of recording: Recording, _ name: String) async throws -> FileContent {
     let path = context.store.folder(of: recording.id) + "/" + name
     do {
-      return try await context.work.run { try FileContent(path: path) }
-    } catch FileContentError.io(_, _, let number) where number == ENOENT {
-      throw ServiceError.audioMissing(recording.id)
+      let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: path) }
+      if content.length == recording.bytes { return content }
+    } catch FileContentError.io(_, _, let number) where ![ENOENT, ENOTDIR, ELOOP, EIO].contains(number) {
+      throw FileContentError.io(operation: "open", path: path, errno: number)
+    } catch {
+      // The look below tells what it is.
     }
+    try await context.checkAudio(of: recording)
+    throw ServiceError.audioDamaged(recording.id)
   }
 
   /// RFC 6266: an ASCII stand-in for old clients and the true name in UTF-8 for the rest.

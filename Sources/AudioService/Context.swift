@@ -14,6 +14,7 @@ final class Context: Sendable {
   let uploads: UploadSessions
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
+  let files: MissingFiles
   let readiness: Readiness
   let documents: DocumentTable
   let work: WorkQueue
@@ -35,7 +36,10 @@ final class Context: Sendable {
     previews = WorkerLane(configuration, label: "previews", timeoutSeconds: 60)
     webhooks = Webhooks(configuration, catalog: catalog, log: log)
     runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
-    waveforms = WaveformTable(catalog: catalog, store: store, live: runner.live, work: work)
+    files = MissingFiles(catalog: catalog, store: store)
+    waveforms = WaveformTable(
+      catalog: catalog, store: store, live: runner.live, work: work,
+      repairs: WaveformRepairs(catalog: catalog, store: store, runner: runner, log: log))
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
@@ -57,17 +61,33 @@ final class Context: Sendable {
     return recording
   }
 
-  /// The path of a recording's own file. Throws where it is still being made or is gone.
-  func audioPath(of recording: Recording) async throws -> String { try await path(of: recording.audioFile, recording) }
+  /// The path of a recording's own file. Throws where it is still being made, or not what it was.
+  func audioPath(of recording: Recording) async throws -> String {
+    guard let name = recording.audioFile else { throw ServiceError.notReady(recording.id) }
+    try await checkAudio(of: recording)
+    return store.folder(of: recording.id) + "/" + name
+  }
 
-  /// The path of the file that a recording's sound is read from. Throws where it is still being made or is gone.
-  func soundPath(of recording: Recording) async throws -> String { try await path(of: recording.soundFile, recording) }
+  /// Throws where a recording's own file is gone or not as long as it was; its warnings say so too from then on.
+  func checkAudio(of recording: Recording) async throws {
+    let fault = try await work.run { [files] () throws(StorageError) in try files.settle(recording) }
+    if let fault { throw fault.error(recording.id) }
+  }
 
-  private func path(of name: String?, _ recording: Recording) async throws -> String {
-    guard let name else { throw ServiceError.notReady(recording.id) }
-    let store = store
-    guard await work.run({ store.hasFile(name, of: recording.id) }) else {
-      throw ServiceError.audioMissing(recording.id)
+  /// The path of the file that a recording's sound is read from. Throws where it is still being made, or not what it was; a
+  /// working copy is then made again.
+  func soundPath(of recording: Recording) async throws -> String {
+    guard recording.media != nil else { return try await audioPath(of: recording) }
+    guard let name = recording.workingFile else {
+      try await checkAudio(of: recording)
+      throw ServiceError.notReady(recording.id)
+    }
+    if await work.run({ [files] in files.hasLostWorkingCopy(recording) }) {
+      try await work.run { [waveforms] () throws(StorageError) in
+        try waveforms.giveUp(recording.id, .workingCopy(file: name))
+      }
+      try await checkAudio(of: recording)
+      throw ServiceError.notReady(recording.id)
     }
     return store.folder(of: recording.id) + "/" + name
   }

@@ -72,9 +72,12 @@ struct Conversions: Sendable {
     let (catalog, store) = (context.catalog, context.store)
     return try await context.work.run {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
-      guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file) else {
-        // The disk has lost it: it is made again.
-        if !store.hasFile(conversion.file, of: id) { try catalog.forget(conversion) }
+      guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file),
+        content.length == conversion.bytes
+      else {
+        // The disk has lost or cut it: it is made again.
+        let look = store.look(at: conversion.file, of: id)
+        if look != .unknown, look != .present(bytes: conversion.bytes) { try catalog.forget(conversion) }
         return nil
       }
       try catalog.touch(conversion)

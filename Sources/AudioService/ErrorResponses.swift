@@ -50,6 +50,7 @@ private func problem(for error: ServiceError) -> Problem {
   case .noVideo(let id):
     Problem(.notFound, code: "no_video", detail: "Recording \(id) has no picture; “audio” serves its sound.")
   case .audioMissing(let id): audioMissingProblem("Recording \(id)")
+  case .audioDamaged(let id): audioDamagedProblem("Recording \(id)’s")
   case .waveformIsNotFailed(let id, let state):
     Problem(
       .conflict, code: "waveform_not_failed",
@@ -154,15 +155,27 @@ private func audioMissingProblem(_ whose: String) -> Problem {
     detail: "\(whose) has lost its file on the service's disk; upload it again, or restore the data folder.")
 }
 
+private func audioDamagedProblem(_ whose: String) -> Problem {
+  Problem(
+    .gone, code: MissingFiles.damagedCode,
+    detail: "\(whose) file on the service's disk is damaged; upload it again, or restore the data folder.")
+}
+
+/// The service itself opens only the sounds of recordings, which could be decoded when they were uploaded.
 private func problem(for error: AudioIOError) -> Problem {
-  // The service itself opens only the sounds of recordings.
-  if case .system(_, ENOENT) = error { return audioMissingProblem("The recording") }
-  guard case .unwritable = error else { return internalProblem }
-  let failure = WorkerFailure(.audio(error))
-  return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
+  switch error {
+  case .system(_, ENOENT): return audioMissingProblem("The recording")
+  case .system(_, let number) where number == EMFILE || number == ENFILE: return busyProblem
+  case .system(_, let number) where number != EIO: return internalProblem
+  case .unwritable:
+    let failure = WorkerFailure(.audio(error))
+    return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
+  default: return audioDamagedProblem("The recording’s")
+  }
 }
 
 private func problem(for error: WaveformError) -> Problem {
+  if case .io(_, _, let number) = error, number == EMFILE || number == ENFILE { return busyProblem }
   guard let complaint = QueryComplaint(error) else { return internalProblem }
   return Problem(
     .badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)

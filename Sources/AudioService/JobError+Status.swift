@@ -6,6 +6,7 @@ import Processing
 //
 //   422   the file, or what was asked of it; also work that needs more memory, time or room than any such work may use,
 //         as the limits grow with the recording
+//   410   the recording's file is gone from the disk, or is damaged
 //   507   the disk has no room
 //   500   all else: a worker or ffmpeg that died, a disk that fails, and every code that is missing here
 
@@ -19,6 +20,7 @@ extension WorkerFailure {
   /// The status of the problem that a client is shown.
   var status: HTTPStatus {
     if code == Self.diskFull.code { return .insufficientStorage }
+    if [MissingFiles.code, MissingFiles.damagedCode].contains(code) { return .gone }
     return Self.faultsOfTheRequest.contains(code) ? .unprocessableContent : .internalServerError
   }
 }

@@ -41,15 +41,21 @@ struct JobOutcome {
     var working: StoredFile?
     if let path = command.workingPath {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
-      working = try adopt(path, name: "working-\(job.id).\(ending)")
+      // One that is there holds the same: whoever has its path reads on.
+      working = try adopt(path, name: recording.workingFile ?? "working-\(job.id).\(ending)")
     }
     let file = try adopt(command.pyramidPath, name: command.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
-      if let working { $0.workingFile = working.name }
+      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
       $0.setLength(frames: analysis.frames)
-      $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      if $0.derivedFrom == nil {
+        $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+      } else {
+        // What its own job said is not said again by a reading of what that made.
+        $0.warnings.removeAll { $0.code == WaveformRepairs.code }
+      }
       $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
     }
   }
@@ -105,7 +111,7 @@ struct JobOutcome {
       $0.warnings = warnings
       $0.noiseRegions = outcome.noiseRegions.map(RecordingNoiseRegion.all)
       $0.audioFile = audio.name
-      if let working { $0.workingFile = working.name }
+      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
       $0.setLength(frames: outcome.frames)
@@ -118,7 +124,8 @@ struct JobOutcome {
     guard let source = try catalog.recording(job.recording), source.media != nil else { return told }
     return told
       + source.warnings.filter { known in
-        known.code != MissingFiles.code && !told.contains { $0.code == known.code }
+        ![MissingFiles.code, MissingFiles.damagedCode, WaveformRepairs.code].contains(known.code)
+          && !told.contains { $0.code == known.code }
       }
   }
 

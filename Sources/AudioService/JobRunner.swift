@@ -145,13 +145,17 @@ final class JobRunner: Sendable {
         job.attempts += 1
         job.startedAt = .now
       }
-      guard let job, job.state == .running, let source = try catalog.recording(job.recording) else {
+      guard let job, job.state == .running, var source = try catalog.recording(job.recording) else {
         // Cancelled meanwhile; an earlier attempt may have written something.
         if let job, job.state == .cancelled { removeLeftovers(of: job) }
         return queue.async { [self] in leave(id) }
       }
       let fence = WorkerFence.job(on: source, configuration)
       guard job.failures < configuration.maximumAttempts else { return fail(job, Self.gaveUp) }
+      let files = MissingFiles(catalog: catalog, store: store)
+      if let fault = try files.settle(source) { return fail(job, fault.failure) }
+      // The child makes one for itself.
+      if files.hasLostWorkingCopy(source) { source.workingFile = nil }
       if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
       let command = try JobCommand(

@@ -85,6 +85,7 @@ struct Recordings: Sendable {
     guard recording.waveformState == .failed else {
       throw ServiceError.waveformIsNotFailed(recording.id, recording.waveformState)
     }
+    try await context.checkAudio(of: recording)
     guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
     let job = Job(kind: .waveform, recording: recording.id)
     let catalog = context.catalog
@@ -92,6 +93,7 @@ struct Recordings: Sendable {
       try catalog.insert(job) { source in
         source.waveformState = .queued
         source.waveformJob = job.id
+        source.waveformFile = nil
       }
     }
     context.runner.submit(job, source: recording)

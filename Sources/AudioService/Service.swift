@@ -101,7 +101,7 @@ public final class Service: Sendable {
   /// The same.
   private static func lookForMissingFiles(_ context: Context) {
     do {
-      let report = try MissingFiles(catalog: context.catalog, store: context.store).sweep()
+      let report = try context.files.sweep(giveUp: context.waveforms.giveUp)
       guard report.sounds + report.waveforms > 0 else { return }
       context.log.failure(
         "files are missing", ["sounds": "\(report.sounds)", "waveforms": "\(report.waveforms)"])

@@ -10,6 +10,8 @@ enum ServiceError: Error, Sendable {
   case noVideo(RecordingID)
   /// The row is there, the file of the sound is not.
   case audioMissing(RecordingID)
+  /// The file of the sound is not as long as the row says, or can't be decoded any more.
+  case audioDamaged(RecordingID)
   case waveformIsNotFailed(RecordingID, WaveformState)
   case emptyUpload
   case diskFull

@@ -1,6 +1,4 @@
-import AudioIO
 import HTTP
-import Processing
 import Storage
 import Waveform
 
@@ -36,14 +34,23 @@ struct WaveformPictures: Sendable {
     let overlayID = try Self.overlay(query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let recording = try await context.waveforms.open(id)
-    let overlay = try await openOverlay(overlayID)
+    return try await context.waveforms.answer { open in
+      let recording = try await open(id)
+      let overlay = try await openOverlay(overlayID, open)
+      return try await answer(request, window, style, recording, overlay, form)
+    }
+  }
+
+  private func answer(
+    _ request: HTTPRequest, _ window: WaveformQuery, _ style: PictureStyle, _ recording: OpenWaveform,
+    _ overlay: OpenWaveform?, _ form: Form
+  ) async throws -> HTTPResponse {
     let picture = try WaveformPicture(window, style: style, of: recording.extent, overlay: overlay?.extent)
 
     let isFinal = recording.extent.isComplete && overlay?.extent.isComplete != false
     var answer = Representation(
       body: .empty, contentType: form.contentType,
-      etag: isFinal ? Self.entityTag(id, overlayID, picture, form) : nil,
+      etag: isFinal ? Self.entityTag(recording.recording, overlay?.recording, picture, form) : nil,
       cacheControl: isFinal ? "private, max-age=31536000, immutable" : "no-store",
       fields: [
         "Stillwave-Start-Frame": "\(picture.startFrame)",
@@ -55,10 +62,12 @@ struct WaveformPictures: Sendable {
     return HTTPResponse(answer, for: request)
   }
 
-  private func openOverlay(_ id: RecordingID?) async throws -> OpenWaveform? {
+  private func openOverlay(
+    _ id: RecordingID?, _ open: (RecordingID) async throws -> OpenWaveform
+  ) async throws -> OpenWaveform? {
     guard let id else { return nil }
     do {
-      return try await context.waveforms.open(id)
+      return try await open(id)
     } catch {
       let cause = await context.cause(of: error, about: id)
       guard case ServiceError.noSuchRecording(let text) = cause else { throw cause }
@@ -72,20 +81,13 @@ struct WaveformPictures: Sendable {
   private static func draw(
     _ picture: WaveformPicture, _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form
   ) throws -> [UInt8] {
-    let slice = try slice(picture.window, of: recording)
+    let slice = try recording.slice(picture.window)
     var over: WaveformSlice?
-    if let overlay, let window = picture.overlayWindow { over = try Self.slice(window, of: overlay) }
+    if let overlay, let window = picture.overlayWindow { over = try overlay.slice(window) }
     switch form {
     case .png: return try picture.png(slice, overlay: over)
     case .svg: return picture.svg(slice, overlay: over)
     }
-  }
-
-  private static func slice(_ window: WaveformWindow, of waveform: OpenWaveform) throws -> WaveformSlice {
-    guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
-    if window.needsSamples, let samples = waveform.samples { return try samples.slice(window) }
-    guard let pyramid = waveform.pyramid else { preconditionFailure("pixels without a pyramid") }
-    return try pyramid.slice(window)
   }
 
   /// Finished recordings never change, so their ids and the picture's signature name the bytes.

@@ -4,15 +4,6 @@ import Storage
 import Synchronization
 import Waveform
 
-/// A recording's waveform, as far as it is there.
-struct OpenWaveform: Sendable {
-  let extent: WaveformExtent
-  /// nil while there is no point yet.
-  let pyramid: PyramidFile?
-  /// The samples, for what is finer than the pyramid; nil while the sound is still being made.
-  let samples: SampleWindow?
-}
-
 /// The open pyramids: once warm, a slice costs no query. Bounded; the least recently used finished one goes first.
 final class WaveformTable: Sendable {
   /// Of finished waveforms, as they were answered.
@@ -41,13 +32,16 @@ final class WaveformTable: Sendable {
   private let store: MediaStore
   private let live: LiveJobs
   private let work: WorkQueue
+  private let repairs: WaveformRepairs
   private let state = Mutex(State())
 
-  init(catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, limit: Int = 256) {
+  init(catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, repairs: WaveformRepairs, limit: Int = 256)
+  {
     self.catalog = catalog
     self.store = store
     self.live = live
     self.work = work
+    self.repairs = repairs
     self.limit = limit
   }
 
@@ -55,6 +49,34 @@ final class WaveformTable: Sendable {
   func open(_ id: RecordingID) async throws -> OpenWaveform {
     if let known = finished(id) { return known }
     return try await work.run { [self] in try load(id) }
+  }
+
+  /// Answers from waveforms, which `answer` opens by the function that it is given. What turns out to be spoiled on the
+  /// disk is given up, and the answer is made again, of nothing: what is spoiled is never served, and a job that builds it
+  /// again is on its way.
+  func answer<R>(
+    _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
+  ) async throws -> R {
+    var given: [RecordingID: OpenWaveform] = [:]
+    while true {
+      let emptied = given
+      do {
+        return try await answer { [self] id in
+          if let known = emptied[id] { return known }
+          return try await open(id)
+        }
+      } catch let spoiled as SpoiledWaveform where given[spoiled.waveform.recording] == nil {
+        let id = spoiled.waveform.recording
+        if let loss = spoiled.loss { try await work.run { [self] () throws(StorageError) in try giveUp(id, loss) } }
+        given[id] = spoiled.waveform.emptied
+      }
+    }
+  }
+
+  /// Gives up what the disk has spoiled of a recording. Blocks.
+  func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
+    try repairs.giveUp(id, loss)
+    forget(id)
   }
 
   /// The recording is gone, or its waveform is being built again.
@@ -80,7 +102,7 @@ final class WaveformTable: Sendable {
   private func load(_ id: RecordingID) throws -> OpenWaveform {
     if let waveform = try look(at: id) ?? look(at: id) { return waveform }
     guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
-    return OpenWaveform(extent: extent(of: recording, nil), pyramid: nil, samples: nil)
+    return OpenWaveform(recording: id, extent: extent(of: recording, nil))
   }
 
   /// The job first, then the row: a job that ends in between has its row finished before it leaves the table. Nil where
@@ -92,22 +114,32 @@ final class WaveformTable: Sendable {
       forget(id)
       throw ServiceError.noSuchRecording(id.text)
     }
-    let folder = store.folder(of: id)
-    let samples = recording.soundFile.map { SampleWindow(recordingAt: "\(folder)/\($0)") }
-    if recording.waveformState == .ready, let file = recording.waveformFile {
-      guard let pyramid = try openIfThere("\(folder)/\(file)") else {
-        // The disk has lost it: as good as one that could not be built, and can be built again.
-        try MissingFiles(catalog: catalog, store: store).loseWaveform(of: id, name: file)
-        slices.forget(id)
-        return OpenWaveform(extent: extent(of: recording, nil), pyramid: nil, samples: nil)
-      }
-      let waveform = OpenWaveform(extent: WaveformExtent(finished: pyramid), pyramid: pyramid, samples: samples)
+    guard let file = recording.waveformFile, recording.waveformState == .ready else {
+      if recording.waveformState == .failed, let file = recording.waveformFile { try giveUp(id, .owed(file: file)) }
+      return try growing(recording, job)
+    }
+    do {
+      let pyramid = try PyramidFile(path: store.folder(of: id) + "/" + file)
+      guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
+      let waveform = OpenWaveform(
+        recording: id, extent: WaveformExtent(finished: pyramid), file: file, pyramid: pyramid,
+        sound: RecordedSound(of: recording, in: store))
       keep(waveform, of: id, unlessForgottenSince: forgotten)
       return waveform
+    } catch let error as WaveformError where error.isDamage {
+      var isGone = false
+      if case .io(_, _, ENOENT) = error { isGone = true }
+      try giveUp(id, .waveform(file: file, isGone ? nil : error))
+      return OpenWaveform(recording: id, extent: extent(of: recording, nil))
     }
+  }
+
+  private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
     let extent = extent(of: recording, job?.progress)
-    guard let job, extent.availableFrames > 0 else { return OpenWaveform(extent: extent, pyramid: nil, samples: nil) }
-    return try growingPyramid(id, job).map { OpenWaveform(extent: extent, pyramid: $0, samples: nil) }
+    guard let job, extent.availableFrames > 0 else { return OpenWaveform(recording: recording.id, extent: extent) }
+    return try growingPyramid(recording.id, job).map {
+      OpenWaveform(recording: recording.id, extent: extent, pyramid: $0)
+    }
   }
 
   private func openIfThere(_ path: String) throws -> PyramidFile? {
@@ -134,7 +166,7 @@ final class WaveformTable: Sendable {
     if let known = state.withLock({ $0.growing[id] }), known.path == path { return known.pyramid }
     guard let pyramid = try openIfThere(path) ?? job.finishedPyramidPath.flatMap(openIfThere) else { return nil }
     state.withLock { state in
-      // What a job that ended has left here is let go, with its descriptor and mapping.
+      // What a job that ended has left here is let go, with its descriptor.
       state.growing = state.growing.filter { live.job(writing: $0.key)?.pyramidPath == $0.value.path }
       state.growing[id] = Growing(path: path, pyramid: pyramid)
     }

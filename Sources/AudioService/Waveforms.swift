@@ -1,6 +1,4 @@
-import AudioIO
 import HTTP
-import Processing
 import Storage
 import Synchronization
 import Waveform
@@ -45,9 +43,14 @@ struct Waveforms: Sendable {
   }
 
   private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
+    try await context.waveforms.answer { open in try await make(key, of: open(key.recording), for: request) }
+  }
+
+  private func make(
+    _ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest
+  ) async throws -> HTTPResponse {
     let (id, form, slices) = (key.recording, key.form, context.waveforms.slices)
     let before = slices.forgotten
-    let waveform = try await context.waveforms.open(id)
     let window = try WaveformWindow(key.query, of: waveform.extent)
     try window.check(form)
     let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
@@ -69,38 +72,29 @@ struct Waveforms: Sendable {
   /// one only as fast as the client takes it.
   private func body(of document: WaveformDocument, from waveform: OpenWaveform) async throws -> ResponseBody {
     let window = document.window
-    let read = Self.reader(of: window, from: waveform)
+    let work = context.work
     if window.numberCount > Self.numbersWrittenAtOnce {
-      let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), read)
-      let work = context.work
+      try await work.run { try waveform.check(window) }
+      let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform)
       return .stream(length: document.byteCount) { try await work.run { try pieces.next() } }
     }
-    guard window.needsSamples else { return .bytes(document.bytes(of: try read(window))) }
-    return .bytes(try await context.work.run { document.bytes(of: try read(window)) })
-  }
-
-  private typealias SliceReader = @Sendable (WaveformWindow) throws -> WaveformSlice
-
-  private static func reader(of window: WaveformWindow, from waveform: OpenWaveform) -> SliceReader {
-    guard window.pixelCount > 0 else { return { WaveformSlice($0, samples: [Int16]().span) } }
-    if window.needsSamples, let samples = waveform.samples { return { try samples.slice($0) } }
-    guard let pyramid = waveform.pyramid else { preconditionFailure("pixels without a pyramid") }
-    return { try pyramid.slice($0) }
+    guard window.needsSamples else { return .bytes(document.bytes(of: try waveform.slice(window))) }
+    return .bytes(try await work.run { document.bytes(of: try waveform.slice(window)) })
   }
 
   /// The pieces of one answer. A response has one producer, which asks for one piece at a time.
   private final class Pieces: Sendable {
     private let pieces: Mutex<WaveformDocument.Pieces>
-    private let read: SliceReader
+    private let waveform: OpenWaveform
 
-    init(_ pieces: WaveformDocument.Pieces, _ read: @escaping SliceReader) {
+    init(_ pieces: WaveformDocument.Pieces, _ waveform: OpenWaveform) {
       self.pieces = Mutex(pieces)
-      self.read = read
+      self.waveform = waveform
     }
 
     func next() throws -> [UInt8]? {
       var rest = pieces.withLock { $0 }
-      let piece = try rest.next(read)
+      let piece = try rest.next(waveform.slice)
       pieces.withLock { [rest] in $0 = rest }
       return piece
     }

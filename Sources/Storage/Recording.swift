@@ -26,6 +26,8 @@ public struct Recording: Sendable, Codable, Equatable {
   public var media: String?
   /// The name of the lossless copy of such a file's sound inside the recording's folder, nil until it is finished.
   public var workingFile: String?
+  /// Length of the working copy; nil where there is none, and for one that an earlier version made.
+  public var workingBytes: Int64?
   /// What its file got wrong.
   public var warnings: [RecordingWarning]
   /// Where it came from, nil for an upload.
@@ -38,7 +40,7 @@ public struct Recording: Sendable, Codable, Equatable {
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
     sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
     waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil, media: String? = nil,
-    workingFile: String? = nil,
+    workingFile: String? = nil, workingBytes: Int64? = nil,
     warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil, noiseRegions: [RecordingNoiseRegion]? = nil
   ) {
     self.id = id
@@ -53,6 +55,7 @@ public struct Recording: Sendable, Codable, Equatable {
     self.audioFile = audioFile
     self.media = media
     self.workingFile = workingFile
+    self.workingBytes = workingBytes
     self.warnings = warnings
     self.derivedFrom = derivedFrom
     self.noiseRegions = noiseRegions

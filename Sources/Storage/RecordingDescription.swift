@@ -53,7 +53,7 @@ extension Recording {
   var isPlausible: Bool {
     let files = [audioFile, workingFile, waveformFile].compactMap { $0 }
     let regions = noiseRegions ?? []
-    return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0
+    return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
       && sha256.map { $0.utf8.count == 64 } ?? true
       && files.allSatisfy(MediaStore.isFileName)
       && regions.allSatisfy { [$0.start, $0.end, $0.level, $0.score].allSatisfy(\.isFinite) }

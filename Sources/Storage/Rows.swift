@@ -30,6 +30,7 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
       waveformFile: try nullable(row, "waveform_file"), audioFile: try nullable(row, "audio_file"),
       media: try nullable(row, "media"), workingFile: try nullable(row, "working_file"),
+      workingBytes: try nullable(row, "working_bytes"),
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
@@ -55,6 +56,7 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
     container["audio_file"] = recording.audioFile
     container["media"] = recording.media
     container["working_file"] = recording.workingFile
+    container["working_bytes"] = recording.workingBytes
     container["warnings"] = String(decoding: try JSONEncoder().encode(recording.warnings), as: UTF8.self)
     container["derived_recording"] = recording.derivedFrom?.recording.text
     container["derived_job"] = recording.derivedFrom?.job.text

@@ -13,62 +13,85 @@ import Testing
     return (response.status.code, String(decoding: try await response.body.collect(), as: UTF8.self))
   }
 
-  private func lose(_ name: String, of recording: Recording, on bench: TestBench) throws {
-    try FileManager.default.removeItem(atPath: bench.store.folder(of: recording.id) + "/" + name)
+  private func path(_ name: String, of recording: Recording, on bench: TestBench) -> String {
+    bench.store.folder(of: recording.id) + "/" + name
   }
 
   private func sweep(_ bench: TestBench) throws -> MissingFiles.Report {
-    try MissingFiles(catalog: bench.catalog, store: bench.store).sweep()
+    try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp)
   }
 
-  @Test func aSoundThatIsGoneIsToldToWhoeverAsksForIt() async throws {
+  /// Lost, cut, empty and longer than it was.
+  private static let faults = ["audio_missing": [nil], "audio_damaged": ["RIF", "", "RIFFRIFF"]]
+
+  @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
+  func aSoundThatIsNotWhatItWasIsToldToWhoeverAsksForIt(code: String, content: String?) async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     try bench.makeWaveform(of: recording)
-    try lose("audio.wav", of: recording, on: bench)
+    try spoil("audio.wav", of: recording, content, on: bench)
     let path = "/v1/recordings/\(recording.id)"
     for (method, target, body) in [
-      (HTTPMethod.get, "/audio", ""), (.post, "/denoise", "{}"), (.get, "/spectrum?start=0&end=1", ""),
+      (HTTPMethod.get, "/audio", ""), (.get, "/audio?format=wav", ""), (.get, "/audio?format=flac", ""),
+      (.post, "/denoise", "{}"), (.get, "/spectrum?start=0&end=1", ""),
       (.post, "/denoise/preview", "{\"window\":{\"start\":0,\"end\":1}}"), (.get, "/waveform?scale=16&end=1", ""),
+      (.get, "/waveform.png?scale=16&end=1", ""),
     ] {
       let (status, text) = try await answer(bench, method, path + target, body: body)
-      #expect(status == 410 && text.contains("\"audio_missing\""), "\(target): \(status) \(text)")
+      #expect(status == 410 && text.contains("\"\(code)\""), "\(target): \(status) \(text)")
     }
+    let (status, text) = try await answer(bench, .get, path)
+    #expect(status == 200 && text.contains("\"\(code)\""))
     // What needs no sound is there as before.
     #expect(try await answer(bench, .get, path + "/waveform?scale=256").status == 200)
     #expect(try bench.catalog.jobs(limit: 9).isEmpty)
   }
 
-  @Test func theStartMarksWhatIsGoneAndUnmarksWhatIsBack() async throws {
+  private func spoil(_ name: String, of recording: Recording, _ content: String?, on bench: TestBench) throws {
+    let path = path(name, of: recording, on: bench)
+    guard let content else { return try FileManager.default.removeItem(atPath: path) }
+    try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+  }
+
+  @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
+  func theStartMarksWhatIsGoneAndUnmarksWhatIsBack(code: String, content: String?) async throws {
     let bench = try TestBench()
     let (whole, lost) = (try bench.recording(), try bench.recording())
     #expect(try sweep(bench) == MissingFiles.Report())
-    try lose("audio.wav", of: lost, on: bench)
+    try spoil("audio.wav", of: lost, content, on: bench)
     for _ in 0..<2 {
       #expect(try sweep(bench) == MissingFiles.Report(sounds: 1, waveforms: 0))
-      #expect(try bench.catalog.recording(lost.id)?.warnings.map(\.code) == ["audio_missing"])
+      #expect(try bench.catalog.recording(lost.id)?.warnings.map(\.code) == [code])
     }
     #expect(try bench.catalog.recording(whole.id)?.warnings == [])
-    try Data("RIFF".utf8).write(to: URL(fileURLWithPath: bench.store.folder(of: lost.id) + "/audio.wav"))
+    try spoil("audio.wav", of: lost, "RIFF", on: bench)
     #expect(try sweep(bench) == MissingFiles.Report())
     #expect(try bench.catalog.recording(lost.id)?.warnings == [])
   }
 
-  @Test(arguments: [true, false])
-  func aWaveformThatIsGoneHasFailedAndCanBeBuiltAgain(isFoundAtTheStart: Bool) async throws {
+  @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
+  func aJobWhoseSourceIsNotWhatItWasFailsAndSaysWhy(code: String, content: String?) async throws {
+    let bench = try TestBench()
+    let job = Job(kind: .waveform, recording: try bench.recording(state: .queued).id)
+    try bench.catalog.insert(job)
+    let source = try #require(try bench.catalog.recording(job.recording))
+    try spoil("audio.wav", of: source, content, on: bench)
+    bench.runner.submit(job, source: source)
+    let error = try #require(RowJSON.value(JobError.self, from: try await bench.finished(job.id).error))
+    #expect(error.code == code && error.status == 410)
+    #expect(bench.starts.isEmpty)
+    let (status, text) = try await answer(bench, .post, "/v1/recordings/\(source.id)/waveform")
+    #expect(status == 410 || status == 409, "\(text)")
+  }
+
+  /// The service no longer knows whether it is the file that was uploaded.
+  @Test func aConversionThatWasCutIsMadeAgain() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
-    try bench.makeWaveform(of: recording)
-    let name = try #require(try bench.catalog.recording(recording.id)?.waveformFile)
-    try lose(name, of: recording, on: bench)
-    let path = "/v1/recordings/\(recording.id)"
-    if isFoundAtTheStart { #expect(try sweep(bench) == MissingFiles.Report(sounds: 0, waveforms: 1)) }
-    let (status, text) = try await answer(bench, .get, path + "/waveform?width=10")
-    #expect(status == 200 && text.contains("\"complete\":false") && text.contains("\"length\":0"))
-    #expect(try bench.catalog.recording(recording.id)?.waveformState == .failed)
-    #expect(try await answer(bench, .post, path + "/waveform").status == 202)
-    let job = try #require(try bench.catalog.jobs(limit: 1).first)
-    #expect(try await bench.finished(job.id).state == .succeeded)
-    #expect(try bench.catalog.recording(recording.id)?.waveformState == .ready)
+    let target = "/v1/recordings/\(recording.id)/audio?format=flac"
+    #expect(try await answer(bench, .get, target).text == "sound\n")
+    let conversion = try #require(try bench.catalog.conversion(of: recording.id, to: "flac"))
+    try spoil(conversion.file, of: recording, "so", on: bench)
+    #expect(try await answer(bench, .get, target).text == "sound\n")
   }
 }

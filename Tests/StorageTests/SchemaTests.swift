@@ -45,6 +45,7 @@ import Testing
     recording.media = #"{"codec":"aac"}"#
     #expect(recording.soundFile == nil)
     recording.workingFile = "working.wav"
+    recording.workingBytes = 1 << 40
     try Catalog(path: path).insert(recording)
     let found = try #require(try Catalog(path: path).recording(recording.id))
     #expect(found == recording && found.soundFile == "working.wav")

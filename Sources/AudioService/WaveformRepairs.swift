@@ -1,0 +1,143 @@
+import Storage
+import Synchronization
+import Waveform
+
+/// What the disk has spoiled of what was made of a recording's own file.
+enum WaveformLoss: Sendable, Equatable {
+  /// The pyramid of that name; nil: it is gone.
+  case waveform(file: String, WaveformError?)
+  /// The working copy of that name is gone or of another length.
+  case workingCopy(file: String)
+  /// A pyramid that was given up before, when the queue had no room for a job.
+  case owed(file: String)
+}
+
+/// A spoiled file, met by a request.
+struct SpoiledWaveform: Error {
+  let waveform: OpenWaveform
+  /// nil while the waveform grows: its job will say.
+  let loss: WaveformLoss?
+}
+
+/// Gives up spoiled waveforms and working copies, and has each built again by a job, once.
+///
+/// Once: at most one such job per recording and hour of the process's life. The one damage that a disk does is so
+/// repaired without a word from outside; a disk that damages the new file too, or a job that fails, leaves the waveform
+/// `failed` until a client asks for another. The hour is kept in memory: a restart is a good time to try again.
+///
+/// The row says what is owed. While the queue is full, the waveform is `failed` but keeps the name of its file; the next
+/// request that meets it tries again. One that is not to be built again has no file.
+final class WaveformRepairs: Sendable {
+  /// The warning of a waveform that was given up, until it is built again.
+  static let code = "waveform_damaged"
+
+  private static let pause = Duration.seconds(3600)
+
+  private let catalog: Catalog
+  private let store: MediaStore
+  private let runner: JobRunner
+  private let log: ServiceLog
+  private let begun = Mutex<[RecordingID: ContinuousClock.Instant]>([:])
+
+  init(catalog: Catalog, store: MediaStore, runner: JobRunner, log: ServiceLog) {
+    self.catalog = catalog
+    self.store = store
+    self.runner = runner
+    self.log = log
+  }
+
+  /// Gives up what was lost, if the row still names it: of two requests that meet it one does. Blocks.
+  func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
+    guard let recording = try catalog.recording(id), recording.names(loss) else { return }
+    let isSound = try MissingFiles(catalog: catalog, store: store).settle(recording) == nil
+    let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
+    let job = mayBuild && runner.hasRoom ? Job(kind: .waveform, recording: id) : nil
+    let changed = try catalog.update(id, if: { $0.names(loss) }, inserting: job) { recording in
+      recording.forget(loss)
+      if let job {
+        (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
+      } else {
+        recording.waveformState = .failed
+        if !mayBuild { recording.waveformFile = nil }
+      }
+    }
+    guard let changed else { return }
+    log.failure(
+      "a waveform is given up",
+      [
+        "recording": id.text, "reason": loss.reason, "job": job?.id.text ?? "none",
+      ])
+    // While it is owed, the file's name is the mark of that.
+    if changed.waveformFile == nil || !loss.isWaveform { store.remove(loss.file, of: id) }
+    guard let job else { return }
+    if !loss.isOutdated { noteBuilding(id) }
+    runner.submit(job, source: changed)
+  }
+
+  private func wasBuiltLately(_ id: RecordingID) -> Bool {
+    begun.withLock { $0[id].map { ContinuousClock.now - $0 < Self.pause } ?? false }
+  }
+
+  private func noteBuilding(_ id: RecordingID) {
+    begun.withLock { begun in
+      if begun.count >= 1024 { begun = begun.filter { ContinuousClock.now - $0.value < Self.pause } }
+      begun[id] = .now
+    }
+  }
+}
+
+extension WaveformLoss {
+  fileprivate var file: String {
+    switch self {
+    case .waveform(let file, _), .workingCopy(let file), .owed(let file): file
+    }
+  }
+
+  fileprivate var isWaveform: Bool {
+    if case .workingCopy = self { false } else { true }
+  }
+
+  /// Whether the file is as an earlier version wrote it: no damage.
+  fileprivate var isOutdated: Bool {
+    if case .waveform(_, .outdatedPyramid) = self { true } else { false }
+  }
+
+  /// For the log.
+  fileprivate var reason: String {
+    switch self {
+    case .waveform(_, nil): "its file is gone"
+    case .waveform(_, let error?): logText(error)
+    case .workingCopy: "the working copy is gone or of another length"
+    case .owed: "it was given up before"
+    }
+  }
+
+  /// For clients; nil where nothing was damaged.
+  fileprivate var warning: RecordingWarning? {
+    let what =
+      switch self {
+      case .waveform(_, .outdatedPyramid), .owed: nil as String?
+      case .waveform(_, nil): "The waveform's file was gone from the service's disk"
+      case .waveform: "The waveform's file was damaged on the service's disk"
+      case .workingCopy: "The recording's working copy was lost or damaged on the service's disk"
+      }
+    return what.map { RecordingWarning(code: WaveformRepairs.code, detail: $0 + "; it has to be built again.") }
+  }
+}
+
+extension Recording {
+  /// Whether this is what was lost. A waveform that is owed has failed and has a file.
+  fileprivate func names(_ loss: WaveformLoss) -> Bool {
+    switch loss {
+    case .waveform(let file, _), .owed(let file): waveformFile == file && [.ready, .failed].contains(waveformState)
+    case .workingCopy(let file): workingFile == file && [.ready, .failed].contains(waveformState)
+    }
+  }
+
+  fileprivate mutating func forget(_ loss: WaveformLoss) {
+    if case .owed = loss { return }
+    warnings.removeAll { $0.code == WaveformRepairs.code }
+    if let warning = loss.warning { warnings.append(warning) }
+    if !loss.isWaveform { (workingFile, workingBytes) = (nil, nil) }
+  }
+}

@@ -1,0 +1,286 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+import Waveform
+
+@testable import AudioService
+
+/// A waveform that the disk has spoiled: it is never served, and built again once.
+@Suite struct WaveformRepairTests {
+  /// What a disk does to a finished pyramid, and whether the recording is then said to have been damaged.
+  enum Damage: CaseIterable {
+    case removed, emptied, cut, headerFlipped, pageFlipped, checksumFlipped, replacedByFolder, ofTheFirstVersion
+
+    func happen(to path: String) throws {
+      let files = FileManager.default
+      switch self {
+      case .removed: try files.removeItem(atPath: path)
+      case .replacedByFolder:
+        try files.removeItem(atPath: path)
+        try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+      case .emptied: try change(path) { $0.removeAll() }
+      case .cut: try change(path) { $0.removeLast(5000) }
+      case .headerFlipped: try change(path) { $0[33] ^= 1 }
+      case .pageFlipped: try change(path) { $0[4096 * 4 + 80] ^= 64 }
+      case .checksumFlipped: try change(path) { $0[4096 * 5 - 1] ^= 1 }
+      case .ofTheFirstVersion: try change(path) { $0[8] = 1 }
+      }
+    }
+
+    /// Where it lies: the file is the same one, for those who have it open.
+    private func change(_ path: String, _ body: (inout Data) -> Void) throws {
+      let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+      var data = try #require(try file.readToEnd())
+      body(&data)
+      try file.truncate(atOffset: 0)
+      try file.seek(toOffset: 0)
+      try file.write(contentsOf: data)
+    }
+  }
+
+  /// A service whose waveform jobs write the pyramid that the recording had before.
+  private func bench(
+    script: String = "cp \"$folder/good\" \"$pyramid\"; echo '{\"analysis\":{\"frames\":60000,\"warnings\":[]}}'",
+    _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> (bench: TestBench, recording: Recording, path: String) {
+    let bench = try TestBench(script: "[ $command = waveform ] && { \(script); exit; }; finish", change)
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let path = bench.store.folder(of: recording.id) + "/waveform.pyramid"
+    try FileManager.default.copyItem(atPath: path, toPath: bench.folder.path + "/good")
+    return (bench, recording, path)
+  }
+
+  private struct Answer {
+    let status: Int
+    let text: String
+    let fields: HTTPFields
+
+    /// Says that nothing is there yet.
+    var isEmpty: Bool {
+      status == 200 && fields["Stillwave-Complete"] == "false" && fields["Stillwave-Available-Frames"] == "0"
+        && fields["Cache-Control"] == "no-store" && fields["ETag"] == nil
+    }
+  }
+
+  private func get(_ bench: TestBench, _ target: String, _ method: HTTPMethod = .get) async throws -> Answer {
+    let response = try await bench.respond(method, target)
+    let bytes = try await response.body.collect()
+    return Answer(
+      status: response.status.code, text: String(decoding: bytes, as: UTF8.self), fields: response.fields)
+  }
+
+  private static let forms = [
+    "/waveform?scale=256", "/waveform?width=50&measures=peak,rms", "/waveform.dat?scale=256",
+    "/waveform.json?scale=512",
+    "/peaks.json?scale=300",
+    "/waveform.png?scale=256", "/waveform.svg?scale=256",
+    "/waveform?scale=256&channels=split&measures=peak,rms,average",
+  ]
+
+  @Test(
+    "a spoiled waveform is answered as one that is being built, in every form, and comes back",
+    arguments: Damage.allCases, [forms[0], forms[2], forms[5]])
+  func spoiled(damage: Damage, form: String) async throws {
+    let (bench, recording, path) = try bench()
+    let target = "/v1/recordings/\(recording.id)"
+    try damage.happen(to: path)
+    let met = try await get(bench, target + form)
+    #expect(met.isEmpty, "\(met)")
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(job.kind == .waveform && job.recording == recording.id)
+    #expect(try bench.catalog.recording(recording.id)?.waveformJob == job.id)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState == .ready && row.warnings.isEmpty)
+    let after = try await get(bench, target + form)
+    #expect(after.status == 200 && after.fields["Stillwave-Complete"] == "true")
+    // Nothing is left of the spoiled file, and no second job was begun.
+    #expect(!FileManager.default.fileExists(atPath: path))
+    #expect(try bench.catalog.jobs(limit: 9).count == 1)
+  }
+
+  @Test("a file that is spoiled while it is open is found by the first slice that needs the place", arguments: forms)
+  func spoiledWhileOpen(form: String) async throws {
+    let (bench, recording, path) = try bench()
+    let target = "/v1/recordings/\(recording.id)"
+    // The upper block and the header only.
+    let coarse = try await get(bench, target + "/waveform?scale=65536")
+    #expect(coarse.status == 200)
+    try Damage.cut.happen(to: path)
+    let met = try await get(bench, target + "/waveform?scale=256&channels=1")
+    #expect(met.isEmpty, "\(met)")
+    #expect(
+      try await get(bench, target + form).isEmpty || bench.catalog.recording(recording.id)?.waveformState == .ready)
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    let again = try await get(bench, target + "/waveform?scale=65536")
+    #expect(again.text == coarse.text && again.fields["ETag"] == coarse.fields["ETag"])
+    #expect(try bench.catalog.jobs(limit: 9).count == 1)
+  }
+
+  @Test("the Recording says why its waveform is built again, and by which job")
+  func reason() async throws {
+    for (damage, code) in [
+      (Damage.pageFlipped, "waveform_damaged"), (.removed, "waveform_damaged"), (.ofTheFirstVersion, nil),
+    ] {
+      let (bench, recording, path) = try bench()
+      try damage.happen(to: path)
+      #expect(try await get(bench, "/v1/recordings/\(recording.id)/waveform?scale=256").isEmpty)
+      let row = try #require(try bench.catalog.recording(recording.id))
+      let job = try #require(try bench.catalog.jobs(limit: 1).first)
+      #expect(row.waveformJob == job.id && row.waveformState != .failed)
+      if row.waveformState != .ready { #expect(row.warnings.map(\.code) == (code.map { [$0] } ?? [])) }
+      _ = try await bench.finished(job.id)
+    }
+  }
+
+  @Test("one that is damaged again at once stays failed, until a client asks for another")
+  func damagedAgain() async throws {
+    let (bench, recording, path) = try bench(
+      script: "echo x > \"$pyramid\"; echo '{\"analysis\":{\"frames\":60000,\"warnings\":[]}}'")
+    let target = "/v1/recordings/\(recording.id)"
+    try Damage.pageFlipped.happen(to: path)
+    for _ in 0..<3 {
+      #expect(try await get(bench, target + "/waveform?scale=256").isEmpty)
+      for job in try bench.catalog.jobs(limit: 9) { _ = try await bench.finished(job.id) }
+    }
+    #expect(try bench.catalog.jobs(limit: 9).count == 1)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState == .failed && row.warnings.map(\.code) == ["waveform_damaged"])
+    #expect(try await get(bench, target + "/waveform", .post).status == 202)
+  }
+
+  @Test("a failed job leaves it failed, and says why")
+  func jobFails() async throws {
+    let (bench, recording, path) = try bench(script: "failure bad false")
+    try Damage.pageFlipped.happen(to: path)
+    let target = "/v1/recordings/\(recording.id)"
+    for _ in 0..<3 {
+      #expect(try await get(bench, target + "/waveform?scale=256").isEmpty)
+      for job in try bench.catalog.jobs(limit: 9) { #expect(try await bench.finished(job.id).state == .failed) }
+    }
+    #expect(try bench.catalog.jobs(limit: 9).count == 1)
+    #expect(try bench.catalog.recording(recording.id)?.warnings.map(\.code) == ["waveform_damaged"])
+    #expect(try await get(bench, target + "/waveform", .post).status == 202)
+  }
+
+  @Test("while the queue is full it is failed; the next request begins the job")
+  func queueFull() async throws {
+    let (bench, recording, path) = try bench { $0.maximumQueuedJobs = 1 }
+    let target = "/v1/recordings/\(recording.id)/waveform?scale=256"
+    let other = JobID()
+    bench.runner.live.insert(other, LiveJob(recording: RecordingID()))
+    try Damage.pageFlipped.happen(to: path)
+    for _ in 0..<2 {
+      #expect(try await get(bench, target).isEmpty)
+      #expect(try bench.catalog.recording(recording.id)?.waveformState == .failed)
+      #expect(try bench.catalog.recording(recording.id)?.warnings.map(\.code) == ["waveform_damaged"])
+    }
+    bench.runner.live.remove(other)
+    #expect(try await get(bench, target).isEmpty)
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    #expect(try await get(bench, target).fields["Stillwave-Complete"] == "true")
+  }
+
+  @Test("without the audio there is nothing to build it from")
+  func withoutAudio() async throws {
+    let (bench, recording, path) = try bench()
+    try FileManager.default.removeItem(atPath: bench.store.folder(of: recording.id) + "/audio.wav")
+    try Damage.pageFlipped.happen(to: path)
+    let target = "/v1/recordings/\(recording.id)"
+    #expect(try await get(bench, target + "/waveform?scale=256").isEmpty)
+    #expect(try bench.catalog.jobs(limit: 9).isEmpty)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState == .failed && Set(row.warnings.map(\.code)) == ["waveform_damaged", "audio_missing"])
+    #expect(try await get(bench, target + "/waveform", .post).status == 410)
+  }
+
+  @Test("the start has built again what is gone")
+  func atTheStart() async throws {
+    let (bench, recording, path) = try bench()
+    try Damage.removed.happen(to: path)
+    let report = try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp)
+    #expect(report == MissingFiles.Report(sounds: 0, waveforms: 1))
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    #expect(try bench.catalog.recording(recording.id)?.waveformState == .ready)
+  }
+
+  @Test("a denoised result's waveform is built by a job of its own, and keeps what its own job warned of")
+  func denoised() async throws {
+    let (bench, recording, path) = try bench()
+    try bench.catalog.update(recording.id) {
+      $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
+      $0.warnings = [RecordingWarning(code: "tracks_left_out", detail: "One.")]
+    }
+    try Damage.pageFlipped.happen(to: path)
+    #expect(try await get(bench, "/v1/recordings/\(recording.id)/waveform?scale=256").isEmpty)
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState == .ready && row.warnings.map(\.code) == ["tracks_left_out"])
+  }
+
+  @Test(
+    "of a picture with an overlay, either may be spoiled", arguments: [[true, false], [false, true], [true, true]])
+  func overlay(spoiled: [Bool]) async throws {
+    let (bench, first, path) = try bench()
+    let second = try bench.recording()
+    try bench.makeWaveform(of: second)
+    if spoiled[0] { try Damage.pageFlipped.happen(to: path) }
+    if spoiled[1] {
+      try Damage.pageFlipped.happen(to: bench.store.folder(of: second.id) + "/waveform.pyramid")
+    }
+    let target = "/v1/recordings/\(first.id)/waveform.png?overlay=\(second.id)&scale=256"
+    let met = try await get(bench, target)
+    #expect(met.status == 200 && met.fields["Cache-Control"] == "no-store", "\(met.status) \(met.fields)")
+    let jobs = try bench.catalog.jobs(limit: 9)
+    #expect(jobs.count == spoiled.count { $0 })
+    for job in jobs { #expect(try await bench.finished(job.id).state == .succeeded) }
+    #expect(try await get(bench, target).fields["ETag"] != nil)
+  }
+
+  // MARK: Working copies
+
+  /// A recording that ffmpeg reads, with its working copy.
+  private func mediaRecording(_ bench: TestBench) throws -> Recording {
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    try Data("copy".utf8).write(
+      to: URL(fileURLWithPath: bench.store.folder(of: recording.id) + "/working.wav"))
+    return try #require(
+      try bench.catalog.update(recording.id) {
+        ($0.media, $0.workingFile, $0.workingBytes) = ("{}", "working.wav", 4)
+      })
+  }
+
+  @Test(
+    "a working copy that is gone or cut is made again with its waveform", arguments: [nil, "cop", ""], [true, false])
+  func workingCopy(content: String?, isFoundAtTheStart: Bool) async throws {
+    let (bench, _, _) = try bench(
+      script: """
+        cp "$folder/good" "$pyramid"; printf copy > "${pyramid%.pyramid}.working"
+        echo '{"analysis":{"frames":60000,"warnings":[]}}'
+        """)
+    let recording = try mediaRecording(bench)
+    let path = bench.store.folder(of: recording.id) + "/working.wav"
+    if let content {
+      try Data(content.utf8).write(to: URL(fileURLWithPath: path))
+    } else {
+      try FileManager.default.removeItem(atPath: path)
+    }
+    if isFoundAtTheStart {
+      #expect(try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp).waveforms == 1)
+    } else {
+      #expect(try await get(bench, "/v1/recordings/\(recording.id)/waveform?scale=16&end=1").isEmpty)
+    }
+    let job = try #require(try bench.catalog.jobs(limit: 9).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState == .ready && row.workingBytes == 4 && row.warnings.isEmpty)
+    #expect(!bench.context.files.hasLostWorkingCopy(row))
+  }
+}
