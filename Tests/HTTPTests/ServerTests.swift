@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import Testing
 
@@ -109,6 +110,26 @@ import Testing
       let several = try ranged.answer()
       #expect(several.status == 206)
       #expect(several.body.contains("Content-Range: bytes 600-602/3000000\r\n\r\n"))
+    }
+  }
+
+  @Test func aFileThatIsCutWhileItIsSentEndsItsConnectionAndNoOther() async throws {
+    let length = 64 << 20
+    let target = try TemporaryFile(bytes: [1])
+    try #require(unsafe truncate(target.path, length) == 0)
+    try await withServer { request in
+      guard request.target.path == "/" else { return text("alive") }
+      return HTTPResponse(.ok, fields: [:], body: .file(try FileContent(path: target.path)))
+    } test: { port, server in
+      let client = try WireClient(port: port)
+      try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      // More than this is on its way by now, but the sockets' buffers hold far less than all of it.
+      _ = try client.read(1000)
+      try #require(unsafe truncate(target.path, 0) == 0)
+      #expect(throws: (any Error).self) { try client.read(length) }
+      let other = try WireClient(port: port)
+      try other.send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n")
+      #expect(try other.answer().body == "alive")
     }
   }
 }
