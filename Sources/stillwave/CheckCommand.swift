@@ -59,7 +59,7 @@ struct CheckCommand: ParsableCommand {
   /// What is wrong with a waveform's file.
   @Sendable private static func fault(_ path: String) -> String? {
     do {
-      _ = try PyramidFile(path: path)
+      try PyramidFile(path: path).verify()
       return nil
     } catch {
       return Service.words(forFailedStart: error)
