@@ -8,8 +8,8 @@ public struct Configuration: Sendable {
   public var host = "127.0.0.1"
   /// 0 lets the system choose.
   public var port: UInt16 = 8080
-  /// Names, besides those of loopback, that requests may be sent to. On loopback no other is served; elsewhere any, as
-  /// long as this is empty.
+  /// Names that requests may be sent to, besides IP addresses and the loopback names; any other is refused, whatever
+  /// address the service listens on.
   public var allowedHosts: Set<String> = []
   /// Pages of these origins may use the service from a browser; none by default.
   public var corsOrigins = AllowedOrigins.only([])

@@ -11,10 +11,9 @@ func responder(
       if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
       return response
     })
-  // Whoever listens beyond loopback is reached by names that nobody can know here, unless they are told.
-  if HostGuard.isLoopback(configuration.host) || !configuration.allowedHosts.isEmpty {
-    responder = HostGuard(names: configuration.allowedHosts, origins: configuration.corsOrigins, responder)
-  }
+  responder = HostGuard(
+    names: configuration.allowedHosts, origins: configuration.corsOrigins,
+    setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", responder)
   guard configuration.corsOrigins != .only([]) else { return responder }
   return CrossOriginSharing(.service(configuration.corsOrigins), responder)
 }

@@ -31,7 +31,9 @@ public final class Service: Sendable {
     http.host = configuration.host
     http.port = configuration.port
     http.limits = configuration.httpLimits
-    http.responseFields = ["X-Content-Type-Options": "nosniff"]
+    http.responseFields = [
+      "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
+    ]
     if log.tellsRequests { http.onCompleted = log.request }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)

@@ -1,4 +1,8 @@
 // Cross-origin resource sharing (Fetch standard, "HTTP CORS protocol"): which pages of other origins may read answers.
+//
+// Cross-Origin-Resource-Policy (Fetch standard) covers what CORS does not ask about: a page that embeds an image or a sound
+// without reading it. A page names its origin only with a request in CORS mode (`<img crossorigin>`), so that one of the
+// configured origins gets "cross-origin" with those, and "same-origin" like anybody else without.
 
 /// What pages of other origins are allowed.
 public struct CrossOriginPolicy: Sendable {
@@ -15,6 +19,11 @@ public struct CrossOriginPolicy: Sendable {
   public init(origins: AllowedOrigins, requestFields: [String], exposedFields: [String]) {
     (self.origins, self.requestFields, self.exposedFields) = (origins, requestFields, exposedFields)
   }
+}
+
+extension AllowedOrigins {
+  /// Cross-Origin-Resource-Policy of a response to a request that names no origin.
+  public var resourcePolicy: String { self == .any ? "cross-origin" : "same-origin" }
 }
 
 /// Adds to another responder's responses what lets pages of other origins read them, and answers their preflights.
@@ -40,6 +49,7 @@ public final class CrossOriginSharing: HTTPResponder {
     // Which page asks decides about the answer even where this request came from none: caches must tell them apart.
     if policy.origins != .any { response.fields.vary(by: "Origin") }
     guard let origin = request.fields["Origin"], policy.origins.contains(origin) else { return response }
+    response.fields["Cross-Origin-Resource-Policy"] = "cross-origin"
     response.fields["Access-Control-Allow-Origin"] = policy.origins == .any ? "*" : origin
     if request.method == .options, request.fields.contains("Access-Control-Request-Method") {
       response.fields["Access-Control-Allow-Methods"] = response.fields["Allow"]

@@ -9,13 +9,14 @@ struct Authority: Hashable, Sendable {
   let host: String
   /// Nil where it is the scheme's own.
   let port: UInt16?
+  private let isV6: Bool
 
   /// Takes apart what stood in a Host field that the parser has accepted, or behind an origin's scheme. An empty port
   /// is the default (RFC 3986 §3.2.3).
   init?(_ text: some StringProtocol, defaultPort: UInt16) {
     guard RequestHead.isHost(Array(text.utf8)[...]) else { return nil }
     let lowered = text.lowercased()
-    let isV6 = lowered.hasPrefix("[")
+    isV6 = lowered.hasPrefix("[")
     let end = isV6 ? lowered.firstIndex(of: "]") : lowered.firstIndex(of: ":")
     var name = lowered[..<(end ?? lowered.endIndex)]
     var rest = lowered[name.endIndex...]
@@ -33,8 +34,17 @@ struct Authority: Hashable, Sendable {
   /// Whether the name always means this machine: `localhost` and what is under it (RFC 6761 §6.3), 127.0.0.0/8, ::1.
   var isLoopback: Bool {
     if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "0:0:0:0:0:0:0:1" { return true }
+    return isIPv4 && host.hasPrefix("127.")
+  }
+
+  /// Whether it is an address, and so a name that nobody can point elsewhere.
+  var isAddress: Bool { isV6 || isIPv4 }
+
+  private var isIPv4: Bool {
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    return parts.count == 4
+      && parts.allSatisfy { part in (1...3).contains(part.utf8.count) && part.utf8.allSatisfy(ASCII.isDigit) }
+      && parts.allSatisfy { UInt8($0) != nil }
   }
 }
 

@@ -6,7 +6,7 @@ import HTTP
 struct HTTPOptions: ParsableArguments, Sendable {
   @Option(
     help: ArgumentHelp(
-      "Names, by comma, that requests may be sent to besides the loopback ones. On loopback no others are served.",
+      "Names, by comma, that requests may be sent to; besides IP addresses and loopback names no others are served.",
       valueName: "NAMES"))
   var allowedHosts: String?
 

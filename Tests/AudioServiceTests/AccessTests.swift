@@ -25,21 +25,48 @@ import Testing
     let response = try await bench.respond(.post, "/v1/recordings", fields: fields, body: "RIFF")
     #expect(response.status == .created)
     #expect(response.fields["Access-Control-Allow-Origin"] == "https://app.example")
+    #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
     let exposed = response.fields.list("Access-Control-Expose-Headers")
     for name in ["Location", "ETag", "Content-Range", "X-Request-Id", "Upload-Offset"] {
       #expect(exposed.contains(name))
     }
   }
 
-  @Test func aServiceBeyondLoopbackHasNamesThatNobodyKnows() async throws {
-    let open = try TestBench { $0.host = "0.0.0.0" }
-    #expect(try await open.respond(.get, "/healthz", fields: ["Host": "audio.example"]).status == .ok)
+  @Test(
+    "only addresses and configured names are served, whatever the service listens on", arguments: ["0.0.0.0", "::"])
+  func beyondLoopback(host: String) async throws {
+    let unnamed = try TestBench { $0.host = host }
+    let recording = try unnamed.recording()
+    for (method, path) in [(HTTPMethod.get, "/healthz"), (.delete, "/v1/recordings/\(recording.id)")] {
+      let refused = try await unnamed.respond(method, path, fields: ["Host": "audio.example"])
+      #expect(refused.status == .forbidden)
+      #expect(String(decoding: try await refused.body.collect(), as: UTF8.self).contains("--allowed-hosts"))
+    }
+    #expect(try unnamed.catalog.recording(recording.id) != nil)
+    for known in ["192.168.1.5:8080", "[fd00::5]:8080", "127.0.0.1:8080", "localhost"] {
+      #expect(try await unnamed.respond(.get, "/healthz", fields: ["Host": known]).status == .ok)
+    }
+    // As health checks do that speak HTTP/1.0.
+    #expect(try await unnamed.respond(.get, "/healthz").status == .ok)
     let named = try TestBench {
-      $0.host = "0.0.0.0"
+      $0.host = host
       $0.allowedHosts = ["audio.example"]
     }
     #expect(try await named.respond(.get, "/healthz", fields: ["Host": "audio.example"]).status == .ok)
     #expect(try await named.respond(.get, "/healthz", fields: ["Host": "other.example"]).status == .forbidden)
+  }
+
+  @Test func aFormOnAForeignPageChangesNothing() async throws {
+    let bench = try TestBench { $0.host = "0.0.0.0" }
+    let recording = try bench.recording()
+    for fields: HTTPFields in [
+      ["Host": "192.168.1.5:8080", "Origin": "https://evil.example"],
+      ["Host": "192.168.1.5:8080", "Sec-Fetch-Site": "cross-site"],
+    ] {
+      let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)", fields: fields)
+      #expect(response.status == .forbidden)
+    }
+    #expect(try bench.catalog.recording(recording.id) != nil)
   }
 
   @Test func aLongListIsCodedForWhoAcceptsIt() async throws {

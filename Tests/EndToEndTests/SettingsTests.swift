@@ -27,13 +27,17 @@ struct SettingsTests {
     #expect(read["Vary"]?.contains("Origin") == true)
     let foreign = try server.client.get("/v1/recordings", ["Origin": "https://evil.example"])
     #expect(foreign["Access-Control-Allow-Origin"] == nil)
+    #expect(read["Cross-Origin-Resource-Policy"] == "cross-origin")
+    #expect(foreign["Cross-Origin-Resource-Policy"] == "same-origin")
     try server.stop()
   }
 
   @Test func aForeignPageCanNeitherReachNorChangeAnything() throws {
     let server = try TestServer("--allowed-hosts", "audio.example")
     #expect(try server.client.get("/v1/recordings", ["Host": "evil.example"]).status == 403)
-    #expect(try server.client.get("/v1/recordings", ["Host": "audio.example"]).status == 200)
+    let read = try server.client.get("/v1/recordings", ["Host": "audio.example"])
+    #expect(read.status == 200)
+    #expect(read["Cross-Origin-Resource-Policy"] == "same-origin")
     let forged = try server.client.send(
       "POST", "/v1/recordings", ["Origin": "https://evil.example", "Content-Type": "text/plain"],
       .bytes(Array("RIFF".utf8)))

@@ -6,16 +6,25 @@ private struct Agreeing: HTTPResponder {
   func respond(to request: HTTPRequest) -> HTTPAnswer { .now(HTTPResponse(.ok)) }
 }
 
-private func status(
+private func response(
   _ method: HTTPMethod = .get, _ target: String = "/v1/recordings", host: String? = "127.0.0.1:8080",
-  origin: String? = nil, names: Set<String> = [], origins: AllowedOrigins = .only([])
-) async throws -> Int {
+  origin: String? = nil, site: String? = nil, names: Set<String> = [], origins: AllowedOrigins = .only([])
+) async throws -> HTTPResponse {
   var fields: HTTPFields = [:]
   fields["Host"] = host
   fields["Origin"] = origin
-  let guarded = HostGuard(names: names, origins: origins, Agreeing())
+  fields["Sec-Fetch-Site"] = site
+  let guarded = HostGuard(names: names, origins: origins, setting: "--allowed-hosts", Agreeing())
   let request = try HTTPRequest(method: method, target: target, fields: fields)
-  return try await guarded.respond(to: request).response.status.code
+  return try await guarded.respond(to: request).response
+}
+
+private func status(
+  _ method: HTTPMethod = .get, _ target: String = "/v1/recordings", host: String? = "127.0.0.1:8080",
+  origin: String? = nil, site: String? = nil, names: Set<String> = [], origins: AllowedOrigins = .only([])
+) async throws -> Int {
+  try await response(method, target, host: host, origin: origin, site: site, names: names, origins: origins)
+    .status.code
 }
 
 @Suite struct HostGuardTests {
@@ -25,11 +34,23 @@ private func status(
   ])
   func aLoopbackNameIsServed(_ host: String) async throws { #expect(try await status(host: host) == 200) }
 
+  /// No page can make an address its own name.
+  @Test(arguments: [
+    "10.0.0.1", "0.0.0.0", "192.168.1.5:8080", "203.0.113.9.", "[::2]", "[fd00::1]:8080", "[::ffff:10.0.0.1]",
+  ])
+  func anAddressIsServed(_ host: String) async throws { #expect(try await status(host: host) == 200) }
+
   @Test(arguments: [
     "evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.999",
-    "10.0.0.1", "0.0.0.0", "[::2]", "notlocalhost", "127.1",
+    "notlocalhost", "127.1", "2130706433", "0x7f000001", "1.2.3.4.5", "1..2.3", "+1.2.3.4", "1.2.3", "evil",
   ])
   func anyOtherNameIsRefused(_ host: String) async throws { #expect(try await status(host: host) == 403) }
+
+  @Test func aRefusalNamesTheSetting() async throws {
+    let body = try await response(host: "evil.example").body.collect()
+    let text = String(decoding: body, as: UTF8.self)
+    #expect(text.contains("host_not_allowed") && text.contains("“evil.example”") && text.contains("--allowed-hosts"))
+  }
 
   @Test func aConfiguredNameIsServedAtAnyPort() async throws {
     let names: Set<String> = ["Audio.Example.com", "[fd00::1]"]
@@ -63,17 +84,44 @@ private func status(
     }
   }
 
-  @Test(arguments: ["http://127.0.0.1:8080", "http://localhost:8080", "HTTP://LOCALHOST:8080", "http://[::1]:8080"])
-  func aChangeForOnesOwnPageIsMade(_ origin: String) async throws {
-    #expect(try await status(.post, origin: origin) == 200)
+  @Test(
+    "a change for one's own page is made",
+    arguments: [
+      ("127.0.0.1:8080", "http://127.0.0.1:8080"), ("localhost:8080", "HTTP://LOCALHOST:8080"),
+      ("[::1]:8080", "http://[::1]:8080"), ("192.168.1.5:8080", "http://192.168.1.5:8080"),
+      ("audio.example", "https://audio.example"), ("audio.example", "http://audio.example:80"),
+      ("AUDIO.example:443", "https://audio.example"), ("audio.example:8080", "http://audio.example:8080"),
+    ])
+  func ownPage(host: String, origin: String) async throws {
+    #expect(try await status(.post, host: host, origin: origin, names: ["audio.example"]) == 200)
   }
 
-  @Test func aChangeBehindAProxyIsMadeForThePublicName() async throws {
-    #expect(
-      try await status(.post, host: "audio.example", origin: "https://audio.example", names: ["audio.example"]) == 200)
-    #expect(
-      try await status(.post, host: "audio.example", origin: "https://audio.example:444", names: ["audio.example"])
-        == 403)
+  @Test(
+    "a page at another name or port is foreign, whoever's it is",
+    arguments: [
+      ("127.0.0.1:8080", "http://localhost:8080"), ("audio.example", "https://audio.example:444"),
+      ("192.168.1.5:8080", "http://192.168.1.5:8081"), ("192.168.1.5:8080", "http://192.168.1.6:8080"),
+      ("audio.example", "http://other.example"), ("10.0.0.1:80", "http://evil.example"),
+    ])
+  func foreignPage(host: String, origin: String) async throws {
+    #expect(try await status(.post, host: host, origin: origin, names: ["audio.example", "other.example"]) == 403)
+  }
+
+  @Test(
+    "a request across sites changes nothing unless its origin is configured",
+    arguments: [
+      ("cross-site", nil, 403), ("Cross-Site", nil, 403), ("cross-site", "http://127.0.0.1:8080", 403),
+      ("cross-site", "https://app.example", 200), ("same-site", nil, 200), ("same-origin", nil, 200),
+      ("none", nil, 200),
+      ("same-site", "https://app.example", 200), ("same-site", "https://evil.example", 403),
+    ] as [(String, String?, Int)])
+  func acrossSites(site: String, origin: String?, expected: Int) async throws {
+    let origins = AllowedOrigins.only([try #require(Origin("https://app.example"))])
+    for method in [HTTPMethod.post, .put, .patch, .delete] {
+      #expect(try await status(method, origin: origin, site: site, origins: origins) == expected)
+    }
+    #expect(try await status(.get, origin: origin, site: site, origins: origins) == 200)
+    #expect(try await status(.post, origin: origin, site: site, origins: .any) == 200)
   }
 
   @Test func aChangeForAConfiguredOriginIsMade() async throws {
@@ -87,13 +135,6 @@ private func status(
   @Test(arguments: [HTTPMethod.get, .head, .options])
   func readingIsNobodysBusiness(_ method: HTTPMethod) async throws {
     #expect(try await status(method, origin: "https://evil.example") == 200)
-  }
-
-  @Test func onlyLoopbackAddressesAreGuarded() {
-    for address in ["127.0.0.1", "localhost", "::1", "127.0.0.2"] { #expect(HostGuard.isLoopback(address)) }
-    for address in ["0.0.0.0", "::", "192.168.1.5", "audio.example", "fe80::1"] {
-      #expect(!HostGuard.isLoopback(address))
-    }
   }
 }
 
@@ -124,6 +165,7 @@ private func shared(
     for origin in ["https://evil.example", "null", "http://app.example"] {
       let response = try await shared(fields: ["Origin": origin], origins: app)
       #expect(!response.fields.contains("Access-Control-Allow-Origin"))
+      #expect(!response.fields.contains("Cross-Origin-Resource-Policy"))
       #expect(response.fields["Vary"] == "Origin")
     }
   }
@@ -135,6 +177,7 @@ private func shared(
   @Test func withAnyOriginTheAnswerIsTheSameForAll() async throws {
     let response = try await shared(fields: ["Origin": "null"], origins: .any)
     #expect(response.fields["Access-Control-Allow-Origin"] == "*")
+    #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
     #expect(!response.fields.contains("Vary"))
   }
 
