@@ -12,7 +12,10 @@ struct AudioFiles: Sendable {
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
     let recording = try await context.recording(parameters)
-    guard let format, let made = try await Conversions(context: context).file(of: recording, as: format) else {
+    guard let format,
+      let made = try await Conversions(context: context).file(
+        of: recording, as: format, for: context.client(of: request))
+    else {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType)
     }
     var fields: HTTPFields = [:]

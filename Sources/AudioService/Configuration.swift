@@ -23,6 +23,10 @@ public struct Configuration: Sendable {
   public var uploadExpirySeconds = 86_400.0
   /// Uploads in pieces that may be unfinished at a time; past that new ones get 429.
   public var maximumOpenUploads = 1000
+  /// Of these, those of one client.
+  public var maximumOpenUploadsPerClient = 50
+  /// Seconds after which an upload in pieces is given up of which no byte has come, at most `uploadExpirySeconds`.
+  public var emptyUploadExpirySeconds = 3600.0
   /// Of an upload in pieces, at most about so much, or what comes in so many seconds, is lost in a crash and sent again.
   var uploadCheckpointBytes: Int64 = 16 << 20
   var uploadCheckpointSeconds = 5.0
@@ -32,6 +36,18 @@ public struct Configuration: Sendable {
   public var workerCount = 2
   /// Jobs that may wait; past that uploads and denoise requests get 429.
   public var maximumQueuedJobs = 1000
+  /// Of these, those of one client.
+  public var maximumQueuedJobsPerClient = 100
+  /// Uploads that may wait to be looked at, in each of the two lanes; past that they get 503.
+  public var maximumWaitingProbes = 500
+  /// Of these, those of one client; past that it gets 429.
+  public var maximumWaitingProbesPerClient = 50
+  /// Previews and spectra that may wait; past that they get 503.
+  public var maximumWaitingPreviews = 64
+  /// Of these, those of one client; past that it gets 429.
+  public var maximumWaitingPreviewsPerClient = 8
+  /// Proxies whose word (`X-Forwarded-For`) counts as to who asks; none by default.
+  public var trustedProxies: [Network] = []
   /// Times a job is begun before it is given up.
   public var maximumAttempts = 3
   /// Half of the pause before a job's second attempt, in seconds; each further pause is twice as long.

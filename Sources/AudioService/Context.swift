@@ -32,8 +32,12 @@ final class Context: Sendable {
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
     runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
-    probes = ProbeLane(configuration)
-    previews = WorkerLane(configuration, label: "previews", timeoutSeconds: 60)
+    probes = ProbeLane(configuration, work: work)
+    previews = WorkerLane(
+      configuration, label: "previews",
+      waiting: .init(
+        name: "waiting_previews", total: configuration.maximumWaitingPreviews,
+        perClient: configuration.maximumWaitingPreviewsPerClient))
     webhooks = Webhooks(configuration, catalog: catalog, log: log)
     runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
     files = MissingFiles(catalog: catalog, store: store)
@@ -49,6 +53,9 @@ final class Context: Sendable {
       work: work, log: log)
     idempotency = IdempotencyKeys(catalog: catalog, work: work)
   }
+
+  /// Whom a request counts for.
+  func client(of request: HTTPRequest) -> Client { Client(request, trusting: configuration.trustedProxies) }
 
   /// The recording a path names. Throws where it is none.
   func recording(_ parameters: PathParameters) async throws -> Recording {

@@ -20,7 +20,7 @@ struct Conversions: Sendable {
 
   /// The conversion's file; nil where the recording's own is of that very kind. Waits for the job that makes it, some
   /// seconds at the most: then throws a problem with Retry-After.
-  func file(of recording: Recording, as format: Format) async throws -> File? {
+  func file(of recording: Recording, as format: Format, for client: Client) async throws -> File? {
     guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
     let target = try Self.target(source, format)
     if recording.media == nil, target.container == source.container, target.codec.name == source.codec.name {
@@ -29,7 +29,7 @@ struct Conversions: Sendable {
     if let kept = try await kept(recording.id, format, target) { return kept }
     // Only now: what is kept is served though the source may be gone.
     _ = try await context.soundPath(of: recording)
-    let job = try await begin(recording, format)
+    let job = try await begin(recording, format, for: client)
     let ended = try await wait(for: job)
     switch ended?.state {
     case .succeeded:
@@ -86,16 +86,22 @@ struct Conversions: Sendable {
   }
 
   /// The job that makes it, begun by this request or by another.
-  private func begin(_ recording: Recording, _ format: Format) async throws -> Job {
-    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
+  private func begin(_ recording: Recording, _ format: Format, for client: Client) async throws -> Job {
+    let room = try context.runner.reserve(for: client)
     let (catalog, intake) = (context.catalog, context.intake)
     let wanted = Job(
-      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.rawValue)))
+      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.rawValue)),
+      client: client.key)
     let begun = try await context.work.run {
       try intake.checkDiskNow(for: recording.bytes ?? 0)
       return try catalog.conversionJob(orElse: wanted)
     }
-    if begun.isNew { context.runner.submit(begun.job, source: recording) }
+    if begun.isNew {
+      context.runner.submit(begun.job, source: recording, room: room)
+    } else {
+      // Another client's, which may have many before it.
+      context.runner.join(begun.job.id, for: client)
+    }
     return begun.job
   }
 

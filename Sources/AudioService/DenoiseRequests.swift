@@ -51,11 +51,12 @@ struct DenoiseRequests: Sendable {
     try Self.check(asked.noise, fits: source.format, members)
     let target = try (OutputFormat(rawValue: asked.format) ?? .same).format(for: sourceFormat)
     try await checkRoom(for: source)
-    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
+    let client = context.client(of: request)
+    let room = try context.runner.reserve(for: client)
 
     let job = Job(
       kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
-      result: nil)
+      result: nil, client: client.key)
     // A video, or what else ffmpeg reads, is the same file with other sound.
     let media = asked.format == "same" ? source.mediaFacts?.ofResult : nil
     let ending = media?.fileExtension ?? target.fileExtension
@@ -68,7 +69,7 @@ struct DenoiseRequests: Sendable {
       key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
     }
     if let webhook { context.webhooks.expect(webhook) }
-    context.runner.submit(begun, source: source)
+    context.runner.submit(begun, source: source, room: room)
     return .changed(document, .accepted, location: "/v1/jobs/\(begun.id)")
   }
 

@@ -63,8 +63,11 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(
       .tooManyRequests, code: "queue_full", detail: "\(limit) jobs are waiting already; try again later.",
       fields: ["Retry-After": "10"])
+  case .limitReached(let name, let limit, let seconds): limitProblem(name, limit, retryAfter: seconds)
   case .rejectedByProbe(let code, let detail):
-    Problem(code == "unsupported_format" ? .unprocessableContent : .unsupportedMediaType, code: code, detail: detail)
+    Problem(
+      ["unsupported_format", "probe_too_slow"].contains(code) ? .unprocessableContent : .unsupportedMediaType,
+      code: code, detail: detail)
   case .rejectedByWorker(let code, let detail): Problem(.unprocessableContent, code: code, detail: detail)
   case .workerUnavailable:
     Problem(
@@ -108,6 +111,14 @@ private func uploadProblem(for error: ServiceError) -> Problem {
   }
 }
 
+private func limitProblem(_ name: String, _ limit: Int, retryAfter seconds: Int) -> Problem {
+  let words = name.split(separator: "_").joined(separator: " ")
+  return Problem(
+    .tooManyRequests, code: "limit_\(name)",
+    detail: "This client has \(limit) \(words), which is as many as one may have; try again later.",
+    fields: ["Retry-After": "\(seconds)"])
+}
+
 private func problem(for error: StorageError) -> Problem {
   switch error {
   case .diskFull: problem(for: ServiceError.diskFull)
@@ -117,6 +128,7 @@ private func problem(for error: StorageError) -> Problem {
     Problem(
       .tooManyRequests, code: "too_many_uploads", detail: "\(limit) uploads are unfinished already; try again later.",
       fields: ["Retry-After": "60"])
+  case .tooManyUploadsOfClient(let limit): limitProblem("open_uploads", limit, retryAfter: 60)
   case .changedMeanwhile:
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")

@@ -47,6 +47,10 @@ final class JobRunner: Sendable {
   private let log: ServiceLog
   private let queue = DispatchQueue(label: "jobs")
   private let state: Confined<State>
+  /// Jobs that wait or run, and requests that are about to bring one.
+  private let tally: ClientTally
+  /// Whom each of the jobs counts for.
+  private let holders = Mutex<[JobID: Client]>([:])
 
   init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
     self.configuration = configuration
@@ -55,24 +59,59 @@ final class JobRunner: Sendable {
     self.work = work
     self.log = log
     state = Confined(State(schedule: JobSchedule(places: configuration.workerCount)))
+    tally = ClientTally(
+      limit: configuration.maximumQueuedJobs, clientLimit: configuration.maximumQueuedJobsPerClient)
   }
 
-  /// Whether another job may wait.
-  var hasRoom: Bool { live.count < configuration.maximumQueuedJobs }
+  // MARK: Room
+
+  /// Throws `.queueFull` or `.limitReached` where the client may have no other job wait.
+  func checkRoom(for client: Client) throws(ServiceError) {
+    do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.words(error) }
+  }
+
+  /// Room for a job that the client is about to submit, so that of many requests at once only so many come through. Throws
+  /// as `checkRoom` does.
+  func reserve(for client: Client) throws(ServiceError) -> JobRoom {
+    do throws(ClientTally.Refusal) { try tally.take(client) } catch { throw Self.words(error) }
+    return JobRoom(client, tally)
+  }
+
+  private static func words(_ refusal: ClientTally.Refusal) -> ServiceError {
+    switch refusal {
+    case .full(let limit): .queueFull(limit: limit)
+    case .clientIsFull(let limit): .limitReached("queued_jobs", limit: limit, retryAfter: 10)
+    }
+  }
 
   // MARK: Coming and going
 
-  /// Queues a job whose row is in the catalogue; `source` tells how much work it is. Without one it counts as short.
-  func submit(_ job: Job, source: Recording? = nil) {
+  /// Queues a job whose row is in the catalogue, for the client that its row names; `source` tells how much work it is.
+  /// Without one it counts as short. `room`: what was reserved for it; without it the job counts whatever the limits.
+  func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
+    let client = Client(key: job.client)
+    if room?.use() != true { tally.add(client) }
+    holders.withLock { $0[job.id] = client }
     // A conversion writes no recording's waveform.
     let written = job.kind == .convert ? RecordingID() : job.output ?? job.recording
     live.insert(job.id, LiveJob(attempts: job.attempts, recording: written))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
     queue.async { [self] in
-      state.value.schedule.add(job.id, work)
+      state.value.schedule.add(job.id, work, for: client)
       fill()
     }
+  }
+
+  /// Has another client wait for a job, so that it runs when the turn of either comes.
+  func join(_ id: JobID, for client: Client) {
+    queue.async { [self] in state.value.schedule.join(id, for: client) }
+  }
+
+  /// The job neither waits nor runs any more.
+  private func forget(_ id: JobID) {
+    if let client = holders.withLock({ $0.removeValue(forKey: id) }) { tally.give(back: client) }
+    live.remove(id)
   }
 
   /// Queues what an earlier life of the service left unfinished.
@@ -105,7 +144,7 @@ final class JobRunner: Sendable {
       state.value.pausing.remove(job.id)
       work.start { [self] in removeLeftovers(of: job) }
     }
-    live.remove(job.id)
+    forget(job.id)
   }
 
   /// Ends all children; their rows say `queued` again, for the next start to begin them. That attempt is not held
@@ -287,10 +326,10 @@ final class JobRunner: Sendable {
     state.value.running[id] = nil
     state.value.pausing.insert(id)
     live.update(id) { $0.isRunning = false }
-    guard let work = state.value.schedule.end(id) else { preconditionFailure("a job that ran was begun") }
+    guard let ended = state.value.schedule.end(id) else { preconditionFailure("a job that ran was begun") }
     queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * Double(1 << min(attempts, 10))) { [self] in
       guard state.value.pausing.remove(id) != nil, !state.value.isStopping else { return }
-      state.value.schedule.add(id, work)
+      state.value.schedule.add(id, ended.work, for: ended.client)
       fill()
     }
     fill()
@@ -311,7 +350,7 @@ final class JobRunner: Sendable {
       state.value.onIdle = nil
       idle.resume()
     }
-    if !state.value.isStopping { live.remove(id) }
+    if !state.value.isStopping { forget(id) }
     fill()
   }
 
@@ -400,6 +439,20 @@ final class JobRunner: Sendable {
       log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
     }
   }
+}
+
+/// Room in the queue, reserved for one job; given back when nobody holds it any more, unless the job has come.
+final class JobRoom: Sendable {
+  private let client: Client
+  private let tally: ClientTally
+  private let isUsed = Atomic<Bool>(false)
+
+  fileprivate init(_ client: Client, _ tally: ClientTally) { (self.client, self.tally) = (client, tally) }
+
+  /// From now on the job's own end gives the room back. False where it was used before.
+  fileprivate func use() -> Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
+
+  deinit { if !isUsed.load(ordering: .acquiring) { tally.give(back: client) } }
 }
 
 extension Job {

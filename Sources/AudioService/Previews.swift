@@ -12,6 +12,9 @@ struct Previews: Sendable {
   /// Longest stretch of a spectrum, in seconds.
   private static let stretchLimit = 600.0
 
+  /// What a child may take for it.
+  private static let timeoutSeconds = 60.0
+
   private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
 
   /// `POST …/denoise/preview`.
@@ -23,6 +26,7 @@ struct Previews: Sendable {
     let asked = try DenoiseRequests.parameters(members)
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration)
+    let client = context.client(of: request)
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try Self.check(window, startsIn: source.format, parameter: "window.start")
@@ -37,7 +41,8 @@ struct Previews: Sendable {
         "denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)", "--work-folder",
         folder,
       ]
-        + JobCommand.arguments(asked, source: source) + Self.workerArguments(context, source))
+        + JobCommand.arguments(asked, source: source) + Self.workerArguments(context, source), for: client,
+      timeoutSeconds: Self.timeoutSeconds)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     return HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))
@@ -60,7 +65,8 @@ struct Previews: Sendable {
     try Self.check(TimeWindow(start: start, end: end), startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.previews.report(
-      of: ["spectrum", path, "--window", "\(start)-\(last)"] + Self.workerArguments(context, source))
+      of: ["spectrum", path, "--window", "\(start)-\(last)"] + Self.workerArguments(context, source),
+      for: context.client(of: request), timeoutSeconds: Self.timeoutSeconds)
     guard let spectrum = report.spectrum else { throw ServiceError.workerUnavailable(reason: "no spectrum came") }
     let answer = Spectrum(frequencies: spectrum.frequencies, powerDb: spectrum.powerDB)
     return HTTPResponse(

@@ -10,8 +10,12 @@ enum ProbeVerdict: Sendable, Equatable {
   case decoderFailed(isFFmpeg: Bool)
   /// The service is at fault, in words for the log.
   case failed(reason: String)
+  /// The machine was too busy: a child that had the processor would have met its limit of processor time before. In words
+  /// for the log.
+  case timedOut(reason: String)
 
-  init(_ report: WorkerReport, _ exit: WorkerExit) {
+  init(_ ending: WorkerLane.Ending) {
+    let (report, exit) = (ending.report, ending.exit)
     if let probe = report.probe, exit == .status(0) {
       self = .holds(probe)
       return
@@ -21,12 +25,11 @@ enum ProbeVerdict: Sendable, Equatable {
       return
     }
     switch exit {
+    case .signal where ending.tookTooLong: self = .timedOut(reason: "the probe took too long")
     case .notStarted(let number): self = .failed(reason: "the probe could not be started (errno \(number))")
     case .signal(SIGKILL): self = .failed(reason: "the probe was killed from outside")
     case .signal(SIGXCPU):
-      self = .refused(
-        code: "unsupported_media",
-        detail: "The file looks like sound, but its first seconds take longer to decode than those of any sound.")
+      self = .refused(code: WorkerFailure.probeTooSlow.code, detail: WorkerFailure.probeTooSlow.detail)
     case .signal: self = .decoderFailed(isFFmpeg: false)
     case .status where ["decoder_failed", "memory_limit"].contains(report.error?.code):
       self = .decoderFailed(isFFmpeg: true)
@@ -37,7 +40,7 @@ enum ProbeVerdict: Sendable, Equatable {
   /// Whether a second look may end better.
   var isWorthAnother: Bool {
     switch self {
-    case .holds, .refused: false
+    case .holds, .refused, .timedOut: false
     case .decoderFailed, .failed: true
     }
   }

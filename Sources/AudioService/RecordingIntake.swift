@@ -11,9 +11,9 @@ struct RecordingIntake: Sendable {
   let work: WorkQueue
 
   /// Refuses by its length alone what can't be kept.
-  func checkRoom(for bytes: Int64) async throws {
+  func checkRoom(for bytes: Int64, of client: Client) async throws {
     try checkLength(bytes)
-    guard runner.hasRoom else { throw ServiceError.queueFull(limit: configuration.maximumQueuedJobs) }
+    try runner.checkRoom(for: client)
     try await checkDisk(for: bytes)
   }
 
@@ -34,9 +34,9 @@ struct RecordingIntake: Sendable {
     guard bytes <= free - configuration.reservedDiskBytes else { throw .diskFull }
   }
 
-  /// What the file holds; throws where it is no recording that may be kept.
-  func probe(path: String) async throws -> Probe {
-    let probe = try await probes.probe(path: path)
+  /// What the file holds, of `bytes` bytes; throws where it is no recording that may be kept.
+  func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
+    let probe = try await probes.probe(path: path, bytes: bytes, for: client)
     // The working copy must fit beside it: four bytes a sample.
     if probe.media != nil, let frames = probe.estimatedFrames {
       let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.channels))
@@ -46,8 +46,10 @@ struct RecordingIntake: Sendable {
   }
 
   /// The rows of a recording whose file is in its folder.
-  static func rows(_ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe) -> (Recording, Job) {
-    let job = Job(kind: .waveform, recording: id)
+  static func rows(
+    _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client
+  ) -> (Recording, Job) {
+    let job = Job(kind: .waveform, recording: id, client: client.key)
     let recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
       sha256: stored.sha256, format: RecordingFormat(probe), waveformJob: job.id, audioFile: stored.name,

@@ -86,8 +86,9 @@ struct Recordings: Sendable {
       throw ServiceError.waveformIsNotFailed(recording.id, recording.waveformState)
     }
     try await context.checkAudio(of: recording)
-    guard context.runner.hasRoom else { throw ServiceError.queueFull(limit: context.configuration.maximumQueuedJobs) }
-    let job = Job(kind: .waveform, recording: recording.id)
+    let client = context.client(of: request)
+    let room = try context.runner.reserve(for: client)
+    let job = Job(kind: .waveform, recording: recording.id, client: client.key)
     let catalog = context.catalog
     _ = try await context.work.run { () throws(StorageError) in
       try catalog.insert(job) { source in
@@ -96,7 +97,7 @@ struct Recordings: Sendable {
         source.waveformFile = nil
       }
     }
-    context.runner.submit(job, source: recording)
+    context.runner.submit(job, source: recording, room: room)
     return .changed(try JSONDocument(context.document(job)), .accepted, location: "/v1/jobs/\(job.id)")
   }
 }

@@ -44,9 +44,10 @@ struct ResumableUploads: Sendable {
       let hasBytes = request.body.declaredLength != 0
       if hasBytes { try request.requireUploadBytes() }
       try checkBody(request, fits: length)
-      try await context.intake.checkRoom(for: length)
+      let client = context.client(of: request)
+      try await context.intake.checkRoom(for: length, of: client)
 
-      let id = try await context.uploads.create(length: length, metadata: metadata)
+      let id = try await context.uploads.create(length: length, metadata: metadata, for: client)
       return try await context.uploads.using(id) { session in
         do {
           var status = try await session.status()

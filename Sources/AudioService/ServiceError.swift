@@ -16,6 +16,8 @@ enum ServiceError: Error, Sendable {
   case emptyUpload
   case diskFull
   case queueFull(limit: Int)
+  /// A client has as much as one may have; `name` says of what, the code is `limit_<name>`.
+  case limitReached(_ name: String, limit: Int, retryAfter: Int)
   /// The probe said no; `code` is its stable code.
   case rejectedByProbe(code: String, detail: String)
   /// A child that a request waited for found the request at fault; `code` is its stable code.

@@ -248,7 +248,8 @@ final class UploadSession: @unchecked Sendable {
 
   private func makeRecording(of part: UploadPart) async throws {
     do {
-      let probe = try await context.intake.probe(path: part.path)
+      let client = try await run { [self] in Client(key: try open().client) }
+      let probe = try await context.intake.probe(path: part.path, bytes: part.byteCount, for: client)
       let (recording, job) = try await run { [self] in try keep(part, probe) }
       context.intake.runner.submit(job, source: recording)
     } catch {
@@ -266,7 +267,7 @@ final class UploadSession: @unchecked Sendable {
     let recordingID = RecordingID()
     let stored = try context.store.adopt(part, as: recordingID, name: RecordingIntake.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
-    let (recording, job) = RecordingIntake.rows(recordingID, stored, name: name, probe)
+    let (recording, job) = RecordingIntake.rows(recordingID, stored, name: name, probe, for: Client(key: upload.client))
     let expiresAt = context.expiry(from: .now)
     do throws(StorageError) {
       try context.catalog.insert(recording, jobs: [job], finishing: id, expiresAt: expiresAt)
@@ -296,6 +297,18 @@ final class UploadSession: @unchecked Sendable {
       let upload = try open()
       if let instant, upload.expiresAt >= instant { return }
       try removeNow(.noSuchUpload(id.text))
+    }
+  }
+
+  /// Removes it where nothing of it has come and nobody is sending: for whom others have no room. False where it stays.
+  func removeIfEmpty() async throws -> Bool {
+    try await run { [self] in
+      _ = try open()
+      guard case .receiving(let part, let offset) = state, offset == 0, part.byteCount == 0, writer == nil else {
+        return false
+      }
+      try removeNow(.noSuchUpload(id.text))
+      return true
     }
   }
 

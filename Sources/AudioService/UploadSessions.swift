@@ -12,8 +12,15 @@ final class UploadSessions: Sendable {
     let intake: RecordingIntake
     let metrics: Metrics
 
-    func expiry(from instant: Timestamp) -> Timestamp {
-      Timestamp(milliseconds: instant.milliseconds + Int64(configuration.uploadExpirySeconds * 1000))
+    func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }
+
+    /// Of an upload of which nothing has come.
+    func emptyExpiry(from instant: Timestamp) -> Timestamp {
+      Self.expiry(from: instant, min(configuration.emptyUploadExpirySeconds, configuration.uploadExpirySeconds))
+    }
+
+    private static func expiry(from instant: Timestamp, _ seconds: Double) -> Timestamp {
+      Timestamp(milliseconds: instant.milliseconds + Int64(seconds * 1000))
     }
   }
 
@@ -36,14 +43,42 @@ final class UploadSessions: Sendable {
   }
 
   /// Announces an upload of `length` bytes, with nothing of it yet. Durable when it returns.
-  func create(length: Int64, metadata: String?) async throws -> UploadID {
+  ///
+  /// Where as many are unfinished as may, one that is empty gives way: the oldest of the client that has most of them, if
+  /// that is more than this client has. Throws `.tooManyUploads` where there is none, and `.tooManyUploadsOfClient`.
+  func create(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
+    do { return try await insert(length: length, metadata: metadata, for: client) } catch StorageError.tooManyUploads {
+      guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits.total) }
+      return try await insert(length: length, metadata: metadata, for: client)
+    }
+  }
+
+  private var limits: UploadLimits {
+    UploadLimits(
+      total: context.configuration.maximumOpenUploads, perClient: context.configuration.maximumOpenUploadsPerClient)
+  }
+
+  /// Nothing is lost with an empty upload but its address, which is answered with 404 from then on.
+  private func makeRoom(for client: Client) async throws -> Bool {
     let context = context
+    let candidates = try await work.run { () throws(StorageError) in
+      try context.catalog.emptyUploads(givingWayTo: client.key)
+    }
+    for id in candidates where !isUsed(id) {
+      if try await using(id, { try await $0.removeIfEmpty() }) { return true }
+    }
+    return false
+  }
+
+  private func insert(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
+    let (context, limits) = (context, limits)
     return try await work.run { () throws(StorageError) in
-      let upload = Upload(length: length, metadata: metadata, expiresAt: context.expiry(from: .now))
+      let upload = Upload(
+        length: length, metadata: metadata, expiresAt: context.emptyExpiry(from: .now), client: client.key)
       // The part first: a row without one would have lost its bytes.
       _ = try context.store.makePart(of: upload.id)
       do throws(StorageError) {
-        try context.catalog.insert(upload, limit: context.configuration.maximumOpenUploads)
+        try context.catalog.insert(upload, limits: limits)
       } catch {
         context.store.removePart(of: upload.id)
         throw error
@@ -103,7 +138,9 @@ final class UploadSessions: Sendable {
 
   /// Removes what expires, from now on for as long as this lives.
   func keepRemovingExpired() {
-    let pause = min(max(context.configuration.uploadExpirySeconds / 4, 1), 600)
+    let configuration = context.configuration
+    let expiry = min(configuration.uploadExpirySeconds, configuration.emptyUploadExpirySeconds)
+    let pause = min(max(expiry / 4, 1), 600)
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak self] in
       guard let self else { return }
       Task {

@@ -20,19 +20,22 @@ struct Uploads: Sendable {
   private func create(
     _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
   ) async throws -> HTTPResponse {
-    try await context.intake.checkRoom(for: request.body.declaredLength ?? 0)
+    let client = context.client(of: request)
+    try await context.intake.checkRoom(for: request.body.declaredLength ?? 0, of: client)
     let catalog = context.catalog
     try await context.work.run { () throws(StorageError) in try catalog.checkFile() }
     request.body.limit(to: context.configuration.maximumUploadBytes)
 
     let received = try await receive(request)
     let probe: Probe
-    do { probe = try await context.intake.probe(path: received.file.path) } catch {
+    do {
+      probe = try await context.intake.probe(path: received.file.path, bytes: received.file.byteCount, for: client)
+    } catch {
       received.file.discard()
       throw error
     }
     let name = nameAsked ?? received.name
-    let made = try await keep(received.file, name: name, probe: probe, key)
+    let made = try await keep(received.file, name: name, probe: probe, client, key)
     context.runner.submit(made.job, source: made.recording)
     context.metrics.uploads.add(1)
     return .changed(made.document, .created, location: made.location)
@@ -126,14 +129,14 @@ struct Uploads: Sendable {
 
   /// File first, rows after: what a crash leaves in between is a folder that no row owns, which the next start removes.
   private func keep(
-    _ file: IncomingFile, name: String?, probe: Probe, _ key: IdempotencyKey?
+    _ file: IncomingFile, name: String?, probe: Probe, _ client: Client, _ key: IdempotencyKey?
   ) async throws -> Made {
     let (catalog, store) = (context.catalog, context.store)
     return try await context.work.run {
       let id = RecordingID()
       let stored = try store.adopt(file, as: id, name: RecordingIntake.fileName(probe))
       do {
-        let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe)
+        let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe, for: client)
         let made = Made(
           recording: recording, job: job, location: "/v1/recordings/\(id)",
           document: try JSONDocument(RecordingDocument(recording, live: nil)))

@@ -51,7 +51,9 @@ final class WaveformRepairs: Sendable {
     guard let recording = try catalog.recording(id), recording.names(loss) else { return }
     let isSound = try MissingFiles(catalog: catalog, store: store).settle(recording) == nil
     let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
-    let job = mayBuild && runner.hasRoom ? Job(kind: .waveform, recording: id) : nil
+    // No client asked for it: it is the service's own turn.
+    let room = mayBuild ? try? runner.reserve(for: .unknown) : nil
+    let job = room.map { _ in Job(kind: .waveform, recording: id, client: Client.unknown.key) }
     let changed = try catalog.update(id, if: { $0.names(loss) }, inserting: job) { recording in
       recording.forget(loss)
       if let job {
@@ -71,7 +73,7 @@ final class WaveformRepairs: Sendable {
     if changed.waveformFile == nil || !loss.isWaveform { store.remove(loss.file, of: id) }
     guard let job else { return }
     if !loss.isOutdated { noteBuilding(id) }
-    runner.submit(job, source: changed)
+    runner.submit(job, source: changed, room: room)
   }
 
   private func wasBuiltLately(_ id: RecordingID) -> Bool {

@@ -16,8 +16,9 @@ extension WorkerFence {
   private static let leastBytes = 64.0 * 1024 * 1024
 
   /// A probe decodes a second or two, and writes nothing.
-  static func probe(_ configuration: Configuration) -> WorkerFence {
-    WorkerFence(memoryBytes: configuration.workerMemoryBytes, processorSeconds: 30, outputBytes: 0)
+  static func probe(_ configuration: Configuration, processorSeconds: Int64) -> WorkerFence {
+    WorkerFence(
+      memoryBytes: configuration.workerMemoryBytes, processorSeconds: processorSeconds, outputBytes: 0)
   }
 
   /// A preview or a spectrum: some seconds of a recording, in one file at the most.

@@ -1,61 +1,91 @@
 import Dispatch
+import HTTP
 import Processing
 import Synchronization
 
-/// Runs short children that a request waits for, some at a time, apart from the jobs' children.
+/// Runs short children that a request waits for, some at a time, apart from the jobs' children. Clients take turns, and
+/// none of them ever has all the places.
 final class WorkerLane: Sendable {
-  private let program: String
-  private let queue: DispatchQueue
-  private let places: AsyncPlaces
-  private let timeoutSeconds: Int
-  /// Callers that wait or are served.
-  private let callers = Mutex(0)
-
-  /// Callers at the most in a lane that turns some away.
-  private static let callerLimit = 64
-
-  init(_ configuration: Configuration, label: String, timeoutSeconds: Int) {
-    program = configuration.program
-    queue = DispatchQueue(label: label)
-    places = AsyncPlaces(count: max(2, configuration.workerCount))
-    self.timeoutSeconds = timeoutSeconds
+  /// What came of a child.
+  struct Ending: Sendable {
+    /// The last thing it said.
+    let report: WorkerReport
+    let exit: WorkerExit
+    /// Whether it was killed because it took too long, from its start on.
+    let tookTooLong: Bool
   }
 
-  /// Runs `stillwave` with `arguments`; its last report, and how it ended. One that takes too long is killed.
-  func run(_ arguments: [String]) async -> (WorkerReport, WorkerExit) {
-    await places.take()
-    defer { places.give() }
+  /// How many callers wait at the most. `name` is the limit's in the code of a refusal, `limit_…`.
+  struct WaitingLimits: Sendable {
+    let name: String
+    let total: Int
+    let perClient: Int
+  }
+
+  private let program: String
+  private let queue: DispatchQueue
+  private let places: FairPlaces
+  private let waiting: WaitingLimits
+
+  init(_ configuration: Configuration, label: String, waiting: WaitingLimits) {
+    program = configuration.program
+    queue = DispatchQueue(label: label)
+    let places = max(2, configuration.workerCount)
+    self.waiting = waiting
+    // One more for whoever comes next: another client's child may take its time.
+    self.places = FairPlaces(
+      .init(
+        places: places + 1, placesPerClient: places, waiting: waiting.total, waitingPerClient: waiting.perClient))
+  }
+
+  /// Callers that wait for a place.
+  var waitingCount: Int { places.waitingCount }
+
+  /// Runs `stillwave` with `arguments` when it is the client's turn. It is killed when it takes longer than that; the wait
+  /// for the turn doesn't count.
+  ///
+  /// Throws `.limitReached` or `.workerUnavailable` where too many wait, and a problem where the caller's Task is
+  /// cancelled before its turn.
+  func run(_ arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> Ending {
+    do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
+      switch error {
+      case .clientIsFull(let limit): throw ServiceError.limitReached(waiting.name, limit: limit, retryAfter: 5)
+      case .full(let limit): throw ServiceError.workerUnavailable(reason: "\(limit) requests wait already")
+      // Nobody is left to read this.
+      case .cancelled:
+        throw Problem(.serviceUnavailable, code: "unavailable", detail: "The request ended before its turn came.")
+      }
+    }
+    defer { places.give(back: client) }
     return await withCheckedContinuation { continuation in
       queue.async { [self] in
         let last = LastReport()
         let worker = WorkerProcess.start(
           program: program, arguments: arguments, queue: queue, onReport: { last.report = $0 },
-          onExit: { continuation.resume(returning: (last.report, $0)) })
-        queue.asyncAfter(deadline: .now() + .seconds(timeoutSeconds)) { [weak worker] in worker?.kill() }
+          onExit: {
+            continuation.resume(returning: Ending(report: last.report, exit: $0, tookTooLong: last.tookTooLong))
+          })
+        queue.asyncAfter(deadline: .now() + timeoutSeconds) { [weak worker] in
+          guard let worker else { return }
+          last.tookTooLong = true
+          worker.kill()
+        }
       }
     }
   }
 
   /// The report of a child that ended well. Throws a problem in the child's words where the request is at fault,
-  /// `.workerUnavailable` where the child died, took too long, or too many wait.
-  func report(of arguments: [String]) async throws -> WorkerReport {
-    guard enter() else { throw ServiceError.workerUnavailable(reason: "\(Self.callerLimit) requests wait already") }
-    defer { callers.withLock { $0 -= 1 } }
-    let (report, exit) = await run(arguments)
-    if exit == .status(0) { return report }
-    if let failure = report.error, !failure.retry { throw ServiceError(failure) }
-    throw ServiceError.workerUnavailable(reason: report.error?.detail ?? "a child ended with \(exit)")
-  }
-
-  private func enter() -> Bool {
-    callers.withLock { count in
-      guard count < Self.callerLimit else { return false }
-      count += 1
-      return true
-    }
+  /// `.workerUnavailable` where the child died, took too long, or too many wait; also what `run` throws.
+  func report(of arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> WorkerReport {
+    let ending = try await run(arguments, for: client, timeoutSeconds: timeoutSeconds)
+    if ending.exit == .status(0) { return ending.report }
+    if let failure = ending.report.error, !failure.retry { throw ServiceError(failure) }
+    throw ServiceError.workerUnavailable(
+      reason: ending.report.error?.detail ?? "a child ended with \(ending.exit)")
   }
 
   private final class LastReport: @unchecked Sendable {  // touched on `queue` only
     var report = WorkerReport()
+    var tookTooLong = false
   }
 }

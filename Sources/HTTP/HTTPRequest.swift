@@ -25,14 +25,14 @@ public final class HTTPRequest: Sendable {
   }
 
   /// A request without a socket, for tests of handlers: `target` is checked as one from the wire is,
-  /// `fields` are taken as they are.
+  /// `fields` are taken as they are. `peer`: the client's address and port.
   public convenience init(
-    method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = []
+    method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = [], peer: String = "in-process"
   ) throws(HTTPParseError) {
     let target = try RequestTarget(parsing: Array(target.utf8)[...], method: method)
     let head = RequestHead(method: method, target: target, fields: fields)
     self.init(
-      head: head, body: body.isEmpty ? .none : RequestBody(body), peer: "in-process",
+      head: head, body: body.isEmpty ? .none : RequestBody(body), peer: peer,
       id: RequestIdentifier.callers(fields) ?? RequestIdentifier.make(UInt64.random(in: .min ... .max)))
   }
 }

@@ -110,6 +110,8 @@ public enum MediaError: Error, Sendable, Equatable {
   case noAudio(MediaContainer)
   /// Not one frame of the sound could be decoded; `codec` is nil where not even that is known.
   case undecodable(MediaContainer, codec: String?)
+  /// Looking at the file took more processor time than a probe may use.
+  case tooSlow
   /// ffmpeg ended before the sound did.
   case decoderDied(signal: Int32)
   /// ffmpeg or ffprobe said nothing about the file, because it failed itself.

@@ -12,6 +12,7 @@
 // by then, which no header alone tells.
 
 import FoundationEssentials
+import Glibc
 
 /// A look at a file, from its start, which comes before this process fences itself in, to its facts, which come after.
 public struct MediaProbe {
@@ -56,6 +57,7 @@ public struct MediaProbe {
   public func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     let start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    if headers.end() == SIGXCPU || packets.end() == SIGXCPU { throw .tooSlow }
     if let failure = headers.failure ?? packets.failure { throw .programFailed(failure) }
     guard let tracks, !tracks.streams.isEmpty else { throw .undecodable(container, codec: nil) }
     guard let audio = tracks.audio.first else { throw .noAudio(container) }

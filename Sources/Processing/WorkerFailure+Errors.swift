@@ -7,6 +7,13 @@ import Waveform
 // The one table from what can go wrong with a file to a stable code and words for the client.
 
 extension WorkerFailure {
+  /// A file whose beginning alone costs more processor time than an upload may.
+  public static let probeTooSlow = WorkerFailure(
+    code: "probe_too_slow",
+    detail:
+      "Looking at this file takes more processor time than an upload may use: it has too many or too large headers, "
+      + "tags or tracks. Write the sound to a new file, for example as FLAC.", retry: false)
+
   /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is for
   /// the person who gave the files, and not for strangers.
   public init(_ error: ProcessingError, namesPaths: Bool = false) {
@@ -68,6 +75,7 @@ extension WorkerFailure {
         code: "unsupported_media",
         detail: "This is \(container.words), but not one frame of its sound (\(codec)) could be decoded.",
         retry: false)
+    case .tooSlow: self = .probeTooSlow
     case .encoderFailed:
       self.init(code: "encoder_failed", detail: "ffmpeg could not write the result.", retry: true)
     case .decoderDied(let signal):

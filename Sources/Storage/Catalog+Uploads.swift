@@ -1,13 +1,39 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts an upload. Throws `.tooManyUploads`, and inserts nothing, where `limit` of them are unfinished already.
-  public func insert(_ upload: Upload, limit: Int) throws(StorageError) {
+  /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, and inserts nothing, where so many are
+  /// unfinished already.
+  public func insert(_ upload: Upload, limits: UploadLimits) throws(StorageError) {
     try write { db in
-      let open = try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM uploads WHERE recording IS NULL") ?? 0
-      guard open < limit else { throw StorageError.tooManyUploads(limit: limit) }
+      let open = try Self.openUploads(db)
+      guard open[upload.client] ?? 0 < limits.perClient else {
+        throw StorageError.tooManyUploadsOfClient(limit: limits.perClient)
+      }
+      guard open.values.reduce(0, +) < limits.total else { throw StorageError.tooManyUploads(limit: limits.total) }
       try UploadRow(upload: upload).insert(db)
     }
+  }
+
+  /// The uploads of which no byte is durable, oldest first, that may give way to another of `client`: those of clients that
+  /// have more unfinished ones than it, the client with the most of them first.
+  public func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
+    try read { db in
+      let open = try Self.openUploads(db)
+      let own = open[client] ?? 0
+      let empty = try UploadRow.fetchAll(
+        db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id"
+      ).map(\.upload)
+      func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
+      // Sorting keeps equals in order: the oldest of a client stays the first.
+      return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }.map(\.id)
+    }
+  }
+
+  /// How many uploads of each client are unfinished.
+  private static func openUploads(_ db: Database) throws -> [String: Int] {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(sql: "SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client"))
+    return Dictionary(rows.map { ($0["client"], $0["held"]) }) { $1 }
   }
 
   /// The upload, nil where there is none.
@@ -90,7 +116,7 @@ private struct UploadRow: FetchableRecord, PersistableRecord {
     upload = Upload(
       id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
       metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
-      recording: try optionalIdentifier(row, "recording"))
+      recording: try optionalIdentifier(row, "recording"), client: try value(row, "client"))
     guard upload.length >= 1, (0...upload.length).contains(upload.offset), upload.expiresAt.isPlausible else {
       throw StorageError.corrupt(column: "uploads", value: upload.id.text)
     }
@@ -103,5 +129,6 @@ private struct UploadRow: FetchableRecord, PersistableRecord {
     container["metadata"] = upload.metadata
     container["expires_at"] = upload.expiresAt.milliseconds
     container["recording"] = upload.recording?.text
+    container["client"] = upload.client
   }
 }

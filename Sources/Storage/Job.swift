@@ -28,6 +28,8 @@ public struct Job: Sendable, Equatable {
   public var result: String?
   /// A problem object, JSON.
   public var error: String?
+  /// Whom it counts for where clients take turns; opaque, empty where that is not known.
+  public var client: String
 
   /// A queued job.
   public init(
@@ -35,7 +37,7 @@ public struct Job: Sendable, Equatable {
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp = .now, startedAt: Timestamp? = nil,
     finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, parameters: String = "{}",
     result: String? = nil,
-    error: String? = nil
+    error: String? = nil, client: String = ""
   ) {
     self.id = id
     self.kind = kind
@@ -51,6 +53,7 @@ public struct Job: Sendable, Equatable {
     self.parameters = parameters
     self.result = result
     self.error = error
+    self.client = client
   }
 }
 

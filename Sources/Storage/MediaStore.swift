@@ -155,8 +155,12 @@ public final class MediaStore: Sendable {
     }
   }
 
-  /// Removes one file of a recording, which no row names any more; what can't be removed goes with the recording.
-  public func remove(_ name: String, of id: RecordingID) { try? FileSystem.remove(finalPath(of: id, name: name)) }
+  /// Removes one file that was made of a recording, which no row names any more; what can't be removed goes with the
+  /// recording. Never the recording's own file, whatever a damaged row names.
+  public func remove(_ name: String, of id: RecordingID) {
+    guard !name.hasPrefix("audio."), Self.isFileName(name) else { return }
+    try? FileSystem.remove(finalPath(of: id, name: name))
+  }
 
   /// Removes a recording's files. Its row must be gone already. What is not there is no error.
   ///

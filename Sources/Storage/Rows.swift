@@ -84,7 +84,8 @@ struct JobRow: FetchableRecord, PersistableRecord {
       progress: try value(row, "progress"), createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       startedAt: try instant(row, "started_at"), finishedAt: try instant(row, "finished_at"),
       attempts: try value(row, "attempts"), interruptions: try value(row, "interruptions"),
-      parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"))
+      parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"),
+      client: try value(row, "client"))
     guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
   }
 
@@ -103,6 +104,7 @@ struct JobRow: FetchableRecord, PersistableRecord {
     container["parameters"] = job.parameters
     container["result"] = job.result
     container["error"] = job.error
+    container["client"] = job.client
   }
 }
 

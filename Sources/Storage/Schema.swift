@@ -58,6 +58,13 @@ enum Schema {
     migrator.registerMigration("8 removed recordings and uploads") { db in
       try db.execute(sql: "CREATE TABLE removals (id TEXT NOT NULL PRIMARY KEY) STRICT")
     }
+    migrator.registerMigration("9 clients of jobs and uploads") { db in
+      try db.execute(
+        sql: """
+          ALTER TABLE jobs ADD COLUMN client TEXT NOT NULL DEFAULT '';
+          ALTER TABLE uploads ADD COLUMN client TEXT NOT NULL DEFAULT '';
+          """)
+    }
     migrator.registerMigration("10 lengths of working copies") { db in
       try db.execute(sql: "ALTER TABLE recordings ADD COLUMN working_bytes INTEGER")
     }

@@ -38,6 +38,8 @@ public enum StorageError: Error, Equatable, Sendable {
 
   /// As many uploads are unfinished as may be.
   case tooManyUploads(limit: Int)
+  /// As many uploads of the same client are unfinished as may be.
+  case tooManyUploadsOfClient(limit: Int)
 
   /// A change that was meant for another version of a row than the one that is there.
   case changedMeanwhile

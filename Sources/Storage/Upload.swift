@@ -15,11 +15,13 @@ public struct Upload: Sendable, Equatable {
   public var expiresAt: Timestamp
   /// What it became, nil until then.
   public var recording: RecordingID?
+  /// Whom it counts for where clients take turns; opaque, empty where that is not known.
+  public let client: String
 
   /// An upload of which nothing has come yet, but for what is given.
   public init(
     id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
-    recording: RecordingID? = nil
+    recording: RecordingID? = nil, client: String = ""
   ) {
     self.id = id
     self.length = length
@@ -27,5 +29,17 @@ public struct Upload: Sendable, Equatable {
     self.metadata = metadata
     self.expiresAt = expiresAt
     self.recording = recording
+    self.client = client
   }
+}
+
+/// Uploads that may be unfinished at a time.
+public struct UploadLimits: Sendable, Equatable {
+  /// Of all clients.
+  public var total: Int
+  /// Of each.
+  public var perClient: Int
+
+  /// Both limits, 1 or more.
+  public init(total: Int, perClient: Int) { (self.total, self.perClient) = (total, perClient) }
 }

@@ -16,6 +16,12 @@ struct HTTPOptions: ParsableArguments, Sendable {
       valueName: "ORIGINS"))
   var corsOrigin: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Proxies, by comma, whose X-Forwarded-For says who asks, for example 127.0.0.1,10.0.0.0/8; by default none.",
+      valueName: "NETWORKS"))
+  var trustedProxies: String?
+
   @Option(help: "Connections open at once; by default 8192, and at most the descriptor limit less 64.")
   var maxConnections: Int?
 
@@ -96,6 +102,15 @@ struct HTTPOptions: ParsableArguments, Sendable {
           }
           return origin
         }))
+  }
+
+  func proxies() throws -> [Network] {
+    try list("trusted-proxies", trustedProxies).map { text in
+      guard let network = Network(text) else {
+        throw ValidationError("--trusted-proxies takes networks such as 10.0.0.0/8; “\(text)” is none.")
+      }
+      return network
+    }
   }
 
   func limits() throws -> HTTPLimits {

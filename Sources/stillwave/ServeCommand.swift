@@ -31,8 +31,14 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   @Option(help: "Seconds without a byte after which a resumable upload is given up; by default 24 hours.")
   var uploadExpiry: Double?
 
+  @Option(help: "The same for one of which no byte has come; by default an hour, at most --upload-expiry.")
+  var emptyUploadExpiry: Double?
+
   @Option(help: "Resumable uploads that may be unfinished at a time; by default 1000.")
   var maxOpenUploads: Int?
+
+  @Option(help: "Of these, those of one client, past which it gets 429; by default 50.")
+  var maxOpenUploadsPerClient: Int?
 
   @Option(help: "Seconds of sound of one recording at the most; by default 24 hours.")
   var maxDuration: Double?
@@ -48,6 +54,21 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 
   @Option(help: "Jobs that may wait; by default 1000.")
   var maxQueuedJobs: Int?
+
+  @Option(help: "Of these, those of one client, past which it gets 429; by default 100.")
+  var maxQueuedJobsPerClient: Int?
+
+  @Option(help: "Uploads that may wait to be looked at; by default 500.")
+  var maxWaitingProbes: Int?
+
+  @Option(help: "Of these, those of one client, past which it gets 429; by default 50.")
+  var maxWaitingProbesPerClient: Int?
+
+  @Option(help: "Previews and spectra that may wait; by default 64.")
+  var maxWaitingPreviews: Int?
+
+  @Option(help: "Of these, those of one client, past which it gets 429; by default 8.")
+  var maxWaitingPreviewsPerClient: Int?
 
   @Option(help: "Seconds after which a recording is deleted, unless a job works on it; by default 0, never.")
   var maxAge: Double?
@@ -132,18 +153,20 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.allowedHosts = try http.hosts()
     settings.corsOrigins = try http.origins()
     settings.httpLimits = try http.limits()
+    settings.trustedProxies = try http.proxies()
     settings.dataDirectory = try setting("data", data, default: settings.dataDirectory)
     settings.workerCount = try positive("workers", workers, default: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     settings.maximumUploadBytes = try positive("max-upload-bytes", maxUploadBytes, default: settings.maximumUploadBytes)
     settings.uploadExpirySeconds = try positive("upload-expiry", uploadExpiry, default: settings.uploadExpirySeconds)
-    settings.maximumOpenUploads = try positive("max-open-uploads", maxOpenUploads, default: settings.maximumOpenUploads)
+    settings.emptyUploadExpirySeconds = try positive(
+      "empty-upload-expiry", emptyUploadExpiry, default: settings.emptyUploadExpirySeconds)
+    try setClientLimits(&settings)
     settings.audioLimits.durationSeconds = try positive(
       "max-duration", maxDuration, default: settings.audioLimits.durationSeconds)
     settings.audioLimits.channels = try positive("max-channels", maxChannels, default: settings.audioLimits.channels)
     let rate = try positive("max-sample-rate", maxSampleRate, default: settings.audioLimits.sampleRates.upperBound)
     settings.audioLimits.sampleRates = 1...rate
     settings.reservedDiskBytes = try positive("reserve-bytes", reserveBytes, default: settings.reservedDiskBytes)
-    settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
     settings.workerMemoryBytes = try positive(
       "worker-memory-bytes", workerMemoryBytes, default: settings.workerMemoryBytes)
     settings.maximumConversionBytes = try positive(
@@ -161,6 +184,25 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     }
     settings.webhookAuthorities = try authorities()
     return settings
+  }
+
+  /// What all clients together may have, and each of them.
+  private func setClientLimits(_ settings: inout Configuration) throws {
+    settings.maximumOpenUploads = try positive("max-open-uploads", maxOpenUploads, default: settings.maximumOpenUploads)
+    settings.maximumOpenUploadsPerClient = try positive(
+      "max-open-uploads-per-client", maxOpenUploadsPerClient, default: settings.maximumOpenUploadsPerClient)
+    settings.maximumQueuedJobs = try positive("max-queued-jobs", maxQueuedJobs, default: settings.maximumQueuedJobs)
+    settings.maximumQueuedJobsPerClient = try positive(
+      "max-queued-jobs-per-client", maxQueuedJobsPerClient, default: settings.maximumQueuedJobsPerClient)
+    settings.maximumWaitingProbes = try positive(
+      "max-waiting-probes", maxWaitingProbes, default: settings.maximumWaitingProbes)
+    settings.maximumWaitingProbesPerClient = try positive(
+      "max-waiting-probes-per-client", maxWaitingProbesPerClient, default: settings.maximumWaitingProbesPerClient)
+    settings.maximumWaitingPreviews = try positive(
+      "max-waiting-previews", maxWaitingPreviews, default: settings.maximumWaitingPreviews)
+    settings.maximumWaitingPreviewsPerClient = try positive(
+      "max-waiting-previews-per-client", maxWaitingPreviewsPerClient,
+      default: settings.maximumWaitingPreviewsPerClient)
   }
 
   private func authorities() throws -> String? {

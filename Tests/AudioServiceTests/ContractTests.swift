@@ -125,7 +125,8 @@ import Waveform
     try await check(bench, .post, "/v1/uploads", 400)
     try await check(bench, .post, "/v1/uploads", fields: ["Upload-Length": "\(Int64.max)"], 413)
     for method in [HTTPMethod.patch, .post] {
-      let upload = "/v1/uploads/\(try await bench.context.uploads.create(length: 8, metadata: "filename YQ=="))"
+      let upload =
+        "/v1/uploads/\(try await bench.context.uploads.create(length: 8, metadata: "filename YQ==", for: .unknown))"
       func send(_ fields: [String: String], _ body: String, _ status: Int) async throws {
         var all: HTTPFields = ["Content-Type": "application/offset+octet-stream"]
         if method == .post { all["X-HTTP-Method-Override"] = "PATCH" }
@@ -148,7 +149,7 @@ import Waveform
       try await check(bench, .head, upload, 404)
     }
     let expired = try TestBench { $0.uploadExpirySeconds = -1 }
-    let upload = "/v1/uploads/\(try await expired.context.uploads.create(length: 8, metadata: nil))"
+    let upload = "/v1/uploads/\(try await expired.context.uploads.create(length: 8, metadata: nil, for: .unknown))"
     for method in [HTTPMethod.head, .patch, .delete, .post] { try await check(expired, method, upload, 410) }
     await bench.runner.stop()
   }

@@ -18,7 +18,7 @@ final class TemporaryFolder: Sendable {
 
 /// The service's parts without a socket, on a folder of their own, with a shell script for a program.
 ///
-/// The script finds `$command`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions: `finish` says what a
+/// The script finds `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions: `finish` says what a
 /// child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until the test opens the job's
 /// gate.
 final class TestBench: Sendable {
@@ -70,7 +70,7 @@ final class TestBench: Sendable {
           -o) output=$2; shift ;;
           --noise) noise=$2; shift ;;
           --threads) threads=$2; shift ;;
-          probe|waveform|denoise|convert|spectrum) command=$1 ;;
+          probe|waveform|denoise|convert|spectrum) command=$1; source=$2 ;;
         esac
         shift
       done
@@ -131,9 +131,11 @@ final class TestBench: Sendable {
   // MARK: Rows
 
   /// A recording with a file, ready or not, as an upload leaves it.
-  func recording(name: String = "talk.wav", state: WaveformState = .ready, job: JobID? = nil) throws -> Recording {
+  func recording(
+    name: String = "talk.wav", state: WaveformState = .ready, job: JobID? = nil, containing text: String = "RIFF"
+  ) throws -> Recording {
     let file = try store.receive()
-    try file.append(Array("RIFF".utf8).span)
+    try file.append(Array(text.utf8).span)
     let id = RecordingID()
     let stored = try store.adopt(file, as: id, name: "audio.wav")
     let recording = Recording(
@@ -206,9 +208,11 @@ final class TestBench: Sendable {
   // MARK: Requests
 
   func respond(
-    _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = ""
+    _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
+    from peer: String = "in-process"
   ) async throws -> HTTPResponse {
-    let request = try HTTPRequest(method: method, target: target, fields: fields, body: Array(body.utf8))
+    let request = try HTTPRequest(
+      method: method, target: target, fields: fields, body: Array(body.utf8), peer: peer)
     return try await responder.respond(to: request).response
   }
 }

@@ -52,7 +52,8 @@ struct SettingsTests {
     ["--head-timeout", "0"], ["--max-connections", "-1"], ["--listen", "nowhere"],
     ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
     ["--webhook-ca", "/nowhere/ca.pem"],
-    ["--max-age", "400000000"],
+    ["--max-age", "400000000"], ["--trusted-proxies", "10.0.0.0/40"], ["--max-queued-jobs-per-client", "0"],
+    ["--max-waiting-probes-per-client", "-1"], ["--empty-upload-expiry", "0"],
   ])
   func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {
     let folder = try TemporaryFolder()

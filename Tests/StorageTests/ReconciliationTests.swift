@@ -235,7 +235,7 @@ import Testing
   func parts() throws {
     let (open, ended, empty, lost) = (try part("abc"), try part("abc"), try part(""), try part("abc"))
     for id in [open, ended] {
-      try catalog.insert(Upload(id: id, length: 9, expiresAt: .now), limit: 9)
+      try catalog.insert(Upload(id: id, length: 9, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
     }
     try catalog.deleteUpload(ended)
     let report = start()
@@ -248,7 +248,9 @@ import Testing
   @Test("a crash before the row of an upload's recording loses the folder and not the bytes", arguments: [true, false])
   func crashBeforeTheRow(catalogKnowsTheUpload: Bool) throws {
     let id = try part("abc")
-    if catalogKnowsTheUpload { try catalog.insert(Upload(id: id, length: 3, expiresAt: .now), limit: 9) }
+    if catalogKnowsTheUpload {
+      try catalog.insert(Upload(id: id, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
+    }
     let whole = try #require(try store.openPart(of: id))
     _ = try store.adopt(whole, as: RecordingID(), name: "audio.wav")
     let report = start()
@@ -259,7 +261,7 @@ import Testing
   @Test("the part of an upload that became a recording goes, and the recording stays")
   func finishedUpload() throws {
     let upload = try part("abc")
-    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limit: 9)
+    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
     let id = RecordingID()
     let whole = try #require(try store.openPart(of: upload))
     let stored = try store.adopt(whole, as: id, name: "audio.wav")

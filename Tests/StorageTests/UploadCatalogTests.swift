@@ -13,7 +13,7 @@ import Testing
 
   private func upload(expiresAt: Int64 = 1000) throws -> Upload {
     let upload = Upload(length: 10, metadata: "filename YQ==", expiresAt: Timestamp(milliseconds: expiresAt))
-    try catalog.insert(upload, limit: 100)
+    try catalog.insert(upload, limits: UploadLimits(total: 100, perClient: 100))
     return upload
   }
 
@@ -63,11 +63,36 @@ import Testing
     let first = try upload()
     _ = try upload()
     let third = Upload(length: 1, expiresAt: first.expiresAt)
-    #expect(throws: StorageError.tooManyUploads(limit: 2)) { try catalog.insert(third, limit: 2) }
+    let limits = UploadLimits(total: 2, perClient: 9)
+    #expect(throws: StorageError.tooManyUploads(limit: 2)) { try catalog.insert(third, limits: limits) }
     try catalog.insert(sample(), jobs: [], finishing: first.id, expiresAt: first.expiresAt)
-    try catalog.insert(third, limit: 2)
+    try catalog.insert(third, limits: limits)
     #expect(try catalog.unfinishedUploads().map(\.id).contains(third.id))
     #expect(try !catalog.unfinishedUploads().map(\.id).contains(first.id))
+  }
+
+  private func insert(_ client: String, offset: Int64 = 0) throws -> UploadID {
+    let upload = Upload(length: 9, offset: offset, expiresAt: Timestamp(milliseconds: 1), client: client)
+    try catalog.insert(upload, limits: UploadLimits(total: 100, perClient: 4))
+    return upload.id
+  }
+
+  @Test("one client has so many unfinished uploads, others as many of their own")
+  func clientLimit() throws {
+    for _ in 0..<4 { _ = try insert("crowd") }
+    #expect(throws: StorageError.tooManyUploadsOfClient(limit: 4)) { try insert("crowd") }
+    let other = try insert("other")
+    #expect(try catalog.upload(other)?.client == "other")
+  }
+
+  @Test("empty uploads give way to a client that has fewer, the oldest of the busiest client first")
+  func givingWay() throws {
+    let crowd = [try insert("crowd"), try insert("crowd", offset: 1), try insert("crowd"), try insert("crowd")]
+    let two = [try insert("two"), try insert("two")]
+    _ = try insert("one")
+    #expect(try catalog.emptyUploads(givingWayTo: "new") == [crowd[0], crowd[2], crowd[3], two[0], two[1]])
+    #expect(try catalog.emptyUploads(givingWayTo: "one") == [crowd[0], crowd[2], crowd[3]])
+    #expect(try catalog.emptyUploads(givingWayTo: "crowd").isEmpty)
   }
 
   @Test("uploads expire at their time")

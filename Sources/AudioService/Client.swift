@@ -1,0 +1,94 @@
+// Whose turn it is. A client is whoever sends from one address:
+//
+//   IPv4                  the address
+//   IPv6                  its first 64 bits: one subscriber has them all. An IPv4-mapped address counts as IPv4
+//   behind a proxy        a connection that comes from one of the trusted proxies names its client in X-Forwarded-For:
+//                         `client, proxy, proxy`, where each proxy appends the address that it was asked from. So the list
+//                         is read from the right, past the trusted proxies; the first other address is the client's, and
+//                         what stands to the left of it is only what that client says. Several fields are one list
+//                         (RFC 9110 §5.3). If an element in the way is no address, the client is the proxy itself
+
+import HTTP
+
+/// Whom a request counts for where clients take turns. Opaque: equal or not.
+struct Client: Hashable, Sendable {
+  /// As it stands in a job's or an upload's row.
+  let key: String
+
+  /// The client of work that was begun before clients were told apart, and of the service's own.
+  static let unknown = Client(key: "")
+
+  init(key: String) { self.key = key }
+
+  /// The client of a request, where requests from `proxies` speak for others.
+  init(_ request: HTTPRequest, trusting proxies: [Network]) {
+    self.init(peer: request.peer, forwarded: request.fields["X-Forwarded-For"], trusting: proxies)
+  }
+
+  /// The same of its parts: `peer` is an address and port, `forwarded` the list with the fields of all lines.
+  init(peer: String, forwarded: String?, trusting proxies: [Network]) {
+    guard let address = Self.address(peer) else {
+      self.init(key: peer)
+      return
+    }
+    let named = proxies.isEmpty ? nil : Self.named(by: address, forwarded, proxies)
+    self.init(named ?? address)
+  }
+
+  private init(_ address: NetworkAddress) {
+    let kept = address.bytes.count == 4 ? 4 : 8
+    key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
+  }
+
+  /// The rightmost address that is no trusted proxy's; the leftmost where all are. nil where the peer is none of the
+  /// proxies, or the list doesn't say.
+  private static func named(
+    by peer: NetworkAddress, _ forwarded: String?, _ proxies: [Network]
+  ) -> NetworkAddress? {
+    guard isTrusted(peer, proxies), let forwarded else { return nil }
+    var last: NetworkAddress?
+    for element in forwarded.split(separator: ",", omittingEmptySubsequences: false).reversed() {
+      guard let found = address(element.trimmingBlanks) else { return nil }
+      last = found
+      guard isTrusted(found, proxies) else { return found }
+    }
+    return last
+  }
+
+  private static func isTrusted(_ address: NetworkAddress, _ proxies: [Network]) -> Bool {
+    proxies.contains { $0.contains(address) }
+  }
+
+  /// `192.0.2.1`, `192.0.2.1:50312`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:50312`.
+  private static func address(_ text: some StringProtocol) -> NetworkAddress? {
+    guard text.utf8.count <= 64 else { return nil }
+    if let plain = NetworkAddress(String(text)) { return plain.withoutMapping }
+    guard text.hasPrefix("[") else {
+      let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+      guard parts.count == 2, UInt16(parts[1]) != nil, let found = NetworkAddress(String(parts[0])) else { return nil }
+      return found.bytes.count == 4 ? found : nil
+    }
+    guard let end = text.firstIndex(of: "]") else { return nil }
+    let rest = text[text.index(after: end)...]
+    guard rest.isEmpty || rest.hasPrefix(":") && UInt16(rest.dropFirst()) != nil else { return nil }
+    let found = NetworkAddress(String(text[..<end].dropFirst()))
+    return found?.bytes.count == 16 ? found?.withoutMapping : nil
+  }
+}
+
+extension NetworkAddress {
+  /// The IPv4 address that an IPv4-mapped one (::ffff:0:0/96) is, else the address itself.
+  fileprivate var withoutMapping: NetworkAddress {
+    guard bytes.count == 16, bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) else { return self }
+    return NetworkAddress(bytes: Array(bytes[12...])) ?? self
+  }
+}
+
+extension StringProtocol {
+  /// Without spaces and tabs at its ends.
+  fileprivate var trimmingBlanks: SubSequence {
+    let start = firstIndex { $0 != " " && $0 != "\t" } ?? endIndex
+    let end = lastIndex { $0 != " " && $0 != "\t" }.map(index(after:)) ?? endIndex
+    return self[start..<Swift.max(start, end)]
+  }
+}

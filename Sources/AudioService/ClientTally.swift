@@ -1,0 +1,63 @@
+import Synchronization
+
+/// Counts what clients hold of something that there is only so much of.
+final class ClientTally: Sendable {
+  /// Why a client gets no more.
+  enum Refusal: Error, Equatable {
+    /// All clients together hold as much as they may.
+    case full(limit: Int)
+    /// This client does.
+    case clientIsFull(limit: Int)
+  }
+
+  private struct State {
+    var total = 0
+    var held: [Client: Int] = [:]
+  }
+
+  private let limit: Int
+  private let clientLimit: Int
+  private let state = Mutex(State())
+
+  init(limit: Int, clientLimit: Int) { (self.limit, self.clientLimit) = (limit, clientLimit) }
+
+  /// What all hold.
+  var total: Int { state.withLock { $0.total } }
+
+  /// Throws where `take` would throw.
+  func check(_ client: Client) throws(Refusal) {
+    if let found = state.withLock({ refusal(of: client, $0) }) { throw found }
+  }
+
+  /// Counts one more for the client, unless that is one too many.
+  func take(_ client: Client) throws(Refusal) {
+    let found = state.withLock { state -> Refusal? in
+      let found = refusal(of: client, state)
+      if found == nil { Self.add(client, &state) }
+      return found
+    }
+    if let found { throw found }
+  }
+
+  /// Counts one more whatever the limits: something that is there already.
+  func add(_ client: Client) { state.withLock { Self.add(client, &$0) } }
+
+  /// Counts one less.
+  func give(back client: Client) {
+    state.withLock { state in
+      guard let held = state.held[client] else { preconditionFailure("what is given back was taken") }
+      state.total -= 1
+      state.held[client] = held > 1 ? held - 1 : nil
+    }
+  }
+
+  private static func add(_ client: Client, _ state: inout State) {
+    state.total += 1
+    state.held[client, default: 0] += 1
+  }
+
+  private func refusal(of client: Client, _ state: State) -> Refusal? {
+    if state.held[client] ?? 0 >= clientLimit { return .clientIsFull(limit: clientLimit) }
+    return state.total >= limit ? .full(limit: limit) : nil
+  }
+}

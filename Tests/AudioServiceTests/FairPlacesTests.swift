@@ -1,0 +1,88 @@
+import Testing
+
+@testable import AudioService
+
+/// Who gets a place, and who is turned away.
+@Suite struct FairPlacesTests {
+  private let crowd = Client(key: "crowd")
+  private let other = Client(key: "other")
+
+  private func places(_ change: (inout FairPlaces.Limits) -> Void = { _ in }) -> FairPlaces {
+    var limits = FairPlaces.Limits(places: 3, placesPerClient: 2, waiting: 6, waitingPerClient: 4)
+    change(&limits)
+    return FairPlaces(limits)
+  }
+
+  /// A caller that waits, in line when this returns.
+  private func waiter(_ places: FairPlaces, _ client: Client) async throws -> Task<Void, any Error> {
+    let before = places.waitingCount
+    let task = Task { try await places.take(for: client) }
+    try await eventually { places.waitingCount == before + 1 }
+    return task
+  }
+
+  private func eventually(_ condition: () -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while !condition() {
+      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      await Task.yield()
+    }
+  }
+
+  @Test func aCrowdLeavesAPlaceForAnotherClient() async throws {
+    let places = places()
+    for _ in 0..<2 { try await places.take(for: crowd) }
+    let waiting = try await waiter(places, crowd)
+    try await places.take(for: other)
+    #expect(places.waitingCount == 1)
+    places.give(back: crowd)
+    try await waiting.value
+  }
+
+  @Test func whoWaitsIsServedInTurn() async throws {
+    let places = places { $0.placesPerClient = 3 }
+    for _ in 0..<3 { try await places.take(for: crowd) }
+    let first = try await waiter(places, crowd)
+    let second = try await waiter(places, crowd)
+    let newcomer = try await waiter(places, other)
+    places.give(back: crowd)
+    try await newcomer.value
+    #expect(places.waitingCount == 2)
+    places.give(back: other)
+    try await first.value
+    places.give(back: crowd)
+    try await second.value
+  }
+
+  @Test func noClientFillsTheLineAndNoCrowdMakesItEndless() async throws {
+    let places = places()
+    for _ in 0..<2 { try await places.take(for: crowd) }
+    var waiting: [Task<Void, any Error>] = []
+    for _ in 0..<4 { waiting.append(try await waiter(places, crowd)) }
+    await #expect(throws: FairPlaces.Refusal.clientIsFull(limit: 4)) { try await places.take(for: crowd) }
+    // The place that is left, then the rest of the line.
+    try await places.take(for: other)
+    waiting.append(try await waiter(places, Client(key: "a")))
+    waiting.append(try await waiter(places, Client(key: "b")))
+    await #expect(throws: FairPlaces.Refusal.full(limit: 6)) { try await places.take(for: Client(key: "c")) }
+    for task in waiting { task.cancel() }
+    for task in waiting { await #expect(throws: FairPlaces.Refusal.cancelled) { try await task.value } }
+    #expect(places.waitingCount == 0)
+  }
+
+  @Test func whoGoesAwayGivesUpItsTurn() async throws {
+    let places = places { $0.placesPerClient = 3 }
+    for _ in 0..<3 { try await places.take(for: crowd) }
+    let gone = try await waiter(places, other)
+    let next = try await waiter(places, crowd)
+    gone.cancel()
+    await #expect(throws: FairPlaces.Refusal.cancelled) { try await gone.value }
+    places.give(back: crowd)
+    try await next.value
+    // Cancelled before it came.
+    let never = Task { try await places.take(for: other) }
+    never.cancel()
+    _ = await never.result
+    #expect(places.waitingCount == 0)
+  }
+}
