@@ -36,7 +36,8 @@ void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, 
   // Not RLIMIT_AS: it counts what is merely reserved or mapped from files, 64 MiB of malloc's for every thread among it.
   lower(RLIMIT_DATA, memory, memory);
   // SIGXCPU at the first, SIGKILL at the second.
-  lower(RLIMIT_CPU, seconds, seconds + 5);
+  // ffmpeg catches the first, and while it reads a header looks at it no more.
+  lower(RLIMIT_CPU, seconds, seconds + 1);
   lower(RLIMIT_FSIZE, output, output);
   lower(RLIMIT_NOFILE, descriptors, descriptors);
   lower(RLIMIT_CORE, 0, 0);

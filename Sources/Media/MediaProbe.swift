@@ -57,6 +57,7 @@ public struct MediaProbe {
   public func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     let start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    // ffmpeg, which catches SIGXCPU, is killed a second later; ffprobe does the same work and is not.
     if headers.end() == SIGXCPU || packets.end() == SIGXCPU { throw .tooSlow }
     if let failure = headers.failure ?? packets.failure { throw .programFailed(failure) }
     guard let tracks, !tracks.streams.isEmpty else { throw .undecodable(container, codec: nil) }
