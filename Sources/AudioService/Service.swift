@@ -41,7 +41,7 @@ public final class Service: Sendable {
       return problem.response()
     }
     HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
-    let server = HTTPServer(http, responder: responder)
+    let server = HTTPServer(http, responder: IdleMemory().counting(responder))
     self.server = server
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     Self.settle(context, verified: condition != .unverified)

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include "CLinux.h"
 
 #include <signal.h>
@@ -19,3 +20,5 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags) {
 int stillwave_lower_priority(pid_t process, int niceness) {
   return setpriority(PRIO_PROCESS, (id_t)process, niceness);
 }
+
+void stillwave_trim_memory(void) { malloc_trim(0); }

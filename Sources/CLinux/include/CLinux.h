@@ -33,6 +33,9 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 // Lowers the priority of a process; `setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.
 int stillwave_lower_priority(pid_t process, int niceness);
 
+// Gives the memory that malloc has kept back to the system (`malloc_trim`).
+void stillwave_trim_memory(void);
+
 // MARK: secrets.c
 
 // Closes this process's memory, environment and descriptors in /proc to every other process without root's rights. Lasts

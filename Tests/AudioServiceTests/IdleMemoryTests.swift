@@ -1,0 +1,39 @@
+import Synchronization
+import Testing
+
+@testable import AudioService
+
+/// When memory is given back.
+@Suite struct IdleMemoryTests {
+  private final class Trims: Sendable {
+    let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+  }
+
+  private func eventually(_ condition: () -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(60)
+    while !condition() {
+      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      await Task.yield()
+    }
+  }
+
+  @Test func memoryIsGivenBackAfterEachFloodAndNotAfterAFewRequests() async throws {
+    let trims = Trims()
+    let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    for flood in 1...3 {
+      for _ in 0..<IdleMemory.requestsWorthALook { memory.requestCame() }
+      try await eventually { trims.value == flood }
+    }
+    // The count begins anew with each time.
+    for _ in 1..<IdleMemory.requestsWorthALook { memory.requestCame() }
+    #expect(trims.value == 3)
+  }
+
+  @Test func nothingIsDoneWhileTheFloodLasts() async throws {
+    let trims = Trims()
+    let memory = IdleMemory(pauseSeconds: 1000) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    for _ in 0..<1000 { memory.requestCame() }
+    #expect(trims.value == 0)
+  }
+}
