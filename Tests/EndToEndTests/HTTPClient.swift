@@ -38,7 +38,10 @@ final class HTTPClient {
   var followsContract = true
   private var wire: Wire?
 
-  init(port: UInt16) { self.port = port }
+  /// The last number of the loopback address that it sends from: each is another client.
+  private let source: UInt32
+
+  init(port: UInt16, source: UInt32 = 1) { (self.port, self.source) = (port, source) }
 
   func get(_ target: String, _ fields: [String: String] = [:]) throws -> Answer {
     try send("GET", target, fields)
@@ -60,7 +63,7 @@ final class HTTPClient {
     if let wire, !wire.hasInput, let kept = try? exchange(on: wire, method, target, fields, body) {
       answer = kept
     } else {
-      let fresh = try Wire(port: port)
+      let fresh = try Wire(port: port, source: source)
       wire = fresh
       answer = try exchange(on: fresh, method, target, fields, body)
     }

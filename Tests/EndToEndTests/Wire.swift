@@ -7,18 +7,27 @@ final class Wire {
   private let descriptor: Int32
   private var received: [UInt8] = []
 
-  init(port: UInt16, timeoutSeconds: Int = 120) throws(Failure) {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let connected = unsafe withUnsafePointer(to: &address) { pointer in
-      unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+  /// `source`: the last number of the loopback address that the service sees: 127.0.0.1, 127.0.0.2 and so on.
+  init(port: UInt16, source: UInt32 = 1, timeoutSeconds: Int = 120) throws(Failure) {
+    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    descriptor = socket
+    func call(
+      _ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ host: UInt32, _ port: UInt16
+    ) -> Int32 {
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      address.sin_addr.s_addr = (UInt32(0x7F00_0000) + host).bigEndian
+      return unsafe withUnsafePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe function(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
       }
     }
-    guard connected == 0 else { throw .notConnected(errno: errno) }
+    var failure: Int32 = 0
+    if source != 1 { failure = unsafe call(bind, source, 0) }
+    if failure == 0 { failure = unsafe call(connect, 1, port) }
+    guard failure == 0 else { throw .notConnected(errno: errno) }
     var limit = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
     let size = socklen_t(MemoryLayout<timeval>.size)
     unsafe _ = setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, size)

@@ -1,0 +1,223 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// One client's crowd of requests, and a second client's upload meanwhile: it is taken, and waits for none of the crowd's
+/// requests that wait. The rows note how long it took, beside its time on an idle service.
+@Suite(.serialized) struct CrowdFaultTests {
+  /// Requests of a crowd: `FAULT_CROWD`, or fewer where a short run has to do.
+  private static func size(_ short: Int) -> Int {
+    ProcessInfo.processInfo.environment["FAULT_CROWD"].flatMap { Int($0) } ?? short
+  }
+
+  private static let wave = WAVFile.noise(seconds: 5, seed: 1)
+
+  /// Many connections of one client at once, each of which sends request after request until all are sent.
+  private final class Crowd: Sendable {
+    private let statuses = Mutex<[String: Int]>([:])
+    private let left: Atomic<Int>
+    private let group = DispatchGroup()
+
+    init(_ count: Int, connections: Int, port: UInt16, _ send: @escaping @Sendable (HTTPClient, Int) throws -> Answer) {
+      left = Atomic(count)
+      for _ in 0..<connections {
+        group.enter()
+        Thread { [self] in
+          let client = HTTPClient(port: port)
+          while case let number = left.wrappingSubtract(1, ordering: .relaxed).newValue, number >= 0 {
+            let result = Result { try send(client, number) }
+            let key = (try? result.get()).map(Self.words) ?? "no answer"
+            statuses.withLock { $0[key, default: 0] += 1 }
+          }
+          group.leave()
+        }.start()
+      }
+    }
+
+    private static func words(_ answer: Answer) -> String {
+      answer.status < 400 ? "\(answer.status)" : "\(answer.status) \(answer.json["code"].string ?? "")"
+    }
+
+    /// What was answered how often.
+    var answers: [String: Int] { statuses.withLock { $0 } }
+
+    /// Returns when all have been answered; what was answered otherwise than with one of these statuses.
+    func losses(_ expected: [String]) -> [String] {
+      group.wait()
+      return answers.filter { answer in !expected.contains { answer.key.hasPrefix($0) } }
+        .map { "\($0.value) of the crowd were answered \($0.key)" }
+    }
+  }
+
+  private func seconds(_ body: () throws -> Void) rethrows -> Double {
+    try ContinuousClock().measure(body) / .seconds(1)
+  }
+
+  /// A service that was warmed up, and how long an upload takes that has it to itself.
+  private func idleServer() throws -> (server: TestServer, idle: Double) {
+    let server = try TestServer()
+    let client = HTTPClient(port: server.client.port, source: 2)
+    let times = try (0..<4).map { number in
+      try seconds { _ = try client.upload(Self.wave, name: "idle \(number).wav") }
+    }
+    return (server, times.dropFirst().sorted()[1])
+  }
+
+  /// Tries one crowd: `begin` starts it, and returns when the second client may come. The crowd's answers must be of `expected`.
+  private func attempt(
+    _ name: String, expected: [String],
+    begin: (TestServer) throws -> Crowd, alsoAsking more: (HTTPClient, TestServer) throws -> [String] = { _, _ in [] }
+  ) throws {
+    var record = FaultRecord("crowd of \(name)")
+    var note = ""
+    record.attempt {
+      let (server, idle) = try idleServer()
+      defer { server.kill() }
+      let crowd = try begin(server)
+      let second = HTTPClient(port: server.client.port, source: 2)
+      var slowest = 0.0
+      for number in 0..<3 {
+        slowest = max(slowest, try seconds { _ = try second.upload(Self.wave, name: "second \(number).wav") })
+      }
+      var losses = try more(second, server)
+      note = "an upload: \(Self.shown(idle)) s idle, at most \(Self.shown(slowest)) s meanwhile"
+      losses += crowd.losses(expected)
+      let answers = crowd.answers.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }
+      note += "; crowd: " + answers.joined(separator: ", ")
+      return losses
+    }
+    record.write(note)
+  }
+
+  private static func shown(_ seconds: Double) -> String { "\((seconds * 100).rounded() / 100)" }
+
+  // MARK: The crowds
+
+  @Test func filesThatKeepFFmpegBusy() throws {
+    let file = TaggedMatroska.bytes(tags: 200_000)
+    #expect(file.count > 7_000_000)
+    // Where they don't even get the processor time they may use, the machine is to blame: 503.
+    let expected = ["422 probe_too_slow", "429 limit_waiting_probes", "503 unavailable"]
+    try attempt("files of 200,000 tags", expected: expected) { server in
+      let crowd = Crowd(Self.size(12), connections: 6, port: server.client.port) { client, _ in
+        try client.send("POST", "/v1/recordings?name=a.mkv", [:], .bytes(file))
+      }
+      // One of them is being looked at.
+      _ = eventually { !server.workers().isEmpty || !crowd.answers.isEmpty }
+      return crowd
+    } alsoAsking: { second, server in
+      // Of another client's files for ffmpeg, too, none waits for the crowd's.
+      let small = TaggedMatroska.bytes(tags: 10)
+      let answer = try second.send("POST", "/v1/recordings?name=b.mkv", [:], .bytes(small))
+      return answer.status == 201 ? [] : ["a small Matroska file: \(answer.status) \(answer.text)"]
+    }
+  }
+
+  @Test func denoiseRequests() throws {
+    try attempt("denoise requests", expected: ["202", "429 limit_queued_jobs"]) { server in
+      let recording = try server.client.uploadReady(LongClip.wave(), name: "long.wav")
+      let id = try #require(recording["id"].string)
+      let crowd = Crowd(Self.size(300), connections: 16, port: server.client.port) { client, _ in
+        try client.post("/v1/recordings/\(id)/denoise", json: "{}")
+      }
+      _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
+      return crowd
+    } alsoAsking: { second, server in
+      // Its job runs before any of those that wait.
+      let uploaded = try second.upload(Self.wave, name: "last.wav")
+      try second.succeed(try #require(uploaded["waveform"]["job"].string))
+      let waiting = try second.get("/v1/jobs?state=queued&limit=1000").json["jobs"].array?.count ?? 0
+      return waiting > 50 ? [] : ["only \(waiting) of the crowd's jobs waited longer"]
+    }
+  }
+
+  @Test func emptyUploads() throws {
+    try attempt("empty resumable uploads", expected: ["201", "429 limit_open_uploads"]) { server in
+      let crowd = Crowd(Self.size(1000), connections: 8, port: server.client.port) { client, _ in
+        try client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "1000000"])
+      }
+      _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
+      // Others fill the rest: twenty clients, fifty uploads each.
+      for source in 10..<29 as Range<UInt32> {
+        let client = HTTPClient(port: server.client.port, source: source)
+        for _ in 0..<50 {
+          _ = try client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "1000000"])
+        }
+      }
+      return crowd
+    } alsoAsking: { second, _ in
+      let bytes = BadUploadTests.tone.bytes
+      let fields = ["Tus-Resumable": "1.0.0", "Upload-Length": "\(bytes.count)"]
+      let created = try second.send("POST", "/v1/uploads", fields)
+      guard created.status == 201, let upload = created["location"] else {
+        return ["\(created.status) \(created.text)"]
+      }
+      let sent = try second.send(
+        "PATCH", upload,
+        ["Tus-Resumable": "1.0.0", "Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"],
+        .bytes(bytes))
+      return sent["stillwave-recording"] != nil ? [] : ["its resumable upload: \(sent.status) \(sent.text)"]
+    }
+  }
+
+  @Test func previews() throws {
+    try attempt("previews", expected: ["200", "429 limit_waiting_previews"]) { server in
+      let recording = try server.client.uploadReady(LongClip.wave(), name: "long.wav")
+      let id = try #require(recording["id"].string)
+      let crowd = Crowd(Self.size(30), connections: 16, port: server.client.port) { client, _ in
+        try client.post("/v1/recordings/\(id)/denoise/preview", json: #"{"window":{"start":1,"end":11}}"#)
+      }
+      _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
+      return crowd
+    } alsoAsking: { second, server in
+      let id = try #require(try second.get("/v1/recordings?q=second").json["recordings"].array?.first?["id"].string)
+      let preview = try second.post("/v1/recordings/\(id)/denoise/preview", json: #"{"window":{"start":0,"end":1}}"#)
+      return preview.status == 200 ? [] : ["its preview: \(preview.status) \(preview.text)"]
+    }
+  }
+
+  @Test func conversions() throws {
+    try attempt("conversions", expected: ["200", "503 converting", "429 limit_queued_jobs"]) { server in
+      let clip = Self.wave
+      let ids = try (0..<10).map { number in
+        try #require(try server.client.upload(clip, name: "clip \(number).wav")["id"].string)
+      }
+      let crowd = Crowd(Self.size(40), connections: 16, port: server.client.port) { client, number in
+        let format = ["flac", "mp3", "ogg", "opus"][number / ids.count % 4]
+        return try client.get("/v1/recordings/\(ids[number % ids.count])/audio?format=\(format)")
+      }
+      _ = eventually { !crowd.answers.isEmpty }
+      return crowd
+    }
+  }
+
+  @Test func memoryIsGivenBackAfterAFlood() throws {
+    var record = FaultRecord("memory after a flood")
+    var note = ""
+    record.attempt {
+      let (server, _) = try idleServer()
+      defer { server.kill() }
+      let before = Processes.anonymousKilobytes(of: server.processID)
+      // Clients that stop in the middle of a body, all at once.
+      let body = [UInt8](repeating: 0, count: 200_000)
+      var flood: [Wire] = []
+      for _ in 0..<Self.size(400) {
+        let wire = try Wire(port: server.client.port)
+        wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 300000\r\n\r\n")
+        wire.send(body)
+        flood.append(wire)
+      }
+      let during = Processes.anonymousKilobytes(of: server.processID)
+      for wire in flood { wire.close() }
+      guard during - before > 10_000 else { return ["the flood took \(during - before) KB only: nothing is shown"] }
+      var settled = during
+      let isGivenBack = eventually {
+        settled = Processes.anonymousKilobytes(of: server.processID)
+        return settled - before < (during - before) / 2
+      }
+      note = "\(before >> 10) MB before, \(during >> 10) MB at the height of it, \(settled >> 10) MB when idle"
+      return isGivenBack ? [] : ["the service keeps \(settled - before) KB"]
+    }
+    record.write(note)
+  }
+}
