@@ -97,7 +97,8 @@ let package = Package(
       // No library of the toolchain's, which a program in ffmpeg's place couldn't open.
       linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     // Stands in for an ffmpeg that fails; for tests.
-    .executableTarget(name: "FailingProgram", path: "Tests/FailingProgram"),
+    .executableTarget(
+      name: "FailingProgram", path: "Tests/FailingProgram", linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     .executableTarget(
       name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
       exclude: ["denoise.md"],

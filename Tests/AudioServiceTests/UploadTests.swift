@@ -62,7 +62,7 @@ import Testing
       ("failure unsupported_format false", 422, "unsupported_format"),
       ("kill -SEGV $$", 415, "unsupported_media"), ("failure io_error true", 503, "unavailable"),
       ("exit 0", 503, "unavailable"), ("exit 7", 503, "unavailable"),
-      ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 415, "unsupported_media"),
+      ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 422, "probe_too_slow"),
       ("[ -z \"$command\" ] || failure memory_limit true", 415, "unsupported_media"),
       ("failure worker_failed true", 503, "unavailable"),
       // ffmpeg fails on this file alone, then on any.

@@ -43,7 +43,7 @@ struct FenceTests {
     try Tool.ffmpeg.run(["-v", "error", "-i", wave, coded])
     let id = try #require(try server.client.uploadReady(contents(coded))["id"].string)
     let names = try FileManager.default.contentsOfDirectory(atPath: server.data + "/recordings/\(id)").sorted()
-    #expect(names.count == 3 && names.prefix(2) == ["audio.mp3", "audio.mp3.map"], "\(names)")
+    #expect(names.count == 4 && names.prefix(2) == ["audio.mp3", "audio.mp3.map"], "\(names)")
     #expect(try eventually { try server.leftovers().allSatisfy { $0.hasPrefix("recordings") } })
     try server.stop()
   }

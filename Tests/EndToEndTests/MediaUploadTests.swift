@@ -309,9 +309,9 @@ import Testing
     try server.restart()
     #expect(try server.client.recording(id)["waveform"]["state"].string == "ready")
     #expect(abs(try server.client.beeps(in: id, near: [1])[0] - 1) < 0.001)
-    // The original, the waveform and the working copy, and no other.
+    // The original, the waveform, the working copy and the description, and no other.
     let files = try server.leftovers().filter { $0.hasPrefix("recordings/\(id)/") }
-    #expect(files.count == 3, "\(files)")
+    #expect(files.count == 4, "\(files)")
     try server.stop()
   }
 

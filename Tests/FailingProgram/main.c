@@ -2,7 +2,8 @@
 //
 //   FailingProgram/…/DEED/ffmpeg WORD…
 //
-// A program, not a script: behind the fence it can start no other.
+// A program, not a script: behind the fence it can start no other. It is linked without the toolchain's libraries, which the
+// fence keeps closed.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,9 @@ int main(int count, char **words) {
   if (is(deed, "no-memory")) return 244;
   // As the loader does if a library is missing.
   if (is(deed, "no-library")) return 127;
+  if (is(deed, "exit-3")) return 3;
+  while (is(deed, "endless"))
+    if (puts("0, 0, 0, 1, 4, 0") < 0) return 1;
   if (is(deed, "crash-on-files") && reads_a_file(count, words)) crash();
   if (is(deed, "crash-on-files")) return puts("{}") < 0;
   // What ffmpeg says of a file that it can't read.

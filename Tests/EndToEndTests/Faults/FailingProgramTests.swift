@@ -6,26 +6,31 @@ import Testing
   private static let deeds = ["crash", "abort", "killed", "use-up-memory", "no-memory", "no-library"]
 
   /// A folder whose ffmpeg and ffprobe do `deed`, until they are mended.
-  private struct Programs {
+  struct Programs {
     let folder: TemporaryFolder
     let path: String
 
-    init(_ deed: String) throws {
+    /// With `failsToProbe` false, ffprobe is the real one.
+    init(_ deed: String, failsToProbe: Bool = true) throws {
       folder = try TemporaryFolder()
       path = folder.file(deed)
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-      for name in ["ffmpeg", "ffprobe"] { try link(name, to: try Program.path(of: "FailingProgram")) }
+      try link("ffmpeg", to: Program.path(of: "FailingProgram"))
+      try link("ffprobe", to: failsToProbe ? Program.path(of: "FailingProgram") : Self.real("ffprobe"))
+    }
+
+    private static func real(_ name: String) throws -> String {
+      let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
+      return try #require(folders.map { "\($0)/\(name)" }.first(where: FileManager.default.isExecutableFile))
     }
 
     var ffmpeg: String { path + "/ffmpeg" }
 
     /// The real ones take their place.
     func mend() throws {
-      let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
       for name in ["ffmpeg", "ffprobe"] {
-        let real = folders.map { "\($0)/\(name)" }.first(where: FileManager.default.isExecutableFile)
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
-        try link(name, to: try #require(real))
+        try link(name, to: Self.real(name))
       }
     }
 
