@@ -385,7 +385,11 @@ final class JobRunner: Sendable {
   /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little before
   /// `cancel` is called: what fails from then on fails for that reason. A catalog that fails to answer wants every job.
   private func isWanted(_ job: Job) -> Bool {
-    do { return try catalog.job(job.id)?.state.isFinished == false } catch { return true }
+    do {
+      guard let state = try catalog.job(job.id)?.state else { return false }
+      // One that succeeded after all keeps what it made: the commit that said so had only seemed to fail.
+      return !state.isFinished || state == .succeeded
+    } catch { return true }
   }
 
   private func discard(_ job: Job) {
@@ -435,7 +439,7 @@ final class JobRunner: Sendable {
   private func removeLeftovers(of job: Job) {
     store.removeWorkFolder(of: job.id)
     guard let output = job.output else { return }
-    do { try store.remove(output) } catch {
+    do { try store.discard(output) } catch {
       log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
     }
   }

@@ -9,7 +9,26 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
 
   /// All there are now. Blocks.
   static func all(_ context: Context) -> [ReadinessWarning] {
-    [fence, orphans(context.store.orphanCount())].compactMap { $0 }
+    let report = context.catalog.startReport.withLock { $0 }
+    return [
+      fence, orphans(context.store.orphanCount()), unreadable(report.unreadable), unverified(report.isUnverified),
+    ]
+    .compactMap { $0 }
+  }
+
+  private static func unreadable(_ count: Int) -> ReadinessWarning? {
+    guard count > 0 else { return nil }
+    return ReadinessWarning(
+      code: "unreadable_rows",
+      detail:
+        "The catalog has \(count) rows of recordings that can't be read. Run “stillwave check”, or restore a backup.")
+  }
+
+  private static func unverified(_ isUnverified: Bool) -> ReadinessWarning? {
+    guard isUnverified else { return nil }
+    return ReadinessWarning(
+      code: "catalog_unverified",
+      detail: "The catalog could not be checked within ten seconds at the start, so nothing was tidied up.")
   }
 
   /// What workers and ffmpeg can't be fenced in with here, for as long as the process runs.

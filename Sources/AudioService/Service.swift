@@ -53,6 +53,7 @@ public final class Service: Sendable {
       context.log.notice("the catalog is too large to be checked at the start: nothing is removed on its word", [:])
     }
     let report = Reconciliation(catalog: context.catalog, store: context.store).run(verified: verified)
+    context.catalog.startReport.withLock { $0 = report }
     do {
       let lost = try LostParts(catalog: context.catalog, store: context.store).settle()
       if lost.gone + lost.short > 0 {
@@ -70,10 +71,12 @@ public final class Service: Sendable {
       context.log.failure(
         "recordings had lost their rows in the catalog and have them again", ["recordings": "\(report.adopted)"])
     }
-    if report.healed + report.unreadable > 0 {
+    if report.healed + report.unreadable + report.forgotten > 0 {
       context.log.failure(
         "the catalog had rows that can't be read",
-        ["written again": "\(report.healed)", "unreadable": "\(report.unreadable)"])
+        [
+          "written again": "\(report.healed)", "unreadable": "\(report.unreadable)", "deleted": "\(report.forgotten)",
+        ])
     }
     if report.orphans > 0 {
       context.log.failure(
@@ -150,7 +153,10 @@ public final class Service: Sendable {
 
   /// Leaves the whole catalog in its one file, so that a copy of the data folder is a backup.
   private func closeCatalog() {
-    do { try context.catalog.close() } catch {
+    do {
+      try Reconciliation(catalog: context.catalog, store: context.store).forgetRemovals()
+      try context.catalog.close()
+    } catch {
       context.log.failure("the catalog could not be closed", ["error": logText(error)])
     }
   }

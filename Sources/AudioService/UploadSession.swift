@@ -272,7 +272,8 @@ final class UploadSession: @unchecked Sendable {
     do throws(StorageError) {
       try context.catalog.insert(recording, jobs: [job], finishing: id, expiresAt: expiresAt)
     } catch {
-      try? context.store.remove(recordingID)
+      // A commit may have been made although it failed: then the next start decides.
+      if (try? context.catalog.recording(recordingID)) == .some(nil) { try? context.store.remove(recordingID) }
       throw error
     }
     self.upload?.recording = recordingID

@@ -145,7 +145,8 @@ struct Uploads: Sendable {
         try catalog.insert(recording, jobs: [job], answer: answer)
         return made
       } catch {
-        try? store.remove(id)
+        // A commit may have been made although it failed: then the next start decides.
+        if (try? catalog.recording(id)) == .some(nil) { try? store.remove(id) }
         throw error
       }
     }

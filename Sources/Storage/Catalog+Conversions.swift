@@ -35,9 +35,11 @@ extension Catalog {
       }
       try ConversionRow(conversion: conversion).insert(db, onConflict: .replace)
       var total = try Int64.fetchOne(db, sql: "SELECT sum(bytes) FROM conversions") ?? 0
-      let others = try ConversionRow.fetchAll(
-        db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
-      for other in others.map(\.conversion) where total > limit {
+      let others = try Self.intact(
+        Row.fetchAll(
+          db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
+      ) { try ConversionRow(row: $0).conversion }
+      for other in others where total > limit {
         try Self.forget(other, db)
         total -= other.bytes
         forgotten.append(other)
@@ -71,9 +73,12 @@ extension Catalog {
   }
 
   private static func conversion(of id: RecordingID, to format: String, _ db: Database) throws -> Conversion? {
-    try ConversionRow.fetchOne(
-      db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ? AND format = ?"),
-      arguments: [id.text, format])?.conversion
+    // One that can't be read is as good as none: it is made again in its place.
+    try intact(
+      Row.fetchAll(
+        db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ? AND format = ?"),
+        arguments: [id.text, format])
+    ) { try ConversionRow(row: $0).conversion }.first
   }
 }
 
@@ -90,7 +95,9 @@ private struct ConversionRow: FetchableRecord, PersistableRecord {
       recording: try identifier(row, "recording"), format: try value(row, "format"), file: try value(row, "file"),
       bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
       usedAt: Timestamp(milliseconds: try value(row, "used_at")))
-    guard MediaStore.isFileName(conversion.file), conversion.bytes >= 0, conversion.usedAt.isPlausible else {
+    guard MediaStore.isFileName(conversion.file), conversion.file.hasPrefix("converted-"), conversion.bytes >= 0,
+      conversion.usedAt.isPlausible
+    else {
       throw StorageError.corrupt(column: "conversions", value: conversion.recording.text)
     }
   }

@@ -32,6 +32,50 @@ extension Catalog {
     try write { try $0.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [id]) }
   }
 
+  /// Deletes the rows of jobs, uploads and webhooks that can't be read, and how many: a job is begun again for the recording
+  /// that waits for it, and the bytes of an upload are kept aside.
+  func deleteUnreadableWork() throws(StorageError) -> Int {
+    try write { db in
+      var count = 0
+      func check(_ table: String, _ make: (Row) throws -> Void) throws {
+        for row in try Row.fetchAll(db, sql: "SELECT rowid AS row, * FROM \(table)") {
+          do { try make(row) } catch {
+            try db.execute(sql: "DELETE FROM \(table) WHERE rowid = ?", arguments: [row["row"] as DatabaseValue?])
+            count += 1
+          }
+        }
+      }
+      try check("jobs") { _ = try JobRow(row: $0) }
+      try check("uploads") { _ = try UploadRow(row: $0) }
+      try check("webhooks") { _ = try WebhookRow(row: $0) }
+      return count
+    }
+  }
+
+  /// Inserts several recordings that had lost their rows, with their jobs, in one transaction.
+  func insert(_ lost: [(recording: Recording, jobs: [Job])]) throws(StorageError) {
+    try write { db in
+      for (recording, jobs) in lost {
+        try RecordingRow(recording).insert(db)
+        for job in jobs { try Self.insert(job, db) }
+      }
+    }
+  }
+
+  /// The recording that a row without audio was to become is finished: its folder says so, as the row is from an older
+  /// catalog. Ends the job that was to make it.
+  func finish(with recording: Recording) throws(StorageError) {
+    try write { db in
+      _ = try Self.update(recording.id, db) { $0 = recording }
+      for job in try Self.unfinishedJobs(touching: recording.id, db) where job.output == recording.id {
+        _ = try Self.update(job.id, db) { job in
+          (job.state, job.progress, job.finishedAt) = (.succeeded, 1, .now)
+          job.result = #"{"recording":"\#(recording.id)"}"#
+        }
+      }
+    }
+  }
+
   /// Recordings that wait for a job which is not there, or has ended: what they wait for will never come.
   func strandedRecordings() throws(StorageError) -> [Recording] {
     try read { db in

@@ -7,7 +7,9 @@ extension Catalog {
     case owned
     /// Their row was deleted: they may go.
     case removed
-    /// The catalog has never heard of them, or has lost what it knew.
+    /// An upload that has become a recording: its part is only a second name of the recording's audio, if that is there.
+    case finished
+    /// The catalog has no record of them.
     case unknown
   }
 
@@ -32,13 +34,13 @@ extension Catalog {
 
   func claim(on id: RecordingID) throws(StorageError) -> Claim { try claim(on: id.text, in: "recordings") }
 
-  /// A finished upload's part is only a second name of its recording's audio.
+  /// What the catalog says of an upload's part.
   func claim(on id: UploadID) throws(StorageError) -> Claim {
     let isFinished = try read { db in
       try Bool.fetchOne(
         db, sql: "SELECT recording IS NOT NULL FROM uploads WHERE id = ?", arguments: [id.text])
     }
-    if isFinished == true { return .removed }
+    if isFinished == true { return .finished }
     return try claim(on: id.text, in: "uploads")
   }
 

@@ -20,9 +20,9 @@ extension Catalog {
     try read { db in
       let open = try Self.openUploads(db)
       let own = open[client] ?? 0
-      let empty = try UploadRow.fetchAll(
-        db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id"
-      ).map(\.upload)
+      let empty = try Self.intact(
+        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id")
+      ) { try UploadRow(row: $0).upload }
       func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
       // Sorting keeps equals in order: the oldest of a client stays the first.
       return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }.map(\.id)
@@ -33,7 +33,7 @@ extension Catalog {
   private static func openUploads(_ db: Database) throws -> [String: Int] {
     let rows = try Row.fetchAll(
       db.cachedStatement(sql: "SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client"))
-    return Dictionary(rows.map { ($0["client"], $0["held"]) }) { $1 }
+    return Dictionary(try rows.map { (try value($0, "client"), try value($0, "held")) }) { $1 }
   }
 
   /// The upload, nil where there is none.
@@ -105,7 +105,7 @@ extension Catalog {
 }
 
 /// An upload as a row of `uploads`.
-private struct UploadRow: FetchableRecord, PersistableRecord {
+struct UploadRow: FetchableRecord, PersistableRecord {
   static let databaseTableName = "uploads"
 
   let upload: Upload

@@ -15,6 +15,8 @@ public final class Catalog: Sendable {
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let isDamaged = Atomic(false)
+  /// What the start found, for whoever asks how the service is.
+  public let startReport = Mutex(SweepReport())
 
   /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
   ///
@@ -48,7 +50,11 @@ public final class Catalog: Sendable {
 
   /// Writes the description of a recording into its folder, as the catalog has it now.
   public func describe(_ id: RecordingID) {
-    descriptions.withLock { $0 }?.describe(id) { try self.pool.read { try Self.recording(id, $0) } }
+    // By the connection that writes: it sees what it has committed, whatever has become of the files that connections
+    // share.
+    descriptions.withLock { $0 }?.describe(id) {
+      try self.pool.writeWithoutTransaction { try Self.recording(id, $0) }
+    }
   }
 
   /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole catalog
@@ -123,8 +129,8 @@ public final class Catalog: Sendable {
   public var readCount: UInt64 { reads.load(ordering: .relaxed) }
 
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
-    try checkUsable()
-    try file.check()
+    try checkFile()
+    try descriptions.withLock { $0 }?.store.checkClaim()
     let (value, changed) = try commit(body)
     for id in changed { describe(id) }
     return value
@@ -143,7 +149,7 @@ public final class Catalog: Sendable {
           return .commit
         }
         guard let value else { preconditionFailure("a transaction that was committed has run its body") }
-        return (value, try changes.take(db))
+        return (value, changes.take(db))
       }
     } catch {
       throw noting(error)

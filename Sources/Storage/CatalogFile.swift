@@ -1,6 +1,7 @@
 import Dispatch
 import GRDB
 import Glibc
+import Synchronization
 
 // What is at a catalog's path, looked at before it is opened for use. A damaged catalog may answer that a recording is not
 // there, so nothing is removed on its word before SQLite has checked it.
@@ -29,7 +30,12 @@ extension Catalog {
     if length == 0 { return .new }
     guard length >= 512 else { throw .damagedCatalog(path: path, detail: "it is shorter than a page") }
     do {
-      return try inspect(try DatabaseQueue(path: path), withinSeconds: seconds)
+      // A writing connection would move a crash's log into the file when it closes.
+      var configuration = Configuration()
+      configuration.readonly = true
+      return try inspect(try DatabaseQueue(path: path, configuration: configuration), withinSeconds: seconds)
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+      return .unverified
     } catch {
       throw StorageError(error).naming(path)
     }
@@ -37,9 +43,9 @@ extension Catalog {
 
   private static func inspect(_ file: DatabaseQueue, withinSeconds seconds: Double) throws -> CatalogCondition {
     defer { try? file.close() }
-    let timer = DispatchWorkItem { file.interrupt() }
-    DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: timer)
-    defer { timer.cancel() }
+    let interruption = Interruption(of: file)
+    interruption.begin(at: .now() + seconds)
+    defer { interruption.end() }
     return try file.read { db in
       guard try passes("quick_check", db) else { return .unverified }
       // A row that its index has lost is not found by its id, and would seem to be deleted.
@@ -88,6 +94,28 @@ extension Catalog {
   }
 }
 
+/// Cuts off whatever statement a database runs, from a moment on until it is ended: again and again, as an interruption
+/// that comes between two statements is lost.
+private final class Interruption: Sendable {
+  private let file: DatabaseQueue
+  private let isOver = Mutex(false)
+
+  init(of file: DatabaseQueue) { self.file = file }
+
+  func begin(at deadline: DispatchTime) {
+    DispatchQueue.global().asyncAfter(deadline: deadline) { [self] in
+      // Under the lock: the database is open for as long as the end has not come.
+      let goesOn = isOver.withLock { isOver in
+        if !isOver { file.interrupt() }
+        return !isOver
+      }
+      if goesOn { begin(at: .now() + 0.02) }
+    }
+  }
+
+  func end() { isOver.withLock { $0 = true } }
+}
+
 /// The files of an open catalog: whether they are still the ones that were opened.
 struct CatalogFile: Sendable {
   let path: String
@@ -97,13 +125,13 @@ struct CatalogFile: Sendable {
   init(path: String) {
     self.path = path
     var identities: [String: FileIdentity] = [:]
-    for name in [path, path + "-wal"] { identities[name] = FileSystem.identity(of: name) }
+    for name in [path, path + "-wal", path + "-shm"] { identities[name] = FileSystem.identity(of: name) }
     self.identities = identities
     for suffix in ["", "-wal", "-shm"] { FileSystem.makePrivate(path + suffix) }
   }
 
   /// Throws `.catalogReplaced` where a file was removed or replaced since: what is committed would be lost with the
-  /// process. Costs two system calls.
+  /// process. Costs three system calls.
   func check() throws(StorageError) {
     for (name, identity) in identities where FileSystem.identity(of: name) != identity {
       throw .catalogReplaced(path: path)

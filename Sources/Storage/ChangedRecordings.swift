@@ -16,14 +16,15 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
 
   func databaseDidRollback(_ db: Database) { rows = [] }
 
-  /// The recordings that were changed since the last call and are still there. On the writer queue, after the commit.
-  func take(_ db: Database) throws -> [RecordingID] {
+  /// The recordings that were changed since the last call and are still there. On the writer queue, after the commit: what
+  /// can't be read here was committed all the same, so nothing is thrown.
+  func take(_ db: Database) -> [RecordingID] {
     guard !rows.isEmpty else { return [] }
     defer { rows = [] }
-    return try rows.compactMap { row in
-      try String.fetchOne(
-        db.cachedStatement(sql: "SELECT id FROM recordings WHERE rowid = ?"), arguments: [row]
-      ).flatMap(RecordingID.init)
+    return rows.compactMap { row in
+      let text = try? String.fetchOne(
+        db.cachedStatement(sql: "SELECT id FROM recordings WHERE rowid = ?"), arguments: [row])
+      return text.flatMap(RecordingID.init)
     }
   }
 }

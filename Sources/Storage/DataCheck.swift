@@ -148,10 +148,10 @@ public struct DataCheck: Sendable {
         report.note("strange_file", "recordings/" + name, "The service did not make this.")
         continue
       }
-      switch (try catalog.claim(on: id), store.isUnfinished(id)) {
+      switch (try catalog.claim(on: id), try store.isUnfinished(id)) {
       case (.owned, false): break
       case (.owned, true): report.note("mark_left", inner(id, MediaStore.marker), "The next start removes the mark.")
-      case (.removed, _), (.unknown, true):
+      case (.removed, _), (.finished, _), (.unknown, true):
         report.note("half_finished", inner(id), "The next start removes what is left of an upload or a deletion.")
       case (.unknown, false):
         report.add("row_missing", inner(id), "The catalog has no row for this folder.")

@@ -20,6 +20,8 @@ struct DescriptionKeeper: Sendable {
       do {
         if let recording = try current() { try store.describe(recording) }
       } catch {
+        // The row is durable all the same, so the folder must not bear the mark of the unfinished any longer.
+        try? store.removeMark(of: id)
         onFailure(id, StorageError(error))
       }
     }

@@ -32,7 +32,7 @@ extension MediaStore {
     } catch {
       failure = error
     }
-    if try FileSystem.removeFile(folder + "/" + Self.marker) { try FileSystem.syncFolder(folder) }
+    try removeMark(of: recording.id)
     if let failure { throw failure }
   }
 
@@ -60,8 +60,21 @@ extension MediaStore {
     return (try? Self.measure(file).sha256) == recording.sha256
   }
 
-  /// Whether the folder is marked as that of a recording that was never acknowledged.
-  func isUnfinished(_ id: RecordingID) -> Bool { hasFile(Self.marker, of: id) }
+  /// Whether the folder is marked as that of a recording that was never acknowledged. Throws `.io` where the disk doesn't
+  /// answer: only a mark that was seen allows anything to be removed.
+  func isUnfinished(_ id: RecordingID) throws(StorageError) -> Bool {
+    switch look(at: Self.marker, of: id) {
+    case .present: true
+    case .absent: false
+    case .unknown: throw .io(operation: "stat", path: folder(of: id) + "/" + Self.marker, errno: EIO)
+    }
+  }
+
+  /// Takes the mark of the unfinished from a recording's folder, durably. Costs one system call where there is none.
+  func removeMark(of id: RecordingID) throws(StorageError) {
+    let folder = folder(of: id)
+    if try FileSystem.removeFile(folder + "/" + Self.marker) { try FileSystem.syncFolder(folder) }
+  }
 
   /// Removes a recording's folder if there is nothing in it but, perhaps, the mark.
   func removeFolderIfUnused(of id: RecordingID) {

@@ -16,8 +16,12 @@ public struct SweepReport: Sendable, Equatable {
   public var orphans = 0
   /// Rows that could not be read, written again from their folder's description.
   public var healed = 0
-  /// Rows that can't be read and have no description.
+  /// Rows of recordings that can't be read and have no description.
   public var unreadable = 0
+  /// Rows of jobs, uploads and webhooks that could not be read, deleted.
+  public var forgotten = 0
+  /// Whether the catalog could not be checked in time, so that nothing was removed because of what it says.
+  public var isUnverified = false
   /// What could not be listed, moved or removed.
   public var failures: [StorageError] = []
 

@@ -175,6 +175,12 @@ public final class MediaStore: Sendable {
     try FileSystem.remove(away)
   }
 
+  /// Removes the folder of a recording that a job was to make and did not. One that describes a finished recording is kept
+  /// aside instead: its row may be from an older catalog.
+  public func discard(_ id: RecordingID) throws(StorageError) {
+    if description(of: id) != nil { try setAside(id) } else { try remove(id) }
+  }
+
   /// Throws where recordings' files can't be removed, which costs two calls and writes nothing.
   public func checkRemoving() throws(StorageError) {
     for folder in [recordings, removed] { try FileSystem.checkWritable(folder) }

@@ -5,6 +5,7 @@
 //   what is found                               what becomes of it
 //   in incoming/, removed/ or jobs/             removed: they are half-finished by their place
 //   a folder or part with a row                 stays
+//   a row without audio, a folder with it       the row takes what the folder says: the job had ended
 //   one whose id is among the removals          removed: its deletion was in progress
 //   a folder marked as unfinished               removed: its upload was never acknowledged
 //   a folder with a description                 gets its row back
@@ -13,7 +14,7 @@
 //   any other folder or part                    kept, in orphaned/
 //
 // A row that can't be read is written again from its folder's description. A recording that waits for a job which is lost
-// gets another.
+// gets another. What the disk doesn't answer for stays.
 
 /// Puts right, at a start, what an earlier run has left half-finished and what a catalog has lost.
 public struct Reconciliation: Sendable {
@@ -25,20 +26,32 @@ public struct Reconciliation: Sendable {
     (self.catalog, self.store) = (catalog, store)
   }
 
-  /// Goes through the data directory once. With a catalog that is not `verified`, nothing is removed on its word. Where the
-  /// catalog fails to answer, the files it was asked about stay. Never throws, as a service can serve beside leftovers.
+  /// How many recordings get their rows back in one transaction.
+  private static let batch = 500
+
+  /// Goes through the data directory once. If the catalog is not `verified`, nothing is removed or moved because of what it
+  /// says; lost rows are inserted all the same. Where the catalog or the disk fails to answer, the files that were asked
+  /// about stay. Never throws, as a service can serve beside leftovers.
   public func run(verified: Bool) -> SweepReport {
     var report = SweepReport()
+    report.isUnverified = !verified
     store.removeHalfFinished(&report)
-    guard verified else { return report }
+    // First, so that nothing below meets a row that can't be read.
+    if verified { attempt(&report) { report throws(StorageError) in try heal(&report) } }
     // Before the uploads: until a marked folder is gone, its audio is a second name of the upload's part.
+    var lost: [(recording: Recording, jobs: [Job])] = []
     for id in store.recordingFolders(&report) {
-      attempt(&report) { report throws(StorageError) in try settle(id, &report) }
+      attempt(&report) { report throws(StorageError) in
+        if let row = try settle(id, verified, &report) { lost.append(row) }
+        if lost.count == Self.batch { try insert(&lost, &report) }
+      }
     }
+    attempt(&report) { report throws(StorageError) in try insert(&lost, &report) }
+    guard verified else { return report }
     for id in store.parts(&report) {
       attempt(&report) { report throws(StorageError) in try settle(id, &report) }
     }
-    attempt(&report) { report throws(StorageError) in try heal(&report) }
+    attempt(&report) { _ throws(StorageError) in try resumeStranded() }
     if report.failures.isEmpty { attempt(&report) { _ throws(StorageError) in try forgetRemovals() } }
     return report
   }
@@ -47,58 +60,83 @@ public struct Reconciliation: Sendable {
     do { try step(&report) } catch { report.failures.append(error) }
   }
 
-  private func settle(_ id: RecordingID, _ report: inout SweepReport) throws(StorageError) {
-    switch try catalog.claim(on: id) {
-    case .owned: if store.isUnfinished(id) { catalog.describe(id) }
-    case .removed:
+  /// Settles one folder; the row to insert if it has lost its own.
+  private func settle(
+    _ id: RecordingID, _ verified: Bool, _ report: inout SweepReport
+  ) throws(StorageError) -> (recording: Recording, jobs: [Job])? {
+    // A folder that was copied here may be closed even to its owner.
+    FileSystem.makePrivate(store.folder(of: id))
+    switch (try catalog.claim(on: id), try store.isUnfinished(id)) {
+    case (.owned, let isUnfinished):
+      if isUnfinished { catalog.describe(id) } else if try finish(id) { report.adopted += 1 }
+    case (.removed, _) where verified, (.unknown, true) where verified:
       try store.remove(id)
       report.recordings += 1
-    case .unknown where store.isUnfinished(id):
-      try store.remove(id)
-      report.recordings += 1
-    case .unknown:
-      if try adopt(id) {
-        report.adopted += 1
-      } else {
-        store.removeFolderIfUnused(of: id)
-        guard FileSystem.isFolder(store.folder(of: id)) else { return report.recordings += 1 }
-        try store.setAside(id)
-        report.orphans += 1
-      }
+    case (.unknown, false):
+      if let row = lostRow(of: id) { return row }
+      if verified { try setAside(id, &report) }
+    default: break
     }
+    return nil
+  }
+
+  private func setAside(_ id: RecordingID, _ report: inout SweepReport) throws(StorageError) {
+    store.removeFolderIfUnused(of: id)
+    guard FileSystem.isFolder(store.folder(of: id)) else { return report.recordings += 1 }
+    try store.setAside(id)
+    report.orphans += 1
   }
 
   private func settle(_ id: UploadID, _ report: inout SweepReport) throws(StorageError) {
     switch try catalog.claim(on: id) {
     case .owned: return
-    case .removed: store.removePart(of: id)
-    case .unknown where try store.isSpare(id): store.removePart(of: id)
-    case .unknown:
-      try store.setAside(id)
-      report.orphans += 1
-      return
+    case .removed: break
+    case .finished, .unknown:
+      guard try store.isSpare(id) else {
+        try store.setAside(id)
+        report.orphans += 1
+        return
+      }
     }
+    store.removePart(of: id)
     report.uploads += 1
   }
 
-  /// Inserts the row that a recording's folder describes; false where it describes none, or its audio isn't there.
-  func adopt(_ id: RecordingID) throws(StorageError) -> Bool {
-    guard var recording = store.description(of: id)?.recording, let audio = recording.audioFile,
-      store.hasFile(audio, of: id)
+  /// A row that waits for its job, of an older catalog, whose folder holds what the job made: takes that.
+  private func finish(_ id: RecordingID) throws(StorageError) -> Bool {
+    guard let row = try catalog.recording(id), row.audioFile == nil,
+      let described = store.description(of: id)?.recording, store.hasAudio(of: described)
     else { return false }
-    var jobs: [Job] = []
-    let files = [recording.waveformFile, recording.media == nil ? nil : recording.workingFile].compactMap { $0 }
-    if recording.waveformState != .ready || !files.allSatisfy({ store.hasFile($0, of: id) }) {
-      // The job that was to build it is lost with its row.
-      let job = Job(kind: .waveform, recording: id)
-      (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
-      jobs = [job]
-    }
-    try catalog.insert(recording, jobs: jobs)
+    try catalog.finish(with: described)
     return true
   }
 
+  /// The row that a recording's folder describes, with the job that it needs; nil if it describes none, or its audio isn't
+  /// there.
+  private func lostRow(of id: RecordingID) -> (recording: Recording, jobs: [Job])? {
+    guard var recording = store.description(of: id)?.recording, let audio = recording.audioFile,
+      store.hasFile(audio, of: id)
+    else { return nil }
+    let files = [recording.waveformFile, recording.media == nil ? nil : recording.workingFile].compactMap { $0 }
+    if recording.waveformState == .ready, files.allSatisfy({ store.hasFile($0, of: id) }) { return (recording, []) }
+    // The job that was to build it is lost with its row.
+    let job = Job(kind: .waveform, recording: id)
+    (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
+    return (recording, [job])
+  }
+
+  private func insert(
+    _ lost: inout [(recording: Recording, jobs: [Job])], _ report: inout SweepReport
+  ) throws(StorageError) {
+    guard !lost.isEmpty else { return }
+    let rows = lost
+    lost = []
+    try catalog.insert(rows)
+    report.adopted += rows.count
+  }
+
   private func heal(_ report: inout SweepReport) throws(StorageError) {
+    report.forgotten = try catalog.deleteUnreadableWork()
     for text in try catalog.unreadableRecordings() {
       guard let id = RecordingID(text) else {
         try catalog.deleteUnreadable(text)
@@ -111,7 +149,16 @@ public struct Reconciliation: Sendable {
       try catalog.replaceUnreadable(with: recording)
       report.healed += 1
     }
-    for recording in try catalog.strandedRecordings() { try catalog.resume(stranded: recording.id) }
+  }
+
+  /// Begins the lost jobs of recordings again. A row without audio, whose job is lost, goes; but not if its folder holds
+  /// something that nothing explains.
+  private func resumeStranded() throws(StorageError) {
+    for recording in try catalog.strandedRecordings() {
+      let folder = store.folder(of: recording.id)
+      if recording.audioFile == nil, FileSystem.isFolder(folder), try !store.isUnfinished(recording.id) { continue }
+      try catalog.resume(stranded: recording.id)
+    }
   }
 
   /// Describes every recording that is not described yet, as none is in a data directory of an earlier version; believes
@@ -126,11 +173,16 @@ public struct Reconciliation: Sendable {
       // Deleted meanwhile.
       guard let files = try? FileSystem.names(in: folder) else { continue }
       for file in files { FileSystem.makePrivate(folder + "/" + file) }
-      if !files.contains(RecordingDescription.fileName) {
-        catalog.describe(id)
-      } else if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
+      if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
         corrected += 1
+      } else if let recording = try catalog.recording(id), recording.audioFile != nil,
+        store.description(of: id) != RecordingDescription(recording)
+      {
+        catalog.describe(id)
       }
+    }
+    for path in [store.uploads, store.orphaned] {
+      for name in try FileSystem.names(in: path) { FileSystem.makePrivate(path + "/" + name) }
     }
     return corrected
   }
@@ -146,9 +198,13 @@ public struct Reconciliation: Sendable {
     return true
   }
 
-  /// Nothing is left of them: what was renamed away is durable before the last trace of it goes.
-  private func forgetRemovals() throws(StorageError) {
-    let gone = try catalog.removals()
+  /// Forgets the removals of which nothing is left, so that a folder that somebody puts back later is not taken for one:
+  /// what was renamed away is durable before the last trace of it goes.
+  public func forgetRemovals() throws(StorageError) {
+    let gone = try catalog.removals().filter { id in
+      FileSystem.identity(of: store.recordings + "/" + id) == nil
+        && FileSystem.identity(of: store.uploads + "/" + id + ".part") == nil
+    }
     guard !gone.isEmpty else { return }
     try FileSystem.syncFolder(store.recordings)
     try FileSystem.syncFolder(store.uploads)

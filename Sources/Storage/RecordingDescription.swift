@@ -3,10 +3,12 @@ import FoundationEssentials
 // recording.json, next to a recording's audio: what the catalog says of the recording, so that a lost catalog can be
 // rebuilt from the folders alone.
 //
-//   {"version":1,"recording":{"id":…,"name":…,"created_at":…,"bytes":…,"sha256":…,"format":{…},"audio_file":…,…}}
+//   {"recording":{"id":…,"name":…,"created_at":…,"bytes":…,"sha256":…,"format":{…},"audio_file":…,…},
+//    "sha256":"<of the recording member as it is written here, sorted and without blanks>","version":1}
 //
 // Members are those of `Recording` in snake case; `created_at` counts milliseconds since 1970. The file is written after
-// each commit that changes the recording's row, through a temporary file and a rename, so it is always whole.
+// each commit that changes the recording's row, through a temporary file and a rename, so it is always whole; the checksum
+// tells what a disk has changed since.
 
 /// A recording as its own folder describes it.
 struct RecordingDescription: Codable, Equatable {
@@ -19,11 +21,28 @@ struct RecordingDescription: Codable, Equatable {
 
   var version = Self.currentVersion
   var recording: Recording
+  private var sha256 = ""
 
   init(_ recording: Recording) {
     self.recording = recording
     // How far a job is changes often and means nothing once the job's row is lost.
     if recording.waveformState == .building { self.recording.waveformState = .queued }
+    sha256 = Self.digest(of: self.recording)
+  }
+
+  /// Of the member `recording` as it is written.
+  private static func digest(of recording: Recording) -> String {
+    var hash = SHA256()
+    hash.update(Self.encoded(recording).span)
+    return hash.hexDigest()
+  }
+
+  private static func encoded(_ value: some Encodable) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    // Every number in a row is finite (see `Recording.isPlausible`), and nothing else can fail to encode.
+    return (try? encoder.encode(value)).map(Array.init) ?? []
   }
 
   /// Reads the content of a file, which may be hostile; nil if it describes no recording.
@@ -31,31 +50,27 @@ struct RecordingDescription: Codable, Equatable {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     guard let description = try? decoder.decode(Self.self, from: Data(bytes)),
-      description.version == Self.currentVersion, description.recording.isPlausible
+      description.version == Self.currentVersion, description.recording.isPlausible,
+      description.sha256 == Self.digest(of: description.recording)
     else { return nil }
     self = description
   }
 
   /// The content of the file.
-  func json() -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.keyEncodingStrategy = .convertToSnakeCase
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // Every number in a row is finite (see `Recording.isPlausible`), and nothing else can fail to encode.
-    guard let data = try? encoder.encode(self) else { return [] }
-    return Array(data) + [UInt8(ascii: "\n")]
-  }
+  func json() -> [UInt8] { Self.encoded(self) + [UInt8(ascii: "\n")] }
 }
 
 extension Recording {
   /// Whether every value is one that the program itself writes: what a damaged catalog or folder says must neither crash
   /// the process nor lead out of the recording's folder.
   var isPlausible: Bool {
-    let files = [audioFile, workingFile, waveformFile].compactMap { $0 }
+    // Each kind of file has names of its own, so that none is ever taken for another: a damaged row must not have the audio
+    // removed as a spoiled waveform, or overwritten by a working copy.
+    let files = [(audioFile, "audio"), (workingFile, "working"), (waveformFile, "waveform")]
     let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
       && sha256.map { $0.utf8.count == 64 } ?? true
-      && files.allSatisfy(MediaStore.isFileName)
+      && files.allSatisfy { name, kind in name.map { $0.hasPrefix(kind) && MediaStore.isFileName($0) } ?? true }
       && regions.allSatisfy { [$0.start, $0.end, $0.level, $0.score].allSatisfy(\.isFinite) }
   }
 }

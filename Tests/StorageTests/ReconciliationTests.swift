@@ -1,4 +1,5 @@
-import Glibc
+import Foundation
+import GRDB
 import Testing
 
 @testable import Storage
@@ -208,7 +209,11 @@ import Testing
     try FileSystem.remove(store.folder(of: unmarked) + "/recording.json")
     _ = try receive("unfinished", id: RecordingID())
     let before = try folder.contents(of: "data/recordings")
-    #expect(try start(with: olderCatalog(), verified: false) == SweepReport())
+    var expected = SweepReport()
+    (expected.isUnverified, expected.adopted) = (true, 1)
+    #expect(try start(with: olderCatalog(), verified: false) == expected, "a lost row is inserted all the same")
+    #expect(try folder.contents(of: "data/recordings") == before)
+    #expect(start(verified: false).recordings == 0, "not even what was deleted is removed")
     #expect(try folder.contents(of: "data/recordings") == before)
   }
 
@@ -223,7 +228,122 @@ import Testing
     #expect(try folder.contents(of: "data/recordings") == before)
   }
 
+  @Test("a folder that is put back after its deletion was completed is a recording again")
+  func putBack() throws {
+    let id = try upload("sound").id
+    try FileManager.default.copyItem(atPath: store.folder(of: id), toPath: folder("copy"))
+    _ = try catalog.deleteRecording(id)
+    try store.remove(id)
+    try Reconciliation(catalog: catalog, store: store).forgetRemovals()
+    try FileManager.default.moveItem(atPath: folder("copy"), toPath: store.folder(of: id))
+    #expect(start().adopted == 1)
+    #expect(try catalog.recording(id) != nil)
+  }
+
+  @Test("an older catalog that waits for a job takes what the job has made since, and ends the job")
+  func olderThanAResult() throws {
+    let finished = try upload("cleaned")
+    let source = try upload("source")
+    let older = try olderCatalog()
+    try older.insert(source)
+    var waiting = finished
+    (waiting.audioFile, waiting.bytes, waiting.sha256, waiting.waveformState) = (nil, nil, nil, .building)
+    let job = Job(kind: .denoise, recording: source.id, output: finished.id)
+    waiting.waveformJob = job.id
+    try older.insert(waiting, jobs: [job])
+    #expect(start(with: older).adopted == 1)
+    #expect(try older.recording(finished.id)?.audioFile == "audio.wav")
+    #expect(try older.job(job.id)?.state == .succeeded)
+    #expect(try files(of: finished.id) == ["audio.wav", "recording.json"])
+  }
+
+  @Test("what a job left is removed, but a finished recording in its folder is kept aside")
+  func discarding() throws {
+    let (finished, half) = (try upload("cleaned").id, RecordingID())
+    _ = try receive("half", id: half)
+    for id in [finished, half] { try store.discard(id) }
+    #expect(try folder.contents(of: "data/recordings") == [])
+    #expect(try folder.contents(of: "data/orphaned/\(finished)") == ["audio.wav", "recording.json"])
+    #expect(store.orphanCount() == 1)
+  }
+
+  @Test("where the disk does not say whether a folder is marked, the folder stays")
+  func unreadableFolder() throws {
+    let id = try upload("sound").id
+    // A name that is too long to look up stands for a disk that fails: the mark is neither there nor not.
+    try FileSystem.remove(store.folder(of: id) + "/recording.json")
+    try FileManager.default.createSymbolicLink(
+      atPath: store.folder(of: id) + "/unfinished", withDestinationPath: String(repeating: "x", count: 300))
+    let report = try start(with: olderCatalog())
+    #expect(report.recordings == 0 && report.orphans == 0 && report.failures.count == 1)
+    #expect(try read(store.folder(of: id) + "/audio.wav") == "sound")
+  }
+
+  @Test("a row that can't be read is written again from its folder; one of a job that can't be read is begun again")
+  func healing() throws {
+    let recordings = [try upload("one"), try upload("two")]
+    let job = Job(kind: .waveform, recording: recordings[1].id)
+    try catalog.insert(job) { ($0.waveformState, $0.waveformJob) = (.queued, job.id) }
+    try DatabaseQueue(path: store.catalogPath).write { db in
+      try db.execute(sql: "UPDATE recordings SET sample_rate = 0 WHERE id = ?", arguments: [recordings[0].id.text])
+      try db.execute(sql: "UPDATE jobs SET attempts = -1")
+    }
+    let report = start()
+    #expect(report.healed == 1 && report.forgotten == 1 && report.unreadable == 0 && report.failures == [])
+    #expect(try catalog.recording(recordings[0].id) == recordings[0])
+    let begun = try #require(try catalog.unfinishedJobs().first)
+    #expect(begun.id != job.id && begun.recording == recordings[1].id)
+    #expect(try catalog.recording(recordings[1].id)?.waveformJob == begun.id)
+  }
+
+  @Test(
+    "a description that is not what the row says is written again, and a damaged row is believed no more than its audio"
+  )
+  func tending() throws {
+    let (damaged, undescribed) = (try upload("sound"), try upload("other"))
+    try write("{", to: store.folder(of: undescribed.id) + "/recording.json")
+    try DatabaseQueue(path: store.catalogPath).write { db in
+      try db.execute(sql: "UPDATE recordings SET bytes = 7 WHERE id = ?", arguments: [damaged.id.text])
+    }
+    #expect(try Reconciliation(catalog: catalog, store: store).tendFolders() == 1)
+    #expect(try catalog.recording(damaged.id) == damaged)
+    #expect(store.description(of: undescribed.id)?.recording == undescribed)
+  }
+
+  @Test("a description in which anything was changed describes nothing")
+  func checksum() throws {
+    let id = try upload("sound").id
+    let path = store.folder(of: id) + "/recording.json"
+    try write(read(path).replacing("44100", with: "14100"), to: path)
+    #expect(store.description(of: id) == nil)
+  }
+
+  @Test(
+    "a row names its own kinds of file alone", arguments: ["working_file = 'audio.wav'", "waveform_file = 'audio.wav'"])
+  func names(change: String) throws {
+    let id = try upload("sound").id
+    try DatabaseQueue(path: store.catalogPath).write { db in
+      try db.execute(sql: "UPDATE recordings SET \(change)")
+    }
+    #expect(throws: StorageError.self) { try catalog.recording(id) }
+    #expect(start().healed == 1)
+    #expect(try catalog.recording(id)?.workingFile == nil && catalog.recording(id)?.waveformFile == nil)
+  }
+
   // MARK: Uploads in pieces
+
+  @Test("the part of a finished upload is kept aside where its recording's audio is gone")
+  func finishedWithoutAudio() throws {
+    let upload = try part("abc")
+    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
+    let id = RecordingID()
+    let whole = try #require(try store.openPart(of: upload))
+    let stored = try store.adopt(whole, as: id, name: "audio.wav")
+    try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
+    try FileSystem.remove(store.folder(of: id))
+    #expect(start().orphans == 1)
+    #expect(try folder.contents(of: "data/orphaned") == ["\(upload).part"])
+  }
 
   private func part(_ text: String) throws -> UploadID {
     let id = UploadID()
