@@ -58,7 +58,7 @@ public struct Backup: Sendable {
     guard try Catalog.inspect(path: catalogPath, withinSeconds: 3600) != .new else {
       throw .lostCatalog(path: catalogPath)
     }
-    var folder = try TemporaryDirectory(for: destination)
+    var folder = try TemporaryDirectory(for: destination, lastFile: Self.sums)
     try copyCatalog(from: catalogPath, to: folder.path + "/catalog.sqlite")
     var contents = BackupContents(folder: folder.path, method: method)
     let report = try contents.take(from: source, progress: progress)

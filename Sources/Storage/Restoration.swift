@@ -1,5 +1,7 @@
 import Glibc
 
+// The catalog comes to its place last: without it beside recordings, no service starts.
+
 /// Makes a data directory of a backup.
 public struct Restoration: Sendable {
   /// What was found.
@@ -31,7 +33,7 @@ public struct Restoration: Sendable {
   public func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let list = try ChecksumList(path: backup + "/" + Backup.sums)
     var report = Report()
-    var folder = try TemporaryDirectory(for: destination)
+    var folder = try TemporaryDirectory(for: destination, lastFile: "catalog.sqlite")
     for (index, (path, digest)) in list.entries.enumerated() {
       do {
         let copy = folder.path + "/" + path
@@ -47,12 +49,18 @@ public struct Restoration: Sendable {
       guard progress(Double(index + 1) / Double(list.entries.count)) else { throw .cancelled }
     }
     guard report.damaged.isEmpty || keepsDamaged else { return report }
-    guard try Catalog.inspect(path: folder.path + "/catalog.sqlite", withinSeconds: 3600) != .new || keepsDamaged else {
-      throw .lostCatalog(path: backup + "/catalog.sqlite")
-    }
+    if !keepsDamaged { try checkCatalog(folder.path + "/catalog.sqlite") }
     try sync(folder.path)
     try folder.commit()
     return report
+  }
+
+  private func checkCatalog(_ path: String) throws(StorageError) {
+    guard try Catalog.inspect(path: path, withinSeconds: 3600) != .new else {
+      throw .lostCatalog(path: backup + "/catalog.sqlite")
+    }
+    // What SQLite made to read it.
+    for suffix in ["-wal", "-shm"] { _ = try FileSystem.removeFile(path + suffix) }
   }
 
   /// The files were synced as they were copied; here their names are.

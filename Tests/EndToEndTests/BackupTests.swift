@@ -112,6 +112,26 @@ struct BackupTests {
     tried("older catalog beside newer recordings") { try losses(of: kept, in: copy) }
   }
 
+  @Test("backup and restore fill an empty folder that is the root of a disk")
+  func mountPoints() throws {
+    // Root alone may mount.
+    guard let (first, second) = Disk("size=8g").flatMap({ first in Disk("size=8g").map { (first, $0) } }) else {
+      return
+    }
+    let server = try TestServer()
+    let kept = try uploads(server, Self.clips[..<2])
+    let made = try Command.stillwave("backup", "--data", server.data, "-o", first.path)
+    #expect(made.status == 0, "\(made.errors)")
+    try server.stop()
+    let back = try Command.stillwave("restore", first.path, "--data", second.path)
+    #expect(back.status == 0, "\(back.errors)")
+    for disk in [first, second] {
+      let names = try FileManager.default.contentsOfDirectory(atPath: disk.path)
+      #expect(names.allSatisfy { !$0.contains("partial") })
+    }
+    #expect(try losses(of: kept, in: second.path) == [])
+  }
+
   @Test("a damaged backup is not restored, unless what is left of it is asked for")
   func damagedBackup() throws {
     let server = try TestServer()
