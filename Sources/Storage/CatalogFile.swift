@@ -121,13 +121,13 @@ struct CatalogFile: Sendable {
   let path: String
   private let identities: [String: FileIdentity]
 
-  /// The catalog that is open at `path`, with its log.
-  init(path: String) {
+  /// The catalog that is open at `path`, with its log; with `makesPrivate`, its owner's alone from now on.
+  init(path: String, makesPrivate: Bool = true) {
     self.path = path
     var identities: [String: FileIdentity] = [:]
     for name in [path, path + "-wal", path + "-shm"] { identities[name] = FileSystem.identity(of: name) }
     self.identities = identities
-    for suffix in ["", "-wal", "-shm"] { FileSystem.makePrivate(path + suffix) }
+    for suffix in ["", "-wal", "-shm"] where makesPrivate { FileSystem.makePrivate(path + suffix) }
   }
 
   /// Throws `.catalogReplaced` where a file was removed or replaced since: what is committed would be lost with the

@@ -57,7 +57,13 @@ public final class MediaStore: Sendable {
   }
 
   /// The store under `directory`, which is made, with its folders, where it is missing.
-  public init(directory: String) throws(StorageError) {
+  public convenience init(directory: String) throws(StorageError) {
+    self.init(lookingAt: directory)
+    try makeFolders()
+  }
+
+  /// The store under `directory` as it is. Nothing is made or changed: folders may be missing.
+  public init(lookingAt directory: String) {
     self.directory = directory
     incoming = directory + "/incoming"
     uploads = directory + "/uploads"
@@ -65,6 +71,9 @@ public final class MediaStore: Sendable {
     jobs = directory + "/jobs"
     removed = directory + "/removed"
     orphaned = directory + "/orphaned"
+  }
+
+  private func makeFolders() throws(StorageError) {
     try FileSystem.makeFolders(directory)
     FileSystem.makePrivate(directory)
     for folder in [incoming, uploads, recordings, jobs, removed, orphaned] {

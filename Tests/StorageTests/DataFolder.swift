@@ -1,0 +1,68 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+/// A data directory with a few recordings, as a service leaves it; for tests.
+struct DataFolder {
+  let folder: TemporaryFolder
+  let store: MediaStore
+  let recordings: [Recording]
+
+  var path: String { store.directory }
+
+  /// The catalog is closed.
+  init(_ count: Int = 3) throws {
+    folder = try TemporaryFolder()
+    store = try MediaStore(directory: folder("data"))
+    let catalog = try Catalog(path: store.catalogPath)
+    catalog.keepDescriptions(in: store) { Issue.record($1, "\($0)") }
+    var recordings: [Recording] = []
+    for number in 0..<count {
+      let id = RecordingID()
+      let file = try store.receive()
+      try file.append(Array("sound \(number)".utf8).span)
+      let stored = try store.adopt(file, as: id, name: "audio.wav")
+      let recording = Recording(
+        id: id, name: "talk \(number).wav", bytes: stored.bytes, sha256: stored.sha256,
+        format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
+        waveformState: .failed, audioFile: stored.name)
+      try catalog.insert(recording)
+      recordings.append(recording)
+    }
+    try catalog.close()
+    self.recordings = recordings
+  }
+
+  /// Changes the catalog behind the service's back.
+  func execute(_ sql: String) throws {
+    let file = try DatabaseQueue(path: store.catalogPath)
+    try file.writeWithoutTransaction { try $0.execute(sql: sql) }
+    try file.close()
+  }
+
+  func check() throws -> DataCheck.Report {
+    try DataCheck(MediaStore(lookingAt: path), pyramidFault: { _ in nil }).run()
+  }
+
+  @discardableResult
+  func repair() throws -> [String] { try DataRepair(store, pyramidFault: { _ in nil }).run() }
+
+  func forgetDescriptions() throws {
+    for recording in recordings { try FileSystem.remove(store.folder(of: recording.id) + "/recording.json") }
+  }
+
+  /// Each path with its mode, times, owner and bytes.
+  func everything() throws -> [String: String] {
+    var found: [String: String] = [:]
+    for name in try folder.contents() + [""] {
+      var info = stat()
+      #expect(unsafe lstat(folder(name), &info) == 0)
+      let isFile = info.st_mode & S_IFMT == S_IFREG
+      let bytes = isFile ? try Data(contentsOf: URL(fileURLWithPath: folder(name))).base64EncodedString() : ""
+      found[name] = "\(info.st_mode) \(info.st_mtim.tv_sec).\(info.st_mtim.tv_nsec) \(bytes)"
+    }
+    return found
+  }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct DataRepairTests {
+  let data: DataFolder
+
+  init() throws { data = try DataFolder() }
+
+  private func names() throws -> [String] {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    defer { try? catalog.close() }
+    return try catalog.recordings(limit: 9).map(\.name).sorted()
+  }
+
+  private var catalogFiles: [String] {
+    get throws {
+      try FileManager.default.contentsOfDirectory(atPath: data.path)
+        .filter { $0.hasPrefix("catalog") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.sorted()
+    }
+  }
+
+  private let all = ["talk 0.wav", "talk 1.wav", "talk 2.wav"]
+
+  @Test("rows of a damaged catalog are read, whatever version it is of", arguments: [1, 3, 6, 9])
+  func salvageOfEarlierVersions(version: Int) throws {
+    // What later versions have added.
+    let added = [(3, "noise_regions"), (6, "media"), (6, "working_file"), (10, "working_bytes")]
+    for (number, column) in added where number > version {
+      try data.execute("ALTER TABLE recordings DROP COLUMN \(column)")
+    }
+    try data.execute("DROP TABLE jobs")
+    try data.forgetDescriptions()
+    try data.repair()
+    #expect(try names() == all)
+    #expect(data.store.orphanCount() == 0)
+  }
+
+  @Test("a row that has lost the length and hash of its audio gets them from the audio")
+  func salvageWithoutHash() throws {
+    try data.execute("ALTER TABLE recordings RENAME COLUMN sha256 TO sha25")
+    try data.forgetDescriptions()
+    try data.repair()
+    let catalog = try Catalog(path: data.store.catalogPath)
+    #expect(try Set(catalog.recordings(limit: 9).map(\.sha256)) == Set(data.recordings.map(\.sha256)))
+  }
+
+  @Test("the damaged catalog is kept beside the new one")
+  func damagedCatalogIsKept() throws {
+    try data.execute("DROP TABLE jobs")
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: data.store.catalogPath))
+    try data.repair()
+    let files = try catalogFiles
+    #expect(files.count == 2 && files[1].hasPrefix("catalog.sqlite.damaged-"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: data.path + "/" + files[1])) == bytes)
+    #expect(try data.repair() == [])
+    #expect(try catalogFiles == files)
+  }
+
+  /// What a repair that was killed can leave.
+  enum Kill: CaseIterable {
+    case whileBuilding, beforeTheLogIsMoved, beforeTheNewOneIsInPlace
+  }
+
+  @Test("a repair that was killed is completed by the next, and no row is lost", arguments: Kill.allCases)
+  func killed(_ kill: Kill) throws {
+    try data.forgetDescriptions()
+    // The last row is in the log alone.
+    let aside = data.store.catalogPath + ".damaged-" + UUIDv7().text
+    let open = try Catalog(path: data.store.catalogPath)
+    try open.update(data.recordings[2].id) { $0.name = "renamed.wav" }
+    let copy = data.folder("copy")
+    for suffix in ["", "-wal"] { try FileSystem.copy(data.store.catalogPath + suffix, to: copy + suffix) }
+    try open.close()
+    for suffix in ["", "-wal", "-shm"] { try FileSystem.remove(data.store.catalogPath + suffix) }
+    let (base, log) =
+      switch kill {
+      case .whileBuilding: (data.store.catalogPath, data.store.catalogPath)
+      case .beforeTheLogIsMoved: (aside, data.store.catalogPath)
+      case .beforeTheNewOneIsInPlace: (aside, aside)
+      }
+    try FileSystem.rename(copy, to: base)
+    try FileSystem.rename(copy + "-wal", to: log + "-wal")
+    if kill == .whileBuilding { try damageSchema() }
+    let rebuilt = data.store.catalogPath + ".rebuilt-" + UUIDv7().text
+    for suffix in ["", "-wal", "-shm"] { try write("half", to: rebuilt + suffix) }
+
+    try data.repair()
+    #expect(try names() == ["renamed.wav", "talk 0.wav", "talk 1.wav"])
+    #expect(try !catalogFiles.contains { $0.contains("rebuilt") })
+    #expect(data.store.orphanCount() == 0)
+  }
+
+  private func damageSchema() throws {
+    // Kept open until the end, so that the log stays.
+    try DatabaseQueue(path: data.store.catalogPath).writeWithoutTransaction { try $0.execute(sql: "DROP TABLE jobs") }
+  }
+}
