@@ -83,7 +83,7 @@ extension Catalog {
 }
 
 /// A conversion as a row of `conversions`.
-private struct ConversionRow: FetchableRecord, PersistableRecord {
+struct ConversionRow: FetchableRecord, PersistableRecord {
   static let databaseTableName = "conversions"
 
   let conversion: Conversion

@@ -40,6 +40,13 @@ public final class Catalog: Sendable {
     pool.add(transactionObserver: changes)
   }
 
+  /// The catalog that `pool` has open for reading: it is left as it is, whatever its version.
+  init(reading pool: DatabasePool, path: String) {
+    self.pool = pool
+    file = CatalogFile(path: path, makesPrivate: false)
+    changes = ChangedRecordings()
+  }
+
   /// Keeps the description of every recording in its folder in step with its row, from now on. Set once, before the
   /// first change. `onFailure` is told of descriptions that could not be written; rows are durable all the same.
   public func keepDescriptions(

@@ -1,0 +1,33 @@
+import GRDB
+
+// What only a check asks.
+
+extension Catalog {
+  /// The files that were made of a recording's sound in other formats.
+  func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
+    try read { db in
+      try Self.intact(
+        Row.fetchAll(
+          db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ?"), arguments: [id.text])
+      ) { try ConversionRow(row: $0).conversion.file }
+    }
+  }
+
+  /// How many rows of each table can't be read; recordings are left out (`unreadableRecordings`). Reads every row.
+  func unreadableCounts() throws(StorageError) -> [(table: String, count: Int)] {
+    try read { db in
+      func count(_ table: String, _ make: (Row) throws -> Void) throws -> (String, Int) {
+        var count = 0
+        let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table)")
+        while let row = try rows.next() {
+          do { try make(row) } catch { count += 1 }
+        }
+        return (table, count)
+      }
+      return [
+        try count("jobs") { _ = try JobRow(row: $0) }, try count("uploads") { _ = try UploadRow(row: $0) },
+        try count("conversions") { _ = try ConversionRow(row: $0) },
+      ].filter { $0.1 > 0 }
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct DataCheckTests {
+  let data: DataFolder
+
+  init() throws { data = try DataFolder() }
+
+  private func codes(_ findings: [DataCheck.Finding]) -> [String] { findings.map(\.code).sorted() }
+
+  @Test("a check changes nothing in the data folder of a stopped service, whatever it finds", arguments: [true, false])
+  func readsOnly(isDamaged: Bool) throws {
+    if isDamaged { try data.execute("DROP TABLE jobs") }
+    for folder in ["orphaned", "uploads"] { try FileSystem.remove(data.path + "/" + folder) }
+    for name in ["", "/catalog.sqlite", "/recordings"] { #expect(unsafe chmod(data.path + name, 0o755) == 0) }
+    let before = try data.everything()
+    #expect(codes(try data.check().problems) == (isDamaged ? ["catalog_damaged"] : []))
+    #expect(try data.everything() == before)
+  }
+
+  @Test("nor beside a running one, nor in what a crash has left", arguments: [true, false])
+  func readsOnlyBesideAService(isRunning: Bool) throws {
+    if isRunning { try data.store.claim() }
+    let catalog = try Catalog(path: data.store.catalogPath)
+    try catalog.update(data.recordings[0].id) { $0.name = "renamed.wav" }
+    if !isRunning {
+      let copies = ["", "-wal"].map { (data.folder("copy" + $0), data.store.catalogPath + $0) }
+      for (copy, path) in copies { try FileSystem.copy(path, to: copy) }
+      try catalog.close()
+      for (copy, path) in copies { try FileSystem.rename(copy, to: path) }
+    }
+    var before = try data.everything()
+    let report = try data.check()
+    #expect(report.recordings == 3)
+    #expect(codes(report.problems) == ["description_outdated"])
+    var after = try data.everything()
+    // The index of the log has the locks and marks of readers in it.
+    for key in ["data/catalog.sqlite-shm"] { (before[key], after[key]) = (nil, nil) }
+    #expect(after == before)
+    if isRunning { try catalog.close() }
+  }
+
+  @Test("an empty folder stays empty, and all is well in it")
+  func emptyFolder() throws {
+    let folder = try TemporaryFolder()
+    let report = try DataCheck(MediaStore(lookingAt: folder.path), pyramidFault: { _ in nil }).run()
+    #expect(report == DataCheck.Report())
+    #expect(try folder.contents() == [])
+  }
+
+  @Test("recordings beside no catalog, or an empty one, are a catalog that is lost", arguments: [true, false])
+  func lostCatalog(isEmpty: Bool) throws {
+    try FileSystem.remove(data.store.catalogPath)
+    if isEmpty { try write("", to: data.store.catalogPath) }
+    #expect(codes(try data.check().problems) == ["catalog_lost"])
+  }
+
+  @Test("a catalog of an earlier version is checked as it is and left at that version")
+  func earlierVersion() throws {
+    try data.execute(
+      """
+      ALTER TABLE recordings DROP COLUMN working_bytes;
+      DELETE FROM grdb_migrations WHERE identifier LIKE '10 %';
+      """)
+    try FileSystem.remove(data.store.folder(of: data.recordings[1].id) + "/audio.wav")
+    let before = try data.everything()
+    let report = try data.check()
+    #expect(report.recordings == 3)
+    #expect(codes(report.problems) == ["audio_missing"])
+    #expect(codes(report.notes) == ["schema_older"])
+    #expect(try data.everything() == before)
+  }
+
+  @Test("a catalog of a newer version is refused by its own path, and left alone")
+  func newerVersion() throws {
+    try data.execute("INSERT INTO grdb_migrations VALUES ('999 from the future')")
+    let before = try data.everything()
+    #expect(throws: StorageError.newerSchema(path: data.store.catalogPath)) { try data.check() }
+    #expect(try data.everything() == before)
+  }
+
+  @Test("files in a recording's folder that no row names are noted, and no others")
+  func strangeFiles() throws {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    let id = data.recordings[0].id
+    let made = Conversion(recording: id, format: "mp3", file: "converted-1.mp3", bytes: 4, sha256: "")
+    #expect(try catalog.keep(made, limit: 99) == [])
+    try catalog.close()
+    for name in ["audio.wav.map", "converted-1.mp3", "converted-2.mp3", "waveform-old.pyramid", "notes.txt"] {
+      try write("file", to: data.store.folder(of: id) + "/" + name)
+    }
+    let report = try data.check()
+    #expect(report.isSound)
+    #expect(
+      report.notes.map(\.path)
+        == ["converted-2.mp3", "notes.txt", "waveform-old.pyramid"].map { "recordings/\(id)/\($0)" })
+  }
+
+  @Test("a working copy of another length than the catalog says is damaged, and built again by a repair")
+  func workingCopy() throws {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
+    let id = data.recordings[0].id
+    try catalog.update(id) { ($0.media, $0.workingFile, $0.workingBytes) = ("{}", "working-1.wav", 5) }
+    try catalog.close()
+    let path = data.store.folder(of: id) + "/working-1.wav"
+    try write("sound", to: path)
+    #expect(try data.check() == sound(files: 3))
+    try write("soun", to: path)
+    #expect(codes(try data.check().problems) == ["working_copy_damaged"])
+    try data.repair()
+    let repaired = try Catalog(path: data.store.catalogPath)
+    #expect(try repaired.recording(id)?.waveformState == .queued)
+  }
+
+  private func sound(files: Int) -> DataCheck.Report {
+    var report = DataCheck.Report()
+    (report.recordings, report.files, report.bytes) = (3, files, 21)
+    return report
+  }
+
+  @Test("rows that can't be read are counted by table")
+  func unreadableRows() throws {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    for recording in data.recordings {
+      try catalog.insert(sample(), jobs: [Job(kind: .waveform, recording: recording.id)])
+    }
+    try catalog.close()
+    try data.execute("UPDATE jobs SET progress = 7 WHERE rowid < 3")
+    let notes = try data.check().notes.filter { $0.code == "row_unreadable" }
+    #expect(notes.map(\.detail) == ["2 rows of the table “jobs” can't be read."])
+  }
+
+  @Test("a recording that is renamed while the check runs is no problem")
+  func renames() throws {
+    try data.store.claim()
+    let catalog = try Catalog(path: data.store.catalogPath)
+    catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
+    let (ids, ended) = (data.recordings.map(\.id), DispatchSemaphore(value: 0))
+    let checked = Flag()
+    DispatchQueue.global().async {
+      var count = 0
+      while !checked.isSet {
+        count += 1
+        _ = try? catalog.update(ids[count % ids.count]) { $0.name = "talk \(count).wav" }
+      }
+      ended.signal()
+    }
+    for _ in 0..<5 { #expect(try data.check().problems == []) }
+    checked.set()
+    ended.wait()
+    try catalog.close()
+  }
+}
+
+private final class Flag: @unchecked Sendable {
+  private let lock = NSLock()
+  private var value = false
+
+  var isSet: Bool { lock.withLock { value } }
+
+  func set() { lock.withLock { value = true } }
+}
