@@ -10,7 +10,8 @@ import Glibc
 //
 // The catalog comes first and the files after it. Files never change once they have a row, so those of a recording that is
 // in the catalog are the right ones whenever they are read; a recording that is deleted in between leaves the backup too.
-// The backup appears under its name when all of it is on the disk.
+// The backup appears under its name when all of it is on the disk; in an empty folder that was there, SHA256SUMS appears
+// last.
 
 /// Copies a data directory, while a service uses it, into a backup.
 public struct Backup: Sendable {
@@ -32,7 +33,7 @@ public struct Backup: Sendable {
     public var files = 0
     /// How long they are together, but for the catalog.
     public var bytes: Int64 = 0
-    /// Recordings whose files are not what the catalog says: lost or changed on the disk before the backup.
+    /// Recordings that the disk has damaged: their row can't be read, or their audio was lost or changed before the backup.
     public var damaged: [RecordingID] = []
   }
 
@@ -101,7 +102,12 @@ private struct BackupContents {
       try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
       guard progress(Double(index + 1) / Double(all.count)) else { throw .cancelled }
     }
+    for id in try catalog.unreadableRecordings().compactMap(RecordingID.init) {
+      try take(unreadable: id, from: source + "/recordings/" + id.text)
+    }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
+    // What the copy lacks has no files in the backup; noted as removals, those ids would only grow old in it.
+    try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
     for name in ["recordings", "uploads"] { try FileSystem.syncFolder(folder + "/" + name) }
     try note("catalog.sqlite", digest: measure("catalog.sqlite").sha256)
@@ -114,17 +120,10 @@ private struct BackupContents {
     // A job still makes it, or was to: there is nothing to copy yet.
     guard let audio = recording.audioFile else { return }
     let inner = "recordings/" + recording.id.text
-    try FileSystem.makeFolder(folder + "/" + inner)
-    var taken: Set<String> = []
-    do {
-      for name in try FileSystem.names(in: source) where Backup.isOwnFile(name) {
-        if try copy(source + "/" + name, to: inner + "/" + name) { taken.insert(name) }
-      }
-    } catch .io(_, _, ENOENT) {
-      // Its folder is gone: see below.
-    }
+    let taken = try copyFiles(from: source, to: inner)
     guard taken.contains(audio) else {
-      // Deleted since the catalog was copied, or lost before. A row without its sound is of use to nobody here.
+      // A deletion takes the folder away whole. A row without its sound is of use to nobody here.
+      if FileSystem.isFolder(source) { report.damaged.append(recording.id) }
       try FileSystem.remove(folder + "/" + inner)
       _ = try catalog.deleteRecording(recording.id)
       sums.removeAll { $0.dropFirst(66).hasPrefix(inner + "/") }
@@ -138,6 +137,32 @@ private struct BackupContents {
     }
     try FileSystem.syncFolder(folder + "/" + inner)
     report.recordings += 1
+  }
+
+  /// The row stays in the copied catalog as it is. The folder's description lets the next start write it again.
+  private mutating func take(unreadable id: RecordingID, from source: String) throws(StorageError) {
+    report.damaged.append(id)
+    let inner = "recordings/" + id.text
+    for name in try copyFiles(from: source, to: inner) {
+      let found = try measure(inner + "/" + name)
+      try note(inner + "/" + name, digest: found.sha256)
+      report.bytes += found.bytes
+    }
+    try FileSystem.syncFolder(folder + "/" + inner)
+  }
+
+  /// Copies the files of a recording, and returns their names; none where the folder is gone.
+  private func copyFiles(from source: String, to inner: String) throws(StorageError) -> Set<String> {
+    try FileSystem.makeFolder(folder + "/" + inner)
+    var taken: Set<String> = []
+    do {
+      for name in try FileSystem.names(in: source) where Backup.isOwnFile(name) {
+        if try copy(source + "/" + name, to: inner + "/" + name) { taken.insert(name) }
+      }
+    } catch .io(_, _, ENOENT) {
+      // Deleted meanwhile, or lost.
+    }
+    return taken
   }
 
   /// A part grows and is cut back while it is copied; what counts is its beginning, which stays as it is.

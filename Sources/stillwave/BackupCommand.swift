@@ -10,13 +10,16 @@ struct BackupCommand: ParsableCommand {
     discussion: """
       The backup holds the catalog as it is at one moment, every file of the recordings in it, the acknowledged bytes of \
       unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files that are on the same disk are linked, which \
-      takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is whole. The \
-      exit status is 0 only if every file is what the catalog says.
+      takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is whole; in \
+      an empty folder that is there already, as the root of a disk is, SHA256SUMS appears last. The exit status is 0 only \
+      if every row can be read and every audio file is what the catalog says.
       """)
 
   @OptionGroup var folder: DataFolderOptions
 
-  @Option(name: .shortAndLong, help: ArgumentHelp("The backup; a folder that does not exist yet.", valueName: "DIR"))
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp("The backup; a folder that does not exist yet, or is empty.", valueName: "DIR"))
   var output: String
 
   @Flag(help: "Copy files even where they could be linked.")
@@ -31,7 +34,8 @@ struct BackupCommand: ParsableCommand {
       }
       for id in report.damaged {
         writeAll(
-          Array("stillwave: recordings/\(id): the audio is not what the catalog says.\n".utf8), to: STDERR_FILENO)
+          Array("stillwave: recordings/\(id): the row can't be read, or the audio is not what it says.\n".utf8),
+          to: STDERR_FILENO)
       }
       let text =
         "\(report.recordings) recordings, \(report.uploads) uploads, \(report.files) files, \(report.bytes) bytes\n"

@@ -1,0 +1,59 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct BackupStorageTests {
+  let data: DataFolder
+  var backup: String { data.folder("backup") }
+
+  init() throws { data = try DataFolder() }
+
+  @Test("a recording whose row can't be read is in the backup, which says so, and comes back from it")
+  func unreadableRow() throws {
+    let id = data.recordings[1].id
+    try data.execute("UPDATE recordings SET sample_rate = 0 WHERE id = '\(id)'")
+    let report = try Backup(of: data.path, to: backup).make()
+    #expect(report.damaged == [id])
+    #expect(try FileSystem.names(in: backup + "/recordings/\(id)").sorted() == ["audio.wav", "recording.json"])
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored).run().damaged == [])
+    let store = try MediaStore(directory: restored)
+    let catalog = try Catalog(path: store.catalogPath)
+    #expect(Reconciliation(catalog: catalog, store: store).run(verified: true).healed == 1)
+    #expect(try catalog.recording(id) == data.recordings[1])
+  }
+
+  @Test("audio that the disk has lost is reported")
+  func lostAudio() throws {
+    try FileSystem.remove(data.store.folder(of: data.recordings[1].id) + "/audio.wav")
+    #expect(try Backup(of: data.path, to: backup).make().damaged == [data.recordings[1].id])
+  }
+
+  @Test("a backup keeps no list of what was removed")
+  func removals() throws {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    _ = try catalog.deleteRecording(data.recordings[0].id)
+    try catalog.insert(
+      Upload(id: UploadID(), length: 9, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
+    // As a deletion between the catalog's copy and the files' leaves it.
+    try FileSystem.remove(data.store.folder(of: data.recordings[1].id))
+    try catalog.close()
+    #expect(try Backup(of: data.path, to: backup).make().damaged == [])
+    let copy = try Catalog(path: backup + "/catalog.sqlite")
+    #expect(try copy.recordings(limit: 9).map(\.id) == [data.recordings[2].id])
+    #expect(try copy.removals() == [])
+  }
+
+  @Test("what is left of a backup is restored even where its catalog is damaged")
+  func damagedCatalog() throws {
+    _ = try Backup(of: data.path, to: backup, method: .copy).make()
+    try write("no catalog", to: backup + "/catalog.sqlite")
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored, keepsDamaged: true).run().damaged == ["catalog.sqlite"])
+    let store = try MediaStore(directory: restored)
+    _ = try DataRepair(store, pyramidFault: { _ in nil }).run()
+    #expect(try Catalog(path: store.catalogPath).recordings(limit: 9).count == 3)
+  }
+}
