@@ -45,6 +45,7 @@ struct CheckCommand: ParsableCommand {
     try DataFolderOptions.run { display in
       var (store, repaired) = (MediaStore(lookingAt: path), [String]())
       if repair {
+        try DataFolderOptions.becomeOwner(of: path)
         store = try MediaStore(directory: path)
         try store.claim()
         repaired = try DataRepair(store, pyramidFault: Self.fault).run()

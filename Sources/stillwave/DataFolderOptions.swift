@@ -18,6 +18,30 @@ struct DataFolderOptions: ParsableArguments {
     return path
   }
 
+  /// Turns root into the user that the folder `path` belongs to, or the one that it would be made in, for good: what root
+  /// makes, the service couldn't read. Does nothing for other users.
+  static func becomeOwner(of path: String) throws {
+    guard geteuid() == 0 else { return }
+    var (path, info) = (path, stat())
+    while unsafe stat(path, &info) != 0 {
+      guard errno == ENOENT, path != ".", path != "/" else { throw POSIXError(path) }
+      while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+      let slash = path.lastIndex(of: "/")
+      path = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+    guard info.st_uid != 0 else { return }
+    guard setgroups(0, nil) == 0, setegid(info.st_gid) == 0, seteuid(info.st_uid) == 0 else {
+      throw POSIXError(path)
+    }
+  }
+
+  /// A call that failed on `path`.
+  private struct POSIXError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ path: String) { description = "\(path): \(unsafe String(cString: strerror(errno)))" }
+  }
+
   /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it isn't,
   /// and with words where it throws.
   static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {

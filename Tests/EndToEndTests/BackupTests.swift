@@ -132,6 +132,34 @@ struct BackupTests {
     #expect(try losses(of: kept, in: second.path) == [])
   }
 
+  @Test("root repairs and restores as the user who owns the folder", .enabled(if: geteuid() == 0))
+  func ownership() throws {
+    let owner: uid_t = 54_321
+    let folder = try TemporaryFolder()
+    let (data, backup, restored) = (folder.file("data"), folder.file("backup"), folder.file("restored"))
+    let server = try TestServer(dataDirectory: data)
+    let kept = try uploads(server, Self.clips[..<2])
+    try #require(try Command.stillwave("backup", "--data", data, "-o", backup).status == 0)
+    try server.stop()
+    func paths(_ root: String) throws -> [String] {
+      try [root] + FileManager.default.subpathsOfDirectory(atPath: root).map { root + "/" + $0 }
+    }
+    func isOwned(_ path: String) -> Bool {
+      var info = stat()
+      return unsafe lstat(path, &info) == 0 && info.st_uid == owner && info.st_gid == owner
+    }
+    for path in try paths(folder.path) { #expect(unsafe lchown(path, owner, owner) == 0) }
+    try write(Array("damaged".utf8), to: data + "/catalog.sqlite")
+    #expect(unsafe lchown(data + "/catalog.sqlite", owner, owner) == 0)
+    try FileManager.default.removeItem(atPath: data + "/recordings/\(kept.keys.sorted()[0])/recording.json")
+
+    let repaired = try Command.stillwave("check", "--data", data, "--repair")
+    #expect(repaired.status == 0, "\(repaired.errors)")
+    let back = try Command.stillwave("restore", backup, "--data", restored)
+    #expect(back.status == 0, "\(back.errors)")
+    for path in try paths(folder.path) { #expect(isOwned(path), "\(path)") }
+  }
+
   @Test("a damaged backup is not restored, unless what is left of it is asked for")
   func damagedBackup() throws {
     let server = try TestServer()
