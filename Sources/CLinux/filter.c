@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -31,7 +32,7 @@ static const char *const common[] = {
     "stat", "lstat", "newfstatat", "statx", "statfs", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
     "getcwd",
     // Memory.
-    "mmap", "munmap", "mprotect", "mremap", "madvise", "brk", "mincore", "membarrier", "get_mempolicy",
+    "munmap", "mprotect", "mremap", "madvise", "brk", "mincore", "membarrier", "get_mempolicy",
     // Threads.
     "futex", "set_robust_list", "get_robust_list", "rseq", "set_tid_address", "gettid", "exit", "exit_group",
     "sched_yield", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_get_priority_min",
@@ -84,6 +85,11 @@ static void allow_values(
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static void allow_by_arguments(struct filter *filter) {
+  // Memory that RLIMIT_DATA counts, and files: it doesn't count shared memory without a file, nor what grows like a stack.
+  static const uint64_t kinds = MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN;
+  allow_bits(filter, "mmap", 3, kinds, 0);
+  allow_bits(filter, "mmap", 3, kinds, MAP_ANONYMOUS);
+  allow_bits(filter, "mmap", 3, kinds, MAP_SHARED);
   // A thread of this process, and not in a namespace of its own. The flags of clone3 are in memory, where no filter sees
   // them: without that call the C library uses this one.
   static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |

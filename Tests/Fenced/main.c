@@ -84,6 +84,15 @@ static int allocate(size_t megabytes) {
   return 0;
 }
 
+// Past the limit of 64 MiB, as memory of a kind that the limit doesn't count.
+static int map(int flags) {
+  size_t length = 256 << 20;
+  char *piece = mmap(NULL, length, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+  if (piece == MAP_FAILED) return errno;
+  for (size_t place = 0; place < length; place += 4096) piece[place] = 1;
+  return 0;
+}
+
 // As a runtime does that can't go on.
 static int die_for_want_of_memory(void) {
   allocate(1 << 14);
@@ -210,6 +219,11 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("open-many", open_many());
   DEED("allocate-some", allocate(32));
   DEED("allocate-much", allocate(1 << 14));
+  DEED("map-shared", map(MAP_SHARED));
+  DEED("map-shared-validated", map(MAP_SHARED_VALIDATE));
+  DEED("map-stack", map(MAP_PRIVATE | MAP_GROWSDOWN));
+  DEED("map-private", map(MAP_PRIVATE));
+  DEED("memory-file", result(memfd_create("x", 0)));
   DEED("die-for-want-of-memory", die_for_want_of_memory());
   DEED("write-much", write_much(folder));
   DEED("spin", spin());

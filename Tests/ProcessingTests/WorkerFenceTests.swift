@@ -62,7 +62,7 @@ struct WorkerFenceTests {
       "old-fork", "trace", "signal-parent", "signal-all", "signal-parents-thread", "mount", "namespace", "root", "bpf",
       "io-uring", "shared-memory", "device", "become-root", "raise-memory", "raise-seconds", "lower-parents-limit",
       "signal-by-descriptor", "priority-of-parent", "namespace-thread", "outlive-parent", "type", "be-dumpable",
-      "open-to-others", "old-table", "cut-source",
+      "open-to-others", "old-table", "cut-source", "map-shared", "map-shared-validated", "map-stack", "memory-file",
     ])
   func refused(_ deed: String) throws {
     #expect(try outcome(of: deed) == Outcome(output: "\(EPERM)"))
@@ -101,6 +101,7 @@ struct WorkerFenceTests {
     .disabled(if: isSanitized, "beside a sanitizer's shadow memory no limit on memory holds"))
   func refusedMemory() throws {
     #expect(try outcome(of: "allocate-much") == Outcome(output: "\(ENOMEM)"))
+    #expect(try outcome(of: "map-private") == Outcome(output: "\(ENOMEM)"))
   }
 
   @Test("descriptors past the limit are refused")
