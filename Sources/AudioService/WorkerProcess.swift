@@ -147,7 +147,9 @@ private func spawn(_ program: String, _ arguments: [String]) -> Result<SpawnedCh
   let words = unsafe (["stillwave"] + arguments).map { unsafe strdup($0) }
   defer { unsafe words.forEach { unsafe free($0) } }
   var identifier: pid_t = 0
-  let failure = unsafe posix_spawn(&identifier, program, &actions, &attributes, words + [nil], stillwave_environment())
+  let environment = unsafe stillwave_worker_environment()
+  defer { unsafe free(environment) }
+  let failure = unsafe posix_spawn(&identifier, program, &actions, &attributes, words + [nil], environment)
   close(inputPipe[0])
   close(outputPipe[1])
   guard failure == 0 else {

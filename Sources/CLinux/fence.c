@@ -171,7 +171,21 @@ static void drop_root(const struct stillwave_program *program) {
   keep(kept, kept);
 }
 
+// Of what is open, leaves the standard descriptors and the program's two files.
+static void close_others(const struct stillwave_program *program) {
+  int first = STDERR_FILENO + 1;
+  for (; program->input == first || program->output == first; first++) {}
+  int last = program->input > program->output ? program->input : program->output;
+  for (int number = first; number < last; number++)
+    if (number != program->input && number != program->output) close(number);
+  closefrom(last > first ? last + 1 : first);
+}
+
 int stillwave_become_program(const struct stillwave_program *program) {
+  // Before Landlock: where the kernel has no such call, the C library asks /proc which are open.
+  close_others(program);
+  char **environment = stillwave_program_environment();
+  if (environment == NULL) return errno;
   // Where the kernel refuses Landlock or the filter the rest holds all the same, as it does for workers.
   stillwave_fence_program_files(program->path, program->input, program->output);
   if (geteuid() == 0) drop_root(program);
@@ -179,7 +193,7 @@ int stillwave_become_program(const struct stillwave_program *program) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   stillwave_filter_calls(program->output >= 0, program->path);
-  execve(program->path, program->words, stillwave_environment());
+  execve(program->path, program->words, environment);
   return errno;
 }
 

@@ -10,4 +10,10 @@ public enum OwnProcess {
   /// began with, and so does a child's until it has become another program. Call it before there are other threads that
   /// read or change the environment.
   public static func eraseVariable(_ name: String) { unsafe stillwave_erase_variable(name) }
+
+  /// Overwrites the value of a flag of the command line in place, which everyone on the machine can read.
+  public static func eraseArgument(_ name: String) { unsafe stillwave_erase_argument(name) }
+
+  /// Keeps what this process has inherited open, besides its standard descriptors, from its children.
+  public static func keepDescriptors() { stillwave_keep_descriptors() }
 }

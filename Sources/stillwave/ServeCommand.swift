@@ -116,6 +116,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   var http: HTTPOptions
 
   func run() async throws {
+    OwnProcess.keepDescriptors()
     let configuration = try settings()
     let level = try setting("log-level", logLevel, default: "info")
     guard let logLevel = Logger.Level(rawValue: level) else { throw ValidationError("--log-level has no “\(level)”.") }
@@ -224,6 +225,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     let text = try setting("webhook-secret", webhookSecret, default: "")
     // Children, which read strangers' files, inherit the environment; and they share its first bytes until they are started.
     OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
+    OwnProcess.eraseArgument("--webhook-secret")
     guard !text.isEmpty else { return nil }
     guard let secret = WebhookSecret(text) else {
       throw ValidationError("--webhook-secret must have at least \(WebhookSecret.leastBytes) characters.")

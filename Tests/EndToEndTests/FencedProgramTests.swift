@@ -37,7 +37,7 @@ struct FencedProgramTests {
       "/bin/bash",
       [
         "-c",
-        #"exec "$0" run-fenced --fence 1073741824,10,65536 --reads --writes --drop-root -- "$1" 3<"$2" 4<>"$3""#,
+        #"exec "$0" run-fenced --fence 1073741824,10,65536 --reads --writes --drop-root -- "$1" 3<"$2" 4<>"$3" 9<"$3""#,
         try Program.path(), program, input, output,
       ])
     let finished = try command.finish()

@@ -13,7 +13,13 @@ final class TestServer {
   private(set) var command: Command
   private(set) var client: HTTPClient
 
-  init(_ arguments: String..., dataDirectory: String? = nil, under starter: [String] = [], program: String? = nil)
+  convenience init(
+    _ arguments: String..., dataDirectory: String? = nil, under starter: [String] = [], program: String? = nil
+  ) throws {
+    try self.init(with: arguments, dataDirectory: dataDirectory, under: starter, program: program)
+  }
+
+  init(with arguments: [String], dataDirectory: String? = nil, under starter: [String] = [], program: String? = nil)
     throws
   {
     folder = try TemporaryFolder()

@@ -46,6 +46,14 @@ struct WebhookSettingsTests {
     #expect(finished.status == 0 && !finished.errors.contains(Self.secret))
   }
 
+  @Test(arguments: [["--webhook-secret", secret], ["--webhook-secret=\(secret)"]])
+  func aSecretOnTheCommandLineIsOverwrittenThere(_ words: [String]) throws {
+    let server = try TestServer(with: words)
+    let line = String(decoding: try contents("/proc/\(server.processID)/cmdline"), as: UTF8.self)
+    #expect(line.contains("--webhook-secret") && !line.contains(Self.secret))
+    try server.stop()
+  }
+
   @Test func withoutLibcurlTheServiceRunsButSendsNoWebhooks() throws {
     let folder = try TemporaryFolder()
     // What the loader finds first, and can't load.

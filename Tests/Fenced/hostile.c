@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -94,6 +95,27 @@ static int be_connected(void) {
   return result(connect(end, (struct sockaddr *)&address, sizeof address)) == EPERM ? EPERM : 0;
 }
 
+// Memory of a kind that no limit counts.
+static int map(int flags) {
+  return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0;
+}
+
+// 0 if it has descriptors besides those that it is meant to have.
+static int has_others(int last) {
+  for (int number = last + 1; number < 1024; number++)
+    if (fcntl(number, F_GETFD) >= 0) return 0;
+  return EBADF;
+}
+
+// 0 if it has variables besides those that it is meant to have.
+static int has_variables(void) {
+  for (char **entry = environ; *entry != NULL; entry++)
+    if (strncmp(*entry, "PATH=", 5) != 0 && strncmp(*entry, "LD_LIBRARY_PATH=", 16) != 0 &&
+        strcmp(*entry, "LC_ALL=C") != 0)
+      return 0;
+  return ENOENT;
+}
+
 static int signal_by_descriptor(pid_t service) {
   int ends[2];
   if (pipe(ends) != 0) return errno;
@@ -130,6 +152,10 @@ int be_hostile(const char *name) {
   TRY("connect", be_connected());
   TRY("fork", start_process());
   TRY("program", start_program());
+  TRY("map-shared", map(MAP_SHARED));
+  TRY("map-stack", map(MAP_PRIVATE | MAP_GROWSDOWN));
+  TRY("inherited", has_others(is_probe ? 3 : 4));
+  TRY("variables", has_variables());
   TRY("change-input", try_open("/proc/self/fd/3", O_RDWR));
   TRY("cut-input", result(ftruncate(3, 0)));
   TRY("expose-input", result(fchmod(3, 0666)));

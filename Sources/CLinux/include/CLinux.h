@@ -46,6 +46,18 @@ void stillwave_close_to_others(void);
 // /proc/self/environ shows, and removes the variable. Before there are other threads that use the environment.
 void stillwave_erase_variable(const char *name);
 
+// Overwrites the value of every argument with this name (`--name VALUE`, `--name=VALUE`) where the kernel put it, which is
+// what /proc/PID/cmdline shows to everyone.
+void stillwave_erase_argument(const char *name);
+
+// No child inherits what is open now, the standard descriptors aside: whoever started this process may have left it more.
+void stillwave_keep_descriptors(void);
+
+// The variables that workers need, and those that ffmpeg and the C library need, to hand on to them: none is a secret. The
+// list is to be freed, its entries aren't. NULL if there is no memory.
+char **stillwave_worker_environment(void);
+char **stillwave_program_environment(void);
+
 // MARK: fence.c
 
 // The user and the group that a program runs as when root starts it: a number that Debian and systemd give to nobody.

@@ -42,7 +42,9 @@ final class HostileProgram {
     try FileManager.default.createDirectory(
       atPath: data, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     if user == .other { unsafe _ = chown(data, User.otherID, User.otherID) }
-    let starter = withoutLandlock ? [folder.file("Fenced"), "--without", Self.landlock] : []
+    // Whoever starts a service may leave more open than it knows of.
+    let leaking = ["/bin/bash", "-c", #"exec "$0" "$@" 9</etc/passwd"#]
+    let starter = leaking + (withoutLandlock ? [folder.file("Fenced"), "--without", Self.landlock] : [])
     server = try TestServer(
       "--ffmpeg", folder.file("ffmpeg"), dataDirectory: data, under: user.starter + starter,
       program: folder.file("stillwave"))

@@ -8,7 +8,7 @@ import Testing
     "write-memory", "read-memory", "environment", "descriptors", "trace", "signal", "signal-by-descriptor",
     "signal-group", "read-other", "write-other", "truncate-other", "remove-other", "read-catalog", "write-catalog",
     "write-data", "list-data", "passwords", "core-pattern", "connect", "fork", "program", "change-input", "cut-input",
-    "expose-input",
+    "expose-input", "map-shared", "map-stack", "inherited", "variables",
   ]
 
   @Test(arguments: HostileProgram.User.available)
