@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -93,7 +94,8 @@ bool stillwave_can_drop_root(void) {
 
 int stillwave_fence_worker(const char *source, const char *folder) {
   stillwave_close_to_others();
-  stillwave_fence_files(source, folder);
+  int failure = stillwave_fence_files(source, folder);
+  if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) {
     // The kernel asks the one who sends a signal for the right to it even when that is the end of a parent. As the real user
     // is the one that ffmpeg runs as, ffmpeg is killed with its worker; all rights go by the effective user, who stays.
@@ -101,7 +103,8 @@ int stillwave_fence_worker(const char *source, const char *folder) {
     stillwave_close_to_others();
   }
   drop_capabilities(source, folder);
-  return stillwave_filter_calls(folder != NULL, NULL);
+  failure = stillwave_filter_calls(folder != NULL, NULL);
+  return failure != 0 && stillwave_has_filter() ? failure : 0;
 }
 
 // MARK: Program
@@ -126,13 +129,21 @@ static void lend(int file, mode_t rights) {
   if (fchown(file, -1, STILLWAVE_UNPRIVILEGED_ID) == 0) fchmod(file, (status.st_mode & 0700) | rights);
 }
 
-void stillwave_take_back(int file) {
+bool stillwave_is_lent(int file) {
   struct stat status;
-  if (fstat(file, &status) != 0 || status.st_gid != STILLWAVE_UNPRIVILEGED_ID || status.st_uid != geteuid()) return;
+  return fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_gid == STILLWAVE_UNPRIVILEGED_ID &&
+         status.st_uid == geteuid() && (status.st_mode & 07077) != 0;
+}
+
+bool stillwave_take_back(int file) {
+  if (!stillwave_is_lent(file)) return true;
+  struct stat status;
   // The program's lock is this descriptor's too. If another program was lent the file, its worker takes it back.
-  if (flock(file, LOCK_EX | LOCK_NB) == 0) fchmod(file, status.st_mode & 0700);
+  bool is_free = flock(file, LOCK_EX | LOCK_NB) == 0;
+  bool is_back = is_free && fstat(file, &status) == 0 && fchmod(file, status.st_mode & 0700) == 0;
   // The next program may be lent the file before this descriptor is closed.
   flock(file, LOCK_UN);
+  return is_back;
 }
 
 // Whether the program could open its files with the rights of this moment.
@@ -154,6 +165,24 @@ static bool can_be_other(const struct stillwave_program *program) {
   return can;
 }
 
+bool stillwave_other_can_run(const char *path) {
+  if (geteuid() != 0) return true;
+  bool is_closed = prctl(PR_GET_DUMPABLE) == 0;
+  // The system's own calls, which change this thread alone. Root's groups might open what nobody's don't.
+  gid_t groups[NGROUPS_MAX];
+  int count = getgroups(NGROUPS_MAX, groups);
+  if (count < 0 || syscall(SYS_setgroups, 0, NULL) != 0) return true;
+  setfsgid(STILLWAVE_UNPRIVILEGED_ID);
+  setfsuid(STILLWAVE_UNPRIVILEGED_ID);
+  bool can = faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+  setfsuid(0);
+  setfsgid(getegid());
+  syscall(SYS_setgroups, count, groups);
+  // The change has made it what /proc/sys/fs/suid_dumpable says.
+  if (is_closed) stillwave_close_to_others();
+  return can;
+}
+
 // What is left of root's rights: those of another user, or else of one who owns root's files and has no capability.
 static void drop_root(const struct stillwave_program *program) {
   if (program->drops_root && stillwave_can_drop_root()) {
@@ -161,8 +190,11 @@ static void drop_root(const struct stillwave_program *program) {
     lend(program->output, 0060);
     gid_t group = STILLWAVE_UNPRIVILEGED_ID;
     if (setgroups(0, NULL) == 0 && can_be_other(program) && setresgid(group, group, group) == 0 &&
-        setresuid(group, group, group) == 0)
+        setresuid(group, group, group) == 0) {
+      // A user of its own: nobody else's processes and threads count.
+      lower(RLIMIT_NPROC, STILLWAVE_UNPRIVILEGED_TASKS, STILLWAVE_UNPRIVILEGED_TASKS);
       return;
+    }
   }
   uint32_t kept = capabilities() & override;
   keep(kept, 0);
@@ -186,13 +218,16 @@ int stillwave_become_program(const struct stillwave_program *program) {
   close_others(program);
   char **environment = stillwave_program_environment();
   if (environment == NULL) return errno;
-  // Where the kernel refuses Landlock or the filter the rest holds all the same, as it does for workers.
-  stillwave_fence_program_files(program->path, program->input, program->output);
+  // What the kernel doesn't have is passed over, and told once by the service.
+  int failure = stillwave_fence_program_files(program->path, program->input, program->output);
+  if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) drop_root(program);
-  // After the change of user, which undoes it; kept over execve.
+  // After the change of user, which undoes it; kept over execve. A parent that has ended before sends nothing.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (program->parent != 0 && getppid() != program->parent) return ESRCH;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
-  stillwave_filter_calls(program->output >= 0, program->path);
+  failure = stillwave_filter_calls(program->output >= 0, program->path);
+  if (failure != 0 && stillwave_has_filter()) return failure;
   execve(program->path, program->words, environment);
   return errno;
 }

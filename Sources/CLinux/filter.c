@@ -84,6 +84,13 @@ static void allow_values(
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+static pid_t ended[8];
+static size_t ended_count;
+
+void stillwave_may_end(pid_t child) {
+  if (ended_count < COUNT(ended)) ended[ended_count++] = child;
+}
+
 static void allow_by_arguments(struct filter *filter) {
   // Memory that RLIMIT_DATA counts, and files: it doesn't count shared memory without a file, nor what grows like a stack.
   static const uint64_t kinds = MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN;
@@ -101,6 +108,11 @@ static void allow_by_arguments(struct filter *filter) {
   // A signal to itself, as abort() sends it.
   allow_value(filter, "kill", 0, (uint64_t)getpid());
   allow_value(filter, "tgkill", 0, (uint64_t)getpid());
+  // The end of a program that it has started.
+  for (size_t index = 0; index < ended_count; index++)
+    allow_if(filter, "kill", 2,
+             (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, (uint64_t)ended[index]),
+                                     SCMP_CMP64(1, SCMP_CMP_EQ, SIGKILL)});
   // The priority of the thread that asks, which queues set.
   allow_if(filter, "setpriority", 2,
            (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, PRIO_PROCESS), SCMP_CMP64(1, SCMP_CMP_EQ, 0)});

@@ -38,8 +38,8 @@ public struct WorkerFence: Sendable, Equatable {
   }
 
   /// Fences this process in, for good: it may read the file `source`, and write in `folder`. Call it before the process has
-  /// other threads, which would keep their files and their rights. Returns the errno with which the kernel refused the
-  /// filter of system calls, nil if it took it; the rest holds either way.
+  /// other threads, which would keep their files and their rights. Returns the errno with which the kernel refused a part of
+  /// the fence that it has: then the process is not to look at any file. nil if all holds that the kernel has.
   public func enter(source: String, folder: String?) -> Int32? {
     var report = WorkerReport()
     report.error = memoryExhausted
@@ -56,10 +56,12 @@ public struct WorkerFence: Sendable, Equatable {
     public var input, output: Int32?
     /// Whether root becomes another user first.
     public var dropsRoot: Bool
+    /// The process that starts it; nil if it may be any.
+    public var parent: Int32?
 
     /// A value of these parts.
-    public init(input: Int32?, output: Int32?, dropsRoot: Bool) {
-      (self.input, self.output, self.dropsRoot) = (input, output, dropsRoot)
+    public init(input: Int32?, output: Int32?, dropsRoot: Bool, parent: Int32? = nil) {
+      (self.input, self.output, self.dropsRoot, self.parent) = (input, output, dropsRoot, parent)
     }
   }
 
@@ -73,7 +75,7 @@ public struct WorkerFence: Sendable, Equatable {
     return unsafe texts.withUnsafeBufferPointer { texts in
       var program = unsafe stillwave_program(
         path: path, words: texts.baseAddress, input: program.input ?? -1, output: program.output ?? -1,
-        drops_root: program.dropsRoot)
+        drops_root: program.dropsRoot, parent: program.parent ?? 0)
       return unsafe stillwave_become_program(&program)
     }
   }

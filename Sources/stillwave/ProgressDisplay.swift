@@ -39,7 +39,7 @@ struct ProgressDisplay {
     }
   }
 
-  /// The kernel has refused the filter of system calls, with this errno.
+  /// The kernel has refused a part of the fence that it has, with this errno: nothing is done.
   func tellUnfenced(_ errno: Int32) {
     guard style == .json else { return }
     var report = WorkerReport()

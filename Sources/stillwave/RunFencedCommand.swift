@@ -19,13 +19,16 @@ struct RunFencedCommand: ParsableCommand {
   @Flag(help: "Root becomes a user who owns nothing first.")
   var dropRoot = false
 
+  @Option(help: "The process that starts the program, without which it is not to run.")
+  var parent: Int32?
+
   @Argument(parsing: .postTerminator, help: "The program's path, and its arguments.")
   var words: [String]
 
   func run() throws {
     let program = WorkerFence.Program(
       input: reads ? Fencing.inputDescriptor : nil, output: writes ? Fencing.outputDescriptor : nil,
-      dropsRoot: dropRoot)
+      dropsRoot: dropRoot, parent: parent)
     let failure = fence.become(words, program)
     throw ValidationError("\(words.first ?? "the program") could not be started (errno \(failure)).")
   }

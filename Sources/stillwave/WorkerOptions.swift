@@ -69,9 +69,11 @@ struct WorkerOptions: ParsableArguments {
       }
       let opened = try open()
       // Before anything that a stranger made is looked at, but for the first bytes that tell its kind.
-      let refusal = fenced?.enter(source: source, folder: workFolder)
+      if let refusal = fenced?.enter(source: source, folder: workFolder) {
+        display.tellUnfenced(refusal)
+        throw ProcessingError.system(operation: "fence", path: source, errno: refusal)
+      }
       Interruption.watch(standardInput: untilStandardInputCloses)
-      if let refusal { display.tellUnfenced(refusal) }
       if let workFolder { try WorkFolderLock.take(workFolder) }
       display.finish(try work(&display, opened))
     } catch let error as ProcessingError {

@@ -4,7 +4,7 @@ import Testing
 /// How ffmpeg is started: in a fence that it takes on and can't leave.
 struct FencedProgramTests {
   private func shell(_ script: String, fence: String = "1073741824,10,0") throws -> Command.Finished {
-    try Command.stillwave("run-fenced", "--fence", fence, "--", "/bin/bash", "-c", script)
+    try Command.stillwave("run-fenced", "--fence", fence, "--", "/bin/bash", "--norc", "-c", script)
   }
 
   @Test("the program that was asked for runs")
@@ -48,7 +48,23 @@ struct FencedProgramTests {
     #expect(outcomes["calls"] == Int(EPERM), "\(finished.lines)")
     #expect(outcomes["open-output"] == 0 && outcomes["read-input"] == Int(EPERM), "\(outcomes)")
     #expect(outcomes["user"] == (geteuid() == 0 ? 65_533 : Int(geteuid())))
+    if geteuid() == 0 { #expect(outcomes["tasks"] == Int(EAGAIN), "\(outcomes)") }
     #expect(try contents(other) == [1, 2, 3] && contents(output).isEmpty)
+  }
+
+  @Test("a program whose parent is gone before it is tied to it doesn't run")
+  func orphan() throws {
+    let words = ["run-fenced", "--fence", "1073741824,10,0", "--parent"]
+    func status(parent: String) throws -> Int32 {
+      try Command(
+        "/bin/bash",
+        ["-c", #""$0" "$@"; exit $?"#, try Program.path()] + words + [
+          parent, "--", "/bin/bash", "--norc", "-c", "exit 7",
+        ]
+      ).finish().status
+    }
+    #expect(try status(parent: "1") != 7)
+    #expect(try status(parent: "0") == 7)
   }
 
   @Test("a program that is not there is told")

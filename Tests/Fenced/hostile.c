@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -100,6 +101,12 @@ static int map(int flags) {
   return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0;
 }
 
+// 0 if it may have any number of threads. The limit is the user's: to use it up would fail the programs of other tests.
+static int has_many_tasks(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_max <= 512 ? EAGAIN : 0;
+}
+
 // 0 if it has descriptors besides those that it is meant to have.
 static int has_others(int last) {
   for (int number = last + 1; number < 1024; number++)
@@ -129,6 +136,8 @@ int be_hostile(const char *name) {
   pid_t service = atoi(target("service"));
   const char *other = target("other");
   bool is_probe = strcmp(name, "ffprobe") == 0;
+  // Before it opens any itself.
+  int inherited = has_others(is_probe ? 3 : 4);
   if (is_probe) printf("{\"streams\":[{\"codec_type\":\"audio\",\"codec_name\":\"");
 #define TRY(name, attempt) printf("%s=%d ", name, attempt)
   TRY("write-memory", try_open(in_process("mem"), O_RDWR));
@@ -154,7 +163,8 @@ int be_hostile(const char *name) {
   TRY("program", start_program());
   TRY("map-shared", map(MAP_SHARED));
   TRY("map-stack", map(MAP_PRIVATE | MAP_GROWSDOWN));
-  TRY("inherited", has_others(is_probe ? 3 : 4));
+  TRY("tasks", has_many_tasks());
+  TRY("inherited", inherited);
   TRY("variables", has_variables());
   TRY("change-input", try_open("/proc/self/fd/3", O_RDWR));
   TRY("cut-input", result(ftruncate(3, 0)));

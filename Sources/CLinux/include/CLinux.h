@@ -63,6 +63,9 @@ char **stillwave_program_environment(void);
 // The user and the group that a program runs as when root starts it: a number that Debian and systemd give to nobody.
 enum { STILLWAVE_UNPRIVILEGED_ID = 65533 };
 
+// Processes and threads of that user at the most, all programs together.
+enum { STILLWAVE_UNPRIVILEGED_TASKS = 512 };
+
 // Lowers this process's limits for good: bytes of memory that no file backs, seconds of processor time, bytes of any one
 // file it writes, descriptors. There is no core dump after this. Limits that are lower already stay.
 void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
@@ -71,7 +74,7 @@ void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, 
 // files may be made, read, written and removed (Landlock; what is open stays open). System calls that filter.c doesn't list
 // fail with EPERM, for all threads. Root keeps no capability, except CAP_DAC_OVERRIDE if it can't open these two without.
 // Call it before there are other threads: only the filter reaches them. Returns 0, or the errno with which the kernel
-// refused the filter; the rest holds either way.
+// refused Landlock or the filter although it has them; what it doesn't have is passed over.
 int stillwave_fence_worker(const char *source, const char *folder);
 
 // A program to become, with the descriptors that it gets besides the standard ones.
@@ -82,18 +85,30 @@ struct stillwave_program {
   int input, output;
   // Whether root becomes another user first.
   bool drops_root;
+  // The process that starts it; 0 if it may be any.
+  pid_t parent;
 };
 
 // Becomes the program, in a fence of its own: it may read itself, its libraries and its input, and write its output. It is
-// killed when the thread that started this process ends. Returns only if that fails: the errno.
+// killed when the thread that started this process ends. Returns only if that fails, or if a part of the fence does that the
+// kernel has: the errno.
 int stillwave_become_program(const struct stillwave_program *program);
 
+// Has the filter of this process let it kill this child of its own. For a handful of them, before it fences itself in.
+void stillwave_may_end(pid_t child);
+
 // Undoes what `stillwave_become_program` did to the mode of a file, once the program has ended, unless another one still
-// uses the file.
-void stillwave_take_back(int file);
+// uses the file. Whether the file is its owner's alone now.
+bool stillwave_take_back(int file);
+
+// Whether a file is still lent.
+bool stillwave_is_lent(int file);
 
 // Whether root can start a program as another user. True for any other user, who is that other user already.
 bool stillwave_can_drop_root(void);
+
+// Whether that other user can start the program at `path`. True for any user but root. For this thread's rights see above.
+bool stillwave_other_can_run(const char *path);
 
 // Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to it.
 void stillwave_on_memory_exhausted(const char *line);
