@@ -11,21 +11,28 @@ public struct Fencing: Sendable, Equatable {
 
   /// The words that start the launcher; none where programs are started as they are.
   private let launcher: [String]
+  /// Processor time that the program may use; nil where nothing limits it.
+  let processorSeconds: Int?
 
   /// Limits as `WorkerFence` writes them. With `dropsRoot`, root starts the program as another user.
   public init(limits: String, dropsRoot: Bool) {
     launcher = ["/proc/self/exe", "run-fenced", "--fence", limits] + (dropsRoot ? ["--drop-root"] : [])
+    processorSeconds = limits.split(separator: ",").dropFirst().first.flatMap { Int($0) }
   }
 
   /// Starts programs as they are; for tests of what they say.
   static let none = Fencing(launcher: [])
 
-  private init(launcher: [String]) { self.launcher = launcher }
+  private init(launcher: [String]) { (self.launcher, processorSeconds) = (launcher, nil) }
+
+  /// The same for programs that limit themselves.
+  init(processorSeconds: Int) { (launcher, self.processorSeconds) = ([], processorSeconds) }
 
   /// The whole command line that starts `words`, which are a path and arguments.
   func starting(_ words: [String], reads: Bool, writes: Bool) -> [String] {
     guard !launcher.isEmpty else { return words }
-    return launcher + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : []) + ["--"] + words
+    return launcher + ["--parent", "\(getpid())"] + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : []) + ["--"]
+      + words
   }
 }
 
@@ -46,6 +53,7 @@ final class FencedRun {
   private var input: Int32 = -1
   private var status: Int32?
   private let files: [OpenFile]
+  private let processorSeconds: Int?
 
   /// Starts `words` with nowhere to complain to. Of files it has `source` to read and `output` to write, which is made or
   /// emptied; with `takesInput` it reads what is written to it.
@@ -100,7 +108,9 @@ final class FencedRun {
       if takesInput { close(feed[1]) }
       throw .system(operation: "spawn", errno: failure)
     }
+    stillwave_may_end(identifier)
     self.identifier = identifier
+    processorSeconds = fencing.processorSeconds
     self.output = pipe[0]
     input = feed[1]
   }
@@ -176,17 +186,54 @@ final class FencedRun {
   /// Why it failed; nil as long as it runs, and if it didn't.
   var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
 
-  /// Closes the pipe, which ends a program that still writes, and waits. The signal that ended it, 0 for none.
+  /// Closes the pipe, which ends a program that still writes, and waits: a second for one that does not end by itself, which
+  /// is killed then. The signal that ended it, 0 for none.
+  ///
+  /// For one that was not wanted any more that is SIGPIPE, and SIGXCPU for one that was killed at its limit of processor time
+  /// because it ignored that signal.
   @discardableResult
   func end() -> Int32 {
     if let status { return status & 0x7F }
     close(output)
     if input >= 0 { close(input) }
     var found: Int32 = 0
-    while unsafe waitpid(identifier, &found, 0) < 0 && errno == EINTR {}
+    var usage = rusage()
+    let isOver = waits(for: Self.patience, &found, &usage)
+    if !isOver {
+      _ = kill(identifier, SIGKILL)
+      while unsafe wait4(identifier, &found, 0, &usage) < 0 && errno == EINTR {}
+    }
+    if found & 0x7F == SIGKILL {
+      if let processorSeconds, Self.seconds(usage) >= Double(processorSeconds) {
+        found = SIGXCPU
+      } else if !isOver {
+        found = SIGPIPE
+      }
+    }
     status = found
     for file in files { file.takeBack() }
     return found & 0x7F
+  }
+
+  /// Milliseconds.
+  private static let patience = 1000
+
+  /// Whether it ended within that many milliseconds. Asks again and again, more and more seldom: most have ended already.
+  private func waits(for milliseconds: Int, _ found: inout Int32, _ usage: inout rusage) -> Bool {
+    var (waited, pause) = (0, 1)
+    while true {
+      let ended = unsafe wait4(identifier, &found, WNOHANG, &usage)
+      if ended > 0 || ended < 0 && errno != EINTR { return true }
+      guard waited < milliseconds else { return false }
+      usleep(UInt32(pause) * 1000)
+      waited += pause
+      pause = min(2 * pause, 20)
+    }
+  }
+
+  private static func seconds(_ usage: rusage) -> Double {
+    Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+      + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
   }
 }
 
@@ -208,7 +255,7 @@ private final class OpenFile {
   }
 
   /// The launcher may have let another user open it.
-  func takeBack() { stillwave_take_back(descriptor) }
+  func takeBack() { _ = stillwave_take_back(descriptor) }
 
   deinit { close(descriptor) }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is missing.
 /// Confined; blocks.
 public final class MediaDecoding {
@@ -58,11 +60,11 @@ public final class MediaDecoding {
     return Int(min(Int64(samples.count / facts.channels), left))
   }
 
-  /// Ends ffmpeg. Throws `.decoderDied` where it had ended by a signal, that of the pipe that nobody reads aside, and
-  /// `.undecodable` where nothing came.
+  /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor time,
+  /// and `.undecodable` where nothing came.
   public func finish() throws(MediaError) {
-    let signal = run.end()
-    guard signal == 0 || signal == 13 else { throw .decoderDied(signal: signal) }
+    if run.end() == SIGXCPU { throw .tooLong }
+    if let failure = run.failure { throw .programFailed(failure) }
     guard position > 0 else { throw .undecodable(facts.container, codec: facts.codec) }
   }
 }

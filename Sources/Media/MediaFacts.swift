@@ -112,9 +112,9 @@ public enum MediaError: Error, Sendable, Equatable {
   case undecodable(MediaContainer, codec: String?)
   /// Looking at the file took more processor time than a probe may use.
   case tooSlow
-  /// ffmpeg ended before the sound did.
-  case decoderDied(signal: Int32)
-  /// ffmpeg or ffprobe said nothing about the file, because it failed itself.
+  /// Decoding the file took more processor time than a job may use.
+  case tooLong
+  /// ffmpeg or ffprobe failed itself, before it had said or decoded all that is in the file.
   case programFailed(ProgramFailure)
   /// ffmpeg did not write the file it was to write.
   case encoderFailed

@@ -78,9 +78,9 @@ extension WorkerFailure {
     case .tooSlow: self = .probeTooSlow
     case .encoderFailed:
       self.init(code: "encoder_failed", detail: "ffmpeg could not write the result.", retry: true)
-    case .decoderDied(let signal):
+    case .tooLong:
       self.init(
-        code: "decoder_failed", detail: "The decoder of this recording was ended by signal \(signal).", retry: true)
+        code: "cpu_limit", detail: "ffmpeg took more processor time on this recording than it may.", retry: true)
     case .programFailed(let failure): self.init(failure)
     case .system(let operation, let number):
       self = Self.system(operation, number)
