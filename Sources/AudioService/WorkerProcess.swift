@@ -27,6 +27,8 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   private let output: Int32
   private var isAlive = true
   private var line: [UInt8] = []
+  /// The words that may name files: what of them it lends to ffmpeg it takes back, unless it ends before.
+  private let files: [String]
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
 
@@ -43,7 +45,8 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
     dispatchPrecondition(condition: .onQueue(queue))
     switch spawn(program, arguments) {
     case .success(let child):
-      let worker = WorkerProcess(child, queue: queue, onReport: onReport, onExit: onExit)
+      let worker = WorkerProcess(
+        child, files: arguments.filter { !$0.hasPrefix("-") }, queue: queue, onReport: onReport, onExit: onExit)
       // A serial queue of its own, so that the thread is never counted against others'.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
@@ -54,11 +57,12 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   }
 
   private init(
-    _ child: SpawnedChild, queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
+    _ child: SpawnedChild, files: [String], queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) {
     self.queue = queue
     (identifier, input, output) = (child.identifier, child.input, child.output)
+    self.files = files
     self.onReport = onReport
     self.onExit = onExit
   }
@@ -107,6 +111,8 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
     isAlive = false
     var status: Int32 = 0
     while unsafe waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
+    // Its ffmpeg, which was killed with it, may hold them for a moment yet.
+    if status != 0 { LentFiles.takeBack(files) }
     onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
   }
 }

@@ -1,4 +1,6 @@
 import Dispatch
+import Foundation
+import Glibc
 import Processing
 import Testing
 
@@ -12,13 +14,13 @@ import Testing
   }
 
   /// Runs `script` to its end; `killed` ends it at its first report.
-  private func run(_ script: String, killed: Bool = false) async -> Life {
+  private func run(_ script: String, on file: String = "", killed: Bool = false) async -> Life {
     let queue = DispatchQueue(label: "test")
     return await withCheckedContinuation { continuation in
       queue.async {
         let box = Box()
         box.worker = WorkerProcess.start(
-          program: "/bin/sh", arguments: ["-c", script], queue: queue,
+          program: "/bin/sh", arguments: ["-c", script, file], queue: queue,
           onReport: { report in
             box.life.codes.append(report.error?.code ?? "")
             if killed { box.worker?.kill() }
@@ -81,6 +83,30 @@ import Testing
       }
     }
     #expect(exit == .notStarted(errno: 2))
+  }
+
+  @Test(
+    "a file that a killed child had lent to ffmpeg is its owner's alone again, once nobody uses it",
+    .enabled(if: geteuid() == 0, "only root lends"))
+  func lentFile() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audio.m4a"
+    try Data("sound".utf8).write(to: URL(filePath: path))
+    #expect(unsafe chown(path, 0, 65_533) == 0 && chmod(path, 0o640) == 0)
+    func mode() throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    // As an ffmpeg that isn't gone yet.
+    let user = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    #expect(flock(user, LOCK_SH) == 0)
+    #expect(await run("kill -KILL $$", on: path).exit == .signal(9))
+    #expect(try mode() == 0o640)
+    close(user)
+    for _ in 0..<1000 {
+      if try mode() == 0o600 { break }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(try mode() == 0o600)
   }
 
   @Test("the ends of a hundred children leave the service whole")

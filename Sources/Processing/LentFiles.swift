@@ -1,0 +1,27 @@
+import CLinux
+import Dispatch
+import Glibc
+
+/// Files that a worker has lent to ffmpeg's user and could not take back, because it was ended first.
+public enum LentFiles {
+  /// Gives those of the files that are still lent their mode back, in the background, as soon as no program uses them any
+  /// more. Others stay as they are, and so does what isn't there.
+  public static func takeBack(_ paths: [String]) {
+    // Only root lends.
+    guard geteuid() == 0 else { return }
+    for path in paths { takeBack(path, attempts: attempts) }
+  }
+
+  /// For a minute. A program that another worker has started may use one for longer; that worker takes it back.
+  private static let attempts = 1200
+
+  private static func takeBack(_ path: String, attempts: Int) {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { return }
+    defer { close(file) }
+    guard stillwave_is_lent(file), !stillwave_take_back(file), attempts > 1 else { return }
+    queue.asyncAfter(deadline: .now() + 0.05) { takeBack(path, attempts: attempts - 1) }
+  }
+
+  private static let queue = DispatchQueue(label: "lent files")
+}
