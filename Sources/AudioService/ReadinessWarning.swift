@@ -10,10 +10,11 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
   /// All there are now. Blocks.
   static func all(_ context: Context) -> [ReadinessWarning] {
     let report = context.catalog.startReport.withLock { $0 }
-    return [
-      fence, orphans(context.store.orphanCount()), unreadable(report.unreadable), unverified(report.isUnverified),
+    let all = [
+      fence(context.configuration), orphans(context.store.orphanCount()), unreadable(report.unreadable),
+      unverified(report.isUnverified),
     ]
-    .compactMap { $0 }
+    return all.compactMap { $0 }
   }
 
   private static func unreadable(_ count: Int) -> ReadinessWarning? {
@@ -31,9 +32,9 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
       detail: "The catalog could not be checked within ten seconds at the start, so nothing was tidied up.")
   }
 
-  /// What workers and ffmpeg can't be fenced in with here, for as long as the process runs.
-  static var fence: ReadinessWarning? {
-    FenceSupport.current.warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
+  /// What workers and ffmpeg can't be fenced in with here.
+  static func fence(_ configuration: Configuration) -> ReadinessWarning? {
+    FenceSupport.current(with: configuration.ffmpeg).warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
   }
 
   private static func orphans(_ count: Int) -> ReadinessWarning? {

@@ -131,7 +131,7 @@ public final class Service: Sendable {
       Self.lookForMissingFiles(context)
     }
     retention.start()
-    if let warning = ReadinessWarning.fence {
+    if let warning = ReadinessWarning.fence(context.configuration) {
       context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
     }
     context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])

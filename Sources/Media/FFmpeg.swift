@@ -27,6 +27,9 @@ public struct FFmpeg: Sendable, Equatable {
 
   var probePath: String { Self.probe(beside: path) }
 
+  /// Of both programs.
+  public var paths: [String] { [path, probePath] }
+
   /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer` and nothing
   /// else, and no decoder but these for sound is used.
   ///

@@ -1,4 +1,5 @@
 import CLinux
+import Media
 
 /// What this machine has to fence workers and ffmpeg in with.
 public struct FenceSupport: Sendable, Equatable {
@@ -8,6 +9,8 @@ public struct FenceSupport: Sendable, Equatable {
   public var hasFilter: Bool
   /// Whether ffmpeg runs as a user without rights: not as root.
   public var dropsRoot: Bool
+  /// An ffmpeg or ffprobe that the user without rights can't start, so that root would start it as root.
+  public var closedProgram: String?
 
   /// What this process finds. A handful of system calls; root's file rights of this thread are changed and restored, so call
   /// it at the start.
@@ -15,9 +18,18 @@ public struct FenceSupport: Sendable, Equatable {
     landlockVersion: Int(stillwave_landlock_version()), hasFilter: stillwave_has_filter(),
     dropsRoot: stillwave_can_drop_root())
 
+  /// The same with a look at the ffmpeg that is used: a few system calls. Nothing is missing where there is none.
+  public static func current(with ffmpeg: String) -> FenceSupport {
+    var support = current
+    guard support.dropsRoot, let found = FFmpeg(ffmpeg) else { return support }
+    support.closedProgram = found.paths.first { unsafe !stillwave_other_can_run($0) }
+    return support
+  }
+
   /// A value of known parts.
-  public init(landlockVersion: Int, hasFilter: Bool, dropsRoot: Bool) {
+  public init(landlockVersion: Int, hasFilter: Bool, dropsRoot: Bool, closedProgram: String? = nil) {
     (self.landlockVersion, self.hasFilter, self.dropsRoot) = (landlockVersion, hasFilter, dropsRoot)
+    self.closedProgram = closedProgram
   }
 
   /// What an operator should know about the fence; nil if nothing is missing.
@@ -30,6 +42,10 @@ public struct FenceSupport: Sendable, Equatable {
       parts.append("The kernel filters no system calls: the network and other processes are open to such a decoder.")
     }
     if !dropsRoot { parts.append("ffmpeg runs as root, because root can't change to another user here.") }
+    if let closedProgram {
+      parts.append(
+        "ffmpeg runs as root, because no other user can start \(closedProgram): open it and its folders to all.")
+    }
     guard !parts.isEmpty else { return nil }
     return ("fence_incomplete", parts.joined(separator: " "))
   }
