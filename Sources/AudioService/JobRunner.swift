@@ -49,8 +49,8 @@ final class JobRunner: Sendable {
   private let state: Confined<State>
   /// Jobs that wait or run, and requests that are about to bring one.
   private let tally: ClientTally
-  /// Whom each of the jobs counts for.
-  private let holders = Mutex<[JobID: Client]>([:])
+  /// The room of each job, until it neither waits nor runs any more.
+  private let rooms = Mutex<[JobID: JobRoom]>([:])
 
   init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
     self.configuration = configuration
@@ -73,8 +73,7 @@ final class JobRunner: Sendable {
   /// Room for a job that the client is about to submit, so that of many requests at once only so many come through. Throws
   /// as `checkRoom` does.
   func reserve(for client: Client) throws(ServiceError) -> JobRoom {
-    do throws(ClientTally.Refusal) { try tally.take(client) } catch { throw Self.words(error) }
-    return JobRoom(client, tally)
+    do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.words(error) }
   }
 
   private static func words(_ refusal: ClientTally.Refusal) -> ServiceError {
@@ -90,8 +89,8 @@ final class JobRunner: Sendable {
   /// Without one it counts as short. `room`: what was reserved for it; without it the job counts whatever the limits.
   func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
     let client = Client(key: job.client)
-    if room?.use() != true { tally.add(client) }
-    holders.withLock { $0[job.id] = client }
+    let room = room ?? JobRoom(adding: client, to: tally)
+    rooms.withLock { $0[job.id] = room }
     // A conversion writes no recording's waveform.
     let written = job.kind == .convert ? RecordingID() : job.output ?? job.recording
     live.insert(job.id, LiveJob(attempts: job.attempts, recording: written))
@@ -110,7 +109,7 @@ final class JobRunner: Sendable {
 
   /// The job neither waits nor runs any more.
   private func forget(_ id: JobID) {
-    if let client = holders.withLock({ $0.removeValue(forKey: id) }) { tally.give(back: client) }
+    _ = rooms.withLock { $0.removeValue(forKey: id) }
     live.remove(id)
   }
 
@@ -445,18 +444,23 @@ final class JobRunner: Sendable {
   }
 }
 
-/// Room in the queue, reserved for one job; given back when nobody holds it any more, unless the job has come.
+/// Room in the queue for one job, given back when nobody holds it any more: the request that reserved it, then the job.
 final class JobRoom: Sendable {
   private let client: Client
   private let tally: ClientTally
-  private let isUsed = Atomic<Bool>(false)
 
-  fileprivate init(_ client: Client, _ tally: ClientTally) { (self.client, self.tally) = (client, tally) }
+  fileprivate init(of client: Client, in tally: ClientTally) throws(ClientTally.Refusal) {
+    try tally.take(client)
+    (self.client, self.tally) = (client, tally)
+  }
 
-  /// From now on the job's own end gives the room back. False where it was used before.
-  fileprivate func use() -> Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
+  /// Whatever the limits: the job is there already.
+  fileprivate init(adding client: Client, to tally: ClientTally) {
+    tally.add(client)
+    (self.client, self.tally) = (client, tally)
+  }
 
-  deinit { if !isUsed.load(ordering: .acquiring) { tally.give(back: client) } }
+  deinit { tally.give(back: client) }
 }
 
 extension Job {

@@ -249,9 +249,11 @@ final class UploadSession: @unchecked Sendable {
   private func makeRecording(of part: UploadPart) async throws {
     do {
       let client = try await run { [self] in Client(key: try open().client) }
+      // Where there is none the upload stays, and may be tried again.
+      let room = try context.intake.runner.reserve(for: client)
       let probe = try await context.intake.probe(path: part.path, bytes: part.byteCount, for: client)
       let (recording, job) = try await run { [self] in try keep(part, probe) }
-      context.intake.runner.submit(job, source: recording)
+      context.intake.runner.submit(job, source: recording, room: room)
     } catch {
       try await run { [self] in
         finishing = nil

@@ -21,7 +21,7 @@ struct Uploads: Sendable {
     _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
   ) async throws -> HTTPResponse {
     let client = context.client(of: request)
-    try await context.intake.checkRoom(for: request.body.declaredLength ?? 0, of: client)
+    let room = try await context.intake.reserveRoom(for: request.body.declaredLength ?? 0, of: client)
     let catalog = context.catalog
     try await context.work.run { () throws(StorageError) in try catalog.checkFile() }
     request.body.limit(to: context.configuration.maximumUploadBytes)
@@ -36,7 +36,7 @@ struct Uploads: Sendable {
     }
     let name = nameAsked ?? received.name
     let made = try await keep(received.file, name: name, probe: probe, client, key)
-    context.runner.submit(made.job, source: made.recording)
+    context.runner.submit(made.job, source: made.recording, room: room)
     context.metrics.uploads.add(1)
     return .changed(made.document, .created, location: made.location)
   }
