@@ -5,10 +5,11 @@ import Storage
 /// Clients take turns (see `FairQueue`), so that one client's thousand jobs never hold up another's one: a newcomer waits
 /// only for what runs already. A job that several clients wait for is in the lines of all of them.
 ///
-/// Among a client's own jobs there are two rules. *A job is overtaken by shorter ones, but never by more work than it is itself*: its rank is the work that
-/// had been begun when it came, plus its own; the lowest rank goes first, and of equals the one that came first. So short
-/// jobs pass long ones, and a long one that has waited for as much work as it is passes whatever comes then. *Long
-/// denoising leaves a place free*, where there is more than one: a waveform, or a short job, never waits for its end.
+/// Among a client's own jobs there are two rules. *A job is overtaken by shorter ones, but never by more work than it is
+/// itself*: its rank is the work that had been begun when it came, plus its own; the lowest rank goes first, and of equals
+/// the one that came first. So short jobs pass long ones, and a long one that has waited for as much work as it is passes
+/// whatever comes then. *Long jobs leave a place free*, where there is more than one: those of one client, so that
+/// another's never waits for their end; and all long denoising, so that no waveform and no short job does.
 ///
 /// A value without a clock: work is counted in seconds of one core, as estimated beforehand.
 struct JobSchedule {
@@ -16,8 +17,9 @@ struct JobSchedule {
   struct Work {
     /// Seconds of one core, estimated.
     var seconds: Double
-    /// Whether it may take any place that is free.
+    /// Whether it must leave a place to others.
     var isLong: Bool
+    var isWaveform: Bool
 
     /// Long is what takes a core longer than this, in seconds.
     private static let longSeconds = 10.0
@@ -26,7 +28,8 @@ struct JobSchedule {
     /// 40 million samples of MP3, denoising for some 8 million.
     init(_ kind: JobKind, samples: Double) {
       seconds = samples / (kind == .waveform ? 40e6 : 8e6)
-      isLong = kind != .waveform && seconds > Self.longSeconds
+      isLong = seconds > Self.longSeconds
+      isWaveform = kind == .waveform
     }
   }
 
@@ -88,9 +91,10 @@ struct JobSchedule {
   /// The job to begin now, which has a place from then on; nil where none may be begun.
   mutating func begin() -> JobID? {
     guard freePlaces > 0 else { return nil }
-    let longPlaces = max(places - 1, 1) - running.values.count { $0.job.work.isLong }
+    let long = running.values.map(\.job).filter(\.work.isLong)
+    let most = max(places - 1, 1)
     let next = queue.begin { waiting in
-      waiting.indices.filter { !waiting[$0].work.isLong || longPlaces > 0 }
+      waiting.indices.filter { Self.leavesPlace(waiting[$0], beside: long, most) }
         .min { waiting[$0].rank < waiting[$1].rank }
     }
     guard let (turn, job) = next else { return nil }
@@ -98,6 +102,13 @@ struct JobSchedule {
     running[job.id] = (turn, Ended(client: job.client, work: job.work))
     begunSeconds += job.work.seconds
     return job.id
+  }
+
+  /// Whether a place stays free where one must when this is begun.
+  private static func leavesPlace(_ next: Waiting, beside long: [Ended], _ most: Int) -> Bool {
+    guard next.work.isLong else { return true }
+    return long.count { $0.client == next.client } < most
+      && (next.work.isWaveform || long.count { !$0.work.isWaveform } < most)
   }
 
   /// The place of a job that was begun is free again; nil where it was not.

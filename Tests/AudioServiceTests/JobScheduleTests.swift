@@ -11,7 +11,8 @@ struct JobScheduleTests {
   private let alone = Client(key: "alone")
   private let long = JobSchedule.Work(.denoise, samples: hours(2))
   private let short = JobSchedule.Work(.denoise, samples: hours(0.01))
-  private let waveform = JobSchedule.Work(.waveform, samples: hours(2))
+  private let waveform = JobSchedule.Work(.waveform, samples: hours(1))
+  private let longWaveform = JobSchedule.Work(.waveform, samples: hours(2))
 
   @Test func whatIsEquallyLongIsBegunInTheOrderItCame() {
     var schedule = JobSchedule(places: 1)
@@ -121,6 +122,22 @@ struct JobScheduleTests {
     #expect(schedule.begin() == shown)
     schedule.end(ids[0])
     #expect(schedule.begin() == ids[2])
+  }
+
+  @Test func oneClientsLongWaveformsLeaveAPlaceThatAnothersTakes() {
+    var schedule = JobSchedule(places: 2)
+    let ids = (0..<3).map { _ in JobID() }
+    for id in ids { schedule.add(id, longWaveform, for: Client(key: "crowd")) }
+    #expect(schedule.begin() == ids[0])
+    #expect(schedule.begin() == nil && schedule.freePlaces == 1)
+    let shown = JobID()
+    schedule.add(shown, longWaveform, for: alone)
+    #expect(schedule.begin() == shown)
+    schedule.end(ids[0])
+    #expect(schedule.begin() == ids[1])
+    schedule.end(shown)
+    schedule.add(shown, long, for: alone)
+    #expect(schedule.begin() == shown)
   }
 
   @Test func whereThereIsOnePlaceLongJobsHaveItToo() {
