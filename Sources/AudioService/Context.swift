@@ -51,7 +51,7 @@ final class Context: Sendable {
     uploads = UploadSessions(
       .init(configuration: configuration, catalog: catalog, store: store, intake: intake, metrics: metrics),
       work: work, log: log)
-    idempotency = IdempotencyKeys(catalog: catalog, work: work)
+    idempotency = IdempotencyKeys(catalog: catalog, work: work, proxies: configuration.trustedProxies)
   }
 
   /// Whom a request counts for.

@@ -6,6 +6,9 @@
 //   kept, another one   422: judged by a fingerprint, of the content itself, not of how it was sent
 //   under way           409, without reading the request's body
 //
+// A key is its client's: of another's with the same one it neither waits nor learns. (An answer kept before keys were told
+// apart is found by nobody, and goes after its day.)
+//
 // Refusals are not kept: what was done is nothing, and the same request may succeed later.
 
 import HTTP
@@ -23,7 +26,11 @@ final class IdempotencyKeys: Sendable {
   private let work: WorkQueue
   private let underWay = Mutex<Set<Name>>([])
 
-  init(catalog: Catalog, work: WorkQueue) { (self.catalog, self.work) = (catalog, work) }
+  private let proxies: [Network]
+
+  init(catalog: Catalog, work: WorkQueue, proxies: [Network]) {
+    (self.catalog, self.work, self.proxies) = (catalog, work, proxies)
+  }
 
   /// The time before which answers are too old to be given again.
   static func oldest(at now: Timestamp) -> Timestamp {
@@ -41,7 +48,8 @@ final class IdempotencyKeys: Sendable {
         detail: "“Idempotency-Key” must be 1 to 255 visible ASCII characters without blanks.",
         parameter: "Idempotency-Key")
     }
-    let name = Name(scope: "\(request.method.rawValue) \(request.target.path)", key: key)
+    let client = Client(request, trusting: proxies)
+    let name = Name(scope: "\(client.key) \(request.method.rawValue) \(request.target.path)", key: key)
     guard underWay.withLock({ $0.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
     defer { underWay.withLock { _ = $0.remove(name) } }
     let catalog = catalog

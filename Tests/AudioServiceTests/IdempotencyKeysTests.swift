@@ -67,6 +67,26 @@ import Testing
     try await post(bench, target, key: "k", fields, body)
   }
 
+  @Test func aKeyBelongsToItsClient() async throws {
+    let bench = try TestBench(script: "! grep -q RIFX \"$source\" || { finish; exit; }; \(TestBench.heldProbe)")
+    try bench.holdProbe()
+    @Sendable func upload(_ body: String, from peer: String) async throws -> HTTPResponse {
+      try await bench.respond(.post, "/v1/recordings", fields: ["Idempotency-Key": "k"], body: body, from: peer)
+    }
+    async let first = upload("RIFF", from: "192.0.2.1:1")
+    try await bench.eventually { bench.isProbing }
+    // Under way with one client, the key is free with another; and its answer is not told to it.
+    let second = try await upload("RIFX", from: "192.0.2.2:1")
+    try await bench.releaseProbe()
+    let answers = [try await first, second]
+    #expect(answers.map(\.status.code) == [201, 201])
+    #expect(answers[0].fields["Location"] != answers[1].fields["Location"])
+    let again = try await upload("RIFF", from: "192.0.2.1:2")
+    #expect(again.fields["Location"] == answers[0].fields["Location"])
+    #expect(try await upload("RIFF", from: "192.0.2.2:2").status.code == 422)
+    await bench.runner.stop()
+  }
+
   @Test func aRequestWhoseKeyIsBeingAnsweredIsRefusedAtOnce() async throws {
     let bench = try TestBench(script: TestBench.heldProbe)
     try bench.holdProbe()
