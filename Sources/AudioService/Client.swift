@@ -6,7 +6,8 @@
 //                         `client, proxy, proxy`, where each proxy appends the address that it was asked from. So the list
 //                         is read from the right, past the trusted proxies; the first other address is the client's, and
 //                         what stands to the left of it is only what that client says. Several fields are one list
-//                         (RFC 9110 §5.3). If an element in the way is no address, the client is the proxy itself
+//                         (RFC 9110 §5.3). If an element in the way is no address, or all are trusted proxies, the client
+//                         is the proxy itself
 
 import HTTP
 
@@ -40,19 +41,16 @@ struct Client: Hashable, Sendable {
     key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
   }
 
-  /// The rightmost address that is no trusted proxy's; the leftmost where all are. nil where the peer is none of the
-  /// proxies, or the list doesn't say.
+  /// The rightmost address that is no trusted proxy's. nil where the peer is none of the proxies, or the list doesn't say.
   private static func named(
     by peer: NetworkAddress, _ forwarded: String?, _ proxies: [Network]
   ) -> NetworkAddress? {
     guard isTrusted(peer, proxies), let forwarded else { return nil }
-    var last: NetworkAddress?
     for element in forwarded.split(separator: ",", omittingEmptySubsequences: false).reversed() {
       guard let found = address(element.trimmingBlanks) else { return nil }
-      last = found
       guard isTrusted(found, proxies) else { return found }
     }
-    return last
+    return nil
   }
 
   private static func isTrusted(_ address: NetworkAddress, _ proxies: [Network]) -> Bool {
