@@ -46,6 +46,10 @@ public struct Configuration: Sendable {
   public var maximumWaitingPreviews = 64
   /// Of these, those of one client; past that it gets 429.
   public var maximumWaitingPreviewsPerClient = 8
+  /// Pictures and long slices that may wait to be drawn or written; past that they get 503.
+  public var maximumWaitingPictures = 512
+  /// Of these, those of one client; past that it gets 429.
+  public var maximumWaitingPicturesPerClient = 64
   /// Proxies whose word (`X-Forwarded-For`) counts as to who asks; none by default.
   public var trustedProxies: [Network] = []
   /// Times a job is begun before it is given up.

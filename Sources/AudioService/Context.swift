@@ -9,6 +9,7 @@ final class Context: Sendable {
   let runner: JobRunner
   let probes: ProbeLane
   let previews: WorkerLane
+  let drawings: DrawingLane
   let webhooks: Webhooks
   let intake: RecordingIntake
   let uploads: UploadSessions
@@ -38,6 +39,7 @@ final class Context: Sendable {
       waiting: .init(
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
         perClient: configuration.maximumWaitingPreviewsPerClient))
+    drawings = DrawingLane(configuration)
     webhooks = Webhooks(configuration, catalog: catalog, log: log)
     runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
     files = MissingFiles(catalog: catalog, store: store)

@@ -46,13 +46,13 @@ final class FairPlaces: Sendable {
   /// Callers that wait.
   var waitingCount: Int { state.withLock { $0.queue.count } }
 
-  /// Returns when the caller has a place. The place is given back with `give`.
-  func take(for client: Client) async throws(Refusal) {
+  /// Returns when the caller has a place. The place is given back with `give`. `evenIfFull`: it waits however many do.
+  func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     var refusal: Refusal?
     let isTaken = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        refusal = enter(Waiter(key: key, continuation: continuation), client)
+        refusal = enter(Waiter(key: key, continuation: continuation), client, evenIfFull)
         if refusal != nil { return continuation.resume(returning: false) }
         begin()
         // A cancellation that came before found nobody to wake.
@@ -74,12 +74,12 @@ final class FairPlaces: Sendable {
     begin()
   }
 
-  private func enter(_ waiter: Waiter, _ client: Client) -> Refusal? {
+  private func enter(_ waiter: Waiter, _ client: Client, _ evenIfFull: Bool) -> Refusal? {
     state.withLock { state in
       let waiting = state.queue.count(of: client)
       let isServedAtOnce =
         state.free > 0 && waiting == 0 && state.queue.servedCount(of: client) < limits.placesPerClient
-      if !isServedAtOnce {
+      if !isServedAtOnce, !evenIfFull {
         guard waiting < limits.waitingPerClient else { return .clientIsFull(limit: limits.waitingPerClient) }
         guard state.queue.count < limits.waiting else { return .full(limit: limits.waiting) }
       }

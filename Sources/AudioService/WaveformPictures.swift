@@ -58,7 +58,10 @@ struct WaveformPictures: Sendable {
         "Stillwave-Complete": recording.extent.isComplete ? "true" : "false",
       ])
     if let spared = HTTPResponse(sparing: answer, for: request) { return spared }
-    answer.body = .bytes(try await context.work.run { try Self.draw(picture, recording, overlay, form) })
+    answer.body = .bytes(
+      try await context.drawings.run(for: context.client(of: request)) {
+        try Self.draw(picture, recording, overlay, form)
+      })
     return HTTPResponse(answer, for: request)
   }
 

@@ -58,7 +58,7 @@ struct Waveforms: Sendable {
       body: .empty, contentType: Self.contentType(of: form), etag: etag,
       cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Self.fields(window))
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
-    representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform)
+    representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform, for: request)
     if waveform.extent.isComplete { slices.keep(representation, for: key, unlessForgottenSince: before) }
     return HTTPResponse(representation, for: request)
   }
@@ -68,18 +68,24 @@ struct Waveforms: Sendable {
   /// Numbers of a piece of a longer answer: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
-  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, and the long
-  /// one only as fast as the client takes it.
-  private func body(of document: WaveformDocument, from waveform: OpenWaveform) async throws -> ResponseBody {
+  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, in the client's
+  /// turn, and the long one only as fast as the client takes it.
+  private func body(
+    of document: WaveformDocument, from waveform: OpenWaveform, for request: HTTPRequest
+  ) async throws -> ResponseBody {
     let window = document.window
-    let work = context.work
+    let drawings = context.drawings
     if window.numberCount > Self.numbersWrittenAtOnce {
-      try await work.run { try waveform.check(window) }
+      let client = context.client(of: request)
+      try await drawings.run(for: client) { try waveform.check(window) }
       let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform)
-      return .stream(length: document.byteCount) { try await work.run { try pieces.next() } }
+      return .stream(length: document.byteCount) {
+        try await drawings.run(for: client, isUnderWay: true) { try pieces.next() }
+      }
     }
     guard window.needsSamples else { return .bytes(document.bytes(of: try waveform.slice(window))) }
-    return .bytes(try await work.run { document.bytes(of: try waveform.slice(window)) })
+    return .bytes(
+      try await drawings.run(for: context.client(of: request)) { document.bytes(of: try waveform.slice(window)) })
   }
 
   /// The pieces of one answer. A response has one producer, which asks for one piece at a time.

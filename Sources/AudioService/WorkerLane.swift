@@ -4,7 +4,7 @@ import Processing
 import Synchronization
 
 /// Runs short children that a request waits for, some at a time, apart from the jobs' children. Clients take turns, and
-/// none of them ever has all the places.
+/// no two of them ever have all the places.
 final class WorkerLane: Sendable {
   /// What came of a child.
   struct Ending: Sendable {
@@ -35,7 +35,7 @@ final class WorkerLane: Sendable {
     // One more for whoever comes next: another client's child may take its time.
     self.places = FairPlaces(
       .init(
-        places: places + 1, placesPerClient: places, waiting: waiting.total, waitingPerClient: waiting.perClient))
+        places: places + 1, placesPerClient: places / 2, waiting: waiting.total, waitingPerClient: waiting.perClient))
   }
 
   /// Callers that wait for a place.
@@ -45,26 +45,36 @@ final class WorkerLane: Sendable {
   /// for the turn doesn't count.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` where too many wait, and a problem where the caller's Task is
-  /// cancelled before its turn.
-  func run(_ arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> Ending {
+  /// cancelled before its turn. With `endsWithCaller` a child that runs is killed then, too.
+  func run(
+    _ arguments: [String], for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
+  ) async throws -> Ending {
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
-      switch error {
-      case .clientIsFull(let limit): throw ServiceError.limitReached(waiting.name, limit: limit, retryAfter: 5)
-      case .full(let limit): throw ServiceError.workerUnavailable(reason: "\(limit) requests wait already")
-      // Nobody is left to read this.
-      case .cancelled:
-        throw Problem(.serviceUnavailable, code: "unavailable", detail: "The request ended before its turn came.")
-      }
+      throw error.problem(of: waiting.name)
     }
     defer { places.give(back: client) }
-    return await withCheckedContinuation { continuation in
+    let last = LastReport()
+    return await withTaskCancellationHandler {
+      await child(arguments, last, timeoutSeconds)
+    } onCancel: {
+      guard endsWithCaller else { return }
+      queue.async {
+        last.isUnwanted = true
+        last.worker?.kill()
+      }
+    }
+  }
+
+  private func child(_ arguments: [String], _ last: LastReport, _ timeoutSeconds: Double) async -> Ending {
+    await withCheckedContinuation { continuation in
       queue.async { [self] in
-        let last = LastReport()
         let worker = WorkerProcess.start(
           program: program, arguments: arguments, queue: queue, onReport: { last.report = $0 },
           onExit: {
             continuation.resume(returning: Ending(report: last.report, exit: $0, tookTooLong: last.tookTooLong))
           })
+        last.worker = worker
+        if last.isUnwanted { worker?.kill() }
         queue.asyncAfter(deadline: .now() + timeoutSeconds) { [weak worker] in
           guard let worker else { return }
           last.tookTooLong = true
@@ -74,10 +84,10 @@ final class WorkerLane: Sendable {
     }
   }
 
-  /// The report of a child that ended well. Throws a problem in the child's words where the request is at fault,
+  /// The report of a child that ended well; it is killed when the caller's Task is cancelled. Throws a problem in the child's words where the request is at fault,
   /// `.workerUnavailable` where the child died, took too long, or too many wait; also what `run` throws.
   func report(of arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> WorkerReport {
-    let ending = try await run(arguments, for: client, timeoutSeconds: timeoutSeconds)
+    let ending = try await run(arguments, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
     if ending.exit == .status(0) { return ending.report }
     if let failure = ending.report.error, !failure.retry { throw ServiceError(failure) }
     throw ServiceError.workerUnavailable(
@@ -87,5 +97,8 @@ final class WorkerLane: Sendable {
   private final class LastReport: @unchecked Sendable {  // touched on `queue` only
     var report = WorkerReport()
     var tookTooLong = false
+    weak var worker: WorkerProcess?
+    /// Whether nobody waits for the child any more.
+    var isUnwanted = false
   }
 }

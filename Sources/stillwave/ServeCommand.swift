@@ -70,6 +70,12 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   @Option(help: "Of these, those of one client, past which it gets 429; by default 8.")
   var maxWaitingPreviewsPerClient: Int?
 
+  @Option(help: "Pictures and long slices that may wait; by default 512.")
+  var maxWaitingPictures: Int?
+
+  @Option(help: "Of these, those of one client, past which it gets 429; by default 64.")
+  var maxWaitingPicturesPerClient: Int?
+
   @Option(help: "Seconds after which a recording is deleted, unless a job works on it; by default 0, never.")
   var maxAge: Double?
 
@@ -204,6 +210,11 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.maximumWaitingPreviewsPerClient = try positive(
       "max-waiting-previews-per-client", maxWaitingPreviewsPerClient,
       default: settings.maximumWaitingPreviewsPerClient)
+    settings.maximumWaitingPictures = try positive(
+      "max-waiting-pictures", maxWaitingPictures, default: settings.maximumWaitingPictures)
+    settings.maximumWaitingPicturesPerClient = try positive(
+      "max-waiting-pictures-per-client", maxWaitingPicturesPerClient,
+      default: settings.maximumWaitingPicturesPerClient)
   }
 
   private func authorities() throws -> String? {

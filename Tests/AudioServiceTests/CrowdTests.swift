@@ -59,14 +59,19 @@ import Testing
   @Test func filesForFFmpegHoldUpNoOtherFileAndNoOtherClient() async throws {
     let bench = try bench()
     let held = crowd(20) { [crowd] _ in try await upload(bench, "HOLD", isMedia: true, from: crowd) }
-    try await bench.eventually { bench.heldCount == 2 && bench.context.probes.media.waitingCount == 18 }
+    try await bench.eventually { bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19 }
     // Sound has a lane of its own, also for the crowd's client; and ffmpeg's has a place for another's file.
     for (isMedia, peer) in [(false, crowd), (false, other), (true, other)] {
       #expect(try await upload(bench, "sound", isMedia: isMedia, from: peer).status == .created)
     }
-    #expect(bench.heldCount == 2 && bench.context.probes.media.waitingCount == 18)
+    #expect(bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19)
+    // A second one's crowd leaves a place to a third client as well.
+    let second = crowd(9) { _ in try await upload(bench, "HOLD", isMedia: true, from: "192.0.2.7:1") }
+    try await bench.eventually { bench.heldCount == 2 && bench.context.probes.media.waitingCount == 27 }
+    #expect(try await upload(bench, "sound", isMedia: true, from: other).status == .created)
     try bench.releaseAll()
     #expect(try await held.value == [Int](repeating: 201, count: 20))
+    #expect(try await second.value == [Int](repeating: 201, count: 9))
     await bench.runner.stop()
   }
 
@@ -76,13 +81,13 @@ import Testing
       $0.maximumWaitingProbesPerClient = 3
     }
     let lane = bench.context.probes.sounds
-    let held = crowd(5) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
-    try await bench.eventually { bench.heldCount == 2 && lane.waitingCount == 3 }
+    let held = crowd(4) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
+    try await bench.eventually { bench.heldCount == 1 && lane.waitingCount == 3 }
     let refused = try await upload(bench, "HOLD", isMedia: false, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] == "5")
     #expect(try await code(refused) == "limit_waiting_probes")
-    // The place that no crowd gets, then two that wait; the line is full.
-    let others = crowd(3) { number in try await upload(bench, "HOLD", isMedia: false, from: "192.0.2.\(number + 10):1")
+    // The places that the crowd doesn't get, then two that wait; the line is full.
+    let others = crowd(4) { number in try await upload(bench, "HOLD", isMedia: false, from: "192.0.2.\(number + 10):1")
     }
     try await bench.eventually { bench.heldCount == 3 && lane.waitingCount == 5 }
     let full = try await upload(bench, "sound", isMedia: false, from: other)
@@ -98,15 +103,15 @@ import Testing
   @Test func aClientThatGoesAwayGivesUpItsTurn() async throws {
     let bench = try bench()
     let lane = bench.context.probes.sounds
-    let held = crowd(2) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
-    try await bench.eventually { bench.heldCount == 2 }
+    let held = crowd(1) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
+    try await bench.eventually { bench.heldCount == 1 }
     let gone = crowd(4) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
     try await bench.eventually { lane.waitingCount == 4 }
     gone.cancel()
     #expect(try await gone.value == [503, 503, 503, 503] && lane.waitingCount == 0)
     try bench.releaseAll()
-    #expect(try await held.value == [201, 201])
-    #expect(try bench.catalog.recordings(limit: 9).count == 2)
+    #expect(try await held.value == [201])
+    #expect(try bench.catalog.recordings(limit: 9).count == 1)
     await bench.runner.stop()
   }
 
@@ -143,18 +148,99 @@ import Testing
     @Sendable func spectrum(_ recording: Recording, from peer: String) async throws -> HTTPResponse {
       try await bench.respond(.get, "/v1/recordings/\(recording.id)/spectrum?start=1&end=2", from: peer)
     }
-    let held = crowd(10) { [crowd] _ in try await spectrum(slow, from: crowd) }
-    try await bench.eventually { bench.heldCount == 2 && bench.context.previews.waitingCount == 8 }
+    let held = crowd(9) { [crowd] _ in try await spectrum(slow, from: crowd) }
+    try await bench.eventually { bench.heldCount == 1 && bench.context.previews.waitingCount == 8 }
     let refused = try await spectrum(slow, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] != nil)
     #expect(try await code(refused) == "limit_waiting_previews")
     #expect(try await spectrum(source, from: other).status == .ok)
-    #expect(bench.heldCount == 2 && bench.context.previews.waitingCount == 8)
+    #expect(bench.heldCount == 1 && bench.context.previews.waitingCount == 8)
     try bench.releaseAll()
-    #expect(try await held.value == [Int](repeating: 200, count: 10))
+    #expect(try await held.value == [Int](repeating: 200, count: 9))
+  }
+
+  @Test func aPreviewsChildEndsWhenItsClientGoesAway() async throws {
+    let bench = try bench()
+    let slow = try bench.recording(containing: "RIFFHOLD")
+    let gone = crowd(1) { [crowd] _ in
+      try await bench.respond(.get, "/v1/recordings/\(slow.id)/spectrum?start=1&end=2", from: crowd)
+    }
+    try await bench.eventually { bench.heldCount == 1 }
+    gone.cancel()
+    // Nobody lets the child go.
+    #expect(try await gone.value == [503])
+  }
+
+  // MARK: Pictures
+
+  @Test func picturesOfACrowdHoldUpNoOtherClients() async throws {
+    let bench = try bench {
+      $0.maximumWaitingPictures = 3
+      $0.maximumWaitingPicturesPerClient = 2
+    }
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let target = "/v1/recordings/\(recording.id)/waveform"
+    let (lane, gate) = (bench.context.drawings, DispatchSemaphore(value: 0))
+    let client = Client(peer: crowd, forwarded: nil, trusting: [])
+    let held = Task { try await lane.run(for: client) { gate.wait() } }
+    let another = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
+    let gone = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
+    try await bench.eventually { lane.waitingCount == 2 }
+    for picture in [".png?width=100", ".svg?width=100", "?start=1&end=1.1&scale=1"] {
+      let refused = try await bench.respond(.get, target + picture, from: crowd)
+      #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] == "5")
+      #expect(try await code(refused) == "limit_waiting_pictures")
+      guard picture.hasPrefix(".") else { continue }
+      #expect(try await bench.respond(.get, target + picture, from: other).status == .ok)
+    }
+    // A slice of usual size waits for nothing.
+    #expect(try await bench.respond(.get, target + "?width=100", from: crowd).status == .ok)
+    // An answer that has begun goes on, however many wait.
+    let more = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
+    try await bench.eventually { lane.waitingCount == 3 }
+    gone.cancel()
+    await #expect(throws: Problem.self) { try await gone.value }
+    #expect(lane.waitingCount == 2)
+    for _ in 0..<3 { gate.signal() }
+    for task in [held, another, more] { try await task.value }
+    #expect(try await bench.respond(.get, target + ".png?width=100", from: crowd).status == .ok)
   }
 
   // MARK: Jobs and conversions
+
+  private static let heldJobs = "[ $command = probe ] || read -r line < $folder/hold; finish"
+
+  @Test func uploadsThatEndTogetherKeepToTheirClientsRoom() async throws {
+    let bench = try bench(Self.heldJobs) {
+      $0.maximumQueuedJobs = 20
+      $0.maximumQueuedJobsPerClient = 5
+    }
+    let statuses = try await crowd(30) { [crowd] _ in
+      try await upload(bench, "sound", isMedia: false, from: crowd)
+    }.value
+    #expect(statuses.filter { $0 == 201 }.count == 5 && statuses.filter { $0 == 429 }.count == 25)
+    let refused = try await upload(bench, "sound", isMedia: false, from: crowd)
+    #expect(try await code(refused) == "limit_queued_jobs")
+    #expect(try await upload(bench, "sound", isMedia: false, from: other).status == .created)
+    #expect(try bench.catalog.recordings(limit: 99).count == 6)
+    await bench.runner.stop()
+  }
+
+  @Test func anUploadInPiecesThatFindsNoRoomIsKept() async throws {
+    let bench = try bench(Self.heldJobs) { $0.maximumQueuedJobsPerClient = 1 }
+    let uploads = [try await bench.tus.create(4), try await bench.tus.create(4)]
+    #expect(try await bench.tus.patch(uploads[0], at: 0, "RIFF").status == 204)
+    let refused = try await bench.tus.patch(uploads[1], at: 0, "RIFF")
+    #expect(refused.status == 429 && refused.says("limit_queued_jobs") && refused.fields["Retry-After"] != nil)
+    #expect(try bench.catalog.recordings(limit: 9).count == 1)
+    try bench.releaseAll()
+    try await bench.eventually { bench.runner.live.count == 0 }
+    let taken = try await bench.tus.patch(uploads[1], at: 4, "")
+    #expect(taken.status == 204 && taken.fields["Stillwave-Recording"] != nil)
+    #expect(try bench.catalog.recordings(limit: 9).count == 2)
+    await bench.runner.stop()
+  }
 
   private func denoise(_ bench: TestBench, _ source: Recording, from peer: String) async throws -> HTTPResponse {
     try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", from: peer)

@@ -54,8 +54,7 @@ import Testing
   }
 
   /// A service that was warmed up, and how long an upload takes that has it to itself.
-  private func idleServer() throws -> (server: TestServer, idle: Double) {
-    let server = try TestServer()
+  private func idleServer(_ server: TestServer) throws -> (server: TestServer, idle: Double) {
     let client = HTTPClient(port: server.client.port, source: 2)
     let times = try (0..<4).map { number in
       try seconds { _ = try client.upload(Self.wave, name: "idle \(number).wav") }
@@ -65,13 +64,13 @@ import Testing
 
   /// Tries one crowd: `begin` starts it, and returns when the second client may come. The crowd's answers must be of `expected`.
   private func attempt(
-    _ name: String, expected: [String],
+    _ name: String, expected: [String], on makeServer: () throws -> TestServer = { try TestServer() },
     begin: (TestServer) throws -> Crowd, alsoAsking more: (HTTPClient, TestServer) throws -> [String] = { _, _ in [] }
   ) throws {
     var record = FaultRecord("crowd of \(name)")
     var note = ""
     record.attempt {
-      let (server, idle) = try idleServer()
+      let (server, idle) = try idleServer(makeServer())
       defer { server.kill() }
       let crowd = try begin(server)
       let second = HTTPClient(port: server.client.port, source: 2)
@@ -191,11 +190,42 @@ import Testing
     }
   }
 
+  @Test func pictures() throws {
+    try attempt("large pictures", expected: ["200", "429 limit_waiting_pictures"]) { server in
+      let recording = try server.client.uploadReady(LongClip.wave(), name: "long.wav")
+      let id = try #require(recording["id"].string)
+      let crowd = Crowd(Self.size(80, most: 1000), connections: 80, port: server.client.port) { client, number in
+        try client.get("/v1/recordings/\(id)/waveform.png?width=8000&height=1000&start=\(Double(number) / 1000)")
+      }
+      _ = eventually { !crowd.answers.isEmpty }
+      return crowd
+    } alsoAsking: { second, _ in
+      let id = try #require(try second.get("/v1/recordings?q=second").json["recordings"].array?.first?["id"].string)
+      let picture = try second.get("/v1/recordings/\(id)/waveform.png?width=200")
+      return picture.status == 200 ? [] : ["its picture: \(picture.status) \(picture.text)"]
+    }
+  }
+
+  @Test func uploadsThatEndTogether() throws {
+    try attempt(
+      "uploads that end together", expected: ["201", "429 limit_queued_jobs"],
+      on: { try TestServer("--max-queued-jobs", "20", "--max-queued-jobs-per-client", "8") }
+    ) { server in
+      let file = LongClip.wave()
+      let count = Self.size(30, most: 300)
+      let crowd = Crowd(count, connections: min(count, 60), port: server.client.port) { client, _ in
+        try client.send("POST", "/v1/recordings?name=a.wav", [:], .bytes(file))
+      }
+      _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
+      return crowd
+    }
+  }
+
   @Test func memoryIsGivenBackAfterAFlood() throws {
     var record = FaultRecord("memory after a flood")
     var note = ""
     record.attempt {
-      let (server, _) = try idleServer()
+      let (server, _) = try idleServer(TestServer())
       defer { server.kill() }
       let before = Processes.anonymousKilobytes(of: server.processID)
       // Clients that stop in the middle of a body, all at once.

@@ -1,0 +1,46 @@
+import HTTP
+
+/// Where pictures are drawn and long slices are written: apart from the queue of uploads and the catalog, no more at once
+/// than there are cores. Clients take turns, and where there are two places none of them has all.
+final class DrawingLane: Sendable {
+  private let queue = WorkQueue(label: "drawing")
+  private let places: FairPlaces
+
+  init(_ configuration: Configuration) {
+    let places = max(1, configuration.workerCount)
+    self.places = FairPlaces(
+      .init(
+        places: places, placesPerClient: max(places - 1, 1), waiting: configuration.maximumWaitingPictures,
+        waitingPerClient: configuration.maximumWaitingPicturesPerClient))
+  }
+
+  /// Callers that wait for a place.
+  var waitingCount: Int { places.waitingCount }
+
+  /// Runs `body`, which blocks, when it is the client's turn; not at all where the caller's Task is cancelled before.
+  ///
+  /// Throws `.limitReached` or `.workerUnavailable` where too many wait. With `isUnderWay` nobody is too many: part of the
+  /// answer has been sent.
+  func run<R: Sendable>(
+    for client: Client, isUnderWay: Bool = false, _ body: @escaping @Sendable () throws -> R
+  ) async throws -> R {
+    do throws(FairPlaces.Refusal) { try await places.take(for: client, evenIfFull: isUnderWay) } catch {
+      throw error.problem(of: "waiting_pictures")
+    }
+    defer { places.give(back: client) }
+    return try await queue.run { try body() }
+  }
+}
+
+extension FairPlaces.Refusal {
+  /// What a caller is told who got no place; `name` is the limit's in the code, `limit_…`.
+  func problem(of name: String) -> any Error {
+    switch self {
+    case .clientIsFull(let limit): ServiceError.limitReached(name, limit: limit, retryAfter: 5)
+    case .full(let limit): ServiceError.workerUnavailable(reason: "\(limit) requests wait already")
+    // Nobody is left to read this.
+    case .cancelled:
+      Problem(.serviceUnavailable, code: "unavailable", detail: "The request ended before its turn came.")
+    }
+  }
+}
