@@ -116,8 +116,8 @@ public struct AudioReader: ~Copyable {
   /// Frames that a decoder may lose at a time, in blocks: each is a try.
   private static let damagedBlockLimit: Int64 = 1024
 
-  /// Where a block of FLAC can't be decoded libsndfile gives nothing more, not even the whole blocks behind it. Goes to the
-  /// first of these that it can be set to; how many frames from `position` on that is. nil where there is none.
+  /// Where a block of FLAC can't be decoded libsndfile gives nothing more, not even the whole blocks behind it. Goes to
+  /// the first of these that it can be set to; how many frames from `position` on that is. nil where there is none.
   private mutating func soundAfterDamage() -> Int64? {
     guard case .flac(let found) = map.streams[stream].source, found.blockSize > 0 else { return nil }
     let place = position - map.streams[stream].start
@@ -240,9 +240,9 @@ public struct AudioReader: ~Copyable {
   }
 
   /// After a seek libsndfile 1.2.0 begins a Vorbis block with the half of another one, an Opus one with another state,
-  /// and is off by what the last page was cut by when it lands in that. A page of Vorbis holds up to 255 blocks, of 1024
-  /// frames from nearly every encoder; one of Opus seldom more than a second.
-  /// Where the length isn't known libsndfile can't seek at all but to the start.
+  /// and is off by what the last page was cut by when it lands in that. A page of Vorbis holds up to 255 blocks, of
+  /// 1024 frames from nearly every encoder; one of Opus seldom more than a second. Where the length isn't known
+  /// libsndfile can't seek at all but to the start.
   private func entryFrame(before frame: Int64) -> Int64 {
     guard format.container == .ogg else { return frame }
     guard file.hasKnownLength else { return 0 }

@@ -37,8 +37,8 @@ struct ByteWindow: ~Copyable {
       | UInt32(bytes[first + 3])
   }
 
-  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where there are none. What lies
-  /// a read beyond `limit` is not looked at.
+  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where there are none.
+  /// What lies a read beyond `limit` is not looked at.
   mutating func firstSync(from offset: Int64, upTo limit: Int64 = .max) throws(AudioIOError) -> Int64? {
     var offset = offset
     while offset < limit, try reaches(offset, count: 2) {

@@ -155,7 +155,8 @@ public struct ContainerHeader: Sendable, Equatable {
   }
 }
 
-/// An MPEG audio frame begins with eleven ones; layer 0, version 1 and rate 15 and 3 are reserved (ISO 11172-3 2.4.2.3).
+/// An MPEG audio frame begins with eleven ones; layer 0, version 1 and rate 15 and 3 are reserved (ISO 11172-3
+/// 2.4.2.3).
 private func isMPEGAudioHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
   guard bytes.count >= 4 else { return false }
   let head = Array(bytes)

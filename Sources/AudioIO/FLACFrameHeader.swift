@@ -1,11 +1,11 @@
 // A frame's header, RFC 9639 section 9.1 (bits, from the highest): sync code 15 (0x7FFC), blocking strategy 1 (0: all
 // frames but the last are of one size, and it is their number that is coded; 1: they vary, and it is the first sample's
 // number), block size 4, sample rate 4, channels 4, depth 3, reserved 1 (0). Then the number in 1 … 7 bytes, as UTF-8
-// would have it; the block size less one in 1 or 2 bytes where its four bits say so (6, 7); the sample rate in 1 or 2 bytes
-// likewise (12; 13, 14); and a checksum of all these: CRC-8, polynomial x^8 + x^2 + x + 1, from 0.
+// would have it; the block size less one in 1 or 2 bytes where its four bits say so (6, 7); the sample rate in 1 or 2
+// bytes likewise (12; 13, 14); and a checksum of all these: CRC-8, polynomial x^8 + x^2 + x + 1, from 0.
 //
-// A frame ends with a CRC-16 of all of it before, polynomial x^16 + x^15 + x^2 + 1, from 0, the high byte first: so the CRC
-// of a whole frame with its checksum is 0.
+// A frame ends with a CRC-16 of all of it before, polynomial x^16 + x^15 + x^2 + 1, from 0, the high byte first: so the
+// CRC of a whole frame with its checksum is 0.
 
 /// What stands before the samples of a FLAC frame.
 struct FLACFrameHeader: Sendable {

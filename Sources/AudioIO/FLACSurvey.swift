@@ -1,11 +1,11 @@
 // How many samples a FLAC file holds stands in its header, and libsndfile believes it: where the header says fewer than
-// there are, or another file was joined to the first, the rest is left out without a word; where it says more, or nothing,
-// the length is wrong or unknown until all was decoded.
+// there are, or another file was joined to the first, the rest is left out without a word; where it says more, or
+// nothing, the length is wrong or unknown until all was decoded.
 //
 // So the frames are counted here. No frame tells its length: the next one is looked for by its two first bytes, its
 // checksum, and its number, which has to be the one after the last. In what is left of a damaged file the numbers leap:
-// a frame counts there where another follows it. (libFLAC puts silence for the missing ones.) Numbers that begin anew are
-// another stream, mostly with a head of its own.
+// a frame counts there where another follows it. (libFLAC puts silence for the missing ones.) Numbers that begin anew
+// are another stream, mostly with a head of its own.
 //
 // A frame is mostly about as long as the one before: it is looked for there first, and if it is the next by its number
 // nothing lies between, so most of a large file isn't read at all.
@@ -27,8 +27,8 @@ struct FLACSurvey: Sendable {
   /// Whether the file ends within a frame.
   private(set) var isCut = false
 
-  /// Looks through the file at `path`; its first head is at `begin`, or else there are no streams. `glances`: whether frames
-  /// are looked for where they are likely first; the findings are the same.
+  /// Looks through the file at `path`; its first head is at `begin`, or else there are no streams. `glances`: whether
+  /// frames are looked for where they are likely first; the findings are the same.
   init(path: String, at begin: Int64, glances: Bool = true) throws(AudioIOError) {
     var file = try ByteWindow(path: path)
     var glance = try FLACGlance(path: path, isUsed: glances)
@@ -114,8 +114,8 @@ struct FLACSurvey: Sendable {
     return !isWhole
   }
 
-  /// Where the frame that these bytes begin with may end, by its checksum; the last is the range's own end where that is
-  /// one. In what is no checksum one place in 65,536 looks like one.
+  /// Where the frame that these bytes begin with may end, by its checksum; the last is the range's own end where that
+  /// is one. In what is no checksum one place in 65,536 looks like one.
   private static func frameEnds(
     in range: Range<Int64>, of file: inout ByteWindow
   ) throws(AudioIOError) -> [Int64] {
@@ -134,7 +134,8 @@ struct FLACSurvey: Sendable {
     return ends
   }
 
-  /// Whether the last frame can be decoded: a tag or anything else may follow it, and only decoding tells where it ends.
+  /// Whether the last frame can be decoded: a tag or anything else may follow it, and only decoding tells where it
+  /// ends.
   private static func decodesLast(_ stream: FLACStream, path: String) -> Bool {
     guard let frames = stream.last.map({ Int($0.header.blockSize) }),
       let file = try? SndfileHandle(reading: path, stream.lastFramePieces), file.info.channels > 0

@@ -21,9 +21,9 @@
 //   The number of the first frame given is a multiple of 8: the decoder's synthesis goes round a ring of 16 places, 36
 //   or 18 steps a frame, and adds up in another order at another place, which shows in the last bit.
 //
-// Layers I and II have neither that frame nor a reservoir, and a decoder gives all of their samples. There libsndfile takes
-// the file's bytes over the first frame's for the number of frames: where others are shorter, or joined to it, it stops
-// too early. It is given the same frames again after the last, as often as makes it expect enough.
+// Layers I and II have neither that frame nor a reservoir, and a decoder gives all of their samples. There libsndfile
+// takes the file's bytes over the first frame's for the number of frames: where others are shorter, or joined to it, it
+// stops too early. It is given the same frames again after the last, as often as makes it expect enough.
 
 /// Where the frames of one MPEG stream are.
 struct MPEGStream: Sendable {

@@ -84,7 +84,8 @@ struct MPEGSurvey: Sendable {
 }
 
 extension MPEGFrameHeader {
-  /// Whether the frame before, or else the one after, is of the same kind; at the end of the file the stream's is enough.
+  /// Whether the frame before, or else the one after, is of the same kind; at the end of the file the stream's is
+  /// enough.
   @inline(__always)
   fileprivate func continues(
     _ last: Self?, in file: inout ByteWindow, at offset: Int64, after stream: UInt32?

@@ -31,8 +31,8 @@ final class PiecedFile {
   /// What was read of the file last, from `aheadStart` on.
   private var ahead: [UInt8] = []
   private var aheadStart: Int64 = 0
-  /// Bytes read at once: while it goes on from where the last ended, and after a jump, which in a search is the first of
-  /// many.
+  /// Bytes read at once: while it goes on from where the last ended, and after a jump, which in a search is the first
+  /// of many.
   private static let (aheadLength, firstLength) = (1 << 16, 1 << 13)
 
   init(path: String, pieces: [FilePiece]) throws(AudioIOError) {

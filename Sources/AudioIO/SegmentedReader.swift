@@ -1,17 +1,17 @@
 import Dispatch
 import Synchronization
 
-// Decoding on several cores. The recording is cut into segments of L frames; of W workers, each with a reader of its own,
-// worker w decodes the segments w, w + W, w + 2W …, and the samples are handed on in order as they come:
+// Decoding on several cores. The recording is cut into segments of L frames; of W workers, each with a reader of its
+// own, worker w decodes the segments w, w + W, w + 2W …, and the samples are handed on in order as they come:
 //
 //   worker 0   |--- 0 ---|--- 2 ---|--- 4 ---
 //   worker 1   |--- 1 ---|--- 3 ---|
 //
 // A worker may be one segment ahead of what was handed on, so memory is constant and what has been handed on grows
-// steadily. Every worker decodes a little past its segment's end (the tail); the next segment has to begin with the same
-// samples. Where it doesn't (a damaged file of which the decoder drops or repeats something: where it continues after a
-// seek is then another place), nothing of that segment is handed on: from there on the file is decoded by one reader
-// from its start. So the samples are those of an AudioReader whatever the file.
+// steadily. Every worker decodes a little past its segment's end (the tail); the next segment has to begin with the
+// same samples. Where it doesn't (a damaged file of which the decoder drops or repeats something: where it continues
+// after a seek is then another place), nothing of that segment is handed on: from there on the file is decoded by one
+// reader from its start. So the samples are those of an AudioReader whatever the file.
 
 /// Decodes a file from its first frame to its last, with several readers at once where that pays; the samples are an
 /// AudioReader's.

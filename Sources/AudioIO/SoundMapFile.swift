@@ -1,7 +1,8 @@
 import Glibc
 
-// A sound map kept in a file, so that the first slice of a long MP3, Ogg or FLAC file need not read all of it: 46 ms for two hours
-// of Vorbis. It is a copy of what the sound file says anyway: whatever is wrong with it, the sound file is read instead.
+// A sound map kept in a file, so that the first slice of a long MP3, Ogg or FLAC file need not read all of it: 46 ms
+// for two hours of Vorbis. It is a copy of what the sound file says anyway: whatever is wrong with it, the sound file
+// is read instead.
 //
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time

@@ -1,8 +1,8 @@
 import CSndfile
 import Glibc
 
-/// Title, artist and the like of a sound file, as far as libsndfile knows of them: nothing is made of the texts, they are
-/// handed on as they are. Pictures are not among them.
+/// Title, artist and the like of a sound file, as far as libsndfile knows of them: nothing is made of the texts, they
+/// are handed on as they are. Pictures are not among them.
 public struct SoundTags: Sendable, Equatable {
   /// By libsndfile's numbers. The software that wrote the source is not the one that writes the copy.
   private var texts: [Int32: [CChar]] = [:]

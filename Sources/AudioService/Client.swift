@@ -1,4 +1,4 @@
-// Whose turn it is. A client is whoever sends from one address:
+// Which client a request counts toward, by its address:
 //
 //   IPv4                  the address
 //   IPv6                  its first 64 bits: one subscriber has them all. An IPv4-mapped address counts as IPv4
@@ -11,7 +11,7 @@
 
 import HTTP
 
-/// Whom a request counts for where clients take turns. Opaque: equal or not.
+/// The client that a request counts toward. Opaque: equal or not.
 struct Client: Hashable, Sendable {
   /// As it stands in a job's or an upload's row.
   let key: String
@@ -41,7 +41,8 @@ struct Client: Hashable, Sendable {
     key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
   }
 
-  /// The rightmost address that is no trusted proxy's. nil where the peer is none of the proxies, or the list doesn't say.
+  /// The rightmost address that is no trusted proxy's. nil where the peer is none of the proxies, or the list doesn't
+  /// say.
   private static func named(
     by peer: NetworkAddress, _ forwarded: String?, _ proxies: [Network]
   ) -> NetworkAddress? {

@@ -27,7 +27,8 @@ public struct Configuration: Sendable {
   public var maximumOpenUploadsPerClient = 50
   /// Seconds after which an upload in pieces is given up of which no byte has come, at most `uploadExpirySeconds`.
   public var emptyUploadExpirySeconds = 3600.0
-  /// Of an upload in pieces, at most about so much, or what comes in so many seconds, is lost in a crash and sent again.
+  /// Of an upload in pieces, at most about so much, or what comes in so many seconds, is lost in a crash and sent
+  /// again.
   var uploadCheckpointBytes: Int64 = 16 << 20
   var uploadCheckpointSeconds = 5.0
   /// What a recording may be at the most.

@@ -83,8 +83,8 @@ final class Context: Sendable {
     if let fault { throw fault.error(recording.id) }
   }
 
-  /// The path of the file that a recording's sound is read from. Throws where it is still being made, or not what it was; a
-  /// working copy is then made again.
+  /// The path of the file that a recording's sound is read from. Throws where it is still being made, or not what it
+  /// was; a working copy is then made again.
   func soundPath(of recording: Recording) async throws -> String {
     guard recording.media != nil else { return try await audioPath(of: recording) }
     guard let name = recording.workingFile else {

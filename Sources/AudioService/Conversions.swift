@@ -3,8 +3,8 @@ import HTTP
 import Processing
 import Storage
 
-/// `GET …/audio?format=`: a recording's sound in a format that the player at hand knows, made on first use by a job and kept
-/// as long as there is room.
+/// `GET …/audio?format=`: a recording's sound in a format that the player at hand knows, made on first use by a job and
+/// kept as long as there is room.
 struct Conversions: Sendable {
   let context: Context
 
@@ -49,8 +49,8 @@ struct Conversions: Sendable {
     }
   }
 
-  /// More channels than ffmpeg mixes down to the two of MP3: it guesses where they stand, knows the stands of up to 8, of 16
-  /// and of 24, and of these 16 and 24 it leaves out all behind the eighth or ninth.
+  /// More channels than ffmpeg mixes down to the two of MP3: it guesses where they stand, knows the stands of up to 8,
+  /// of 16 and of 24, and of these 16 and 24 it leaves out all behind the eighth or ninth.
   private static let mixedDownChannels = 8
 
   /// What the result will be. Throws where no such file can hold the recording.

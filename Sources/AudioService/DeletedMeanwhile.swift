@@ -2,8 +2,8 @@ import HTTP
 import Storage
 
 // A recording can be deleted while a request about it is served: its worker then finds no file, its conversion is
-// cancelled, its waveform can't be opened. The service has not failed, and trying again would not help: there is no such
-// recording any more.
+// cancelled, its waveform can't be opened. The service has not failed, and trying again would not help: there is no
+// such recording any more.
 
 extension Context {
   /// The route, with failures of a request about a recording that has been deleted meanwhile answered as 404.

@@ -1,7 +1,7 @@
 import HTTP
 
-/// Where pictures are drawn and long slices are written: apart from the queue of uploads and the catalog, no more at once
-/// than there are cores. Clients take turns, and where there are two places none of them has all.
+/// Where pictures are drawn and long slices are written: apart from the queue of uploads and the catalog, no more at
+/// once than there are cores. Clients take turns, and where there are two places none of them has all.
 final class DrawingLane: Sendable {
   private let queue = WorkQueue(label: "drawing")
   private let places: FairPlaces
@@ -19,8 +19,8 @@ final class DrawingLane: Sendable {
 
   /// Runs `body`, which blocks, when it is the client's turn; not at all where the caller's Task is cancelled before.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` where too many wait. With `isUnderWay` nobody is too many: part of the
-  /// answer has been sent.
+  /// Throws `.limitReached` or `.workerUnavailable` where too many wait. With `isUnderWay` nobody is too many: part of
+  /// the answer has been sent.
   func run<R: Sendable>(
     for client: Client, isUnderWay: Bool = false, _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {

@@ -1,9 +1,9 @@
 /// A queue that serves its clients in turn, and each client's own entries in the order they came.
 ///
 /// The client whose turn is next is the one that was least recently served: that began or ended an entry, or joined the
-/// queue with its first one, the longest ago. So who comes to a queue of another's thousand entries goes next, since each end
-/// of one of these puts that other client behind; and nobody is passed for ever, since whoever is served goes behind all who
-/// wait.
+/// queue with its first one, the longest ago. So who comes to a queue of another's thousand entries goes next, since
+/// each end of one of these puts that other client behind; A client that was just served goes to the back, so no client
+/// starves.
 ///
 /// A value without a clock or a limit; its owner knows how many places there are. Adding and ending take constant time,
 /// beginning as long as there are clients that wait, removing as long as the client has entries.

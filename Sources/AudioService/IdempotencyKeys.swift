@@ -6,8 +6,8 @@
 //   kept, another one   422: judged by a fingerprint, of the content itself, not of how it was sent
 //   under way           409, without reading the request's body
 //
-// A key is its client's: of another's with the same one it neither waits nor learns. (An answer kept before keys were told
-// apart is found by nobody, and goes after its day.)
+// A key is its client's: of another's with the same one it neither waits nor learns. (An answer kept before keys were
+// told apart is found by nobody, and goes after its day.)
 //
 // Refusals are not kept: what was done is nothing, and the same request may succeed later.
 

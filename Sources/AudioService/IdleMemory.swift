@@ -5,8 +5,9 @@ import Synchronization
 
 /// Gives memory that malloc has kept back to the system once a flood of requests is over.
 ///
-/// glibc keeps what was freed in the arena of the thread that asked for it, up to eight arenas a core, and gives back only
-/// what is free at an arena's very end: after a flood that is most of the peak. `malloc_trim` gives back every free page.
+/// glibc keeps what was freed in the arena of the thread that asked for it, up to eight arenas a core, and gives back
+/// only what is free at an arena's very end: after a flood that is most of the peak. `malloc_trim` gives back every
+/// free page.
 final class IdleMemory: Sendable {
   private let pauseSeconds: Double
   private let trim: @Sendable () -> Void

@@ -3,8 +3,8 @@ import Media
 import Processing
 import Storage
 
-/// What a job's child is told, and the files it writes. Each attempt writes new files: what an earlier attempt wrote may
-/// still be mapped.
+/// What a job's child is told, and the files it writes. Each attempt writes new files: what an earlier attempt wrote
+/// may still be mapped.
 struct JobCommand: Sendable {
   let arguments: [String]
   let pyramidPath: String

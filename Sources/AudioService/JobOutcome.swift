@@ -60,13 +60,14 @@ struct JobOutcome {
     }
   }
 
-  /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its folder
-  /// is gone; a folder that is still there goes with all that is in it.
+  /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
+  /// folder is gone; a folder that is still there goes with all that is in it.
   private func adopt(_ path: String, name: String) throws(StorageError) -> StoredFile {
     try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
   }
 
-  /// The conversion's row comes first: after a crash in between the job runs again, and its file takes the place of this.
+  /// The conversion's row comes first: after a crash in between the job runs again, and its file takes the place of
+  /// this.
   private func recordConverted(in catalog: Catalog) throws(StorageError) -> Job? {
     guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters), let path = command.audioPath,
       try catalog.recording(job.recording) != nil
@@ -118,7 +119,8 @@ struct JobOutcome {
     }
   }
 
-  /// What the job told, and what its source's first reading did, where the job read a working copy, which has no faults.
+  /// What the job told, and what its source's first reading did, where the job read a working copy, which has no
+  /// faults.
   private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
     let told = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
     guard let source = try catalog.recording(job.recording), source.media != nil else { return told }
@@ -129,8 +131,8 @@ struct JobOutcome {
       }
   }
 
-  /// A job that was cancelled meanwhile makes nothing finished. If the recording that it was making has been deleted, its
-  /// folder, which adopting the files has made, is removed.
+  /// A job that was cancelled meanwhile makes nothing finished. If the recording that it was making has been deleted,
+  /// its folder, which adopting the files has made, is removed.
   private func finish(
     _ result: JobResult, recording: RecordingID, in catalog: Catalog, _ change: (inout Recording) -> Void
   ) throws(StorageError) -> Job? {

@@ -4,8 +4,8 @@ import Processing
 import Storage
 import Synchronization
 
-/// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each job
-/// to its end, also over a restart of the service.
+/// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each
+/// job to its end, also over a restart of the service.
 ///
 /// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
 /// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
@@ -70,8 +70,8 @@ final class JobRunner: Sendable {
     do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.words(error) }
   }
 
-  /// Room for a job that the client is about to submit, so that of many requests at once only so many come through. Throws
-  /// as `checkRoom` does.
+  /// Room for a job that the client is about to submit, so that of many requests at once only so many come through.
+  /// Throws as `checkRoom` does.
   func reserve(for client: Client) throws(ServiceError) -> JobRoom {
     do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.words(error) }
   }
@@ -381,8 +381,9 @@ final class JobRunner: Sendable {
     queue.async { [self] in retry(job.id, attempts: job.attempts) }
   }
 
-  /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little before
-  /// `cancel` is called: what fails from then on fails for that reason. A catalog that fails to answer wants every job.
+  /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little
+  /// before `cancel` is called: what fails from then on fails for that reason. A catalog that fails to answer wants
+  /// every job.
   private func isWanted(_ job: Job) -> Bool {
     do {
       guard let state = try catalog.job(job.id)?.state else { return false }

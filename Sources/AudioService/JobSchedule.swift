@@ -2,14 +2,14 @@ import Storage
 
 /// Which job is begun next.
 ///
-/// Clients take turns (see `FairQueue`), so that one client's thousand jobs never hold up another's one: a newcomer waits
-/// only for what runs already. A job that several clients wait for is in the lines of all of them.
+/// Clients take turns (see `FairQueue`), so that one client's thousand jobs never hold up another's one: a newcomer
+/// waits only for what runs already. A job that several clients wait for is in the lines of all of them.
 ///
-/// Among a client's own jobs there are two rules. *A job is overtaken by shorter ones, but never by more work than it is
-/// itself*: its rank is the work that had been begun when it came, plus its own; the lowest rank goes first, and of equals
-/// the one that came first. So short jobs pass long ones, and a long one that has waited for as much work as it is passes
-/// whatever comes then. *Long jobs leave a place free*, where there is more than one: those of one client, so that
-/// another's never waits for their end; and all long denoising, so that no waveform and no short job does.
+/// Among a client's own jobs there are two rules. *A job is overtaken by shorter ones, but never by more work than it
+/// is itself*: its rank is the work that had been begun when it came, plus its own; the lowest rank goes first, and of
+/// equals the one that came first. So short jobs pass long ones, and a long one that has waited for as much work as it
+/// is passes whatever comes then. *Long jobs leave a place free*, where there is more than one: those of one client, so
+/// that another's never waits for their end; and all long denoising, so that no waveform and no short job does.
 ///
 /// A value without a clock: work is counted in seconds of one core, as estimated beforehand.
 struct JobSchedule {
@@ -69,8 +69,8 @@ struct JobSchedule {
     tickets[id, default: []].append(queue.append(waiting, for: client))
   }
 
-  /// Has another client wait for a job as well. Nothing happens where it doesn't wait (any more), or that client is in line
-  /// for it already.
+  /// Has another client wait for a job as well. Nothing happens where it doesn't wait (any more), or that client is in
+  /// line for it already.
   mutating func join(_ id: JobID, for client: Client) {
     guard let lines = tickets[id], let first = lines.first, !lines.contains(where: { $0.client == client }),
       let waiting = queue[first]

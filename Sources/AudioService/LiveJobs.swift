@@ -26,7 +26,7 @@ struct LiveJob: Sendable {
     /// Tells attempts apart: between two looks one may have failed and the next begun.
     let startedAt: ContinuousClock.Instant?
 
-    /// Whether a job has come on far enough to be told of again: it has begun or stopped running, or made a hundredth.
+    /// Whether progress is worth a notification: the state changed, or it grew by 1 %.
     func isPassed(by job: LiveJob) -> Bool {
       job.isRunning != isRunning || job.startedAt != startedAt || job.fraction >= fraction + 0.01
     }
@@ -145,8 +145,8 @@ final class LiveJobs: Sendable {
   }
 
   /// The same, counted from what the job was when the caller looked, so that nothing in between is missed: returns at
-  /// once where the job has changed or ended since. A job that was not live then is waited for until it is; where it may
-  /// have been meanwhile, returns at once.
+  /// once where the job has changed or ended since. A job that was not live then is waited for until it is; where it
+  /// may have been meanwhile, returns at once.
   func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
@@ -193,8 +193,8 @@ final class LiveJobs: Sendable {
     waiter?.continuation.resume()
   }
 
-  /// Sees to it that somebody looks for late waiters then: one timer for all of them, which goes off at most ten times a
-  /// second.
+  /// Sees to it that somebody looks for late waiters then: one timer for all of them, which goes off at most ten times
+  /// a second.
   private func sweep(by deadline: DispatchTime) {
     let isNeeded = state.withLock { state in
       guard state.nextSweep.map({ deadline < $0 }) ?? true else { return false }

@@ -23,8 +23,8 @@ struct OpenWaveform: Sendable {
     return OpenWaveform(recording: recording, extent: extent)
   }
 
-  /// A window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` where the disk has damaged
-  /// what they are made of, `.audioMissing` or `.audioDamaged` where that is the recording's own file.
+  /// A window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` where the disk has
+  /// damaged what they are made of, `.audioMissing` or `.audioDamaged` where that is the recording's own file.
   func slice(_ window: WaveformWindow) throws -> WaveformSlice {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
     if window.needsSamples, let sound {

@@ -17,8 +17,8 @@ struct Operations: Sendable {
     return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
   }
 
-  /// Ready means that files and the catalog can be written, that the disk has room, and that there is a program to start
-  /// workers from. What a person should look at, though work goes on, is listed as warnings.
+  /// Ready means that files and the catalog can be written, that the disk has room, and that there is a program to
+  /// start workers from. What a person should look at, though work goes on, is listed as warnings.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()

@@ -1,8 +1,9 @@
 import Media
 import Processing
 
-/// Short children that answer an upload, apart from the hours that jobs take. What ffmpeg has to look at has a lane of its
-/// own: a file can keep ffmpeg busy for as long as it is let, and the sound files that libsndfile reads never wait for that.
+/// Short children that answer an upload, apart from the hours that jobs take. What ffmpeg has to look at has a lane of
+/// its own: a file can keep ffmpeg busy for as long as it is let, and the sound files that libsndfile reads never wait
+/// for that.
 final class ProbeLane: Sendable {
   private let configuration: Configuration
   private let work: WorkQueue
@@ -21,10 +22,10 @@ final class ProbeLane: Sendable {
 
   /// What the file at `path`, of `bytes` bytes, holds.
   ///
-  /// Throws `.rejectedByProbe` if it is no sound, breaks a limit or takes too much processor time, `.workerUnavailable` if the
-  /// service could not look at it, and what `WorkerLane.run` throws. A look that failed is tried once more: it may have met a
-  /// moment without memory. A decoder that fails on the same file again is to blame if it fails on any sound, else the file
-  /// is: a hostile one is not to be sent again forever.
+  /// Throws `.rejectedByProbe` if it is no sound, breaks a limit or takes too much processor time, `.workerUnavailable`
+  /// if the service could not look at it, and what `WorkerLane.run` throws. A look that failed is tried once more: it
+  /// may have met a moment without memory. A decoder that fails on the same file again is to blame if it fails on any
+  /// sound, else the file is: a hostile one is not to be sent again forever.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     // A look at the first bytes; nothing is decoded here.
     let isMedia = await work.run { Demuxer(path: path) != nil }
@@ -64,9 +65,9 @@ final class ProbeLane: Sendable {
 
 /// How long a probe may take: five seconds of processor time and ten by the clock.
 ///
-/// Of a file that libsndfile reads (MP3, Ogg and FLAC) every byte is looked at, so that a longer one gets more: as much as
-/// a debug build needs for it. ffmpeg looks at the head alone, with two programs beside the probe itself, which share its
-/// time.
+/// Of a file that libsndfile reads (MP3, Ogg and FLAC) every byte is looked at, so that a longer one gets more: as much
+/// as a debug build needs for it. ffmpeg looks at the head alone, with two programs beside the probe itself, which
+/// share its time.
 struct ProbeLimits: Equatable {
   /// Whether ffmpeg has to look at it.
   let isMedia: Bool

@@ -10,8 +10,8 @@ enum ProbeVerdict: Sendable, Equatable {
   case decoderFailed(isFFmpeg: Bool)
   /// The service is at fault, in words for the log.
   case failed(reason: String)
-  /// The machine was too busy: a child that had the processor would have met its limit of processor time before. In words
-  /// for the log.
+  /// The machine was too busy: a child that had the processor would have met its limit of processor time before. In
+  /// words for the log.
   case timedOut(reason: String)
 
   init(_ ending: WorkerLane.Ending) {

@@ -17,8 +17,8 @@ struct RecordingIntake: Sendable {
     try await checkDisk(for: bytes)
   }
 
-  /// The same, and holds room for the job that the recording begins with: of many uploads that end together only so many
-  /// come through.
+  /// The same, and holds room for the job that the recording begins with: of many uploads that end together only so
+  /// many come through.
   func reserveRoom(for bytes: Int64, of client: Client) async throws -> JobRoom {
     try checkLength(bytes)
     let room = try runner.reserve(for: client)

@@ -105,8 +105,8 @@ struct ResumableUploads: Sendable {
     }
   }
 
-  /// Bytes that are all here and no recording yet are what a crash left, or a client that didn't wait: told as whole only
-  /// when the recording is made.
+  /// Bytes that are all here and no recording yet are what a crash left, or a client that didn't wait: told as whole
+  /// only when the recording is made.
   private func tell(_ session: UploadSession, _ status: UploadStatus) async throws -> HTTPResponse {
     let status = status.isComplete ? try await session.finish() : status
     var fields = fields(of: status)
@@ -147,7 +147,8 @@ struct ResumableUploads: Sendable {
     // waited for. The connection's end ends that wait.
     Task { await pump(request.body, into: session, as: writer) }
     do { try await writer.outcome.value() } catch {
-      // What has come counts. Where that can't be made durable either, the row tells less, and the client sends it again.
+      // What has come counts. Where that can't be made durable either, the row tells less, and the client sends it
+      // again.
       _ = try? await session.end(writer, isWhole: false)
       throw error
     }

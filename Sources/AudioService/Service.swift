@@ -12,8 +12,8 @@ public final class Service: Sendable {
 
   /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
   ///
-  /// Throws where the directory can't be used, another service uses it, or its catalog is damaged or lost while there are
-  /// recordings.
+  /// Throws where the directory can't be used, another service uses it, or its catalog is damaged or lost while there
+  /// are recordings.
   public init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")

@@ -92,7 +92,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
   }
 
   /// The live job first, then the row: one that ends in between has its row finished before it leaves the live ones, so
-  /// nobody sees a running row without its progress. A row of which no write has been heard since is as good as read.
+  /// nobody sees a running row without its progress. If no write has happened since, the cached row is current.
   private func current(_ key: Key) throws -> Value? {
     if let known = known(key) { return known }
     let steps = live.changeCount

@@ -5,9 +5,9 @@ import Waveform
 
 /// Finished slices that were asked for lately: the first view of a recording is what everybody who opens it asks for.
 ///
-/// Two halves: what is asked for goes to the young one; when that is full it becomes the old one, and the old one, which
-/// nobody has asked for in the meantime, is let go. Slices of usual size lie in a file in memory, one for each half: their
-/// bytes go from there to the sockets without being copied, a tenth of the time that such an answer takes.
+/// Two halves: what is asked for goes to the young one; when that is full it becomes the old one, and the old one,
+/// which nobody has asked for in the meantime, is let go. Slices of usual size lie in a file in memory, one for each
+/// half: their bytes go from there to the sockets without being copied, a tenth of the time that such an answer takes.
 final class SliceTable: Sendable {
   /// What names a slice of a recording whose waveform is whole.
   struct Key: Hashable, Sendable {

@@ -29,7 +29,7 @@ struct UploadStatus: Sendable {
 
 // @unchecked Sendable: all that changes is touched on `queue` alone.
 
-/// An upload in pieces that somebody has to do with now.
+/// A resumable upload with a request in progress.
 final class UploadSession: @unchecked Sendable {
   private enum State {
     /// Nobody has looked yet.

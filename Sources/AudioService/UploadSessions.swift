@@ -44,8 +44,8 @@ final class UploadSessions: Sendable {
 
   /// Announces an upload of `length` bytes, with nothing of it yet. Durable when it returns.
   ///
-  /// Where as many are unfinished as may, one that is empty gives way: the oldest of the client that has most of them, if
-  /// that is more than this client has. Throws `.tooManyUploads` where there is none, and `.tooManyUploadsOfClient`.
+  /// Where as many are unfinished as may, one that is empty gives way: the oldest of the client that has most of them,
+  /// if that is more than this client has. Throws `.tooManyUploads` where there is none, and `.tooManyUploadsOfClient`.
   func create(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
     do { return try await insert(length: length, metadata: metadata, for: client) } catch StorageError.tooManyUploads {
       guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits.total) }
@@ -118,7 +118,8 @@ final class UploadSessions: Sendable {
 
   // MARK: Giving up
 
-  /// Removes what expired before `now`, but what somebody is at; and the answers that are too old to be repeated.
+  /// Removes uploads that expired before `now` and have no request in progress, and the answers that are too old to be
+  /// repeated.
   func removeExpired(now: Timestamp = .now) async {
     let context = context
     do {

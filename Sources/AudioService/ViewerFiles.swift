@@ -4,7 +4,8 @@ import Storage
 
 /// The page at `/` and the files it consists of, all of them part of the program.
 ///
-/// The sources are written to be read; they are sent without comments and indentation, which are a quarter of the bytes.
+/// The sources are written to be read; they are sent without comments and indentation, which are a quarter of the
+/// bytes.
 ///
 /// The files are no part of the API, and so not of openapi.yaml: their names may change with every release.
 enum ViewerFiles {

@@ -2,7 +2,7 @@ import Storage
 import Synchronization
 import Waveform
 
-/// What the disk has spoiled of what was made of a recording's own file.
+/// A file made from the audio that the disk has lost or damaged.
 enum WaveformLoss: Sendable, Equatable {
   /// The pyramid of that name; nil: it is gone.
   case waveform(file: String, WaveformError?)
@@ -21,12 +21,12 @@ struct SpoiledWaveform: Error {
 
 /// Gives up spoiled waveforms and working copies, and has each built again by a job, once.
 ///
-/// Once: at most one such job per recording and hour of the process's life. The one damage that a disk does is so
-/// repaired without a word from outside; a disk that damages the new file too, or a job that fails, leaves the waveform
-/// `failed` until a client asks for another. The hour is kept in memory: a restart is a good time to try again.
+/// Once: at most one such job per recording and hour of the process's life. One damaged file is repaired without a
+/// request. If the new file is damaged too, or the job fails, the waveform stays `failed` until a client asks. The hour
+/// is kept in memory: a restart is a good time to try again.
 ///
-/// The row says what is owed. While the queue is full, the waveform is `failed` but keeps the name of its file; the next
-/// request that meets it tries again. One that is not to be built again has no file.
+/// The row says what is owed. While the queue is full, the waveform is `failed` but keeps the name of its file; the
+/// next request that meets it tries again. One that is not to be built again has no file.
 final class WaveformRepairs: Sendable {
   /// The warning of a waveform that was given up, until it is built again.
   static let code = "waveform_damaged"

@@ -52,8 +52,8 @@ final class WaveformTable: Sendable {
   }
 
   /// Answers from waveforms, which `answer` opens by the function that it is given. What turns out to be spoiled on the
-  /// disk is given up, and the answer is made again, of nothing: what is spoiled is never served, and a job that builds it
-  /// again is on its way.
+  /// disk is given up, and the answer is made again, of nothing: what is spoiled is never served, and a job that builds
+  /// it again is on its way.
   func answer<R>(
     _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
   ) async throws -> R {

@@ -68,8 +68,8 @@ struct Waveforms: Sendable {
   /// Numbers of a piece of a longer answer: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
-  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, in the client's
-  /// turn, and the long one only as fast as the client takes it.
+  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, in the
+  /// client's turn, and the long one only as fast as the client takes it.
   private func body(
     of document: WaveformDocument, from waveform: OpenWaveform, for request: HTTPRequest
   ) async throws -> ResponseBody {

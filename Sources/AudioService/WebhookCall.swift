@@ -1,8 +1,9 @@
 // One POST by libcurl. What the URL names is not trusted: the address of every connection is judged when its socket is
 // made, after all looking up of names, so the address that is judged is the address that is called, whatever a name
-// server answers the second time. Nothing is followed, no proxy and no other protocol is used, and of the answer nothing
-// but the status counts. Over https the receiver must have a certificate for the host in the URL, by an authority that
-// is trusted: libcurl checks both unless told otherwise. It reads no environment variable for that, as its command does.
+// server answers the second time. Nothing is followed, no proxy and no other protocol is used, and of the answer
+// nothing but the status counts. Over https the receiver must have a certificate for the host in the URL, by an
+// authority that is trusted: libcurl checks both unless told otherwise. It reads no environment variable for that, as
+// its command does.
 
 import CCurl
 import Glibc

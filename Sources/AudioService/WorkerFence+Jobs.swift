@@ -1,9 +1,9 @@
 import Processing
 import Storage
 
-// What each kind of work may use up. All of it grows with what is known of the recording, with room to spare: the limits
-// end work that will not end by itself, they don't hurry the rest. A header may claim less than the file holds, so its
-// bytes count too, as eight samples each: MP3 at 64 kbit/s.
+// What each kind of work may use up. All of it grows with what is known of the recording, with room to spare: the
+// limits end work that will not end by itself, they don't hurry the rest. A header may claim less than the file holds,
+// so its bytes count too, as eight samples each: MP3 at 64 kbit/s.
 
 extension WorkerFence {
   /// A release build works through five million samples a second and more, a debug build through half of one.

@@ -41,8 +41,8 @@ final class WorkerLane: Sendable {
   /// Callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
-  /// Runs `stillwave` with `arguments` when it is the client's turn. It is killed when it takes longer than that; the wait
-  /// for the turn doesn't count.
+  /// Runs `stillwave` with `arguments` when it is the client's turn. It is killed when it takes longer than that; the
+  /// wait for the turn doesn't count.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` where too many wait, and a problem where the caller's Task is
   /// cancelled before its turn. With `endsWithCaller` a child that runs is killed then, too.
@@ -84,8 +84,9 @@ final class WorkerLane: Sendable {
     }
   }
 
-  /// The report of a child that ended well; it is killed when the caller's Task is cancelled. Throws a problem in the child's words where the request is at fault,
-  /// `.workerUnavailable` where the child died, took too long, or too many wait; also what `run` throws.
+  /// The report of a child that ended well; it is killed when the caller's Task is cancelled. Throws a problem in the
+  /// child's words where the request is at fault, `.workerUnavailable` where the child died, took too long, or too many
+  /// wait; also what `run` throws.
   func report(of arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> WorkerReport {
     let ending = try await run(arguments, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
     if ending.exit == .status(0) { return ending.report }

@@ -142,7 +142,8 @@ private func spawn(_ program: String, _ arguments: [String]) -> Result<SpawnedCh
   defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
   unsafe posix_spawn_file_actions_adddup2(&actions, inputPipe[0], STDIN_FILENO)
   unsafe posix_spawn_file_actions_adddup2(&actions, outputPipe[1], STDOUT_FILENO)
-  // Decoders complain there. Into a log file they could not: no worker may write to a file that is longer than its result.
+  // Decoders complain there. Into a log file they could not: no worker may write to a file that is longer than its
+  // result.
   unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
 
   var attributes = posix_spawnattr_t()

@@ -34,7 +34,8 @@ void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, 
   signal(SIGXCPU, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &sent, NULL);
-  // Not RLIMIT_AS: it counts what is merely reserved or mapped from files, 64 MiB of malloc's for every thread among it.
+  // Not RLIMIT_AS: it counts what is merely reserved or mapped from files, 64 MiB of malloc's for every thread among
+  // it.
   lower(RLIMIT_DATA, memory, memory);
   // SIGXCPU at the first, SIGKILL at the second.
   // ffmpeg catches the first, and while it reads a header looks at it no more.
@@ -68,9 +69,9 @@ static bool opens(const char *path, int flags) {
   return true;
 }
 
-// Root owns the files of its own service, so that it needs no capability for them; but the folder that they are below may be
-// somebody else's, and closed. So it is tried without, and the one capability kept that opens files whoever owns them only if
-// that fails.
+// Root owns the files of its own service, so that it needs no capability for them; but the folder that they are below
+// may be somebody else's, and closed. So it is tried without, and the one capability kept that opens files whoever owns
+// them only if that fails.
 static void drop_capabilities(const char *source, const char *folder) {
   uint32_t kept = capabilities() & override;
   keep(kept, 0);
@@ -97,8 +98,9 @@ int stillwave_fence_worker(const char *source, const char *folder) {
   int failure = stillwave_fence_files(source, folder);
   if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) {
-    // The kernel asks the one who sends a signal for the right to it even when that is the end of a parent. As the real user
-    // is the one that ffmpeg runs as, ffmpeg is killed with its worker; all rights go by the effective user, who stays.
+    // The kernel asks the one who sends a signal for the right to it even when that is the end of a parent. As the real
+    // user is the one that ffmpeg runs as, ffmpeg is killed with its worker; all rights go by the effective user, who
+    // stays.
     if (setresuid(STILLWAVE_UNPRIVILEGED_ID, -1, -1) != 0) errno = 0;
     stillwave_close_to_others();
   }
@@ -115,13 +117,14 @@ static const char *name_of(int file, char path[32]) {
   return path;
 }
 
-// Lets the other user open a file of root's through its descriptor, for as long as a program runs: the file gets that user's
-// group, and the group gets `rights`. The folders above stay closed to it, so that it finds no file that it isn't handed.
+// Lets the other user open a file of root's through its descriptor, for as long as a program runs: the file gets that
+// user's group, and the group gets `rights`. The folders above stay closed to it, so that it finds no file that it
+// isn't handed.
 //
-// ffmpeg 5.1 reads an open descriptor only from beginning to end ("pipe:"), and has to seek in most videos: so it opens the
-// file again, and the kernel checks the file's mode again. Other ways were worse: to give it the file for good (chown), which
-// would also let it change the mode; a mount with mapped users, which needs CAP_SYS_ADMIN and not every file system has; a
-// copy, which costs the disk as many bytes again.
+// ffmpeg 5.1 reads an open descriptor only from beginning to end ("pipe:"), and has to seek in most videos: so it opens
+// the file again, and the kernel checks the file's mode again. Other ways were worse: to give it the file for good
+// (chown), which would also let it change the mode; a mount with mapped users, which needs CAP_SYS_ADMIN and not every
+// file system has; a copy, which costs the disk as many bytes again.
 static void lend(int file, mode_t rights) {
   struct stat status;
   // Waits for a worker that takes it back at this moment.
@@ -153,8 +156,8 @@ static bool can_reopen(const struct stillwave_program *program) {
          (program->output < 0 || opens(name_of(program->output, path), O_RDWR));
 }
 
-// Whether the other user can use what the program needs. A program below a folder of root's, or a disk without modes, can't
-// be used so.
+// Whether the other user can use what the program needs. A program below a folder of root's, or a disk without modes,
+// can't be used so.
 static bool can_be_other(const struct stillwave_program *program) {
   setfsgid(STILLWAVE_UNPRIVILEGED_ID);
   setfsuid(STILLWAVE_UNPRIVILEGED_ID);

@@ -1,5 +1,6 @@
-// Which files a process may open: an allowlist that the kernel keeps (Landlock, Linux 5.13), whatever user it runs as. The
-// rules hold for what is opened afterward, by any name, /proc/PID/fd included. A folder's rule holds for all that is below it.
+// Which files a process may open: an allowlist that the kernel keeps (Landlock, Linux 5.13), whatever user it runs as.
+// The rules hold for what is opened afterward, by any name, /proc/PID/fd included. A folder's rule holds for all that
+// is below it.
 #define _GNU_SOURCE
 #include "CLinux.h"
 

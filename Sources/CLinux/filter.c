@@ -1,9 +1,9 @@
-// Which system calls a process may make: those listed here, by name; every other one fails with EPERM. The names that an
-// architecture lacks are passed over, and so are those that libseccomp doesn't know yet.
+// Which system calls a process may make: those listed here, by name; every other one fails with EPERM. The names that
+// an architecture lacks are passed over, and so are those that libseccomp doesn't know yet.
 //
-// Whatever reaches out of the process is missing: the network, other programs, processes and users, mounts, devices, what
-// System V and POSIX share between processes, and everything new. Where a call has harmless and other uses, its arguments
-// are looked at, as far as they are numbers: a filter can't read memory.
+// Whatever reaches out of the process is missing: the network, other programs, processes and users, mounts, devices,
+// what System V and POSIX share between processes, and everything new. Where a call has harmless and other uses, its
+// arguments are looked at, as far as they are numbers: a filter can't read memory.
 #define _GNU_SOURCE
 #include "CLinux.h"
 
@@ -92,13 +92,14 @@ void stillwave_may_end(pid_t child) {
 }
 
 static void allow_by_arguments(struct filter *filter) {
-  // Memory that RLIMIT_DATA counts, and files: it doesn't count shared memory without a file, nor what grows like a stack.
+  // Memory that RLIMIT_DATA counts, and files: it doesn't count shared memory without a file, nor what grows like a
+  // stack.
   static const uint64_t kinds = MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN;
   allow_bits(filter, "mmap", 3, kinds, 0);
   allow_bits(filter, "mmap", 3, kinds, MAP_ANONYMOUS);
   allow_bits(filter, "mmap", 3, kinds, MAP_SHARED);
-  // A thread of this process, and not in a namespace of its own. The flags of clone3 are in memory, where no filter sees
-  // them: without that call the C library uses this one.
+  // A thread of this process, and not in a namespace of its own. The flags of clone3 are in memory, where no filter
+  // sees them: without that call the C library uses this one.
   static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                                      CLONE_NEWPID | CLONE_NEWNET;
   allow_bits(filter, "clone", 0, CLONE_THREAD | namespaces, CLONE_THREAD);
@@ -155,8 +156,8 @@ int stillwave_filter_calls(bool writes, const char *executed) {
     // Of a file that was lent to a program, nothing is left to others: see stillwave_take_back.
     allow_bits(&filter, "fchmod", 1, 07077, 0);
   } else {
-    // The program whose path is at this very address. What it turns into has no string there. If it puts one there, Landlock
-    // executes nothing but the same program, and what starts is inside the same fence.
+    // The program whose path is at this very address. What it turns into has no string there. If it puts one there,
+    // Landlock executes nothing but the same program, and what starts is inside the same fence.
     allow_value(&filter, "execve", 0, (uint64_t)(uintptr_t)executed);
   }
   if (filter.failure == 0) filter.failure = load(&filter);

@@ -38,9 +38,9 @@ public struct AnalysisFrame: Sendable, Equatable {
   /// What the synthesis window is scaled by, so that analysis, inverse transform and overlap-add give the signal.
   var synthesisScale: Double { 1 / (2 * Double(length)) }
 
-  /// A multiple of 8, 16 at the least, at which transforms are quick: within 5 % of `wanted` a power of two, or three or
-  /// nine times one; else the nearest without prime factors over 5. FFTW's estimated plans for 768 samples, both ways,
-  /// take 4.3 ns for each that a hop moves on, for 2048 5.0, for 2160 10, for 2304 12.
+  /// A multiple of 8, 16 at the least, at which transforms are quick: within 5 % of `wanted` a power of two, or three
+  /// or nine times one; else the nearest without prime factors over 5. FFTW's estimated plans for 768 samples, both
+  /// ways, take 4.3 ns for each that a hop moves on, for 2048 5.0, for 2160 10, for 2304 12.
   static func quickLength(near wanted: Double) -> Int {
     let quickest = [1, 3, 9].map { factor in
       let power = max(3, Int(log2(wanted / Double(factor)).rounded()))

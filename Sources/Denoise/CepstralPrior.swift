@@ -9,17 +9,17 @@ import Glibc
 //   log2 ξc[t,k] = Σq ½ (f + b)[t,q] cos 2πkq/N − 0.58
 //
 // The first quefrencies are the outline of the spectrum, which speech changes quickly, so they are followed. What the
-// others tell from bin to bin is chance unless it lasts, or is the comb of a voice: a peak between 1/300 and 1/70 s that
-// is higher than chance makes it. So where there is noise alone no single bin sings, and where there is speech ξc rises
-// in the bins that the noise had hidden. The 0.58, 1.7 dB, are how far the mean of logarithms lies above ξ where most of
-// them are cut off at ξmin.
+// others tell from bin to bin is chance unless it lasts, or is the comb of a voice: a peak between 1/300 and 1/70 s
+// that is higher than chance makes it. So where there is noise alone no single bin sings, and where there is speech ξc
+// rises in the bins that the noise had hidden. The 0.58, 1.7 dB, are how far the mean of logarithms lies above ξ where
+// most of them are cut off at ξmin.
 //
 // After Breithaupt, Gerkmann & Martin, "A novel a priori SNR estimation approach based on selective cepstro-temporal
 // smoothing", ICASSP 2008, who smooth forward alone and take ξc for ξ. Here the future counts like the past, and two
 // fifths of ξ, in decibels, are ξc's, three fifths are decision-directed.
 //
-// As a model in double precision, on the 40 clips at a floor of −25 dB (PESQ / STOI / SI-SDR / log kurtosis ratio; this is 1.889 / .8865 / 12.03 / .48, and
-// without ξc 1.865 / .8778 / 11.86 / .55):
+// As a model in double precision, on the 40 clips at a floor of −25 dB (PESQ / STOI / SI-SDR / log kurtosis ratio; this
+// is 1.889 / .8865 / 12.03 / .48, and without ξc 1.865 / .8778 / 11.86 / .55):
 //
 //   a third for two fifths                                   1.887 / .8856 / 12.04 / .49
 //   half, with ξmin −25 dB and 0.96, nothing taken off       1.874 / .8874 / 12.01 / .53
@@ -30,15 +30,15 @@ import Glibc
 //
 // At −18 dB it is 1.835 / .8851 / 11.88 / .20 in place of 1.822 / .8766 / 11.70 / .21.
 //
-// Both sums are transforms of real sequences, half of which mirrors the rest: those that FFTW has for cosines (REDFT00, 10
-// and 01) take 11 to 12 µs at 2048 samples, its real ones 4.4, ours less.
+// Both sums are transforms of real sequences, half of which mirrors the rest: those that FFTW has for cosines (REDFT00,
+// 10 and 01) take 11 to 12 µs at 2048 samples, its real ones 4.4, ours less.
 struct CepstralPrior: Sendable {
   /// How much of ξ, in decibels, is ξc's.
   static let share: Float = 0.4
   /// Octaves that are taken off ξc.
   private static let excess: Float = 0.58
-  /// How high a voice's peak is at the least, times the square root of the number of bins: the more bins, the less is left
-  /// of chance.
+  /// How high a voice's peak is at the least, times the square root of the number of bins: the more bins, the less is
+  /// left of chance.
   private static let peakHeight: Float = 7.2
 
   private let binCount: Int

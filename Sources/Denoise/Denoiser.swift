@@ -9,11 +9,10 @@
 
 /// Removes noise from a recording of any length in constant memory: 25 MB for 2 channels at 48 kHz.
 ///
-/// The output has exactly as many frames as the input, without delay; pieces come about 3 s at a time and 0.8 s
-/// behind the input, with a second thread 3.9 s. Its bits depend on the samples, the profile and the settings alone: not
-/// on the sizes of the pieces, not on the threads, and not on where in the recording the denoiser started, from
-/// `contextFrames` on.
-/// Samples that are not finite count as 0, larger ones than 1e12 as that; all output is finite.
+/// The output has exactly as many frames as the input, without delay; pieces come about 3 s at a time and 0.8 s behind
+/// the input, with a second thread 3.9 s. Its bits depend on the samples, the profile and the settings alone: not on
+/// the sizes of the pieces, not on the threads, and not on where in the recording the denoiser started, from
+/// `contextFrames` on. Samples that are not finite count as 0, larger ones than 1e12 as that; all output is finite.
 public struct Denoiser: ~Copyable {
   private let channels: Int
   private let grid: SegmentGrid

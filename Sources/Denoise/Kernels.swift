@@ -1,8 +1,8 @@
 /// The loops over samples and bins. Each first states that its spans are of one length, which lets the compiler drop
 /// the bounds checks and use vectors.
 enum Kernels {
-  /// √x for finite x from 0 to 1e30, within 1e−6 of itself; two steps towards 1/√x, of which the first has the constants
-  /// that do best after its guess, and the second is Newton's.
+  /// √x for finite x from 0 to 1e30, within 1e−6 of itself; two steps towards 1/√x, of which the first has the
+  /// constants that do best after its guess, and the second is Newton's.
   ///
   /// `squareRoot()` may set errno on Linux, which keeps a loop it stands in from becoming vectors.
   @inline(__always)

@@ -11,9 +11,9 @@ import Glibc
 //            steadier: it counts as 1.22 times its deviation
 //   cost     S + 0.05 · level of the window in dB + 0.3 · what it is more than 10 dB over the quietest window's
 //
-// Windows are compared by their cost; those with S over 5 dB hold something else than noise. Of windows that overlap the
-// best is kept; what follows it and is as steady prolongs it, up to 5 s. Frames of digital silence (mean square within
-// one step of 16 bits, −90 dBFS) belong to no window: a profile of nothing would remove nothing.
+// Windows are compared by their cost; those with S over 5 dB hold something else than noise. Of windows that overlap
+// the best is kept; what follows it and is as steady prolongs it, up to 5 s. Frames of digital silence (mean square
+// within one step of 16 bits, −90 dBFS) belong to no window: a profile of nothing would remove nothing.
 //
 // On 40 clips of speech in ten kinds of noise with 1.2 to 1.5 s of noise alone: S of the best window 1.8 … 4.9, the
 // speech in it at least 16 dB below the noise in all of them. With those stretches cut away, so that there are only

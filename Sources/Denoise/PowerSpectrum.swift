@@ -27,8 +27,8 @@ public struct PowerSpectrum: Sendable, Equatable, Codable {
     self.init(power.indices.map { (profile.frequency(ofBin: $0), power[$0]) })
   }
 
-  /// A profile in at most `limit` points, 0 Hz left out: each the mean of the bins of its range, all ranges of one ratio
-  /// but for those that would be narrower than a bin.
+  /// A profile in at most `limit` points, 0 Hz left out: each the mean of the bins of its range, all ranges of one
+  /// ratio but for those that would be narrower than a bin.
   public init(_ profile: NoiseProfile, upTo limit: Int) {
     precondition(limit > 0, "a spectrum has points")
     let power = Self.power(of: profile)

@@ -5,20 +5,22 @@ import Synchronization
 /// FFTW's planner is not thread-safe, and neither is the destruction of a plan.
 private let planner = Mutex(())
 
-// A real transform of N samples through a complex one of n = N / 2, with z[m] = x[2m] + i x[2m + 1] and Z its transform:
+// A real transform of N samples through a complex one of n = N / 2, with z[m] = x[2m] + i x[2m + 1] and Z its
+// transform:
 //
 //   E[k] = ½ (Z[k] + Z*[n − k])          the transform of the even samples
 //   O[k] = −i/2 (Z[k] − Z*[n − k])       of the odd ones
 //   X[k] = E[k] + W O[k]                 W = exp(−iπ k/n);  X[n − k] = (E[k] − W O[k])*
 //
-// and back the same way (Sorensen, Jones, Heideman & Burrus, IEEE Trans. ASSP 35, 1987). FFTW has real transforms of its
-// own, but complex ones on wider vectors: at 2048 samples 0.9 µs for n against 3.5 to 4.4 for its real N.
+// and back the same way (Sorensen, Jones, Heideman & Burrus, IEEE Trans. ASSP 35, 1987). FFTW has real transforms of
+// its own, but complex ones on wider vectors: at 2048 samples 0.9 µs for n against 3.5 to 4.4 for its real N.
 
 /// The transforms of one real length, forward and back, through FFTW in single precision.
 ///
-/// Owns aligned buffers and the plans over them; not to be used from two threads at once, while several may each have one.
-/// Plans are made with `FFTW_ESTIMATE`: 0.1 ms for both at 48 kHz, where `FFTW_MEASURE` takes half a second. Above all
-/// an estimate is the same in each process, so the same samples give the same bits in a job, its repeat and a preview.
+/// Owns aligned buffers and the plans over them; not to be used from two threads at once, while several may each have
+/// one. Plans are made with `FFTW_ESTIMATE`: 0.1 ms for both at 48 kHz, where `FFTW_MEASURE` takes half a second. Above
+/// all an estimate is the same in each process, so the same samples give the same bits in a job, its repeat and a
+/// preview.
 @safe struct RealFFT: ~Copyable {
   /// Samples of a frame; even.
   let length: Int

@@ -15,16 +15,16 @@ struct SegmentGrid: Sendable, Equatable {
   let hop: Int
   let frameLength: Int
 
-  /// S = 256 frames of 12 ms, C = 64: 3.1 s and 0.77 s. Against a context of 200 the output differs, in the worst of ten
-  /// clips at a floor of −25 dB, by −41 dB of its level at C = 16, −47 at 24, −52 at 32, −66 at 64 and −74 at 96: the
-  /// details of the cepstrum remember longest.
+  /// S = 256 frames of 12 ms, C = 64: 3.1 s and 0.77 s. Against a context of 200 the output differs, in the worst of
+  /// ten clips at a floor of −25 dB, by −41 dB of its level at C = 16, −47 at 24, −52 at 32, −66 at 64 and −74 at 96:
+  /// the details of the cepstrum remember longest.
   static let usualSegmentHops = 256
   static let usualContextHops = 64
   /// What the frames of S + C may take: 2 channels of 48 kHz take 5.9 MB, 8 would take 24. A denoiser holds them
   /// twice and a job is to stay within 64 MB.
   static let budgetBytes = 6 << 20
-  /// S + C that go over the budget, up to `largestBytes`: C is a third of them, and 24 frames lie between the 16 and the 32
-  /// above.
+  /// S + C that go over the budget, up to `largestBytes`: C is a third of them, and 24 frames lie between the 16 and
+  /// the 32 above.
   static let leastHops = 72
   static let largestBytes = 32 << 20
 

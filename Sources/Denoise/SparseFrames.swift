@@ -1,4 +1,5 @@
-/// Cuts frames of 20 ms, one each 30 ms, out of interleaved sound, mixed and thinned out as NoiseRegionFinder.swift says.
+/// Cuts frames of 20 ms, one each 30 ms, out of interleaved sound, mixed and thinned out as NoiseRegionFinder.swift
+/// says.
 struct SparseFrames {
   /// Samples of a mixed frame.
   let length: Int

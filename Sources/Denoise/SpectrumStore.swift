@@ -1,8 +1,8 @@
-/// The analysed frames that segments still need: γ and the cepstrum of each, and the spectra of those not yet turned into
-/// sound.
+/// The analysed frames that segments still need: γ and the cepstrum of each, and the spectra of those not yet turned
+/// into sound.
 ///
-/// Frame `firstFrame` is row 0 of γ and of the cepstra, frame `firstSpectrum` row 0 of the spectra. Once per segment the rows are handed
-/// over, but for those that the next one needs.
+/// Frame `firstFrame` is row 0 of γ and of the cepstra, frame `firstSpectrum` row 0 of the spectra. Once per segment
+/// the rows are handed over, but for those that the next one needs.
 struct SpectrumStore: ~Copyable {
   let frame: AnalysisFrame
   let channels: Int

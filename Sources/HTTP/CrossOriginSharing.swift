@@ -1,8 +1,8 @@
 // Cross-origin resource sharing (Fetch standard, "HTTP CORS protocol"): which pages of other origins may read answers.
 //
-// Cross-Origin-Resource-Policy (Fetch standard) covers what CORS does not ask about: a page that embeds an image or a sound
-// without reading it. A page names its origin only with a request in CORS mode (`<img crossorigin>`), so that one of the
-// configured origins gets "cross-origin" with those, and "same-origin" like anybody else without.
+// Cross-Origin-Resource-Policy (Fetch standard) covers what CORS does not ask about: a page that embeds an image or a
+// sound without reading it. A page names its origin only with a request in CORS mode (`<img crossorigin>`), so that one
+// of the configured origins gets "cross-origin" with those, and "same-origin" like anybody else without.
 
 /// What pages of other origins are allowed.
 public struct CrossOriginPolicy: Sendable {

@@ -48,8 +48,8 @@ struct DeadlineHeap {
 /// Which of an owner's entries counts: the latest put in, which is the earliest.
 ///
 /// It lies at or before the owner's deadline; when it comes up, the owner looks whether the deadline has moved and puts
-/// in a new one. A deadline that only moves away, as a kept connection's does with every request, costs nothing. An entry
-/// that an earlier one has overtaken brings no other when it comes up: else each would live for ever.
+/// in a new one. A deadline that only moves away, as a kept connection's does with every request, costs nothing. An
+/// entry that an earlier one has overtaken brings no other when it comes up: else each would live for ever.
 struct Reminder {
   private var entry: Instant?
 

@@ -68,8 +68,8 @@ public final class FileContent: Sendable {
 /// A file that lies in memory alone (memfd_create(2)), for content that is served again and again: `sendfile` gives a
 /// socket its pages, where bytes of the process are copied for every client.
 ///
-/// It grows at its end only, so what was taken from it stays as it is. Its memory is free when the last content that lies
-/// in it is gone.
+/// It grows at its end only, so what was taken from it stays as it is. Its memory is free when the last content that
+/// lies in it is gone.
 public struct MemoryFile: Sendable {
   private var file: OpenFile?
   private var length: Int64 = 0

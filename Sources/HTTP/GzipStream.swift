@@ -2,8 +2,8 @@ import CZlib
 
 /// Compresses content piece by piece into one gzip member (RFC 1952).
 ///
-/// A window of 8 KiB and level 2: for waveforms in JSON, half the bytes at 100 to 150 MB/s, and 64 KB of memory a stream
-/// where zlib's defaults take 256 KB; level 6 makes it 6 % smaller in five times the time.
+/// A window of 8 KiB and level 2: for waveforms in JSON, half the bytes at 100 to 150 MB/s, and 64 KB of memory a
+/// stream where zlib's defaults take 256 KB; level 6 makes it 6 % smaller in five times the time.
 @safe
 struct GzipStream: ~Copyable, @unchecked Sendable {
   /// In a place of its own: zlib's state points back at it.

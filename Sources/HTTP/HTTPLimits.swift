@@ -16,7 +16,8 @@ public struct HTTPLimits: Sendable {
   public var bodyRateGraceSeconds = 30.0
   /// Longest stall of a client that should read; past it the connection is reset.
   public var writeStallSeconds = 30.0
-  /// Slowest mean rate at which a client may take an answer once `writeRateGraceSeconds` have been spent waiting for it.
+  /// Slowest mean rate at which a client may take an answer once `writeRateGraceSeconds` have been spent waiting for
+  /// it.
   public var writeBytesPerSecond = 1024.0
   /// How long an answer may be taken more slowly than that.
   public var writeRateGraceSeconds = 30.0

@@ -76,8 +76,8 @@ extension ResponseBody {
   }
 }
 
-/// A response, or the work that leads to one. Most of what is asked for again and again is known: told at once, it needs
-/// no Task, which would cost as much as all the rest of such an exchange.
+/// A response, or the work that leads to one. Most of what is asked for again and again is known: told at once, it
+/// needs no Task, which would cost as much as all the rest of such an exchange.
 public enum HTTPAnswer: Sendable {
   /// Known already.
   case now(HTTPResponse)

@@ -1,7 +1,7 @@
 // A service without keys is within reach of every web page that its user opens: under a name of the page's own that
-// resolves to the service's address (DNS rebinding), or by a form that posts across sites (CSRF). The first shows in Host,
-// the second in Origin and Sec-Fetch-Site, and no page can set any of them. The address that the service listens on says
-// nothing about this: in a container it is 0.0.0.0, while the port is published on loopback.
+// resolves to the service's address (DNS rebinding), or by a form that posts across sites (CSRF). The first shows in
+// Host, the second in Origin and Sec-Fetch-Site, and no page can set any of them. The address that the service listens
+// on says nothing about this: in a container it is 0.0.0.0, while the port is published on loopback.
 //
 //   Host            an IP literal, a loopback name or a configured name; otherwise 403. A name that resolves to the
 //                   service can be anyone's, an address cannot
@@ -17,8 +17,8 @@ public final class HostGuard: HTTPResponder {
   private let next: any HTTPResponder
 
   /// A guard in front of `next`. `names`: what the service is called besides IP literals and the loopback names; a port
-  /// with one is ignored. `origins`: pages that may change things though they come from elsewhere. `setting`: where a name
-  /// is allowed, for the words of the refusal.
+  /// with one is ignored. `origins`: pages that may change things though they come from elsewhere. `setting`: where a
+  /// name is allowed, for the words of the refusal.
   public init(
     names: Set<String>, origins: AllowedOrigins, setting: String = "the allowed hosts", _ next: any HTTPResponder
   ) {
@@ -80,8 +80,8 @@ public final class HostGuard: HTTPResponder {
     return authority.isAddress || authority.isLoopback || names.contains(authority.host)
   }
 
-  /// Whether a page was served under the very name and port that the request is sent to. Behind a proxy the page's scheme
-  /// is https, and the port that Host leaves out is that scheme's.
+  /// Whether a page was served under the very name and port that the request is sent to. Behind a proxy the page's
+  /// scheme is https, and the port that Host leaves out is that scheme's.
   private static func isOwn(_ text: String, of host: String) -> Bool {
     guard let origin = Origin(text) else { return false }
     return origin.authority == Authority(host, defaultPort: origin.defaultPort)

@@ -242,8 +242,8 @@ enum ProcessLimits {
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// Raises the soft limit of descriptors, 1,024 on many systems, to what so many connections need, each with a file that
-  /// it is sent, as far as the hard limit allows.
+  /// Raises the soft limit of descriptors, 1,024 on many systems, to what so many connections need, each with a file
+  /// that it is sent, as far as the hard limit allows.
   static func raiseDescriptors(forConnections count: Int) {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }

@@ -1,6 +1,6 @@
 // Beside pictures and sound a file may hold other tracks, of which ffmpeg's muxers refuse some, each in its own way: a
-// subtitle of a kind that the container's table lacks, a cover without a size. One refusal would cost the whole result. So
-// what is to be copied is tried first, without a packet; and where it is refused, less is.
+// subtitle of a kind that the container's table lacks, a cover without a size. One refusal would cost the whole result.
+// So what is to be copied is tried first, without a packet; and where it is refused, less is.
 //
 //   subtitles, further audio     copied
 //   covers                       in mp4 and m4a; mov has no place for them, Matroska takes them for a film of one picture
@@ -20,8 +20,8 @@ public struct CopiedTracks: Sendable, Equatable {
     (self.facts, self.extent) = (facts, extent)
   }
 
-  /// As many tracks of the file at `original` as ffmpeg can write into such a file, which it tries at `path`. Blocks, some
-  /// tenths of a second; not at all for a plain recording of pictures and one sound.
+  /// As many tracks of the file at `original` as ffmpeg can write into such a file, which it tries at `path`. Blocks,
+  /// some tenths of a second; not at all for a plain recording of pictures and one sound.
   ///
   /// Throws `.system` where ffmpeg can't be started.
   public static func writable(

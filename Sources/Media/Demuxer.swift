@@ -15,8 +15,8 @@ import Glibc
 public enum Demuxer: String, Sendable, Codable, CaseIterable {
   case mov, matroska, asf, aac, amr, ac3, eac3, ogg
 
-  /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds, or
-  /// can't be read. A few small reads.
+  /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds,
+  /// or can't be read. A few small reads.
   public init?(path: String) {
     guard let start = FileStart(path: path), let found = Demuxer(start) else { return nil }
     self = found

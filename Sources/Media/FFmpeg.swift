@@ -5,7 +5,8 @@ public struct FFmpeg: Sendable, Equatable {
   /// Of `ffmpeg`; `ffprobe` is beside it.
   public let path: String
 
-  /// The program at `path`, or named so in one of the folders of PATH; nil where there is none, or no ffprobe beside it.
+  /// The program at `path`, or named so in one of the folders of PATH; nil where there is none, or no ffprobe beside
+  /// it.
   public init?(_ name: String = "ffmpeg") {
     let variable = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
     let candidates = name.contains("/") ? [name] : variable.split(separator: ":").map { "\($0)/\(name)" }
@@ -30,11 +31,11 @@ public struct FFmpeg: Sendable, Equatable {
   /// Of both programs.
   public var paths: [String] { [path, probePath] }
 
-  /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer` and nothing
-  /// else, and no decoder but these for sound is used.
+  /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer`
+  /// and nothing else, and no decoder but these for sound is used.
   ///
-  /// With `copiesCovers` those of JPEG and PNG look at a picture's header, where alone its size stands, without which no
-  /// cover can be written. The picture itself is passed over (libavformat sets `skip_frame`).
+  /// With `copiesCovers` those of JPEG and PNG look at a picture's header, where alone its size stands, without which
+  /// no cover can be written. The picture itself is passed over (libavformat sets `skip_frame`).
   func inputWords(_ demuxer: Demuxer, copiesCovers: Bool = false) -> [String] {
     let decoders = Self.decoders + (copiesCovers ? ",mjpeg,png" : "")
     var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", decoders, "-f", demuxer.rawValue]

@@ -1,5 +1,5 @@
-/// Whether ffmpeg and ffprobe work here at all: they are given a moment of silence that nobody else has made, by a pipe, in
-/// the same fence as any file. What fails on that as well as on a file is not the file's fault.
+/// Checks that ffmpeg and ffprobe can read 800 samples of silence from a pipe, in the same fence as any file. What
+/// fails on that as well as on a file is not the file's fault.
 public struct FFmpegCheck {
   private let headers: FencedRun
   private let packets: FencedRun

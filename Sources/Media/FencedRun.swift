@@ -38,12 +38,13 @@ public struct Fencing: Sendable, Equatable {
 
 /// A program that runs in a fence of its own while what it writes to its standard output is read. Confined; blocks.
 ///
-/// Of files, it gets the one that it reads and the one that it writes, as open descriptors: the folders that they are in
-/// are closed to it. It has to be started before this process fences itself in, which can't start anything after. It is
-/// killed with the thread that started it.
+/// Of files, it gets the one that it reads and the one that it writes, as open descriptors: the folders that they are
+/// in are closed to it. It has to be started before this process fences itself in, which can't start anything after. It
+/// is killed with the thread that started it.
 @safe
 final class FencedRun {
-  /// What the program calls the file that it reads, and the file that it writes. It opens them again: only so can it seek.
+  /// What the program calls the file that it reads, and the file that it writes. It opens them again: only so can it
+  /// seek.
   static let inputName = "file:/proc/self/fd/\(Fencing.inputDescriptor)"
   static let outputName = "file:/proc/self/fd/\(Fencing.outputDescriptor)"
 
@@ -55,8 +56,8 @@ final class FencedRun {
   private let files: [OpenFile]
   private let processorSeconds: Int?
 
-  /// Starts `words` with nowhere to complain to. Of files it has `source` to read and `output` to write, which is made or
-  /// emptied; with `takesInput` it reads what is written to it.
+  /// Starts `words` with stderr on /dev/null. Of files it has `source` to read and `output` to write, which is made
+  /// or emptied; with `takesInput` it reads what is written to it.
   ///
   /// Throws `.system` if a file can't be opened or the program can't be started.
   init(
@@ -77,7 +78,7 @@ final class FencedRun {
         close(pipe[0])
         throw .system(operation: "pipe", errno: number)
       }
-      // Of a program that ended a write tells by its error.
+      // A write to a program that has ended returns EPIPE.
       _ = signal(SIGPIPE, SIG_IGN)
     }
     defer { if takesInput { close(feed[0]) } }
@@ -186,11 +187,11 @@ final class FencedRun {
   /// Why it failed; nil as long as it runs, and if it didn't.
   var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
 
-  /// Closes the pipe, which ends a program that still writes, and waits: a second for one that does not end by itself, which
-  /// is killed then. The signal that ended it, 0 for none.
+  /// Closes the pipe, which ends a program that still writes, and waits: a second for one that does not end by itself,
+  /// which is killed then. The signal that ended it, 0 for none.
   ///
-  /// For one that was not wanted any more that is SIGPIPE, and SIGXCPU for one that was killed at its limit of processor time
-  /// because it ignored that signal.
+  /// For one that was not wanted any more that is SIGPIPE, and SIGXCPU for one that was killed at its limit of
+  /// processor time because it ignored that signal.
   @discardableResult
   func end() -> Int32 {
     if let status { return status & 0x7F }
@@ -218,7 +219,8 @@ final class FencedRun {
   /// Milliseconds.
   private static let patience = 1000
 
-  /// Whether it ended within that many milliseconds. Asks again and again, more and more seldom: most have ended already.
+  /// Whether it ended within that many milliseconds. Asks again and again, more and more seldom: most have ended
+  /// already.
   private func waits(for milliseconds: Int, _ found: inout Int32, _ usage: inout rusage) -> Bool {
     var (waited, pause) = (0, 1)
     while true {

@@ -4,8 +4,8 @@
 //   element  identifier, size, content. Both begin with a byte whose leading zeros tell how many more follow; the
 //            identifier keeps the bit after these, the size does not. A size of ones alone is not known.
 //
-// Recorders that write as they go, as a browser's, leave the sizes of Segment and Clusters open, and tell no length; then
-// the elements in them, whose sizes are known, show whether the last one is whole.
+// Recorders that write as they go, as a browser's, leave the sizes of Segment and Clusters open, and tell no length;
+// then the elements in them, whose sizes are known, show whether the last one is whole.
 
 /// Whether a Matroska file is all there, by its sizes alone.
 enum MatroskaExtent: Equatable {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is missing.
-/// Confined; blocks.
+/// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
+/// missing. Confined; blocks.
 public final class MediaDecoding {
   /// What is decoded.
   public let facts: MediaFacts
@@ -25,9 +25,9 @@ public final class MediaDecoding {
         + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
   }
 
-  /// Without a clock all that comes is sound. With one, what comes before frame 0 is dropped and silence put before what
-  /// begins after it, to the frame; later, where the clock leaps by more than the milliseconds that some containers count
-  /// in. Nothing is stretched.
+  /// Without a clock all that comes is sound. With one, what comes before frame 0 is dropped and silence put before
+  /// what begins after it, to the frame; later, where the clock leaps by more than the milliseconds that some
+  /// containers count in. Nothing is stretched.
   private static func outputWords(_ facts: MediaFacts) -> [String] {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
@@ -60,8 +60,8 @@ public final class MediaDecoding {
     return Int(min(Int64(samples.count / facts.channels), left))
   }
 
-  /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor time,
-  /// and `.undecodable` where nothing came.
+  /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor
+  /// time, and `.undecodable` where nothing came.
   public func finish() throws(MediaError) {
     if run.end() == SIGXCPU { throw .tooLong }
     if let failure = run.failure { throw .programFailed(failure) }

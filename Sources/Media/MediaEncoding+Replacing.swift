@@ -1,7 +1,7 @@
-// A cleaned video is the same file with other sound: every packet of the other tracks is copied as it is, at the time that
-// it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or by the
-// nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced, the others
-// are copied: see `CopiedTracks`.
+// A cleaned video is the same file with other sound: every packet of the other tracks is copied as it is, at the time
+// that it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or
+// by the nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced,
+// the others are copied: see `CopiedTracks`.
 
 extension MediaFacts {
   /// How sound is coded that takes the place of this file's; nil where no such file is written.
@@ -58,8 +58,8 @@ extension MediaFacts {
 }
 
 extension MediaEncoding {
-  /// Starts ffmpeg, before this process fences itself in, on the file at `path`: that at `original`, whose facts are `facts`,
-  /// with the samples that are written in place of its sound, and `tracks` beside it.
+  /// Starts ffmpeg, before this process fences itself in, on the file at `path`: that at `original`, whose facts are
+  /// `facts`, with the samples that are written in place of its sound, and `tracks` beside it.
   ///
   /// Throws `.system` where ffmpeg can't be started.
   public convenience init(
@@ -80,9 +80,10 @@ extension MediaEncoding {
         reading: original, writing: path, in: fencing, takesInput: true))
   }
 
-  /// Seconds by which this ffmpeg has Opus in Matroska early. The times there are to be lessened by the codec's delay, which
-  /// stands beside them: that of libopus is 312 frames. ffmpeg 5.1 writes it and forgets to put it onto the times, so the
-  /// sound would come 6.5 ms early; another version may not. So a tenth of a second is written and read, at `path`.
+  /// Seconds by which this ffmpeg has Opus in Matroska early. The times there are to be lessened by the codec's delay,
+  /// which stands beside them: that of libopus is 312 frames. ffmpeg 5.1 writes it and forgets to put it onto the
+  /// times, so the sound would come 6.5 ms early; another version may not. So a tenth of a second is written and read,
+  /// at `path`.
   static func opusLead(
     _ muxer: String, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) -> Double {
@@ -101,8 +102,8 @@ extension MediaEncoding {
 }
 
 extension MediaFacts {
-  /// What is told of the new sound. The metadata of the file stay, the time of its making among them, which ffmpeg drops
-  /// unless it is asked.
+  /// What is told of the new sound. The metadata of the file stay, the time of its making among them, which ffmpeg
+  /// drops unless it is asked.
   fileprivate var soundWords: [String] {
     let language = others?.language.map { ["-metadata:s:a:0", "language=\($0)"] } ?? []
     return ["-disposition:a:0", "default", "-map_metadata", "0"] + language

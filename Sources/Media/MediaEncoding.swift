@@ -9,8 +9,8 @@ public final class MediaEncoding {
 
   init(_ run: FencedRun) { self.run = run }
 
-  /// Starts ffmpeg, before this process fences itself in. It writes the file at `path`, replacing what is there, at a rate
-  /// that the codec has: Opus has few, MP3 none above 48 kHz and two channels at the most.
+  /// Starts ffmpeg, before this process fences itself in. It writes the file at `path`, replacing what is there, at a
+  /// rate that the codec has: Opus has few, MP3 none above 48 kHz and two channels at the most.
   ///
   /// Throws `.system` where ffmpeg can't be started.
   public init(
@@ -35,8 +35,8 @@ public final class MediaEncoding {
   /// Numbers of channels that come into their places in Opus: of 5 and 7 ffmpeg 5.1 puts some in others'.
   public static let opusChannels: Set = [1, 2, 3, 4, 6, 8]
 
-  /// The places that Opus has for so many channels (RFC 7845 §5.1.1.2), where ffmpeg, left to itself, takes others: the last
-  /// of three for one of low frequencies, and the last two of four for centre and back.
+  /// The places that Opus has for so many channels (RFC 7845 §5.1.1.2), where ffmpeg, left to itself, takes others: the
+  /// last of three for one of low frequencies, and the last two of four for centre and back.
   static func opusLayout(_ channels: Int) -> String? { [3: "3.0", 4: "quad"][channels] }
 
   /// How ffmpeg is told of the samples that it is given.

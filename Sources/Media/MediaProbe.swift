@@ -1,5 +1,5 @@
-// What is asked of a file, in two runs that go on at the same time. `ffprobe` reads the headers and decodes nothing: tracks,
-// sizes, lengths. `ffmpeg` writes, as its "framecrc" does, a line for each of the first packets:
+// What is asked of a file, in two runs that go on at the same time. `ffprobe` reads the headers and decodes nothing:
+// tracks, sizes, lengths. `ffmpeg` writes, as its "framecrc" does, a line for each of the first packets:
 //
 //   #sample_rate 0: 48000                       of stream 0, the sound as it is decoded
 //   #tb 0: 1/48000                              the unit of its times
@@ -8,8 +8,8 @@
 //
 // Stream 1 is the same sound as it is coded, stream 2 the pictures.
 //
-// So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt with
-// by then, which no header alone tells.
+// So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt
+// with by then, which no header alone tells.
 
 import FoundationEssentials
 import Glibc
@@ -52,8 +52,8 @@ public struct MediaProbe {
 
   private static let outputLimit = 1 << 20
 
-  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded, and
-  /// `.programFailed` if it is not the file's fault, or may not be.
+  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded,
+  /// and `.programFailed` if it is not the file's fault, or may not be.
   public func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     let start = PacketList(text: packets.text(upTo: Self.outputLimit))
@@ -93,12 +93,12 @@ public struct MediaProbe {
   }
 
   /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
-  /// less than a tenth of a second before 0 is an encoder's delay, or a container's rounding; what is more is kept, but in
-  /// MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere else, as
-  /// in a piece of a broadcast, begins with what there is.
+  /// less than a tenth of a second before 0 is an encoder's delay, or a container's rounding; what is more is kept, but
+  /// in MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere
+  /// else, as in a piece of a broadcast, begins with what there is.
   ///
-  /// nil where there is no such clock, and all that is decoded is sound. An AMR file has one in that each of its frames has
-  /// its time, also those that ffmpeg can't decode.
+  /// nil where there is no such clock, and all that is decoded is sound. An AMR file has one in that each of its frames
+  /// has its time, also those that ffmpeg can't decode.
   private func zero(sound: Double, picture: Double?) -> Double? {
     guard demuxer.hasTimeline || demuxer == .ogg && sound < 0 else { return demuxer == .amr ? 0 : nil }
     let first = min(sound, picture ?? sound)
@@ -225,8 +225,8 @@ struct TrackList {
   }
 }
 
-/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the same coded, stream 2
-/// the pictures.
+/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the same coded,
+/// stream 2 the pictures.
 struct PacketList {
   private(set) var sampleRate: Int?
   private(set) var channels: Int?

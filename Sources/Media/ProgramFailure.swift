@@ -1,6 +1,6 @@
 import Glibc
 
-// How a program ended tells who is to blame:
+// Who is at fault, by exit status:
 //
 //   exit status 0, or one that ffmpeg gives a file it can't read     the file
 //   SIGPIPE                                                          nobody: its output was not wanted any more
@@ -10,8 +10,8 @@ import Glibc
 //   SIGKILL                                                          the system: most often no memory is left
 //   status 64, 126 or 127                                            the system: the program never ran
 //
-// ffmpeg exits with the low byte of its error, and AVERROR(ENOMEM) is −12; 64 is what `run-fenced` exits with if it can't
-// become the program (EX_USAGE of sysexits.h), 126 and 127 are what shells and the dynamic loader exit with.
+// ffmpeg exits with the low byte of its error, and AVERROR(ENOMEM) is −12; 64 is what `run-fenced` exits with if it
+// can't become the program (EX_USAGE of sysexits.h), 126 and 127 are what shells and the dynamic loader exit with.
 
 /// Why a program that was started failed, for reasons other than what it was asked.
 public enum ProgramFailure: Sendable, Equatable {

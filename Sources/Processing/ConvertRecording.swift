@@ -27,8 +27,8 @@ public struct ConvertRecording {
     self.encoding = encoding
   }
 
-  /// How a recording gets into a format: what libsndfile writes it writes; what has a rate or channels that the codec lacks
-  /// goes through ffmpeg, which resamples. Throws `.unwritable` where neither can.
+  /// How a recording gets into a format: what libsndfile writes it writes; what has a rate or channels that the codec
+  /// lacks goes through ffmpeg, which resamples. Throws `.unwritable` where neither can.
   public static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
     .Codec?
   {

@@ -50,7 +50,8 @@ public struct ExportWaveform: Sendable {
   /// What is drawn over the recording, in pictures.
   public let overlay: AnalyzedRecording?
 
-  /// A window of a recording whose sound file is `source`; that is read again where the scale is finer than the pyramid.
+  /// A window of a recording whose sound file is `source`; that is read again where the scale is finer than the
+  /// pyramid.
   public init(
     source: String, pyramid: String, query: WaveformQuery, style: PictureStyle = PictureStyle(),
     overlay: AnalyzedRecording? = nil

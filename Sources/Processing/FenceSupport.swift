@@ -12,8 +12,8 @@ public struct FenceSupport: Sendable, Equatable {
   /// An ffmpeg or ffprobe that the user without rights can't start, so that root would start it as root.
   public var closedProgram: String?
 
-  /// What this process finds. A handful of system calls; root's file rights of this thread are changed and restored, so call
-  /// it at the start.
+  /// What this process finds. A handful of system calls; root's file rights of this thread are changed and restored, so
+  /// call it at the start.
   public static let current = FenceSupport(
     landlockVersion: Int(stillwave_landlock_version()), hasFilter: stillwave_has_filter(),
     dropsRoot: stillwave_can_drop_root())

@@ -3,10 +3,10 @@ import Denoise
 import Media
 import Waveform
 
-// What libsndfile can't read is decoded once, by ffmpeg, into a working copy that loses nothing: FLAC of 24 bits where the
-// source is integers of at most as many (FLAC stores the zero bits of 16-bit sound for nothing), else WAV of 32-bit floats,
-// which is what lossy decoders give, beyond full scale too. All other work reads the working copy and knows of no
-// other container.
+// What libsndfile can't read is decoded once, by ffmpeg, into a working copy that loses nothing: FLAC of 24 bits where
+// the source is integers of at most as many (FLAC stores the zero bits of 16-bit sound for nothing), else WAV of 32-bit
+// floats, which is what lossy decoders give, beyond full scale too. All other work reads the working copy and knows of
+// no other container.
 
 extension MediaFacts {
   /// What the working copy of such a file is; RF64 in place of WAV where it gets long.
@@ -51,8 +51,8 @@ public struct ImportRecording {
     self.findsNoiseRegions = findsNoiseRegions
   }
 
-  /// Reads to the end and leaves both files durable. `progress` is called after every chunk; what it says is readable in
-  /// the pyramid by then. Memory is constant.
+  /// Reads to the end and leaves both files durable. `progress` is called after every chunk; what it says is readable
+  /// in the pyramid by then. Memory is constant.
   public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let (facts, format) = (decoding.facts, decoding.facts.workingFormat)
     try audio { () throws(AudioIOError) in

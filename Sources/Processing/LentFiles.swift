@@ -4,8 +4,8 @@ import Glibc
 
 /// Files that a worker has lent to ffmpeg's user and could not take back, because it was ended first.
 public enum LentFiles {
-  /// Gives those of the files that are still lent their mode back, in the background, as soon as no program uses them any
-  /// more. Others stay as they are, and so does what isn't there.
+  /// Gives those of the files that are still lent their mode back, in the background, as soon as no program uses them
+  /// any more. Others stay as they are, and so does what isn't there.
   public static func takeBack(_ paths: [String]) {
     // Only root lends.
     guard geteuid() == 0 else { return }

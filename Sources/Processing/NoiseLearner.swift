@@ -10,8 +10,8 @@ struct LearntNoise {
 /// Learns a noise profile from a file. Reads the region, for a quantile some seconds all over the file, and all of it
 /// to find a region.
 struct NoiseLearner {
-  /// Seconds that a quantile is learnt from at the most, in as many stretches: 0.1 s of CPU time for two hours of 44.1 kHz
-  /// stereo, all of which would take 22 s. Previews wait for it.
+  /// Seconds that a quantile is learnt from at the most, in as many stretches: 0.1 s of CPU time for two hours of 44.1
+  /// kHz stereo, all of which would take 22 s. Previews wait for it.
   static let wholeSeconds = 32
 
   let source: String

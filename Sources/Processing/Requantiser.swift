@@ -6,8 +6,8 @@ import AudioIO
 //
 // d is dither of triangular distribution, ±1 step, where bits are lost that can be heard: at 8 and 16 bits. Without it
 // noise that was turned down below a step would come out as gaps and crackle. It is made of the sample's number in the
-// recording, so that a window, a repeat and any division of the work have the same bits. None is added where nothing was
-// changed (a reduction of 0 dB) and none to digital silence: where the original is 0 and what is left rounds to 0.
+// recording, so that a window, a repeat and any division of the work have the same bits. None is added where nothing
+// was changed (a reduction of 0 dB) and none to digital silence: where the original is 0 and what is left rounds to 0.
 //
 // The residue is the original minus q, so that what was taken and what was left add up to the original exactly.
 

@@ -12,8 +12,8 @@ public final class SampleWindow: Sendable {
   /// Where in the file the sound is, once that was looked for: in a long MP3 it takes longer than the slice.
   private let map = Mutex<SoundMap?>(nil)
 
-  /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them, which takes up the
-  /// map at `mapPath`, or leaves one there.
+  /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them, which takes up
+  /// the map at `mapPath`, or leaves one there.
   public init(path: String, mapPath: String? = nil) {
     self.path = path
     self.mapPath = mapPath

@@ -14,8 +14,8 @@ extension WorkerFailure {
       "Looking at this file takes more processor time than an upload may use: it has too many or too large headers, "
       + "tags or tracks. Write the sound to a new file, for example as FLAC.", retry: false)
 
-  /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is for
-  /// the person who gave the files, and not for strangers.
+  /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is
+  /// for the person who gave the files, and not for strangers.
   public init(_ error: ProcessingError, namesPaths: Bool = false) {
     switch error {
     case .audio(let error): self.init(error)

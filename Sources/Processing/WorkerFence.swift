@@ -5,8 +5,8 @@ import Glibc
 ///
 /// A limit that is passed ends the worker: by SIGXCPU, by SIGXFSZ, or by a crash whose report has the code
 /// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
-/// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its folder's. Which
-/// of these this machine lacks, `FenceSupport` tells.
+/// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its
+/// folder's. Which of these this machine lacks, `FenceSupport` tells.
 public struct WorkerFence: Sendable, Equatable {
   /// Memory that no file backs, in bytes.
   public var memoryBytes: Int64
@@ -37,9 +37,10 @@ public struct WorkerFence: Sendable, Equatable {
     self.init(memoryBytes: memory, processorSeconds: seconds, outputBytes: output)
   }
 
-  /// Fences this process in, for good: it may read the file `source`, and write in `folder`. Call it before the process has
-  /// other threads, which would keep their files and their rights. Returns the errno with which the kernel refused a part of
-  /// the fence that it has: then the process is not to look at any file. nil if all holds that the kernel has.
+  /// Fences this process in, for good: it may read the file `source`, and write in `folder`. Call it before the process
+  /// has other threads, which would keep their files and their rights. Returns the errno with which the kernel refused
+  /// a part of the fence that it has: then the process is not to look at any file. nil if all holds that the kernel
+  /// has.
   public func enter(source: String, folder: String?) -> Int32? {
     var report = WorkerReport()
     report.error = memoryExhausted
@@ -66,7 +67,8 @@ public struct WorkerFence: Sendable, Equatable {
   }
 
   /// Fences this process in and becomes the program whose path is the first of `words`. Returns only if that fails: the
-  /// errno. Files other than its two, its own and its libraries are closed to it, as are the network and other programs.
+  /// errno. Files other than its two, its own and its libraries are closed to it, as are the network and other
+  /// programs.
   public func become(_ words: [String], _ program: Program) -> Int32 {
     let texts = unsafe words.map { unsafe strdup($0) } + [nil]
     guard let path = unsafe texts[0] else { return EINVAL }
@@ -80,7 +82,7 @@ public struct WorkerFence: Sendable, Equatable {
     }
   }
 
-  /// What a worker says with its last breath.
+  /// The report that a worker writes when memory runs out.
   private var memoryExhausted: WorkerFailure {
     WorkerFailure(
       code: "memory_limit",

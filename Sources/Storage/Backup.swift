@@ -3,22 +3,22 @@ import Glibc
 
 // A backup is a data directory of its own, which `stillwave serve` could be started on:
 //
-//   BACKUP/catalog.sqlite           the catalog at one moment (VACUUM INTO), which nothing else is newer or older than
+//   BACKUP/catalog.sqlite           the catalog as of one moment (VACUUM INTO)
 //   BACKUP/recordings/<id>/…        the files of every recording in it
 //   BACKUP/uploads/<id>.part        the acknowledged bytes of unfinished uploads
 //   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, as sha256sum -c reads it
 //
-// The catalog comes first and the files after it. Files never change once they have a row, so those of a recording that is
-// in the catalog are the right ones whenever they are read; a recording that is deleted in between leaves the backup too.
-// The backup appears under its name when all of it is on the disk; in an empty folder that was there, SHA256SUMS appears
-// last.
+// The catalog comes first and the files after it. Files never change once they have a row, so those of a recording that
+// is in the catalog are the right ones whenever they are read; a recording that is deleted in between leaves the backup
+// too. The backup appears under its name when all of it is on the disk; in an empty folder that was there, SHA256SUMS
+// appears last.
 
 /// Copies a data directory, while a service uses it, into a backup.
 public struct Backup: Sendable {
   /// How a file gets into the backup.
   public enum Method: Sendable {
-    /// By a second name for the same bytes, where both are on one disk: takes no room, and no protection against a disk that
-    /// fails. Else by copying.
+    /// By a second name for the same bytes, where both are on one disk: takes no room, and no protection against a disk
+    /// that fails. Else by copying.
     case link
     case copy
   }
@@ -33,7 +33,8 @@ public struct Backup: Sendable {
     public var files = 0
     /// How long they are together, but for the catalog.
     public var bytes: Int64 = 0
-    /// Recordings that the disk has damaged: their row can't be read, or their audio was lost or changed before the backup.
+    /// Recordings that the disk has damaged: their row can't be read, or their audio was lost or changed before the
+    /// backup.
     public var damaged: [RecordingID] = []
   }
 
@@ -49,8 +50,8 @@ public struct Backup: Sendable {
     (self.source, self.destination, self.method) = (source, destination, method)
   }
 
-  /// Makes the backup. Reads every file once for its checksum. After each recording, `progress` is given the share of them
-  /// that is done, 0 … 1, and returns whether to go on.
+  /// Makes the backup. Reads every file once for its checksum. After each recording, `progress` is given the share of
+  /// them that is done, 0 … 1, and returns whether to go on.
   ///
   /// Throws `.damagedCatalog` or `.lostCatalog` where there is no catalog to go by, `.cancelled`, `.diskFull`, `.io`;
   /// nothing is left then. Blocks.

@@ -6,8 +6,8 @@ extension Catalog {
     try read { try Self.conversion(of: id, to: format, $0) }
   }
 
-  /// The unfinished job that converts a recording so, or else `job`, inserted: one at a time, however many ask. Whether it
-  /// was inserted tells `isNew`.
+  /// The unfinished job that converts a recording so, or else `job`, inserted: one at a time, however many ask. Whether
+  /// it was inserted tells `isNew`.
   ///
   /// Throws `.noSuchRecording` where the recording was deleted meanwhile.
   public func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {

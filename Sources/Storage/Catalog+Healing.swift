@@ -1,10 +1,11 @@
 import GRDB
 
-// Rows that a damaged disk has made unreadable, and rows that lost what they refer to. The folder's own description puts
-// the first right; the second are begun again.
+// Rows that a damaged disk has made unreadable, and rows that lost what they refer to. The folder's own description
+// puts the first right; the second are begun again.
 
 extension Catalog {
-  /// The ids of recordings whose row can't be read, as they stand in the table: they may be no ids at all. Reads every row.
+  /// The ids of recordings whose row can't be read, as they stand in the table: they may be no ids at all. Reads every
+  /// row.
   func unreadableRecordings() throws(StorageError) -> [String] {
     try read { db in
       var unreadable: [String] = []
@@ -32,8 +33,8 @@ extension Catalog {
     try write { try $0.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [id]) }
   }
 
-  /// Deletes the rows of jobs, uploads and webhooks that can't be read, and how many: a job is begun again for the recording
-  /// that waits for it, and the bytes of an upload are kept aside.
+  /// Deletes the rows of jobs, uploads and webhooks that can't be read, and how many: a job is begun again for the
+  /// recording that waits for it, and the bytes of an upload are kept aside.
   func deleteUnreadableWork() throws(StorageError) -> Int {
     try write { db in
       var count = 0
@@ -90,8 +91,8 @@ extension Catalog {
     }
   }
 
-  /// Has the waveform of a stranded recording built by a new job; the row of one that was never made, which holds nothing,
-  /// goes. Leaves a recording alone that is not stranded any more.
+  /// Has the waveform of a stranded recording built by a new job; the row of one that was never made, which holds
+  /// nothing, goes. Leaves a recording alone that is not stranded any more.
   func resume(stranded id: RecordingID) throws(StorageError) {
     try write { db in
       guard let recording = try Self.recording(id, db), [.queued, .building].contains(recording.waveformState) else {

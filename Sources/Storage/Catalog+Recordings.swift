@@ -1,8 +1,7 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts a recording with the jobs that work on it or make it, whom to tell of their ends, and the answer that tells
-  /// of it: all or nothing.
+  /// Inserts a recording, its jobs, their webhooks and the kept answer in one transaction.
   ///
   /// The recording's files must be durable already. Throws `.noSuchRecording` where a job's source is neither this
   /// recording nor in the catalogue, having been deleted meanwhile.

@@ -7,7 +7,8 @@ extension Catalog {
     case owned
     /// Their row was deleted: they may go.
     case removed
-    /// An upload that has become a recording: its part is only a second name of the recording's audio, if that is there.
+    /// An upload that has become a recording: its part is only a second name of the recording's audio, if that is
+    /// there.
     case finished
     /// The catalog has no record of them.
     case unknown

@@ -1,11 +1,12 @@
 import GRDB
 
 extension Catalog {
-  /// Deletes at most `limit` recordings that were created before `instant`, oldest first, but for those that an unfinished job
-  /// reads or makes; which they were. Their finished jobs stay. `MediaStore.remove` is the caller's to call for each.
+  /// Deletes at most `limit` recordings that were created before `instant`, oldest first, but for those that an
+  /// unfinished job reads or makes; which they were. Their finished jobs stay. `MediaStore.remove` is the caller's to
+  /// call for each.
   public func deleteRecordings(createdBefore instant: Timestamp, limit: Int) throws(StorageError) -> [RecordingID] {
-    // Ids begin with the millisecond that they were made in, which is never after `created_at`: by the primary key, only
-    // the old ones are looked at.
+    // Ids begin with the millisecond that they were made in, which is never after `created_at`: by the primary key,
+    // only the old ones are looked at.
     try write { db in
       let deleted = try String.fetchAll(
         db.cachedStatement(

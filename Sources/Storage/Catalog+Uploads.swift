@@ -14,8 +14,8 @@ extension Catalog {
     }
   }
 
-  /// The uploads of which no byte is durable, oldest first, that may give way to another of `client`: those of clients that
-  /// have more unfinished ones than it, the client with the most of them first.
+  /// The uploads of which no byte is durable, oldest first, that may give way to another of `client`: those of clients
+  /// that have more unfinished ones than it, the client with the most of them first.
   public func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
     try read { db in
       let open = try Self.openUploads(db)

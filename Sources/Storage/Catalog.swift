@@ -20,8 +20,8 @@ public final class Catalog: Sendable {
 
   /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
   ///
-  /// Throws `.newerSchema` for one that a newer version of the program has written, `.damagedCatalog` for one that can't
-  /// be read.
+  /// Throws `.newerSchema` for one that a newer version of the program has written, `.damagedCatalog` for one that
+  /// can't be read.
   public convenience init(path: String) throws(StorageError) {
     try self.init(path: path, migrator: Schema.migrator)
   }
@@ -48,7 +48,7 @@ public final class Catalog: Sendable {
   }
 
   /// Keeps the description of every recording in its folder in step with its row, from now on. Set once, before the
-  /// first change. `onFailure` is told of descriptions that could not be written; rows are durable all the same.
+  /// first change. Calls `onFailure` if a description can't be written; the row is durable regardless.
   public func keepDescriptions(
     in store: MediaStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
@@ -64,8 +64,8 @@ public final class Catalog: Sendable {
     }
   }
 
-  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole catalog
-  /// and can be copied; then closes it. No call may follow.
+  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole
+  /// catalog and can be copied; then closes it. No call may follow.
   public func close() throws(StorageError) {
     do {
       try file.check()
@@ -118,8 +118,8 @@ public final class Catalog: Sendable {
     try file.check()
   }
 
-  /// Once SQLite has met damage nothing more is read or written: every answer could be wrong, and every commit could spread
-  /// it.
+  /// Once SQLite has met damage nothing more is read or written: every answer could be wrong, and every commit could
+  /// spread it.
   private func checkUsable() throws(StorageError) {
     guard !isDamaged.load(ordering: .relaxed) else {
       throw .damagedCatalog(path: file.path, detail: "damage was found while the service ran")

@@ -3,10 +3,10 @@ import GRDB
 import Glibc
 import Synchronization
 
-// What is at a catalog's path, looked at before it is opened for use. A damaged catalog may answer that a recording is not
-// there, so nothing is removed on its word before SQLite has checked it.
+// What is at a catalog's path, looked at before it is opened for use. A damaged catalog may answer that a recording is
+// not there, so nothing is removed on its word before SQLite has checked it.
 
-/// What a look at a catalog's file has shown.
+/// The condition of a catalog's file.
 public enum CatalogCondition: Sendable, Equatable {
   /// There is no file, or an empty database: a first start, or a catalog that was lost.
   case new
@@ -19,13 +19,14 @@ public enum CatalogCondition: Sendable, Equatable {
 extension Catalog {
   /// Looks at the file `path` without changing what it holds.
   ///
-  /// Runs `PRAGMA quick_check`, which reads the whole file, then `integrity_check`, which also looks whether an index leads to
-  /// every row, for at most `seconds` together. Throws `.damagedCatalog` where the
-  /// check finds damage, the file is no database, or one of the tables is missing. Blocks.
+  /// Runs `PRAGMA quick_check`, which reads the whole file, then `integrity_check`, which also looks whether an index
+  /// leads to every row, for at most `seconds` together. Throws `.damagedCatalog` where the check finds damage, the
+  /// file is no database, or one of the tables is missing. Blocks.
   public static func inspect(path: String, withinSeconds seconds: Double = 10) throws(StorageError) -> CatalogCondition
   {
     guard FileSystem.identity(of: path) != nil else { return .new }
-    // SQLite takes an empty file for a new database, and so do we; but it takes any shorter than a page for one as well.
+    // SQLite takes an empty file for a new database, and so do we; but it takes any shorter than a page for one as
+    // well.
     let length = try FileSystem.length(of: path)
     if length == 0 { return .new }
     guard length >= 512 else { throw .damagedCatalog(path: path, detail: "it is shorter than a page") }

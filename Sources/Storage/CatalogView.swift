@@ -3,9 +3,10 @@ import GRDB
 import Glibc
 
 // How a catalog is read without a change to anything beside it. SQLite makes a log and an index of the log (-wal, -shm)
-// even for a connection that only reads. So where no service holds the data directory's lock, the catalog and its log are
-// copied and the copy read. Beside a service, which has made both, a reading connection changes no more than the marks of
-// readers in the index. A catalog of an earlier version is copied in either case, and the copy brought up to date.
+// even for a connection that only reads. So where no service holds the data directory's lock, the catalog and its log
+// are copied and the copy read. Beside a service, which has made both, a reading connection changes no more than the
+// marks of readers in the index. A catalog of an earlier version is copied in either case, and the copy brought up to
+// date.
 
 /// A catalog that is looked at, and left as it is.
 final class CatalogView {
@@ -19,8 +20,8 @@ final class CatalogView {
   let isLive: Bool
   private let copy: String?
 
-  /// Opens the catalog at `path`. Throws `.damagedCatalog` where it can't be read, `.newerSchema`. Takes a copy's room in
-  /// the folder for temporary files.
+  /// Opens the catalog at `path`. Throws `.damagedCatalog` where it can't be read, `.newerSchema`. Takes a copy's room
+  /// in the folder for temporary files.
   init(path: String) throws(StorageError) {
     do {
       let lock = FileSystem.parent(of: path) + "/lock"

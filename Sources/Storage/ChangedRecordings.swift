@@ -16,8 +16,8 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
 
   func databaseDidRollback(_ db: Database) { rows = [] }
 
-  /// The recordings that were changed since the last call and are still there. On the writer queue, after the commit: what
-  /// can't be read here was committed all the same, so nothing is thrown.
+  /// The recordings that were changed since the last call and are still there. On the writer queue, after the commit:
+  /// what can't be read here was committed all the same, so nothing is thrown.
   func take(_ db: Database) -> [RecordingID] {
     guard !rows.isEmpty else { return [] }
     defer { rows = [] }

@@ -1,8 +1,8 @@
 import Glibc
 
 // What `stillwave check` holds against each other: the catalog's rows, the folders' descriptions, the files and their
-// hashes. It changes nothing; DataRepair puts right what can be. Beside a running service a row and its files are read one
-// after the other, so whatever seems wrong is held against the row once more before it is reported.
+// hashes. It changes nothing; DataRepair puts right what can be. Beside a running service a row and its files are read
+// one after the other, so whatever seems wrong is held against the row once more before it is reported.
 
 /// Looks through a data directory for what is not as it should be.
 public struct DataCheck: Sendable {
@@ -178,8 +178,8 @@ public struct DataCheck: Sendable {
       || store.description(of: recording.id) == RecordingDescription(recording)
   }
 
-  /// Reports those of `recordings` whose description stays other than their row. A service describes a recording just after
-  /// it has changed the row, so one whose row changes is looked at no more.
+  /// Reports those of `recordings` whose description stays other than their row. A service describes a recording just
+  /// after it has changed the row, so one whose row changes is looked at no more.
   private func checkDescriptions(
     _ recordings: [Recording], _ view: CatalogView, _ report: inout Report
   ) throws(StorageError) {

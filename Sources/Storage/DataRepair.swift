@@ -61,8 +61,8 @@ public struct DataRepair: Sendable {
   private static let rebuilt = ".rebuilt-"
   private static let suffixes = ["", "-wal", "-shm"]
 
-  /// Takes up what a repair that was killed has left: removes the catalog it was building, and moves the rest of a damaged
-  /// catalog aside. A log that stays behind would be played into the next catalog in its place.
+  /// Takes up what a repair that was killed has left: removes the catalog it was building, and moves the rest of a
+  /// damaged catalog aside. A log that stays behind would be played into the next catalog in its place.
   private func finishMoves() throws(StorageError) {
     for name in try catalogFiles() where name.hasPrefix("catalog.sqlite" + Self.rebuilt) {
       try FileSystem.remove(store.directory + "/" + name)

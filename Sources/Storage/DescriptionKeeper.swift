@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Writes descriptions of recordings into their folders, for each recording one at a time: the last to write has read the
-/// row last, so the description ends up as the row is.
+/// Writes descriptions of recordings into their folders, for each recording one at a time: the last to write has read
+/// the row last, so the description ends up as the row is.
 struct DescriptionKeeper: Sendable {
   let store: MediaStore
   let onFailure: @Sendable (RecordingID, StorageError) -> Void

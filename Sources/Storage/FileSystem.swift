@@ -141,15 +141,14 @@ enum FileSystem {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// What tells a file from every other on the machine, whatever it is called; nil where there is none at `path`.
+  /// Returns the device and inode of the file at `path`, or nil if there is none.
   static func identity(of path: String) -> FileIdentity? {
     var info = stat()
     guard unsafe stat(path, &info) == 0 else { return nil }
     return FileIdentity(info)
   }
 
-  /// Lets nobody but the owner in: 0700 for a folder, 0600 for a file. Links are not followed. False where the kernel
-  /// refuses.
+  /// Gives a folder the mode 0700 and a file 0600. Doesn't follow links. Returns false if the kernel refuses.
   @discardableResult
   static func makePrivate(_ path: String) -> Bool {
     var info = stat()

@@ -16,8 +16,8 @@ extension MediaStore {
   /// Writes what `recording` says next to its audio, and takes the mark of the unfinished from the folder.
   ///
   /// What is there when it returns for the first time survives a power cut; a later change may be lost with the power,
-  /// the description before it then remains. A recording without audio, or without a folder, is not described. Where the
-  /// description can't be written, the mark goes all the same: the row is durable.
+  /// the description before it then remains. A recording without audio, or without a folder, is not described. Where
+  /// the description can't be written, the mark goes all the same: the row is durable.
   func describe(_ recording: Recording) throws(StorageError) {
     guard recording.audioFile != nil else { return }
     let folder = folder(of: recording.id)
@@ -60,8 +60,8 @@ extension MediaStore {
     return (try? Self.measure(file).sha256) == recording.sha256
   }
 
-  /// Whether the folder is marked as that of a recording that was never acknowledged. Throws `.io` where the disk doesn't
-  /// answer: only a mark that was seen allows anything to be removed.
+  /// Whether the folder is marked as that of a recording that was never acknowledged. Throws `.io` where the disk
+  /// doesn't answer: only a mark that was seen allows anything to be removed.
   func isUnfinished(_ id: RecordingID) throws(StorageError) -> Bool {
     switch look(at: Self.marker, of: id) {
     case .present: true

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a disk says of one file.
+/// The result of looking for one file.
 public enum FileLook: Sendable, Equatable {
   /// There is none of that name.
   case absent

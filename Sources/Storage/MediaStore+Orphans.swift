@@ -1,5 +1,5 @@
-// DATA/orphaned/ holds what no row and no description explains: it may be somebody's audio, so it is kept until a person
-// has looked at it.
+// DATA/orphaned/ holds what no row and no description explains: it may be somebody's audio, so it is kept until a
+// person has looked at it.
 
 extension MediaStore {
   /// How many folders and uploads are kept aside because nothing says what they are. Reads one folder.

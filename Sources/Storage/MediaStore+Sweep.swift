@@ -30,9 +30,10 @@ public struct SweepReport: Sendable, Equatable {
 }
 
 extension MediaStore {
-  /// Removes the files that are half-finished by the place they are in: plain uploads on their way in, folders on their way
-  /// out, and work folders of jobs. A work folder that another process holds (flock) is one that an orphan of an earlier run
-  /// still works in: it stays, so that the job's next worker meets that lock and not an empty folder beside it.
+  /// Removes the files that are half-finished by the place they are in: plain uploads on their way in, folders on their
+  /// way out, and work folders of jobs. A work folder that another process holds (flock) is one that an orphan of an
+  /// earlier run still works in: it stays, so that the job's next worker meets that lock and not an empty folder beside
+  /// it.
   ///
   /// At start-up only, after `claim()` and before the first upload or job. Only names that the store itself gives are
   /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers.

@@ -1,7 +1,7 @@
 import Glibc
 
-// How an upload that came in pieces becomes part of a recording. Its bytes were acknowledged piece by piece, so no crash
-// may lose them, and none may leave two recordings:
+// How an upload that came in pieces becomes part of a recording. Its bytes were acknowledged piece by piece, so no
+// crash may lose them, and none may leave two recordings:
 //
 //   1. fsync the part; make the recording's folder, marked as unfinished, fsync the folder it is in
 //   2. link the part into the recording's folder under its final name, fsync that folder

@@ -10,10 +10,10 @@
 //
 // No path ever holds a word from outside. What a crash can leave is one of two harmless things. A folder without a row:
 // bytes are made durable before their row is inserted, so the crash came between. Such a folder bears the mark of the
-// unfinished (MediaStore+Descriptions), and only for that mark does the next start remove it. A folder half removed: the
-// row goes first, and in the same transaction the id is noted as removed; the folder is then renamed away before anything
-// in it is removed, so nobody finds it by its id, and the next start removes the rest. A row without its file can't be
-// left. Whatever else is found without a row has lost it, and is never removed: see Reconciliation.
+// unfinished (MediaStore+Descriptions), and only for that mark does the next start remove it. A folder half removed:
+// the row goes first, and in the same transaction the id is noted as removed; the folder is then renamed away before
+// anything in it is removed, so nobody finds it by its id, and the next start removes the rest. A row without its file
+// can't be left. Whatever else is found without a row has lost it, and is never removed: see Reconciliation.
 
 import Glibc
 import Synchronization
@@ -112,7 +112,8 @@ public final class MediaStore: Sendable {
   private var lockPath: String { directory + "/lock" }
 
   /// Throws `.claimLost` where the lock file that this store has claimed is no longer the one in the directory: another
-  /// service may then claim the same directory. Costs one system call; a store that has claimed nothing has lost nothing.
+  /// service may then claim the same directory. Costs one system call; a store that has claimed nothing has lost
+  /// nothing.
   public func checkClaim() throws(StorageError) {
     let claim = claimed.withLock { $0?.identity }
     guard claim == nil || claim == FileSystem.identity(of: lockPath) else { throw .claimLost(path: directory) }
@@ -130,8 +131,8 @@ public final class MediaStore: Sendable {
   /// Where a job works, whether or not the folder exists.
   public func workFolder(of id: JobID) -> String { jobs + "/" + id.text }
 
-  /// Makes a recording's folder, if it is not there, with the mark of the unfinished in it, and its name durable. Returns
-  /// its path.
+  /// Makes a recording's folder, if it is not there, with the mark of the unfinished in it, and its name durable.
+  /// Returns its path.
   @discardableResult
   public func makeFolder(of id: RecordingID) throws(StorageError) -> String {
     try checkClaim()
@@ -184,8 +185,8 @@ public final class MediaStore: Sendable {
     try FileSystem.remove(away)
   }
 
-  /// Removes the folder of a recording that a job was to make and did not. One that describes a finished recording is kept
-  /// aside instead: its row may be from an older catalog.
+  /// Removes the folder of a recording that a job was to make and did not. One that describes a finished recording is
+  /// kept aside instead: its row may be from an older catalog.
   public func discard(_ id: RecordingID) throws(StorageError) {
     if description(of: id) != nil { try setAside(id) } else { try remove(id) }
   }

@@ -1,7 +1,7 @@
 // How names are searched: a substring, whatever its case, in any script.
 //
-// A name is stored beside its folded form, and SQLite's instr() looks for the folded query in it: no pattern, so "%" and
-// "_" are letters like any other. That compares bytes, and "é" may be one code point or two (file names from a Mac
+// A name is stored beside its folded form, and SQLite's instr() looks for the folded query in it: no pattern, so "%"
+// and "_" are letters like any other. That compares bytes, and "é" may be one code point or two (file names from a Mac
 // have two). So where the query is not ASCII, names that instr() passes over are compared once more, by Character,
 // which Swift compares by canonical equivalence.
 

@@ -1,6 +1,6 @@
 // Holding the files against the catalog, at a start. The files may be somebody's only copy; the catalog may be an older
-// one (a backup that was put back, a log that was cut), and then knows nothing of what came after it. So files are removed
-// only where something written before them says that they are half-finished:
+// one (a backup that was put back, a log that was cut), and then knows nothing of what came after it. So files are
+// removed only where something written before them says that they are half-finished:
 //
 //   what is found                               what becomes of it
 //   in incoming/, removed/ or jobs/             removed: they are half-finished by their place
@@ -13,8 +13,8 @@
 //   that has another name as well
 //   any other folder or part                    kept, in orphaned/
 //
-// A row that can't be read is written again from its folder's description. A recording that waits for a job which is lost
-// gets another. What the disk doesn't answer for stays.
+// A row that can't be read is written again from its folder's description. A recording that waits for a job which is
+// lost gets another. What the disk doesn't answer for stays.
 
 /// Puts right, at a start, what an earlier run has left half-finished and what a catalog has lost.
 public struct Reconciliation: Sendable {
@@ -29,9 +29,9 @@ public struct Reconciliation: Sendable {
   /// How many recordings get their rows back in one transaction.
   private static let batch = 500
 
-  /// Goes through the data directory once. If the catalog is not `verified`, nothing is removed or moved because of what it
-  /// says; lost rows are inserted all the same. Where the catalog or the disk fails to answer, the files that were asked
-  /// about stay. Never throws, as a service can serve beside leftovers.
+  /// Goes through the data directory once. If the catalog is not `verified`, nothing is removed or moved because of
+  /// what it says; lost rows are inserted all the same. Where the catalog or the disk fails to answer, the files that
+  /// were asked about stay. Never throws, as a service can serve beside leftovers.
   public func run(verified: Bool) -> SweepReport {
     var report = SweepReport()
     report.isUnverified = !verified
@@ -111,8 +111,8 @@ public struct Reconciliation: Sendable {
     return true
   }
 
-  /// The row that a recording's folder describes, with the job that it needs; nil if it describes none, or its audio isn't
-  /// there.
+  /// The row that a recording's folder describes, with the job that it needs; nil if it describes none, or its audio
+  /// isn't there.
   private func lostRow(of id: RecordingID) -> (recording: Recording, jobs: [Job])? {
     guard var recording = store.description(of: id)?.recording, let audio = recording.audioFile,
       store.hasFile(audio, of: id)
@@ -151,8 +151,8 @@ public struct Reconciliation: Sendable {
     }
   }
 
-  /// Begins the lost jobs of recordings again. A row without audio, whose job is lost, goes; but not if its folder holds
-  /// something that nothing explains.
+  /// Begins the lost jobs of recordings again. A row without audio, whose job is lost, goes; but not if its folder
+  /// holds something that nothing explains.
   private func resumeStranded() throws(StorageError) {
     for recording in try catalog.strandedRecordings() {
       let folder = store.folder(of: recording.id)
@@ -161,9 +161,9 @@ public struct Reconciliation: Sendable {
     }
   }
 
-  /// Describes every recording that is not described yet, as none is in a data directory of an earlier version; believes
-  /// the description of one whose row is damaged; and lets nobody but the owner into the folders. Beside the service, as it
-  /// reads every folder. How many rows were put right.
+  /// Describes every recording that is not described yet, as none is in a data directory of an earlier version;
+  /// believes the description of one whose row is damaged; and gives folders and files their private modes. Runs beside
+  /// the service, because it reads every folder. Returns how many rows it corrected.
   public func tendFolders() throws(StorageError) -> Int {
     var corrected = 0
     for name in try FileSystem.names(in: store.recordings) {
@@ -187,8 +187,8 @@ public struct Reconciliation: Sendable {
     return corrected
   }
 
-  /// Puts the description of a recording in the place of its row where the audio is what the description says, and not what
-  /// the row says: then the row was damaged. `holds` compares a recording with its audio.
+  /// Puts the description of a recording in the place of its row where the audio is what the description says, and not
+  /// what the row says: then the row was damaged. `holds` compares a recording with its audio.
   func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
     guard let recording = try catalog.recording(id), recording.audioFile != nil,
       let description = store.description(of: id), description != RecordingDescription(recording),
@@ -198,8 +198,8 @@ public struct Reconciliation: Sendable {
     return true
   }
 
-  /// Forgets the removals of which nothing is left, so that a folder that somebody puts back later is not taken for one:
-  /// what was renamed away is durable before the last trace of it goes.
+  /// Forgets the removals of which nothing is left, so that a folder that somebody puts back later is not taken for
+  /// one: what was renamed away is durable before the last trace of it goes.
   public func forgetRemovals() throws(StorageError) {
     let gone = try catalog.removals().filter { id in
       FileSystem.identity(of: store.recordings + "/" + id) == nil

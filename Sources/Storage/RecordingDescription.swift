@@ -6,9 +6,9 @@ import FoundationEssentials
 //   {"recording":{"id":…,"name":…,"created_at":…,"bytes":…,"sha256":…,"format":{…},"audio_file":…,…},
 //    "sha256":"<of the recording member as it is written here, sorted and without blanks>","version":1}
 //
-// Members are those of `Recording` in snake case; `created_at` counts milliseconds since 1970. The file is written after
-// each commit that changes the recording's row, through a temporary file and a rename, so it is always whole; the checksum
-// tells what a disk has changed since.
+// Members are those of `Recording` in snake case; `created_at` counts milliseconds since 1970. The file is written
+// after each commit that changes the recording's row, through a temporary file and a rename, so it is always whole; the
+// checksum tells what a disk has changed since.
 
 /// A recording as its own folder describes it.
 struct RecordingDescription: Codable, Equatable {
@@ -61,11 +61,11 @@ struct RecordingDescription: Codable, Equatable {
 }
 
 extension Recording {
-  /// Whether every value is one that the program itself writes: what a damaged catalog or folder says must neither crash
-  /// the process nor lead out of the recording's folder.
+  /// Whether every value is one that the program itself writes: what a damaged catalog or folder says must neither
+  /// crash the process nor lead out of the recording's folder.
   var isPlausible: Bool {
-    // Each kind of file has names of its own, so that none is ever taken for another: a damaged row must not have the audio
-    // removed as a spoiled waveform, or overwritten by a working copy.
+    // Each kind of file has names of its own, so that none is ever taken for another: a damaged row must not have the
+    // audio removed as a spoiled waveform, or overwritten by a working copy.
     let files = [(audioFile, "audio"), (workingFile, "working"), (waveformFile, "waveform")]
     let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0

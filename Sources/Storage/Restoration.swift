@@ -18,18 +18,18 @@ public struct Restoration: Sendable {
   private let destination: String
   private let keepsDamaged: Bool
 
-  /// Of the folder `backup`, at `destination`, which must not exist or be an empty folder. With `keepsDamaged`, what is left
-  /// of a damaged backup is restored all the same.
+  /// Of the folder `backup`, at `destination`, which must not exist or be an empty folder. With `keepsDamaged`, what is
+  /// left of a damaged backup is restored all the same.
   public init(of backup: String, to destination: String, keepsDamaged: Bool = false) {
     (self.backup, self.destination, self.keepsDamaged) = (backup, destination, keepsDamaged)
   }
 
-  /// Checks every file of the backup against its list, and copies it. Where anything is damaged nothing is restored, unless
-  /// that was asked for; the report says what is.
+  /// Checks every file of the backup against its list, and copies it. Where anything is damaged nothing is restored,
+  /// unless that was asked for; the report says what is.
   ///
   /// After each file, `progress` is given the share of them that is done, 0 … 1, and returns whether to go on. Throws
-  /// `.corrupt` where the backup has no list that can be read, `.damagedCatalog`, `.cancelled`, `.diskFull`, `.io`; nothing
-  /// is left then. Blocks.
+  /// `.corrupt` where the backup has no list that can be read, `.damagedCatalog`, `.cancelled`, `.diskFull`, `.io`;
+  /// nothing is left then. Blocks.
   public func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let list = try ChecksumList(path: backup + "/" + Backup.sums)
     var report = Report()

@@ -4,8 +4,8 @@
 // Ids are text, so that sqlite3's shell shows what the API shows, and sort by time, so that "newest first" is the
 // primary key backwards. Instants are milliseconds since 1970, small lists and what only clients read are JSON.
 //
-// `removals` has the ids of recordings and uploads whose rows were deleted while their files may still be there: the next
-// start removes those files, and no others.
+// `removals` has the ids of recordings and uploads whose rows were deleted while their files may still be there: the
+// next start removes those files, and no others.
 //
 // A job's `recording` and a recording's `derived_*` are no foreign keys: both outlive what they name.
 

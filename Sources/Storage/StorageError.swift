@@ -44,7 +44,7 @@ public enum StorageError: Error, Equatable, Sendable {
   /// A change that was meant for another version of a row than the one that is there.
   case changedMeanwhile
 
-  /// Whoever started the work has given it up.
+  /// The caller canceled the work.
   case cancelled
 
   /// A stored value that no version of this program writes.
@@ -52,8 +52,8 @@ public enum StorageError: Error, Equatable, Sendable {
 
   /// The error of a failed system call, with "no room" told apart.
   ///
-  /// A write that runs into a quota says EDQUOT, one that makes a file longer than the file system or RLIMIT_FSIZE allows
-  /// EFBIG; to the client it is the same disk that has no room.
+  /// A write that runs into a quota says EDQUOT, one that makes a file longer than the file system or RLIMIT_FSIZE
+  /// allows EFBIG; to the client it is the same disk that has no room.
   init(errno code: Int32, _ operation: String, _ path: String) {
     self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .diskFull : .io(operation: operation, path: path, errno: code)
   }

@@ -25,8 +25,8 @@ public final class UploadPart: @unchecked Sendable {
     byteCount = try FileSystem.length(of: path)
   }
 
-  /// Appends `bytes`. Throws `.diskFull` where there is no room; what was there before stays, and no more. Where not even
-  /// that can be had of the disk, every later call throws too: the part must be opened anew and cut back.
+  /// Appends `bytes`. Throws `.diskFull` where there is no room; what was there before stays, and no more. If
+  /// truncating fails as well, every later call throws: the part must be opened again and cut back.
   public func append(_ bytes: Span<UInt8>) throws(StorageError) {
     if let failure { throw failure }
     do {

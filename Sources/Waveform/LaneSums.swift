@@ -73,8 +73,8 @@ struct StereoPoint {
     sums[2].merge(LaneSums.of(unsafe right.span.bytes))
   }
 
-  /// The mix is (l + r) / 2 toward zero: ⌊(l + r) / 2⌋ = (l & r) + ((l ^ r) >> 1), and 1 more where that is negative and
-  /// l + r is odd.
+  /// The mix is (l + r) / 2 toward zero: ⌊(l + r) / 2⌋ = (l & r) + ((l ^ r) >> 1), and 1 more where that is negative
+  /// and l + r is odd.
   @inline(never)
   private mutating func split(_ samples: RawSpan) {
     for run in 0..<PeakKernel.pointFrames / 8 {

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Verified pages of all open pyramids, within one limit: what was verified once is served from memory, and what the disk
-/// does to the file afterwards does not matter.
+/// Verified pages of all open pyramids, within one limit: what was verified once is served from memory, and what the
+/// disk does to the file afterwards does not matter.
 ///
 /// Each file finds its pages in a table of its own, so a slice takes one lock, that of its file, for a look-up of some
-/// nanoseconds a page. The cache itself sees only pages that come in. Which goes when the limit is reached is decided by
-/// the clock algorithm, an approximation of least recently used: the oldest page goes, but one that was used since the
-/// hand last passed stays for another round.
+/// nanoseconds a page. The cache itself sees only pages that come in. Which goes when the limit is reached is decided
+/// by the clock algorithm, an approximation of least recently used: the oldest page goes, but one that was used since
+/// the hand last passed stays for another round.
 final class PageCache: Sendable {
   /// For the whole process: the overview of 20 hours of mono sound, or the finest level of 7 hours.
   static let shared = PageCache(limit: 64 << 20)

@@ -3,14 +3,15 @@ import Synchronization
 
 /// An open pyramid, read page by page into memory.
 ///
-/// It is never mapped: the disk may change a file underneath a process, and touching a mapped page that a file no longer
-/// has kills the process (SIGBUS). A read that comes up short is an error.
+/// It is never mapped: the disk may change a file underneath a process, and touching a mapped page that a file no
+/// longer has kills the process (SIGBUS). A read that comes up short is an error.
 @safe
 final class PageFile: Sendable {
   private let descriptor: Int32
   private let path: String
 
-  /// Opens a file for reading. Throws `.io`, or `.malformedPyramid` where it is none, and never waits for a pipe's writer.
+  /// Opens a file for reading. Throws `.io`, or `.malformedPyramid` where it is none, and never waits for a pipe's
+  /// writer.
   init(path: String) throws(WaveformError) {
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw .io(operation: "open", path: path, errno: errno) }

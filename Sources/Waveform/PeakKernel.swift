@@ -1,14 +1,15 @@
 // The sums of one whole point: 256 interleaved frames to min, max, Σx² and Σ|x| for each channel.
 //
 // Samples are taken W at a time (W = 16 to 32, a multiple of the channel count that divides 256 of them), sample i of
-// each W into accumulator lane i; at the end the lanes i, i + channels, i + 2·channels … fold into channel i. So the inner loops have a fixed
-// length and no dependence between lanes, which LLVM turns into plain SSE2, bounds checks and all.
+// each W into accumulator lane i; at the end the lanes i, i + channels, i + 2·channels … fold into channel i. So the
+// inner loops have a fixed length and no dependence between lanes, which LLVM turns into plain SSE2, bounds checks and
+// all.
 //
 // The three passes run over samples that the first has brought into the nearest cache; together they are faster than
 // one pass that runs out of registers. The accumulators are locals for the same reason: as members of a struct they
 // were four times slower. A lane takes at most 256 samples of a point, so Σ|x| fits 32 bits, and Σx² does as two sums,
-// of the squares' low and high 16 bits (each below 2^24). Measured, sums included, per sample: 0.31 ns for two channels,
-// 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, go another way (LaneSums).
+// of the squares' low and high 16 bits (each below 2^24). Measured, sums included, per sample: 0.31 ns for two
+// channels, 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, go another way (LaneSums).
 
 enum PeakKernel {
   /// Frames of a point of the finest level.

@@ -51,7 +51,8 @@ struct PointReader {
     fileprivate(set) var requests: [PageRequest] = []
   }
 
-  /// Pages of a batch, 2 MB: a slice may need many more than fit into memory at once. One pixel's may be more, of many lanes.
+  /// Pages of a batch, 2 MB: a slice may need many more than fit into memory at once. One pixel's may be more, of many
+  /// lanes.
   private static let batchPages = 512
 
   func forEachBatch(_ body: (Batch) throws(WaveformError) -> Void) throws(WaveformError) {

@@ -4,8 +4,8 @@ import Synchronization
 /// A pyramid to read from; it may still be growing.
 ///
 /// Safe to share between threads. Pages are read into memory, verified (PyramidLayout.swift says when) and kept there
-/// within the process's limit: a slice of pages that are there costs no system call. Those of 2,000 pixels at the finest
-/// level are 8 pages of 4 KB a lane.
+/// within the process's limit: a slice of pages that are there costs no system call. Those of 2,000 pixels at the
+/// finest level are 8 pages of 4 KB a lane.
 public final class PyramidFile: Sendable {
   private let layout: PyramidLayout
   private let file: PageFile
@@ -67,8 +67,8 @@ public final class PyramidFile: Sendable {
   /// The pixels of a window, made of the pyramid's points.
   ///
   /// Throws `.needsSamples` below 256 frames per pixel, `.extentMismatch` where the window's extent is not this
-  /// recording's, or claims it complete where the file is not finished, and what `WaveformError.isDamage` tells of a file
-  /// that is not what was written. O(pixels · log scale).
+  /// recording's, or claims it complete where the file is not finished, and what `WaveformError.isDamage` tells of a
+  /// file that is not what was written. O(pixels · log scale).
   public func slice(_ window: WaveformWindow) throws(WaveformError) -> WaveformSlice {
     var slice = WaveformSlice(empty: window)
     let reader = try reader(of: window)
@@ -147,8 +147,8 @@ public final class PyramidFile: Sendable {
 }
 
 extension WaveformError {
-  /// Whether a pyramid's file is not what was written, so that only building it again helps: it is gone, cut off, spoiled,
-  /// unreadable or of another version.
+  /// Whether a pyramid's file is not what was written, so that only building it again helps: it is gone, cut off,
+  /// spoiled, unreadable or of another version.
   public var isDamage: Bool {
     switch self {
     case .malformedPyramid, .truncatedPyramid, .damagedPyramid, .outdatedPyramid, .extentMismatch: true

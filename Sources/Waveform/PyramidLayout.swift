@@ -29,28 +29,29 @@
 //   page of lane l of upper block p   1 + p · 257 · lanes + l
 //   page of lane l of lower block b   1 + (b + ⌊b/256⌋ + 1) · lanes + l
 //
-// Nothing ever moves, positions are 64-bit, and the length of the recording need not be known. A finished file ends with
-// the last page of its last lower block; one of no frames is a header.
+// Nothing ever moves, positions are 64-bit, and the length of the recording need not be known. A finished file ends
+// with the last page of its last lower block; one of no frames is a header.
 //
 // While the file grows, with `ready` points of level 0 in it, point q of level n is valid where (q + 1)·2^n ≤ ready.
 // Once it is finished, a point is valid where it covers any frame: each level then ends in a partial point, weighted by
 // its true frames. Level 15 suffices for 2^24 frames a pixel: that is two points.
 //
 // What is verified, and when. A page is final when its last point is made, or when the file is finished. The writer
-// writes its checksum with that point, before it reports the point as ready, and never writes the page again. So a reader
-// verifies lower block b if (b + 1)·256 ≤ ready, upper block p if (p + 1)·65536 ≤ ready, and all of them once the
-// file is finished: number and checksum must both be right, or none of the page is used. The last block of either group
-// has no checksum while it is filled; its valid points are rewritten with the same bytes only, so a reader may use them
-// while the writer writes the next ones. They are minutes old at most, have not been to the disk and back as a rule, and
-// are verified from then on. The header's second checksum is written last, after all pages are on the disk: without it the
-// file is not finished, whatever else it says. Every byte of a finished file is covered.
+// writes its checksum with that point, before it reports the point as ready, and never writes the page again. So a
+// reader verifies lower block b if (b + 1)·256 ≤ ready, upper block p if (p + 1)·65536 ≤ ready, and all of them once
+// the file is finished: number and checksum must both be right, or none of the page is used. The last block of either
+// group has no checksum while it is filled; its valid points are rewritten with the same bytes only, so a reader may
+// use them while the writer writes the next ones. They are minutes old at most, have not been to the disk and back as a
+// rule, and are verified from then on. The header's second checksum is written last, after all pages are on the disk:
+// without it the file is not finished, whatever else it says. Every byte of a finished file is covered.
 //
-// XXH64 (XXH64.swift) needs no library and takes about as long as copying the page. 64 bits miss one random error in 1.8e19.
+// XXH64 (XXH64.swift) needs no library and takes about as long as copying the page. 64 bits miss one random error in
+// 1.8e19.
 //
 // Size: 4096 · 3 bytes per 65536 stereo frames is 4.69 % of the 16-bit WAV; upper blocks make it 4.71 %.
 //
-// Version 1 had a header of 32 bytes and zeros, blocks without page numbers and checksums, and a block's lanes interleaved
-// point by point. It is not read: such a file is built again from its recording.
+// Version 1 had a header of 32 bytes and zeros, blocks without page numbers and checksums, and a block's lanes
+// interleaved point by point. It is not read: such a file is built again from its recording.
 
 /// Where everything is in a pyramid file of one shape.
 struct PyramidLayout: Equatable, Sendable {

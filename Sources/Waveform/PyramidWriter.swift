@@ -1,7 +1,7 @@
 /// Writes a recording's pyramid into a file that may be read while it grows.
 ///
-/// Append the recording in order, tell readers `readyFrames` now and then, and `finish()`. Not thread-safe by itself: it
-/// belongs to the one who decodes.
+/// Append the recording in order, tell readers `readyFrames` now and then, and `finish()`. Not thread-safe by itself:
+/// it belongs to the one who decodes.
 public struct PyramidWriter: ~Copyable {
   private var builder: PyramidBuilder
   private var output: PyramidOutput

@@ -1,7 +1,7 @@
 // Where a time axis has its ticks and what stands beside them.
 //
-// The step between labels is the least of 1, 2, 5 × 10^k µs below a second, then 1, 2, 5, 10, 15, 30 s, 1, 2, 5, 10, 15,
-// 30 min, 1, 2, 3, 6, 12, 24 h and whole days of 1, 2, 5 × 10^k, that leaves labels room. Between them stand minor
+// The step between labels is the least of 1, 2, 5 × 10^k µs below a second, then 1, 2, 5, 10, 15, 30 s, 1, 2, 5, 10,
+// 15, 30 min, 1, 2, 3, 6, 12, 24 h and whole days of 1, 2, 5 × 10^k, that leaves labels room. Between them stand minor
 // ticks at a smaller step of the same list. All are whole microseconds, so that no rounding adds up.
 //
 //   step ≥ 1 s   mm:ss, or h:mm:ss where the window reaches an hour

@@ -1,8 +1,8 @@
 extension WaveformPicture {
   /// The picture as a PNG of `width · pixelRatio` by `height · pixelRatio` pixels, sRGB with opacity, with a palette.
   ///
-  /// The slices are those of `window` and `overlayWindow`. Throws `.pictureNotEncoded`. O(pixels); takes a byte for each
-  /// pixel, and what the PNG takes.
+  /// The slices are those of `window` and `overlayWindow`. Throws `.pictureNotEncoded`. O(pixels); takes a byte for
+  /// each pixel, and what the PNG takes.
   public func png(_ slice: WaveformSlice, overlay slice2: WaveformSlice? = nil) throws(WaveformError) -> [UInt8] {
     try PNGEncoder.encode(canvas(slice, overlay: slice2))
   }

@@ -18,8 +18,8 @@ struct DataFolderOptions: ParsableArguments {
     return path
   }
 
-  /// Turns root into the user that the folder `path` belongs to, or the one that it would be made in, for good: what root
-  /// makes, the service couldn't read. Does nothing for other users.
+  /// Turns root into the user that the folder `path` belongs to, or the one that it would be made in, for good: what
+  /// root makes, the service couldn't read. Does nothing for other users.
   static func becomeOwner(of path: String) throws {
     guard geteuid() == 0 else { return }
     var (path, info) = (path, stat())
@@ -42,8 +42,8 @@ struct DataFolderOptions: ParsableArguments {
     init(_ path: String) { description = "\(path): \(unsafe String(cString: strerror(errno)))" }
   }
 
-  /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it isn't,
-  /// and with words where it throws.
+  /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it
+  /// isn't, and with words where it throws.
   static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
     Cancellation.watch()
     var display = ShareDisplay()

@@ -7,8 +7,8 @@ enum Interruption {
   /// Watches from now to the end of the process.
   ///
   /// The signals come through dispatch sources, each kept alive by its own handler, for sources are not safe to take
-  /// down on Linux. `sigwait` would not do: the main thread started before any mask that could be set here, and a signal
-  /// it does not block ends the process with its files lying about.
+  /// down on Linux. `sigwait` would not do: the main thread started before any mask that could be set here, and a
+  /// signal it does not block ends the process with its files lying about.
   static func watch(standardInput: Bool) {
     let queue = DispatchQueue(label: "signals")
     for number in [SIGINT, SIGTERM] {

@@ -234,7 +234,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 
   private func secret() throws -> WebhookSecret? {
     let text = try setting("webhook-secret", webhookSecret, default: "")
-    // Children, which read strangers' files, inherit the environment; and they share its first bytes until they are started.
+    // Children, which read strangers' files, inherit the environment; and they share its first bytes until they are
+    // started.
     OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
     OwnProcess.eraseArgument("--webhook-secret")
     guard !text.isEmpty else { return nil }

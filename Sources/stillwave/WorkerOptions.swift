@@ -50,8 +50,8 @@ struct WorkerOptions: ParsableArguments {
     return limits
   }
 
-  /// Runs `work` on the file `source` with a progress display; shows how it ended. Exit status 0 only where the output is
-  /// whole.
+  /// Runs `work` on the file `source` with a progress display; shows how it ended. Exit status 0 only where the output
+  /// is whole.
   func run(on source: String, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
     try run(on: source, opening: {}) { (display, _: Void) in try work(&display) }
   }
@@ -100,8 +100,8 @@ extension WorkerOptions {
   /// Begins to check that ffmpeg works at all.
   func checkFFmpeg() throws(MediaError) -> FFmpegCheck { try FFmpegCheck(try encoder(), in: fencing) }
 
-  /// Begins to decode a file; nil where libsndfile reads it. A worker is told what the probe has found. By hand, where there
-  /// is no fence, it is found out first.
+  /// Begins to decode a file; nil where libsndfile reads it. A worker is told what the probe has found. By hand, where
+  /// there is no fence, it is found out first.
   func decode(_ input: String) throws(ProcessingError) -> MediaDecoding? {
     var known = media
     if known == nil { known = try facts(of: input) }
@@ -129,8 +129,8 @@ extension WorkerOptions {
     return found
   }
 
-  /// It may use up what the worker may, and writes no file. By hand it runs as the one who asks for it: the file is theirs,
-  /// and keeps its mode.
+  /// It may use up what the worker may, and writes no file. By hand it runs as the one who asks for it: the file is
+  /// theirs, and keeps its mode.
   private var fencing: Fencing {
     var fence = limitsOfPrograms
     fence.outputBytes = 0
@@ -144,8 +144,8 @@ extension WorkerOptions {
     fenced ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 1 << 62)
   }
 
-  /// Gives `body` a file that libsndfile reads: `input` itself, or the working copy of what is decoded, which is made first,
-  /// at `working` or under a name near `place` that goes when `body` has returned.
+  /// Gives `body` a file that libsndfile reads: `input` itself, or the working copy of what is decoded, which is made
+  /// first, at `working` or under a name near `place` that goes when `body` has returned.
   func withSound<R>(
     of input: String, _ decoding: MediaDecoding?, near place: String, _ display: inout ProgressDisplay,
     _ body: (String, inout ProgressDisplay) throws -> R

@@ -5,8 +5,8 @@ import Testing
 
 @testable import AudioService
 
-/// One client's crowd of requests, and another's single one. What counts is the order, not the time: all that the crowd has
-/// begun stands still until the test lets it go.
+/// One client's crowd of requests, and another's single one. What counts is the order, not the time: all that the crowd
+/// has begun stands still until the test lets it go.
 @Suite struct CrowdTests {
   private let crowd = "192.0.2.1:5000"
   private let other = "192.0.2.2:5000"

@@ -8,8 +8,8 @@ import Testing
 
 /// A recording that is deleted while somebody works on it: nothing of it comes back, and nobody is blamed.
 @Suite struct DeletedMeanwhileTests {
-  /// A bench whose jobs' recordings, or results, are deleted in the moment between a job's look at its recording and the
-  /// adding of its files, as a request does it.
+  /// A bench whose jobs' recordings, or results, are deleted in the moment between a job's look at its recording and
+  /// the adding of its files, as a request does it.
   private func bench(deleting what: @escaping @Sendable (Job) -> RecordingID?) throws -> TestBench {
     let made = Mutex<TestBench?>(nil)
     let bench = try TestBench {

@@ -45,7 +45,8 @@ struct FairQueueTests {
     #expect(next?.element == "b")
   }
 
-  /// One who sends the next request as soon as the last is answered is served no more often than one who sent all at once.
+  /// One who sends the next request as soon as the last is answered is served no more often than one who sent all at
+  /// once.
   @Test func nobodyIsPassedForEver() {
     var queue = FairQueue<String>()
     for _ in 0..<10 { queue.append("crowd", for: crowd) }

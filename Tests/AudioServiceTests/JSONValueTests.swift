@@ -61,7 +61,8 @@ import Testing
     #expect(throws: JSONFault.tooDeep(limit: 32)) { try parse(String(repeating: "{\"a\":[", count: 9000)) }
   }
 
-  /// Every byte of a text in turn is left out, or any other: what is then still taken must be JSON to another reader too.
+  /// Every byte of a text in turn is left out, or any other: what is then still taken must be JSON to another reader
+  /// too.
   @Test func nothingIsTakenThatAnotherReaderRefuses() throws {
     let text = Array(#"{"a":[1.5e-2,null],"b\u00e9":"é","c":{"d":true}}"#.utf8)
     for index in text.indices {

@@ -18,9 +18,9 @@ final class TemporaryFolder: Sendable {
 
 /// The service's parts without a socket, on a folder of their own, with a shell script for a program.
 ///
-/// The script finds `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions: `finish` says what a
-/// child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until the test opens the job's
-/// gate.
+/// The script finds `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions:
+/// `finish` says what a child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until
+/// the test opens the job's gate.
 final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
@@ -182,8 +182,8 @@ final class TestBench: Sendable {
 
   // MARK: Waiting
 
-  /// Returns when `condition` holds; fails the test if it never does. With a sanitizer beside another load a task has got no
-  /// thread for a minute.
+  /// Returns when `condition` holds; fails the test if it never does. With a sanitizer beside another load a task has
+  /// got no thread for a minute.
   func eventually(_ condition: () throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(300)
     let pace = LiveJobs()

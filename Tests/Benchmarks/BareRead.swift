@@ -1,8 +1,8 @@
 import CSndfile
 import Glibc
 
-/// The floor for anything that reads a file: libsndfile's `sf_readf_short` into a page-aligned buffer, nothing else; for
-/// lossy codecs `sf_readf_float`, since short integers wrap.
+/// The floor for anything that reads a file: libsndfile's `sf_readf_short` into a page-aligned buffer, nothing else;
+/// for lossy codecs `sf_readf_float`, since short integers wrap.
 enum BareRead {
   /// Seconds for the whole file at `path`.
   static func seconds(_ path: String, floats: Bool = false) throws -> Double {

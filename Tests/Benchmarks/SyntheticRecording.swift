@@ -1,7 +1,7 @@
 import Foundation
 
-/// A stereo 16-bit WAV file of any length: voiced bursts with pauses in steady noise, from a fixed seed, made of a block
-/// of ten seconds that repeats.
+/// A stereo 16-bit WAV file of any length: voiced bursts with pauses in steady noise, from a fixed seed, made of a
+/// block of ten seconds that repeats.
 enum SyntheticRecording {
   static let sampleRate = 44_100
   /// The noise alone is heard from 0 to here, in seconds.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the page costs in Chromium over a two-hour recording: script, tasks, first pixels, memory, bytes. The browser is
-/// driven in Python; see Tests/ViewerTests/budget.py, which prints the rows.
+/// What the page costs in Chromium over a two-hour recording: script, tasks, first pixels, memory, bytes. The browser
+/// is driven in Python; see Tests/ViewerTests/budget.py, which prints the rows.
 struct ViewerBudget {
   let binary: String
   /// How long to scroll while memory is watched.

@@ -2,8 +2,8 @@ import AudioIO
 import Foundation
 import Waveform
 
-/// Building waveforms of every codec and serving windows of them, beside `audiowaveform` where it is installed and beside
-/// libsndfile's bare decoding everywhere.
+/// Building waveforms of every codec and serving windows of them, beside `audiowaveform` where it is installed and
+/// beside libsndfile's bare decoding everywhere.
 struct WaveformFigures {
   let binary: String
   let folder: String

@@ -3,9 +3,9 @@
 //   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|denoise|http|viewer] [--minutes N]
 //
 // Seconds are the length of the recording that is measured: 600 or more, in tens; 7200 by default. Minutes are how long
-// the viewer is scrolled, by default 1.
-// BINARY is the release build of `stillwave`. Nothing else should run on the machine. Times are medians of several runs,
-// taken in turn with their baseline, so that a drift of the machine's speed changes both.
+// the viewer is scrolled, by default 1. BINARY is the release build of `stillwave`. Nothing else should run on the
+// machine. Times are medians of several runs, taken in turn with their baseline, so that a drift of the machine's speed
+// changes both.
 import Foundation
 
 var arguments = CommandLine.arguments.dropFirst()

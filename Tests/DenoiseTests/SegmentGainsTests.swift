@@ -3,8 +3,8 @@ import Testing
 
 @testable import Denoise
 
-/// The equations of PriorSNR.swift, CepstralPrior.swift and the gain rules as plain loops in double precision, over rows of
-/// γ. The gains of the rows of the segment.
+/// The equations of PriorSNR.swift, CepstralPrior.swift and the gain rules as plain loops in double precision, over
+/// rows of γ. The gains of the rows of the segment.
 private struct ReferenceGains {
   let method: DenoiseMethod
   let frame: AnalysisFrame

@@ -91,8 +91,8 @@ enum Program {
   /// The program that attacks what it is fenced in from: see Tests/Fenced.
   static func fenced() throws -> String { try path(of: "Fenced") }
 
-  /// Copies a program so that it can be run at once. By a process of its own: a child that another test starts meanwhile would
-  /// inherit the copy, open for writing, and a program that is open for writing can't be run (ETXTBSY).
+  /// Copies a program so that it can be run at once. By a process of its own: a child that another test starts
+  /// meanwhile would inherit the copy, open for writing, and a program that is open for writing can't be run (ETXTBSY).
   static func copy(_ path: String, to copy: String) throws {
     let finished = try Command("/bin/cp", [path, copy]).finish()
     guard finished.status == 0 else { throw ToolFailure(description: "cp \(path): \(finished.errors)") }

@@ -3,7 +3,8 @@ import Testing
 
 /// What was acknowledged is there after a crash, what was begun is done after it, and what was not leaves nothing.
 struct DurabilityTests {
-  /// Freezes the worker that is at a job as soon as it is there, so that the job is surely unfinished at what comes next.
+  /// Freezes the worker that is at a job as soon as it is there, so that the job is surely unfinished at what comes
+  /// next.
   private func freezeWorker(_ server: TestServer, of job: String) throws -> pid_t {
     var found: pid_t?
     _ = eventually {

@@ -23,8 +23,8 @@ extension HTTPClient {
       .bytes(Array(head.utf8) + bytes + Array("\r\n--\(boundary)--\r\n".utf8)))
   }
 
-  /// A recording's sound in another format. Asks again as long as it is being converted, which the service waits for some
-  /// seconds only.
+  /// A recording's sound in another format. Asks again as long as it is being converted, which the service waits for
+  /// some seconds only.
   func conversion(_ target: String, withinSeconds seconds: Double = 240) throws -> Answer {
     let deadline = ContinuousClock.now + .seconds(seconds)
     while true {

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A file as phones, browsers and recorders write it, made by ffmpeg: a beep begins with each second, from 1 on, and where
-/// there are pictures a white one stands for 40 ms from the same moment on.
+/// A file as phones, browsers and recorders write it, made by ffmpeg: a beep begins with each second, from 1 on, and
+/// where there are pictures a white one stands for 40 ms from the same moment on.
 struct MediaClip: Sendable, CustomTestStringConvertible {
   let fileName: String
   /// As the API names them.

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What a phone's or a camera's file holds beside sound and pictures is there after cleaning, or a warning says what isn't.
+/// What a phone's or a camera's file holds beside sound and pictures is there after cleaning, or a warning says what
+/// isn't.
 @Suite(.serialized) struct MediaTracksTests {
   private let server: TestServer
   /// A video without anything else.

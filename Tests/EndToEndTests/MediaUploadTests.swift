@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What phones and browsers record is read as any other recording is: its waveform is there, and sound and picture stand
-/// where they stand in the file.
+/// What phones and browsers record is read as any other recording is: its waveform is there, and sound and picture
+/// stand where they stand in the file.
 @Suite(.serialized) struct MediaUploadTests {
   private static let video = ["-map", "0:a", "-map", "1:v"] + MediaClip.h264
 
@@ -13,7 +13,8 @@ import Testing
       fileName: name, container: container, codec: codec, rate: rate, hasVideo: !video.isEmpty, words: video + words)
   }
 
-  /// With the seconds by which the file itself has its sound late: what these containers don't tell of their encoders' delay.
+  /// With the seconds by which the file itself has its sound late: what these containers don't tell of their encoders'
+  /// delay.
   static let sounds: [(MediaClip, Double)] = [
     (clip("memo.m4a", "m4a", "aac", rate: 44_100, ["-c:a", "aac"]), 0),
     (clip("memo-alac.m4a", "m4a", "alac", ["-c:a", "alac"]), 0),

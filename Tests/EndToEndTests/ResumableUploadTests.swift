@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Uploads in pieces over connections that break and services that are killed: what was told stays, and what comes of it
-/// is one recording.
+/// Uploads in pieces over connections that break and services that are killed: what was told stays, and what comes of
+/// it is one recording.
 struct ResumableUploadTests {
   static let bytes = BadUploadTests.tone.bytes
 

@@ -37,7 +37,8 @@ final class TestServer {
     command.signal(SIGKILL)
   }
 
-  /// A service that ended by itself is a failure however the test went, which else would tell of connections refused alone.
+  /// A service that ended by itself is a failure however the test went, which else would tell of connections refused
+  /// alone.
   private func tellOfItsOwnEnd() {
     guard !isKilled, !command.isRunning, let finished = try? command.finish(), finished.status != 0 else { return }
     Issue.record("the service ended by itself, with status \(finished.status): \(finished.errors.suffix(2000))")

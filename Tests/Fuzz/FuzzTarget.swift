@@ -1,5 +1,5 @@
-// What libFuzzer calls (deploy/fuzz). These files are compiled together with the sources of HTTP, as one module, so that
-// the fuzzer sees into the parsers; SwiftPM does not know them.
+// What libFuzzer calls (deploy/fuzz). These files are compiled together with the sources of HTTP, as one module, so
+// that the fuzzer sees into the parsers; SwiftPM does not know them.
 //
 // An input is what a client would send, as it is: the corpus stays readable. How it is split into reads is derived from
 // the bytes themselves.

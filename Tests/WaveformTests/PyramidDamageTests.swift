@@ -66,7 +66,8 @@ struct PyramidDamageTests {
     }
   }
 
-  /// Seeded, at many places, of a file with several blocks and lanes: no slice that touches the place has a wrong value.
+  /// Seeded, at many places, of a file with several blocks and lanes: no slice that touches the place has a wrong
+  /// value.
   @Test func noSliceEverHasASpoiledValue() throws {
     let recording = Recording.random(frames: 200_000, channels: 2, seed: 6)
     let data = try Self.finished(recording)
@@ -169,7 +170,8 @@ struct PyramidDamageTests {
 
   // MARK: While it grows
 
-  /// A block has its checksum from the moment that its last point is ready, the last of a recording when that is finished.
+  /// A block has its checksum from the moment that its last point is ready, the last of a recording when that is
+  /// finished.
   @Test func aFullBlockIsVerifiedWhileTheFileGrowsAndTheLastOneWhenItIsFinished() throws {
     let recording = Recording.random(frames: 65_536 + 20_000, channels: 1, seed: 9)
     try withTemporaryPath { path in

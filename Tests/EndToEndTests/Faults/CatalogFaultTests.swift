@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The catalog is lost, damaged or older than the recordings: no audio is ever removed, and every recording comes back, at
-/// the start or by `stillwave check --repair`.
+/// The catalog is lost, damaged or older than the recordings: no audio is ever removed, and every recording comes back,
+/// at the start or by `stillwave check --repair`.
 @Suite(.serialized) struct CatalogFaultTests {
   /// What happens to the catalog while no service runs.
   enum Fault: String, CaseIterable, CustomTestStringConvertible {

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// An ffmpeg that fails by itself is no fault of the file: nothing is refused for it, and what was uploaded in pieces is kept.
+/// An ffmpeg that fails by itself is no fault of the file: nothing is refused for it, and what was uploaded in pieces
+/// is kept.
 @Suite(.serialized) struct FailingProgramTests {
   private static let deeds = ["crash", "abort", "killed", "use-up-memory", "no-memory", "no-library"]
 

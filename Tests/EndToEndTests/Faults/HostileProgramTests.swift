@@ -18,8 +18,8 @@ import Testing
     try check(HostileProgram(user: user), &record, allowing: [])
   }
 
-  /// Landlock is what closes files to a process of the same user. Without it the rest of the fence still holds: the filter
-  /// opens nothing for writing, the service's memory is closed, and under root ffmpeg is another user.
+  /// Landlock is what closes files to a process of the same user. Without it the rest of the fence still holds: the
+  /// filter opens nothing for writing, the service's memory is closed, and under root ffmpeg is another user.
   @Test(arguments: HostileProgram.User.available)
   func withoutLandlockAHostileFFmpegChangesNothing(_ user: HostileProgram.User) throws {
     var record = FaultRecord("a hostile ffmpeg without Landlock, as \(user.rawValue)")

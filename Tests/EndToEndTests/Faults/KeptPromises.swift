@@ -54,8 +54,8 @@ final class KeptPromises: Sendable {
     return losses
   }
 
-  /// What uploads in pieces were said to be is there, and every part belongs to an upload that can go on. All of them are
-  /// given up then.
+  /// What uploads in pieces were said to be is there, and every part belongs to an upload that can go on. All of them
+  /// are given up then.
   private func lostOffsets(_ server: TestServer) throws -> [String] {
     let parts = try FileManager.default.contentsOfDirectory(atPath: server.data + "/uploads")
     var told = state.withLock { state in
@@ -110,7 +110,8 @@ final class KeptPromises: Sendable {
     }
   }
 
-  /// A recording has its sound, its waveform, its description and nothing else; whatever else is in the data directory is astray.
+  /// A recording has its sound, its waveform, its description and nothing else; whatever else is in the data directory
+  /// is astray.
   private func strayFiles(_ server: TestServer, _ ids: Set<String>, _ mayHaveFailed: Bool) throws -> [String] {
     var strays: [String] = []
     let isTidy = try eventually {

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The disk cuts, flips or takes a finished waveform while the service runs: it goes on, serves no wrong value, and builds
-/// the waveform again.
+/// The disk cuts, flips or takes a finished waveform while the service runs: it goes on, serves no wrong value, and
+/// builds the waveform again.
 struct PyramidFaultTests {
   /// Places in the file, spread over it by a seeded generator, for each kind of fault.
   private static var places: Int { max(FaultRecord.rounds, 4) }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A Matroska file with a second of sound and very many tags, each with a name of its own: ffmpeg looks each up among those
-/// before it, so that the time it takes grows with their square.
+/// A Matroska file with a second of sound and very many tags, each with a name of its own: ffmpeg looks each up among
+/// those before it, so that the time it takes grows with their square.
 enum TaggedMatroska {
   /// 200,000 tags are 7.8 MB.
   static func bytes(tags: Int) -> [UInt8] {

@@ -55,8 +55,8 @@ struct WriteOrderTests {
     }
   }
 
-  /// Tries once, with the service under strace: what `attempt` says is lost, which is given a client, the folder that the
-  /// data folder is in, and the trace.
+  /// Tries once, with the service under strace: what `attempt` says is lost, which is given a client, the folder that
+  /// the data folder is in, and the trace.
   private func check(_ name: String, _ attempt: (HTTPClient, String, String) throws -> [String]) throws {
     guard let tracer = Self.tracer else { return FaultRecord.skip(name, "strace is missing or not permitted") }
     var record = FaultRecord(name)
