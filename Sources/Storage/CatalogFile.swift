@@ -100,11 +100,13 @@ extension Catalog {
 private final class Interruption: Sendable {
   private let file: DatabaseQueue
   private let isOver = Mutex(false)
+  /// Of its own: a global queue has no thread left while others' blocking work holds all it may have.
+  private let queue = DispatchQueue(label: "catalog check")
 
   init(of file: DatabaseQueue) { self.file = file }
 
   func begin(at deadline: DispatchTime) {
-    DispatchQueue.global().asyncAfter(deadline: deadline) { [self] in
+    queue.asyncAfter(deadline: deadline) { [self] in
       // Under the lock: the database is open for as long as the end has not come.
       let goesOn = isOver.withLock { isOver in
         if !isOver { file.interrupt() }

@@ -191,10 +191,10 @@ public struct Reconciliation: Sendable {
   /// what the row says: then the row was damaged. `holds` compares a recording with its audio.
   func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
     guard let recording = try catalog.recording(id), recording.audioFile != nil,
-      let description = store.description(of: id), description != RecordingDescription(recording),
-      !holds(recording), holds(description.recording)
+      let described = store.description(of: id)?.recording, !holds(recording) || !recording.isSameAudio(as: described),
+      holds(described)
     else { return false }
-    try catalog.replaceUnreadable(with: description.recording)
+    try catalog.replaceUnreadable(with: described)
     return true
   }
 
@@ -209,5 +209,15 @@ public struct Reconciliation: Sendable {
     try FileSystem.syncFolder(store.recordings)
     try FileSystem.syncFolder(store.uploads)
     try catalog.forgetRemovals(gone)
+  }
+}
+
+extension Recording {
+  /// Whether what never changes once a recording is finished is the same in both. A description has a checksum, a row has
+  /// none: where they differ here, the row was damaged.
+  fileprivate func isSameAudio(as other: Recording) -> Bool {
+    audioFile == other.audioFile && bytes == other.bytes && sha256 == other.sha256 && createdAt == other.createdAt
+      && media == other.media && format.container == other.format.container && format.codec == other.format.codec
+      && format.sampleRate == other.format.sampleRate && format.channels == other.format.channels
   }
 }

@@ -69,7 +69,7 @@ extension Recording {
     let files = [(audioFile, "audio"), (workingFile, "working"), (waveformFile, "waveform")]
     let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
-      && sha256.map { $0.utf8.count == 64 } ?? true
+      && sha256.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
       && files.allSatisfy { name, kind in name.map { $0.hasPrefix(kind) && MediaStore.isFileName($0) } ?? true }
       && regions.allSatisfy { [$0.start, $0.end, $0.level, $0.score].allSatisfy(\.isFinite) }
   }
@@ -78,7 +78,9 @@ extension Recording {
 extension RecordingFormat {
   fileprivate var isPlausible: Bool {
     let counts = [frames, estimatedFrames].compactMap { $0 }
-    return (1...1_000_000_000).contains(sampleRate) && (1...1_000_000).contains(channels)
+    let words = [container, codec]
+    return words.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isWordByte) }
+      && (1...1_000_000_000).contains(sampleRate) && (1...1_000_000).contains(channels)
       && counts.allSatisfy { $0 >= 0 } && (duration ?? 0).isFinite && duration ?? 0 >= 0
   }
 }
@@ -86,4 +88,11 @@ extension RecordingFormat {
 extension Timestamp {
   /// Within the years 0000 to 9999.
   var isPlausible: Bool { (-62_167_219_200_000..<253_402_300_800_000).contains(milliseconds) }
+}
+
+extension UInt8 {
+  /// 0 … 9, a … f.
+  fileprivate var isLowerHexDigit: Bool { (0x30...0x39).contains(self) || (0x61...0x66).contains(self) }
+  /// a … z, 0 … 9, “_”: what names of formats are made of.
+  fileprivate var isWordByte: Bool { (0x61...0x7A).contains(self) || (0x30...0x39).contains(self) || self == 0x5F }
 }

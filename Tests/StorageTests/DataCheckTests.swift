@@ -141,7 +141,7 @@ import Testing
     catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
     let (ids, ended) = (data.recordings.map(\.id), DispatchSemaphore(value: 0))
     let checked = Flag()
-    DispatchQueue.global().async {
+    DispatchQueue(label: "renames").async {
       var count = 0
       while !checked.isSet {
         count += 1

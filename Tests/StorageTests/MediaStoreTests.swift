@@ -175,21 +175,28 @@ import Testing
   }
 
   @Test("a claim that is about to end is waited for")
-  func lateClaim() async throws {
+  func lateClaim() throws {
     let store = try MediaStore(directory: folder("claimed"))
     // What the child of a service that was killed has of its claim until it becomes another program.
     let held = unsafe open(folder("claimed/lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
-    let waiting = Task.detached { try store.claim(patience: .seconds(60)) }
+    // On a thread of its own, which it blocks.
+    let ended = DispatchSemaphore(value: 0)
+    let failure = FirstFailure()
+    DispatchQueue(label: "claim").async {
+      do throws(StorageError) { try store.claim(patience: .seconds(60)) } catch { failure.note(error) }
+      ended.signal()
+    }
     // It has opened the file, so it has tried, or is about to.
     func openings() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == folder("claimed/lock")
       }
     }
-    while try openings() < 2 { await Task.yield() }
+    while try openings() < 2 { _ = poll(nil, 0, 1) }
     close(held)
-    try await waiting.value
+    ended.wait()
+    #expect(failure.error == nil)
   }
 
   @Test("a directory that can't be made says so")

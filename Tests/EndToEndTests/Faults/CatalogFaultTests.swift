@@ -230,6 +230,8 @@ private final class Library {
       try server.restart()
     }
     losses += audioBefore.subtracting(try audio()).map { "audio \($0) is gone" }
+    // A bit that flips in a row's text may be served until the folders have been looked through.
+    server.client.followsContract = false
     for (id, hash) in recordings {
       let answer = try server.client.get("/v1/recordings/\(id)/audio")
       if answer.status != 200 || answer.body.hashValue != hash {
