@@ -155,7 +155,8 @@ public final class Service: Sendable {
   private func closeCatalog() {
     do {
       try Reconciliation(catalog: context.catalog, store: context.store).forgetRemovals()
-      try context.catalog.close()
+      // Not closed: what began after the start may still read.
+      try context.catalog.checkpoint()
     } catch {
       context.log.failure("the catalog could not be closed", ["error": logText(error)])
     }

@@ -64,16 +64,21 @@ public final class Catalog: Sendable {
     }
   }
 
-  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole
-  /// catalog and can be copied; then closes it. No call may follow.
-  public func close() throws(StorageError) {
+  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole catalog
+  /// and can be copied. Others may go on reading.
+  public func checkpoint() throws(StorageError) {
     do {
       try file.check()
       try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-      try pool.close()
     } catch {
       throw StorageError(error)
     }
+  }
+
+  /// The same, and closes the catalog. No call may be under way or follow.
+  public func close() throws(StorageError) {
+    try checkpoint()
+    do { try pool.close() } catch { throw StorageError(error) }
   }
 
   private static func open(_ path: String) throws -> DatabasePool {
