@@ -36,6 +36,13 @@ struct Client: Hashable, Sendable {
     self.init(named ?? address)
   }
 
+  /// The client that a connection from an address counts toward. nil for a trusted proxy: its connections are many
+  /// clients'.
+  static func connecting(from address: String, trusting proxies: [Network]) -> Client? {
+    guard let found = Self.address(address) else { return Client(key: address) }
+    return isTrusted(found, proxies) ? nil : Client(found)
+  }
+
   private init(_ address: NetworkAddress) {
     let kept = address.bytes.count == 4 ? 4 : 8
     key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()

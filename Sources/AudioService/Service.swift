@@ -31,6 +31,9 @@ public final class Service: Sendable {
     http.host = configuration.host
     http.port = configuration.port
     http.limits = configuration.httpLimits
+    http.client = { [proxies = configuration.trustedProxies] peer in
+      Client.connecting(from: peer.host, trusting: proxies)?.key
+    }
     http.responseFields = [
       "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
     ]

@@ -9,6 +9,8 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   let loop: EventLoop
   let socket: Socket
   let peer: String
+  /// Whose connection it counts as; nil for none's.
+  let client: String?
   var state: ConnectionState
 
   // Input.
@@ -39,8 +41,9 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   private var token: EventLoop.Token?
   private var reminder = Reminder()
 
-  init(_ socket: Socket, peer: String, loop: EventLoop, core: ServerCore, tally: AnswerTally) {
-    (self.socket, self.peer, self.loop, self.core, self.tally) = (socket, peer, loop, core, tally)
+  init(_ socket: Socket, peer: String, client: String?, loop: EventLoop, core: ServerCore, tally: AnswerTally) {
+    (self.socket, self.peer, self.client) = (socket, peer, client)
+    (self.loop, self.core, self.tally) = (loop, core, tally)
     state = ConnectionState(limits: core.limits, at: loop.now)
     parser = RequestParser(limits: core.limits)
     framing = BodyFraming(.none, limits: core.limits)
@@ -58,20 +61,17 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     guard token != nil else {
       socket.close()
       _ = state.on(.reset, at: loop.now)
-      core.closed(self, on: loop)
+      core.closed(self)
       return false
     }
     return true
   }
 
   /// Begins with the answer that there is no room.
-  func openBusy() {
+  func open(refusing refusal: ConnectionTally.Refusal) {
     guard watch() else { return }
     perform(state.on(.rejected, at: loop.now))
-    answer(
-      Problem(
-        .serviceUnavailable, code: "too_many_connections", detail: "The server has as many clients as it can serve.",
-        fields: ["Retry-After": "1"]))
+    answer(refusal.problem)
     advance()
   }
 
@@ -247,7 +247,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     room?.resume()
     resumeBody(.failure(.truncated))
     endExchange()
-    core.closed(self, on: loop)
+    core.closed(self)
   }
 
   /// Sees to it that the loop comes back in time.

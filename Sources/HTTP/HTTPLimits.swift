@@ -35,6 +35,8 @@ public struct HTTPLimits: Sendable {
   public var lingerBytes: Int64 = 32 * 1024 * 1024
   /// Open connections; past it 503. Never more than the process's descriptor limit less 64.
   public var connectionCount = 8192
+  /// Open connections of one client; past it 429. nil: a quarter of all, but at least 16.
+  public var connectionCountPerClient: Int?
   /// Bytes of one read from a socket.
   public var readBytes = 64 * 1024
   /// Bytes of a streamed response waiting for the client before its producer is made to wait; a piece of the stream may

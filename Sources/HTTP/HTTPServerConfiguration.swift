@@ -8,6 +8,9 @@ public struct HTTPServerConfiguration: Sendable {
   public var loopCount = ProcessLimits.processors
   /// What a client is allowed.
   public var limits = HTTPLimits()
+  /// Which client a connection from an address counts toward; nil exempts it from the limit of each client's connections.
+  /// Runs for each connection, where it is accepted: must not block.
+  public var client: @Sendable (SocketAddress) -> String? = { $0.host }
   /// Added to every response that lacks a field of that name.
   public var responseFields: HTTPFields = [:]
   /// Told of every request, after the last byte of its answer or when its connection broke. Runs on the loop: must not
@@ -50,7 +53,7 @@ public struct ServerStatistics: Sendable {
   public internal(set) var openConnections = 0
   /// Since the start.
   public internal(set) var acceptedConnections = 0
-  /// Answered 503, or hung up on, because there were too many.
+  /// Answered 429 or 503, or hung up on, because there were too many.
   public internal(set) var refusedConnections = 0
   /// Heads answered, refused ones included.
   public internal(set) var requests = 0

@@ -24,8 +24,6 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   private static let retrySeconds = 0.1
   /// After the time for stopping is up: how long handlers have to answer and clean up, and then to end.
   private static let cleanUpSeconds = 1.0
-  /// Answers "503" beyond the limit, so many at a time; past that clients are only hung up on.
-  private static let refusalsAtOnce = 32
 
   init(loop: EventLoop, core: ServerCore, tally: AnswerTally, listener: ListeningSocket) {
     (self.loop, self.core, self.tally, self.listener) = (loop, core, tally, listener)
@@ -59,28 +57,26 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   func deadlineReached(_ deadline: Instant) {}
 
   private func assign(_ descriptor: Int32, _ peer: SocketAddress) {
-    let isAdmitted = core.admit()
-    if !isAdmitted, core.openCount > core.connectionLimit + Self.refusalsAtOnce {
-      core.countOut()
-      return Socket(adopting: descriptor).close()
-    }
+    let client = core.configuration.client(peer)
+    let decision = core.connections.take(for: client)
+    if decision == .hangUp { return Socket(adopting: descriptor).close() }
     let worker = workers.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) } ?? self
     worker.load.wrappingAdd(1, ordering: .relaxed)
     let socket = Socket(adopting: descriptor)
     let peer = peer.description
-    worker.loop.execute { worker.adopt(socket, peer, isAdmitted: isAdmitted) }
+    worker.loop.execute { worker.adopt(socket, peer, of: client, decision) }
   }
 
-  private func adopt(_ socket: Socket, _ peer: String, isAdmitted: Bool) {
+  private func adopt(_ socket: Socket, _ peer: String, of client: String?, _ decision: ConnectionTally.Decision) {
     loop.refreshNow()
-    let connection = HTTPConnection(socket, peer: peer, loop: loop, core: core, tally: tally)
+    let connection = HTTPConnection(socket, peer: peer, client: client, loop: loop, core: core, tally: tally)
     connection.worker = self
     connections[ObjectIdentifier(connection)] = connection
     if isStopping {
       socket.close()
-      core.closed(connection, on: loop)
-    } else if !isAdmitted {
-      connection.openBusy()
+      core.closed(connection)
+    } else if case .refuse(let refusal) = decision {
+      connection.open(refusing: refusal)
     } else {
       connection.open()
     }

@@ -6,12 +6,7 @@ final class ServerCore: Sendable {
   let limits: HTTPLimits
   let responder: any HTTPResponder
   let writer: ResponseWriter
-  /// The configured number of connections, and never so many that the process runs out of descriptors for the rest.
-  let connectionLimit: Int
-
-  private let open = Atomic<Int>(0)
-  private let accepted = Atomic<Int>(0)
-  private let refused = Atomic<Int>(0)
+  let connections: ConnectionTally
   /// One for each loop.
   let tallies: [AnswerTally]
 
@@ -21,32 +16,21 @@ final class ServerCore: Sendable {
     limits = configuration.limits
     writer = ResponseWriter(defaults: configuration.responseFields)
     tallies = (0..<max(1, configuration.loopCount)).map { _ in AnswerTally() }
-    connectionLimit = max(1, min(limits.connectionCount, ProcessLimits.descriptors - 64))
+    // Never so many that the process runs out of descriptors for the rest.
+    connections = ConnectionTally(
+      limit: max(1, min(limits.connectionCount, ProcessLimits.descriptors - 64)),
+      clientLimit: limits.connectionCountPerClient)
   }
-
-  var openCount: Int { open.load(ordering: .relaxed) }
 
   var statistics: ServerStatistics {
     var statistics = ServerStatistics()
-    statistics.openConnections = openCount
-    statistics.acceptedConnections = accepted.load(ordering: .relaxed)
-    statistics.refusedConnections = refused.load(ordering: .relaxed)
+    connections.add(to: &statistics)
     for tally in tallies { tally.add(to: &statistics) }
     return statistics
   }
 
-  /// Counts a connection in. False where it is one too many.
-  func admit() -> Bool {
-    accepted.wrappingAdd(1, ordering: .relaxed)
-    let isWithin = open.wrappingAdd(1, ordering: .relaxed).newValue <= connectionLimit
-    if !isWithin { refused.wrappingAdd(1, ordering: .relaxed) }
-    return isWithin
-  }
-
-  func countOut() { open.wrappingSubtract(1, ordering: .relaxed) }
-
-  func closed(_ connection: HTTPConnection, on loop: EventLoop) {
-    countOut()
+  func closed(_ connection: HTTPConnection) {
+    connections.give(back: connection.client)
     connection.worker?.closed(connection)
   }
 }

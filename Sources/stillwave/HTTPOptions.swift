@@ -25,6 +25,9 @@ struct HTTPOptions: ParsableArguments, Sendable {
   @Option(help: "Connections open at once; by default 8192, and at most the descriptor limit less 64.")
   var maxConnections: Int?
 
+  @Option(help: "Of these, those of one client, past which it gets 429; by default a quarter, at least 16.")
+  var maxConnectionsPerClient: Int?
+
   @Option(help: "Connections that wait to be accepted; by default 1024.")
   var backlog: Int32?
 
@@ -116,6 +119,7 @@ struct HTTPOptions: ParsableArguments, Sendable {
   func limits() throws -> HTTPLimits {
     var limits = HTTPLimits()
     limits.connectionCount = try positive("max-connections", maxConnections, default: limits.connectionCount)
+    limits.connectionCountPerClient = try positive("max-connections-per-client", maxConnectionsPerClient)
     limits.backlog = try positive("backlog", backlog, default: limits.backlog)
     limits.requestLineBytes = try positive(
       "max-request-line-bytes", maxRequestLineBytes, default: limits.requestLineBytes)

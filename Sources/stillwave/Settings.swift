@@ -6,9 +6,14 @@ import Glibc
 func setting<Value: LosslessStringConvertible>(
   _ name: String, _ flag: Value?, default standard: Value
 ) throws -> Value {
+  try given(name, flag) ?? standard
+}
+
+/// The same without a default.
+private func given<Value: LosslessStringConvertible>(_ name: String, _ flag: Value?) throws -> Value? {
   if let flag { return flag }
   let variable = "STILLWAVE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
-  guard let pointer = unsafe getenv(variable) else { return standard }
+  guard let pointer = unsafe getenv(variable) else { return nil }
   let text = unsafe String(cString: pointer)
   guard let value = Value(text) else { throw ValidationError("\(variable) can't be “\(text)”.") }
   return value
@@ -18,7 +23,13 @@ func setting<Value: LosslessStringConvertible>(
 func positive<Value: LosslessStringConvertible & Comparable & Numeric>(
   _ name: String, _ flag: Value?, default standard: Value
 ) throws -> Value {
-  let value = try setting(name, flag, default: standard)
+  try positive(name, flag) ?? standard
+}
+
+/// The same without a default.
+func positive<Value: LosslessStringConvertible & Comparable & Numeric>(_ name: String, _ flag: Value?) throws -> Value?
+{
+  guard let value = try given(name, flag) else { return nil }
   guard value > 0 else { throw ValidationError("--\(name) must be greater than 0; it was \(value).") }
   return value
 }

@@ -44,6 +44,17 @@ struct ClientTests {
     #expect(Client(peer: peer, forwarded: forwarded, trusting: trusted).key == Self.key(expected))
   }
 
+  @Test(
+    "a connection counts toward its peer, a trusted proxy's toward nobody",
+    arguments: [
+      ("192.0.2.1", "192.0.2.1:9"), ("2001:db8:0:1::5", "[2001:db8:0:1::9]:9"), ("::ffff:192.0.2.1", "192.0.2.1:9"),
+      ("10.1.2.3", nil), ("::ffff:10.1.2.3", nil), ("fd00::5", nil), ("fd00::6", "[fd00::6]:9"),
+    ] as [(String, String?)])
+  func connections(address: String, expected: String?) throws {
+    let trusted = [try #require(Network("10.0.0.0/8")), try #require(Network("fd00::5"))]
+    #expect(Client.connecting(from: address, trusting: trusted)?.key == expected.map(Self.key))
+  }
+
   @Test func fieldsOnSeveralLinesAreOneList() throws {
     var fields: HTTPFields = [:]
     fields.append("X-Forwarded-For", "6.6.6.6")

@@ -47,9 +47,29 @@ struct SettingsTests {
     try server.stop()
   }
 
+  @Test func aClientThatHoldsItsConnectionsIsRefusedOthersAndATrustedProxyIsNot() throws {
+    let server = try TestServer("--max-connections-per-client", "3", "--trusted-proxies", "127.0.0.2")
+    func status(of wire: Wire) throws -> Answer {
+      wire.send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+      return try wire.answer(to: "GET")
+    }
+    func connect(_ count: Int, source: UInt32) throws -> [Wire] {
+      try (0..<count).map { _ in try Wire(port: server.client.port, source: source) }
+    }
+    let held = try connect(3, source: 3)
+    for wire in held { #expect(try status(of: wire).status == 200) }
+    let refused = try status(of: try #require(try connect(1, source: 3).first))
+    #expect(refused.status == 429 && refused["retry-after"] == "1")
+    #expect(refused.json["code"].string == "limit_connections")
+    for wire in try connect(9, source: 2) + connect(3, source: 4) { #expect(try status(of: wire).status == 200) }
+    for wire in held { wire.close() }
+    try server.stop()
+  }
+
   @Test(arguments: [
     ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
-    ["--head-timeout", "0"], ["--max-connections", "-1"], ["--listen", "nowhere"],
+    ["--head-timeout", "0"], ["--max-connections", "-1"], ["--max-connections-per-client", "0"],
+    ["--listen", "nowhere"],
     ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
     ["--webhook-ca", "/nowhere/ca.pem"],
     ["--max-age", "400000000"], ["--trusted-proxies", "10.0.0.0/40"], ["--max-queued-jobs-per-client", "0"],

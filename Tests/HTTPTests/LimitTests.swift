@@ -30,7 +30,7 @@ import Testing
     #expect(limits.writeStallSeconds == 30)
     #expect(limits.writeRateGraceSeconds == 30 && limits.writeBytesPerSecond == 1024)
     #expect(limits.idleSeconds == 60)
-    #expect(limits.connectionCount == 8192)
+    #expect(limits.connectionCount == 8192 && limits.connectionCountPerClient == nil)
     #expect(limits.queuedBytes <= 256 * 1024)
     #expect(limits.backlog == 1024)
     #expect(limits.lingerSeconds == 5 && limits.lingerBytes == 32 * 1024 * 1024)

@@ -5,8 +5,9 @@ final class WireClient {
   private var descriptor: Int32
   private var buffer: [UInt8] = []
 
-  /// Connects. Every later call gives up after ten seconds, so that a test that is wrong ends.
-  init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+  /// Connects. Every later call gives up after ten seconds, so that a test that is wrong ends. `source`: the last number
+  /// of the loopback address that the server sees.
+  init(port: UInt16, receiveBuffer: Int32? = nil, source: UInt32 = 1) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var timeout = timeval(tv_sec: 10, tv_usec: 0)
     unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -14,16 +15,23 @@ final class WireClient {
     if var receiveBuffer {
       unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
     }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let result = unsafe withUnsafePointer(to: &address) {
-      unsafe connect(
-        descriptor, UnsafeRawPointer($0).assumingMemoryBound(to: sockaddr.self),
-        socklen_t(MemoryLayout<sockaddr_in>.size))
+    let socket = descriptor
+    func call(
+      _ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ host: UInt32, _ port: UInt16
+    ) throws {
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_port = port.bigEndian
+      address.sin_addr.s_addr = (UInt32(0x7F00_0000) + host).bigEndian
+      let result = unsafe withUnsafePointer(to: &address) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe function(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        }
+      }
+      guard result == 0 else { throw WireError.failed(errno) }
     }
-    guard result == 0 else { throw WireError.failed(errno) }
+    if source != 1 { try unsafe call(bind, source, 0) }
+    try unsafe call(connect, 1, port)
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }

@@ -222,6 +222,43 @@ import Testing
     }
   }
 
+  @Test func connections() throws {
+    var record = FaultRecord("crowd of connections")
+    var note = ""
+    record.attempt {
+      let most = Self.size(100, most: 400)
+      let (server, idle) = try idleServer(TestServer("--max-connections", "\(most)"))
+      defer { server.kill() }
+      // A quarter of them stays open; the rest is refused, and comes again.
+      var statuses: [Int: Int] = [:]
+      var held: [Wire] = []
+      for _ in 0..<most * 2 {
+        let wire = try Wire(port: server.client.port)
+        wire.send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        let status = (try? wire.answer(to: "GET").status) ?? 0
+        statuses[status, default: 0] += 1
+        if status == 200 { held.append(wire) }
+      }
+      let second = HTTPClient(port: server.client.port, source: 2)
+      var slowest = 0.0
+      for number in 0..<3 {
+        slowest = max(slowest, try seconds { _ = try second.upload(Self.wave, name: "second \(number).wav") })
+      }
+      note = "an upload: \(Self.shown(idle)) s idle, at most \(Self.shown(slowest)) s meanwhile; crowd: "
+      note += statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key == 0 ? "hung up on" : "\($0.key)")" }
+        .joined(separator: ", ")
+      var losses: [String] = []
+      // The client of the idle uploads may hold one, which isn't the crowd's.
+      if held.count > most / 4 { losses.append("the crowd has \(held.count) connections") }
+      if statuses.keys.contains(where: { ![0, 200, 429].contains($0) }) { losses.append("\(statuses)") }
+      for wire in held { wire.close() }
+      let isServedAgain = eventually { (try? HTTPClient(port: server.client.port).get("/healthz").status) == 200 }
+      if !isServedAgain { losses.append("the crowd's client is not served when its connections are gone") }
+      return losses
+    }
+    record.write(note)
+  }
+
   @Test func memoryIsGivenBackAfterAFlood() throws {
     var record = FaultRecord("memory after a flood")
     var note = ""
