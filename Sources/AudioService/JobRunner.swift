@@ -45,6 +45,7 @@ final class JobRunner: Sendable {
   private let store: MediaStore
   private let work: WorkQueue
   private let log: ServiceLog
+  private let records: JobRecords
   private let queue = DispatchQueue(label: "jobs")
   private let state: Confined<State>
   /// Jobs that wait or run, and requests that are about to bring one.
@@ -58,6 +59,7 @@ final class JobRunner: Sendable {
     self.store = store
     self.work = work
     self.log = log
+    records = JobRecords(configuration, catalog: catalog, store: store, live: live, log: log)
     state = Confined(State(schedule: JobSchedule(places: configuration.workerCount)))
     tally = ClientTally(
       limit: configuration.maximumQueuedJobs, clientLimit: configuration.maximumQueuedJobsPerClient)
@@ -141,7 +143,7 @@ final class JobRunner: Sendable {
       state.value.running[job.id]?.worker?.kill()
     } else {
       state.value.pausing.remove(job.id)
-      work.start { [self] in removeLeftovers(of: job) }
+      work.start { [records] in records.removeLeftovers(of: job) }
     }
     forget(job.id)
   }
@@ -185,13 +187,15 @@ final class JobRunner: Sendable {
       }
       guard let job, job.state == .running, var source = try catalog.recording(job.recording) else {
         // Cancelled meanwhile; an earlier attempt may have written something.
-        if let job, job.state == .cancelled { removeLeftovers(of: job) }
+        if let job, job.state == .cancelled { records.removeLeftovers(of: job) }
         return queue.async { [self] in leave(id) }
       }
       let fence = WorkerFence.job(on: source, configuration)
-      guard job.failures < configuration.maximumAttempts else { return fail(job, Self.gaveUp) }
+      guard job.failures < configuration.maximumAttempts else {
+        return take(records.fail(job, JobRecords.gaveUp), job.id)
+      }
       let files = MissingFiles(catalog: catalog, store: store)
-      if let fault = try files.settle(source) { return fail(job, fault.failure) }
+      if let fault = try files.settle(source) { return take(records.fail(job, fault.failure), job.id) }
       // The child makes one for itself.
       if files.hasLostWorkingCopy(source) { source.workingFile = nil }
       if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
@@ -216,7 +220,7 @@ final class JobRunner: Sendable {
   private func fail(_ id: JobID, _ failure: WorkerFailure) {
     do {
       guard let job = try catalog.job(id) else { return queue.async { [self] in leave(id) } }
-      fail(job, failure)
+      take(records.fail(job, failure), id)
     } catch {
       log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
       queue.async { [self] in retry(id, attempts: 1) }
@@ -306,18 +310,30 @@ final class JobRunner: Sendable {
     if running.wasCancelled {
       leave(job.id)
     } else if state.value.isStopping {
-      work.start { [self] in interrupted(job) }
+      work.start { [self] in take(records.interrupted(job), job.id) }
     } else if exit == .status(0), running.last.isResult(of: job.kind), let command = running.command {
-      work.start { [self] in succeed(job, running.last, command) }
+      work.start { [self] in take(records.succeed(job, running.last, command), job.id) }
     } else {
       let failure = running.last.error ?? WorkerFailure(exit, running.overrun, fence)
-      work.start { [self] in endedEarly(job, exit, failure) }
+      work.start { [self] in take(records.endedEarly(job, exit, failure), job.id) }
     }
   }
 
-  private static let gaveUp = WorkerFailure(
-    code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
-    retry: false)
+  /// Goes on as an attempt's end is recorded.
+  private func take(_ next: JobRecords.Next, _ id: JobID) {
+    switch next {
+    case .over(let others):
+      cancel(others)
+      queue.async { [self] in leave(id) }
+    case .retry(let attempts): queue.async { [self] in retry(id, attempts: attempts) }
+    case .failLater(let job, let failure):
+      // It keeps its place: a catalogue that takes no end takes no beginning either.
+      queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * 4) { [self] in
+        guard !state.value.isStopping else { return leave(id) }
+        work.start { [self] in take(records.fail(job, failure), id) }
+      }
+    }
+  }
 
   /// Tries again after a pause that doubles each time; not what was cancelled meanwhile, and not while stopping.
   private func retry(_ id: JobID, attempts: Int) {
@@ -339,7 +355,7 @@ final class JobRunner: Sendable {
     if let cancelled = state.value.running[id]?.cancelled {
       state.value.running[id]?.cancelled = nil
       return work.start { [self] in
-        removeLeftovers(of: cancelled)
+        records.removeLeftovers(of: cancelled)
         queue.async { [self] in leave(id) }
       }
     }
@@ -352,121 +368,6 @@ final class JobRunner: Sendable {
     if !state.value.isStopping { forget(id) }
     fill()
   }
-
-  // MARK: Ends, on a worker thread
-
-  private func succeed(_ job: Job, _ report: WorkerReport, _ command: JobCommand) {
-    do {
-      let ended = try JobOutcome(job, report, command, store: store, configuration).record(in: catalog)
-      guard let ended else { return isWanted(job) ? fail(job, Self.gaveUp) : discard(job) }
-      log.job(ended)
-      // Cancelled while it was finished: what it made has no row, or is not wanted.
-      if ended.state != .succeeded { removeLeftovers(of: job) }
-    } catch {
-      guard isWanted(job) else { return discard(job) }
-      if case .diskFull = error { return fail(job, .diskFull) }
-      log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
-      return queue.async { [self] in retry(job.id, attempts: job.attempts) }
-    }
-    store.removeWorkFolder(of: job.id)
-    queue.async { [self] in leave(job.id) }
-  }
-
-  private func endedEarly(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) {
-    guard isWanted(job) else { return discard(job) }
-    guard failure.retry, job.failures + 1 < configuration.maximumAttempts else { return fail(job, failure) }
-    log.failure(
-      "a worker ended early; its job is tried again",
-      ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
-    queue.async { [self] in retry(job.id, attempts: job.attempts) }
-  }
-
-  /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little
-  /// before `cancel` is called: what fails from then on fails for that reason. A catalog that fails to answer wants
-  /// every job.
-  private func isWanted(_ job: Job) -> Bool {
-    do {
-      guard let state = try catalog.job(job.id)?.state else { return false }
-      // One that succeeded after all keeps what it made: the commit that said so had only seemed to fail.
-      return !state.isFinished || state == .succeeded
-    } catch { return true }
-  }
-
-  private func discard(_ job: Job) {
-    removeLeftovers(of: job)
-    queue.async { [self] in leave(job.id) }
-  }
-
-  private func interrupted(_ job: Job) {
-    do {
-      try catalog.update(job.id) { job in
-        guard !job.state.isFinished else { return }
-        job.state = .queued
-        job.interruptions += 1
-      }
-    } catch {
-      log.failure("an interruption could not be noted", ["job": job.id.text, "error": "\(error)"])
-    }
-    queue.async { [self] in leave(job.id) }
-  }
-
-  private func fail(_ job: Job, _ failure: WorkerFailure) {
-    let reached = live[job.id]?.fraction ?? 0
-    let error = JobError(failure)
-    do {
-      let ended = try catalog.abandon(job.id) { job in
-        job.state = .failed
-        job.progress = reached
-        job.error = RowJSON.text(error)
-        job.finishedAt = .now
-      }
-      log.job(ended?.first ?? job)
-      // Jobs on the recording that the failed one was making.
-      cancel(Array((ended ?? []).dropFirst()))
-    } catch {
-      log.failure("a failed job could not be kept", ["job": job.id.text, "error": "\(error)"])
-      // Nobody else would ever end it. It keeps its place: a catalogue that takes no end takes no beginning either.
-      return queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * 4) { [self] in
-        guard !state.value.isStopping else { return leave(job.id) }
-        work.start { [self] in fail(job, failure) }
-      }
-    }
-    removeLeftovers(of: job)
-    queue.async { [self] in leave(job.id) }
-  }
-
-  /// What a job that came to nothing has written, and the folder of the recording it was making.
-  private func removeLeftovers(of job: Job) {
-    store.removeWorkFolder(of: job.id)
-    guard let output = job.output else { return }
-    do { try store.discard(output) } catch {
-      log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
-    }
-  }
-}
-
-/// Room in the queue for one job, given back when nobody holds it any more: the request that reserved it, then the job.
-final class JobRoom: Sendable {
-  private let client: Client
-  private let tally: ClientTally
-
-  fileprivate init(of client: Client, in tally: ClientTally) throws(ClientTally.Refusal) {
-    try tally.take(client)
-    (self.client, self.tally) = (client, tally)
-  }
-
-  /// Whatever the limits: the job is there already.
-  fileprivate init(adding client: Client, to tally: ClientTally) {
-    tally.add(client)
-    (self.client, self.tally) = (client, tally)
-  }
-
-  deinit { tally.give(back: client) }
-}
-
-extension Job {
-  /// Attempts before the present one that came to nothing by themselves.
-  fileprivate var failures: Int { attempts - interruptions - 1 }
 }
 
 extension WorkerReport {
