@@ -90,12 +90,14 @@ struct Recordings: Sendable {
     let room = try context.runner.reserve(for: client)
     let job = Job(kind: .waveform, recording: recording.id, client: client.key)
     let catalog = context.catalog
-    _ = try await context.work.run { () throws(StorageError) in
-      try catalog.insert(job) { source in
-        source.waveformState = .queued
-        source.waveformJob = job.id
-        source.waveformFile = nil
+    let queued = try await context.work.run { () throws(StorageError) in
+      // Of requests at the same time one builds it.
+      try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in
+        (source.waveformState, source.waveformJob, source.waveformFile) = (.queued, job.id, nil)
       }
+    }
+    guard queued != nil else {
+      throw ServiceError.waveformIsNotFailed(recording.id, try await context.recording(parameters).waveformState)
     }
     context.runner.submit(job, source: recording, room: room)
     return .changed(try JSONDocument(context.document(job)), .accepted, location: "/v1/jobs/\(job.id)")

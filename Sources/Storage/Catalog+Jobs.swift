@@ -6,21 +6,6 @@ extension Catalog {
     try write { try Self.insert(job, $0) }
   }
 
-  /// Inserts a job and changes its source in the same transaction: a recording whose waveform is built again is never
-  /// seen without the job that builds it. The recording as it is now.
-  @discardableResult
-  public func insert(
-    _ job: Job, updatingSource change: (inout Recording) -> Void
-  ) throws(StorageError) -> Recording {
-    try write { db in
-      try Self.insert(job, db)
-      guard let recording = try Self.update(job.recording, db, change) else {
-        throw StorageError.noSuchRecording(job.recording)
-      }
-      return recording
-    }
-  }
-
   /// The job, nil where there is none.
   public func job(_ id: JobID) throws(StorageError) -> Job? {
     try read { try Self.job(id, $0) }

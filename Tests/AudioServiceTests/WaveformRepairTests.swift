@@ -166,6 +166,21 @@ import Waveform
     #expect(try await get(bench, target + "/waveform", .post).status == 202)
   }
 
+  @Test("of many requests at once to build a failed one again, one builds it and the others are told so")
+  func requestsTogether() async throws {
+    let bench = try TestBench(script: "exec sleep 1000")
+    let recording = try bench.recording(state: .failed)
+    let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<20 {
+        group.addTask { try await bench.respond(.post, "/v1/recordings/\(recording.id)/waveform").status.code }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses.sorted() == [202] + [Int](repeating: 409, count: 19))
+    #expect(try bench.catalog.jobs(limit: 99).count == 1)
+    await bench.runner.stop()
+  }
+
   @Test("while the queue is full it is failed; the next request begins the job")
   func queueFull() async throws {
     let (bench, recording, path) = try bench { $0.maximumQueuedJobs = 1 }

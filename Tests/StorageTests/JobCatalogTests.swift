@@ -34,7 +34,6 @@ import Testing
     let job = Job(kind: .denoise, recording: RecordingID())
     let error = StorageError.noSuchRecording(job.recording)
     #expect(throws: error) { try catalog.insert(job) }
-    #expect(throws: error) { try catalog.insert(job) { $0.waveformState = .queued } }
     #expect(throws: error) { try catalog.insert(sample(), jobs: [job]) }
     #expect(try catalog.jobs(limit: 9).isEmpty)
     #expect(try catalog.recordings(limit: 9).isEmpty)
@@ -65,10 +64,14 @@ import Testing
     let source = sample()
     try catalog.insert(source)
     let job = Job(kind: .waveform, recording: source.id)
-    let changed = try catalog.insert(job) { $0.waveformJob = job.id }
-    #expect(changed.waveformJob == job.id)
+    let changed = try catalog.update(source.id, if: { $0 == source }, inserting: job) { $0.waveformJob = job.id }
+    #expect(changed?.waveformJob == job.id)
     #expect(try catalog.recording(source.id) == changed)
     #expect(try catalog.job(job.id) == job)
+    // Another was faster: nothing is changed, and its job is not there.
+    let late = Job(kind: .waveform, recording: source.id)
+    #expect(try catalog.update(source.id, if: { $0 == source }, inserting: late) { $0.waveformJob = late.id } == nil)
+    #expect(try catalog.recording(source.id) == changed && catalog.job(late.id) == nil)
   }
 
   @Test("a job and its recording end together, and either may be gone")

@@ -283,7 +283,9 @@ import Testing
   func healing() throws {
     let recordings = [try upload("one"), try upload("two")]
     let job = Job(kind: .waveform, recording: recordings[1].id)
-    try catalog.insert(job) { ($0.waveformState, $0.waveformJob) = (.queued, job.id) }
+    _ = try catalog.update(recordings[1].id, if: { _ in true }, inserting: job) {
+      ($0.waveformState, $0.waveformJob) = (.queued, job.id)
+    }
     try DatabaseQueue(path: store.catalogPath).write { db in
       try db.execute(sql: "UPDATE recordings SET sample_rate = 0 WHERE id = ?", arguments: [recordings[0].id.text])
       try db.execute(sql: "UPDATE jobs SET attempts = -1")
