@@ -1,6 +1,7 @@
 import Glibc
 import HTTP
 import Logging
+import Processing
 import Storage
 
 /// The whole service: catalog, files, jobs and server, from start to stop.
@@ -9,6 +10,7 @@ public final class Service: Sendable {
   private let responder: any HTTPResponder
   private let server: HTTPServer
   private let retention: Retention
+  private let catalogIsVerified: Bool
 
   /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
   ///
@@ -25,6 +27,7 @@ public final class Service: Sendable {
     let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
     self.context = context
     retention = Retention(context)
+    catalogIsVerified = condition != .unverified
     // A file at the largest size that the process may write is an error of that write, not the process's end.
     _ = signal(SIGXFSZ, SIG_IGN)
     var http = HTTPServerConfiguration()
@@ -47,7 +50,7 @@ public final class Service: Sendable {
     let server = HTTPServer(http, responder: IdleMemory().counting(responder))
     self.server = server
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
-    Self.settle(context, verified: condition != .unverified)
+    Self.settle(context, verified: catalogIsVerified)
   }
 
   /// Removes what earlier runs left half-finished, and takes back what the catalog has lost.
@@ -95,11 +98,16 @@ public final class Service: Sendable {
   }
 
   /// After the start, as it takes a while where there are many.
-  private static func tendFolders(_ context: Context) {
+  private static func tendFolders(_ context: Context, verified: Bool) {
     do {
-      let corrected = try Reconciliation(catalog: context.catalog, store: context.store).tendFolders()
-      if corrected > 0 {
-        context.log.failure("damaged rows were written again from the folders", ["recordings": "\(corrected)"])
+      // Jobs run by now: a file may have been lent to their ffmpeg since, and not only by an earlier run that was killed.
+      let report = try Reconciliation(catalog: context.catalog, store: context.store)
+        .tendFolders(verified: verified, isLent: LentFiles.settle)
+      if report.corrected > 0 {
+        context.log.failure("damaged rows were written again from the folders", ["recordings": "\(report.corrected)"])
+      }
+      if report.removed > 0 {
+        context.log.notice("removed conversions that the catalog doesn't know", ["files": "\(report.removed)"])
       }
     } catch {
       context.log.failure("the recordings' folders could not be looked through", ["error": logText(error)])
@@ -129,8 +137,8 @@ public final class Service: Sendable {
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
     let address = try server.start()
-    context.work.start { [context] in
-      Self.tendFolders(context)
+    context.work.start { [context, catalogIsVerified] in
+      Self.tendFolders(context, verified: catalogIsVerified)
       Self.lookForMissingFiles(context)
     }
     retention.start()

@@ -12,6 +12,17 @@ public enum LentFiles {
     for path in paths { takeBack(path, attempts: attempts) }
   }
 
+  /// Whether a file is lent at this moment. If so, it is taken back as above.
+  public static func settle(_ path: String) -> Bool {
+    guard geteuid() == 0 else { return false }
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { return false }
+    let isLent = stillwave_is_lent(file)
+    close(file)
+    if isLent { takeBack(path, attempts: attempts) }
+    return isLent
+  }
+
   /// For a minute. A program that another worker has started may use one for longer; that worker takes it back.
   private static let attempts = 1200
 

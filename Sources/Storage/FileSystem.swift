@@ -150,7 +150,7 @@ enum FileSystem {
 
   /// Gives a folder the mode 0700 and a file 0600. Doesn't follow links. Returns false if the kernel refuses.
   @discardableResult
-  static func makePrivate(_ path: String) -> Bool {
+  static func makePrivate(_ path: String, unless isOthers: (String) -> Bool = { _ in false }) -> Bool {
     var info = stat()
     guard unsafe lstat(path, &info) == 0 else { return false }
     let mode: mode_t
@@ -159,7 +159,7 @@ enum FileSystem {
     case S_IFREG: mode = 0o600
     default: return true
     }
-    return unsafe info.st_mode & 0o7777 == mode || chmod(path, mode) == 0
+    return unsafe info.st_mode & 0o7777 == mode || isOthers(path) || chmod(path, mode) == 0
   }
 
   /// Removes a folder that is empty, and leaves any other.

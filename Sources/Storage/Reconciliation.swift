@@ -163,18 +163,24 @@ public struct Reconciliation: Sendable {
 
   /// Describes every recording that is not described yet, as none is in a data directory of an earlier version;
   /// believes the description of one whose row is damaged; and gives folders and files their private modes. Runs beside
-  /// the service, because it reads every folder. Returns how many rows it corrected.
-  public func tendFolders() throws(StorageError) -> Int {
-    var corrected = 0
+  /// the service, because it reads every folder.
+  ///
+  /// If the catalog is not `verified`, no file is removed on its word. `isLent` is asked about each file that isn't
+  /// private: one that it answers for is left to it, because a program that runs now may be about to open it.
+  public func tendFolders(
+    verified: Bool, isLent: (String) -> Bool = { _ in false }
+  ) throws(StorageError) -> TendingReport {
+    var report = TendingReport()
     for name in try FileSystem.names(in: store.recordings) {
       guard let id = RecordingID(name) else { continue }
       let folder = store.folder(of: id)
       FileSystem.makePrivate(folder)
       // Deleted meanwhile.
       guard let files = try? FileSystem.names(in: folder) else { continue }
-      for file in files { FileSystem.makePrivate(folder + "/" + file) }
+      for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
+      if verified { report.removed += try removeLostConversions(among: files, of: id) }
       if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
-        corrected += 1
+        report.corrected += 1
       } else if let recording = try catalog.recording(id), recording.audioFile != nil,
         store.description(of: id) != RecordingDescription(recording)
       {
@@ -182,9 +188,9 @@ public struct Reconciliation: Sendable {
       }
     }
     for path in [store.uploads, store.orphaned] {
-      for name in try FileSystem.names(in: path) { FileSystem.makePrivate(path + "/" + name) }
+      for name in try FileSystem.names(in: path) { FileSystem.makePrivate(path + "/" + name, unless: isLent) }
     }
-    return corrected
+    return report
   }
 
   /// Puts the description of a recording in the place of its row where the audio is what the description says, and not

@@ -307,9 +307,50 @@ import Testing
     try DatabaseQueue(path: store.catalogPath).write { db in
       try db.execute(sql: "UPDATE recordings SET bytes = 7 WHERE id = ?", arguments: [damaged.id.text])
     }
-    #expect(try Reconciliation(catalog: catalog, store: store).tendFolders() == 1)
+    #expect(try tend() == TendingReport(corrected: 1))
     #expect(try catalog.recording(damaged.id) == damaged)
     #expect(store.description(of: undescribed.id)?.recording == undescribed)
+  }
+
+  private func tend(verified: Bool = true, isLent: (String) -> Bool = { _ in false }) throws -> TendingReport {
+    try Reconciliation(catalog: catalog, store: store).tendFolders(verified: verified, isLent: isLent)
+  }
+
+  @Test("files that others may read become their owner's alone, but for one that is lent")
+  func modes() throws {
+    let paths = try ["one", "two"].map { store.folder(of: try upload($0).id) + "/audio.wav" }
+    let part = store.directory + "/uploads/\(try part("abc")).part"
+    for path in paths + [part] { #expect(unsafe chmod(path, 0o640) == 0) }
+    func mode(_ path: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+    _ = try tend { $0 == paths[0] }
+    #expect(try (paths + [part]).map(mode) == [0o640, 0o600, 0o600])
+    _ = try tend()
+    #expect(try mode(paths[0]) == 0o600)
+  }
+
+  @Test(
+    "conversions that no row names go, unless their job is still at it; the word of a doubtful catalog removes none")
+  func lostConversions() throws {
+    let id = try upload("sound").id
+    let (unknown, kept, ended, running) = (JobID(), JobID(), JobID(), JobID())
+    for job in [unknown, kept, ended, running] {
+      try write("mp3", to: store.folder(of: id) + "/converted-\(job).mp3")
+    }
+    for (job, state) in [(ended, JobState.succeeded), (running, .running)] {
+      var row = Job(id: job, kind: .convert, recording: id)
+      row.state = state
+      try catalog.insert(row)
+    }
+    let row = Conversion(recording: id, format: "mp3", file: "converted-\(kept).mp3", bytes: 3, sha256: "")
+    _ = try catalog.keep(row, limit: 9)
+    try write("notes", to: store.folder(of: id) + "/converted-by-hand.mp3")
+    #expect(try tend(verified: false).removed == 0)
+    #expect(try tend().removed == 2)
+    #expect(
+      try files(of: id).filter { $0.hasPrefix("converted-") }
+        == [kept, running].map { "converted-\($0).mp3" }.sorted() + ["converted-by-hand.mp3"])
   }
 
   @Test("a description in which anything was changed describes nothing")
@@ -336,15 +377,21 @@ import Testing
 
   @Test("the part of a finished upload is kept aside where its recording's audio is gone")
   func finishedWithoutAudio() throws {
+    let (upload, id) = try finishedPart()
+    try FileSystem.remove(store.folder(of: id))
+    #expect(start().orphans == 1)
+    #expect(try folder.contents(of: "data/orphaned") == ["\(upload).part"])
+  }
+
+  /// An upload that has become a recording, and whose part has not gone yet.
+  private func finishedPart() throws -> (upload: UploadID, recording: RecordingID) {
     let upload = try part("abc")
     try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
     let id = RecordingID()
     let whole = try #require(try store.openPart(of: upload))
     let stored = try store.adopt(whole, as: id, name: "audio.wav")
     try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
-    try FileSystem.remove(store.folder(of: id))
-    #expect(start().orphans == 1)
-    #expect(try folder.contents(of: "data/orphaned") == ["\(upload).part"])
+    return (upload, id)
   }
 
   private func part(_ text: String) throws -> UploadID {
@@ -382,12 +429,7 @@ import Testing
 
   @Test("the part of an upload that became a recording goes, and the recording stays")
   func finishedUpload() throws {
-    let upload = try part("abc")
-    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
-    let id = RecordingID()
-    let whole = try #require(try store.openPart(of: upload))
-    let stored = try store.adopt(whole, as: id, name: "audio.wav")
-    try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
+    let id = try finishedPart().recording
     #expect(start().uploads == 1)
     #expect(try files(of: id) == ["audio.wav", "recording.json"])
   }
