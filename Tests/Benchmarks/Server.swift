@@ -10,7 +10,11 @@ final class Server {
   init(binary: String, directory: String) throws {
     self.directory = directory + "/data"
     process.executableURL = URL(fileURLWithPath: binary)
-    process.arguments = ["serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--log-level", "error"]
+    // All clients of the benchmarks have one address.
+    process.arguments = [
+      "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--log-level", "error",
+      "--max-connections-per-client", "8192",
+    ]
     let output = Pipe()
     process.standardOutput = output
     try process.run()
