@@ -265,7 +265,8 @@ import Testing
     record.attempt {
       // With room for a job of each, or most would be refused at once.
       let (server, _) = try idleServer(
-        TestServer("--max-queued-jobs-per-client", "1000", "--max-queued-jobs", "1000"))
+        TestServer(
+          "--max-queued-jobs-per-client", "1000", "--max-queued-jobs", "1000", "--max-connections-per-client", "1000"))
       defer { server.kill() }
       let before = Processes.anonymousKilobytes(of: server.processID)
       // Clients that stop in the middle of a body, all at once.
