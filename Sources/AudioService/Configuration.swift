@@ -65,6 +65,8 @@ public struct Configuration: Sendable {
   public var stallSeconds = 600.0
   /// A job may take so many times the processor time it is allowed.
   var jobSecondsPerProcessorSecond = 10.0
+  /// Multiplies the time that the child of a probe or a preview may take, where tests hold one.
+  var childPatience = 1.0
   /// Seconds that running requests get to finish after SIGTERM.
   public var gracePeriodSeconds = 10.0
   /// The program that children run: this one.

@@ -23,12 +23,14 @@ final class WorkerLane: Sendable {
   }
 
   private let program: String
+  private let patience: Double
   private let queue: DispatchQueue
   private let places: FairPlaces
   private let waiting: WaitingLimits
 
   init(_ configuration: Configuration, label: String, waiting: WaitingLimits) {
     program = configuration.program
+    patience = configuration.childPatience
     queue = DispatchQueue(label: label)
     let places = max(2, configuration.workerCount)
     self.waiting = waiting
@@ -75,7 +77,7 @@ final class WorkerLane: Sendable {
           })
         last.worker = worker
         if last.isUnwanted { worker?.kill() }
-        queue.asyncAfter(deadline: .now() + timeoutSeconds) { [weak worker] in
+        queue.asyncAfter(deadline: .now() + timeoutSeconds * patience) { [weak worker] in
           guard let worker else { return }
           last.tookTooLong = true
           worker.kill()

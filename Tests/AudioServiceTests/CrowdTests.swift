@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test func aProbeThatTheClockEndsIsNotTheFilesFault() async throws {
-    let bench = try bench()
+    let bench = try bench { $0.childPatience = 1 }
     let lane = bench.context.probes.sounds
     let client = Client(key: "a")
     let ending = try await lane.run(["probe", try bench.file("HOLD")], for: client, timeoutSeconds: 0.01)

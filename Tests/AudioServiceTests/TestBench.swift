@@ -43,6 +43,10 @@ final class TestBench: Sendable {
     configuration.port = 0
     configuration.reservedDiskBytes = 0
     configuration.retryPauseSeconds = 0.005
+    // All tests begin at once, on as many threads as there are cores: minutes may go by between two steps of one, and
+    // what it holds must not end meanwhile.
+    configuration.childPatience = 1000
+    configuration.jobSecondsPerProcessorSecond = 10_000
     change(&configuration)
     self.configuration = configuration
     try Self.writeProgram(script, folder: folder.path)
