@@ -22,13 +22,15 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   public static let delete = HTTPMethod(rawValue: "DELETE")
   /// Describe what may be done.
   public static let options = HTTPMethod(rawValue: "OPTIONS")
+  /// A safe request with content. Known so that it is answered 405; no route serves it.
+  public static let query = HTTPMethod(rawValue: "QUERY")
   /// Known so that it is answered 405; no route ever serves it.
   public static let trace = HTTPMethod(rawValue: "TRACE")
 
   /// Whether a request of this method asks for no change (RFC 9110 §9.2.1).
   public var isSafe: Bool {
     switch rawValue {
-    case "GET", "HEAD", "OPTIONS", "TRACE": true
+    case "GET", "HEAD", "OPTIONS", "QUERY", "TRACE": true
     default: false
     }
   }
@@ -36,7 +38,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   /// Whether the method is one of those above. Others, CONNECT among them, are answered 501.
   public var isKnown: Bool {
     switch rawValue {
-    case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE": true
+    case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "TRACE": true
     default: false
     }
   }

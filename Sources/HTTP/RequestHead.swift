@@ -54,7 +54,8 @@ final class RequestHead: Sendable {
     guard count == 1, let host = fields.bytes(of: "Host"), isHost(host) else { throw .malformed(.host) }
   }
 
-  /// `name`, `1.2.3.4` or `[v6]`, with an optional decimal port.
+  /// `reg-name`, `1.2.3.4` or `[v6]`, with an optional decimal port (RFC 3986 §3.2.2). Nothing is decoded: an escaped
+  /// name is another name to whoever compares it.
   static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
     var rest = host
     if rest.first == UInt8(ascii: "[") {
@@ -63,10 +64,7 @@ final class RequestHead: Sendable {
       rest = rest[(close + 1)...]
     } else {
       let end = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
-      let name = rest[..<end]
-      guard !name.isEmpty, name.allSatisfy({ ASCII.isLetterOrDigit($0) || "-._~".utf8.contains($0) }) else {
-        return false
-      }
+      guard end > rest.startIndex, isRegisteredName(rest[..<end]) else { return false }
       rest = rest[end...]
     }
     guard rest.first == ASCII.colon else { return rest.isEmpty }
@@ -74,7 +72,23 @@ final class RequestHead: Sendable {
     return port.value <= 65535
   }
 
-  /// A leading zero is valid to the grammar, but 010 is eight to some: nobody honest sends one.
+  /// `reg-name = *( unreserved / pct-encoded / sub-delims )`
+  private static func isRegisteredName(_ name: ArraySlice<UInt8>) -> Bool {
+    var index = name.startIndex
+    while index < name.endIndex {
+      if name[index] == ASCII.percent {
+        guard index + 2 < name.endIndex, ASCII.hexValue(name[index + 1]) != nil, ASCII.hexValue(name[index + 2]) != nil
+        else { return false }
+        index += 3
+      } else {
+        guard ASCII.isLetterOrDigit(name[index]) || "-._~!$&'()*+,;=".utf8.contains(name[index]) else { return false }
+        index += 1
+      }
+    }
+    return true
+  }
+
+  /// `1*DIGIT`, decimal whatever zeros it begins with (RFC 9110 §8.6).
   private static func bodyLength(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
     // What takes "_" for "-", as CGI and its kin do, would find a second length in these.
     guard !fields.contains("Content_Length") else { throw .malformed(.contentLength) }
@@ -85,19 +99,20 @@ final class RequestHead: Sendable {
     }
     guard !isChunked else { throw .malformed(.transferEncoding) }
     let lengths = fields.values(of: "Content-Length")
-    guard lengths.count == 1, let length = ASCII.decimal(lengths[0].utf8), !length.overflow,
-      !lengths[0].hasPrefix("0") || lengths[0] == "0"
-    else { throw .malformed(.contentLength) }
+    guard lengths.count == 1, let length = ASCII.decimal(lengths[0].utf8), !length.overflow else {
+      throw .malformed(.contentLength)
+    }
     return length.value == 0 ? .none : .length(length.value)
   }
 
   private static func chunked(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
     let codings = fields.values(of: "Transfer-Encoding")
-    guard version == .http11, codings.count == 1 else { throw .malformed(.transferEncoding) }
-    if codings[0].equalsIgnoringCase("chunked") { return .chunked }
-    // Where chunked does not come last the length is nobody's guess: 400 (§6.3, rule 4). Where it does, and others that
-    // are not known here stand in front, 501 (§6.1).
-    let names = codings[0].split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmingBlanks() }
+    guard version == .http11 else { throw .malformed(.transferEncoding) }
+    if codings.count == 1, codings[0].equalsIgnoringCase("chunked") { return .chunked }
+    // Several fields are one list (RFC 9110 §5.3). If chunked doesn't come last, the length is anybody's guess: 400
+    // (§6.3, rule 4). If it does, behind codings that are not known here: 501 (§6.1).
+    let names = codings.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+      .map { $0.trimmingBlanks() }
     let isChunked = names.map { $0.equalsIgnoringCase("chunked") }
     guard isChunked.last == true, isChunked.count(where: { $0 }) == 1,
       names.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(ASCII.isTokenByte) })

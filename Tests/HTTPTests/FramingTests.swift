@@ -40,6 +40,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     "Host: a", "Host: a:80", "Host: a:", "Host: [::1]", "Host: [::1]:8080", "host:a", "HOST: \t a.b-c \t",
     "Host: 127.0.0.1:1", "Host: [::ffff:127.0.0.1]", "Host: [::]", "Host: [1::]", "Host: [1:2:3:4:5:6:7:8]",
     "Host: [1:2:3:4:5:6:7::]", "Host: [1:2:3:4:5:6:1.2.3.4]", "Host: [FE80::AbCd]:1",
+    "Host: a!$&'()*+,;=b", "Host: %c3%A9.example:80", "Host: a%00b",
   ])
   func aValidHostIsAccepted(_ field: String) {
     #expect(WireReader("GET / HTTP/1.1\r\n\(field)\r\n\r\n").requests.count == 1)
@@ -48,7 +49,10 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
   @Test(arguments: [
     ("a length", "Content-Length: 3\r\n\r\nabc", "abc"),
     ("a length padded with blanks", "Content-Length:\t 3 \r\n\r\nabc", "abc"),
-    ("no content", "Content-Length: 0\r\n\r\n", ""),
+    ("a length behind zeros", "Content-Length: 003\r\n\r\nabc", "abc"),
+    ("a length behind 30 zeros", "Content-Length: \(String(repeating: "0", count: 30))3\r\n\r\nabc", "abc"),
+    ("a length that is octal to some", "Content-Length: 010\r\n\r\n0123456789", "0123456789"),
+    ("no content", "Content-Length: 0\r\n\r\n", ""), ("no content, twice told", "Content-Length: 00\r\n\r\n", ""),
     ("chunks", "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n", "abc"),
     ("the coding in capitals, padded", "Transfer-Encoding: \t CHUNKED \r\n\r\n3\r\nabc\r\n0\r\n\r\n", "abc"),
     ("16 digits", "Transfer-Encoding: chunked\r\n\r\n0000000000000003\r\nabc\r\n0\r\n\r\n", "abc"),

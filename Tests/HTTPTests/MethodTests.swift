@@ -25,7 +25,7 @@ private let routes = Router(
     return try #require(answer)
   }
 
-  @Test(arguments: ["DELETE", "PUT", "PATCH", "TRACE", "POST"])
+  @Test(arguments: ["DELETE", "PUT", "PATCH", "TRACE", "POST", "QUERY"])
   func aKnownMethodThatTheResourceLacksIs405WithAllow(_ method: String) async throws {
     let answer = try await ask("\(method) / HTTP/1.1")
     #expect(answer.status == 405)
