@@ -109,10 +109,11 @@ struct ConnectionState: Sendable {
   private var blockedSeconds = 0.0
   private var writtenBytes: Int64 = 0
   private var droppedBytes: Int64 = 0
+  private var lastDrop: Instant
 
   init(limits: HTTPLimits, at now: Instant) {
     self.limits = limits
-    since = now
+    (since, lastDrop) = (now, now)
   }
 
   /// Whether input has a use now. While it has none the socket is not read.
@@ -134,8 +135,10 @@ struct ConnectionState: Sendable {
     switch phase {
     case .idle: return since.adding(seconds: limits.idleSeconds)
     case .head: return since.adding(seconds: limits.headSeconds)
-    case .draining: return since.adding(seconds: limits.lingerSeconds)
-    case .lingering: return since.adding(seconds: isStopping ? min(0.5, limits.lingerSeconds) : limits.lingerSeconds)
+    case .draining: return since.adding(seconds: min(limits.lingerGapSeconds, limits.lingerSeconds))
+    case .lingering:
+      let end = since.adding(seconds: isStopping ? min(0.5, limits.lingerSeconds) : limits.lingerSeconds)
+      return min(end, lastDrop.adding(seconds: limits.lingerGapSeconds))
     case .closed: return nil
     case .exchange:
       guard body == .wanted else { return writeDeadline }
@@ -201,6 +204,7 @@ struct ConnectionState: Sendable {
       return finishAnswer(now)
     case .dropped(let count):
       droppedBytes += Int64(count)
+      lastDrop = now
       return droppedBytes > limits.lingerBytes ? close() : []
     case .inputEnded:
       return endInput(now)
@@ -288,6 +292,7 @@ struct ConnectionState: Sendable {
   private mutating func linger(_ now: Instant) -> Actions {
     if inputHasEnded { return [close(), .failBodyTruncated] }
     enter(.lingering, now)
+    lastDrop = now
     return [.shutdownOutput, .failBodyTruncated]
   }
 

@@ -29,10 +29,13 @@ public struct HTTPLimits: Sendable {
   public var chunkExtensionBytes = 256
   /// An unread rest of a body up to this size is read and dropped so that the connection can be kept.
   public var unreadBodyBytes: Int64 = 64 * 1024
-  /// After an early answer: how long, and how much, is still read so that the client gets the answer.
-  public var lingerSeconds = 5.0
-  /// See `lingerSeconds`.
-  public var lingerBytes: Int64 = 32 * 1024 * 1024
+  /// After an early answer: how long input is still read and dropped, so that a client that sends its whole body before
+  /// it reads gets the answer.
+  public var lingerSeconds = 30.0
+  /// How long such a client may send nothing.
+  public var lingerGapSeconds = 5.0
+  /// How much is read and dropped.
+  public var lingerBytes: Int64 = 512 * 1024 * 1024
   /// Open connections; past it 503. Never more than the process's descriptor limit less 64.
   public var connectionCount = 8192
   /// Open connections of one client; past it 429. nil: a quarter of all, but at least 16.

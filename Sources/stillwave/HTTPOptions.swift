@@ -70,10 +70,13 @@ struct HTTPOptions: ParsableArguments, Sendable {
   @Option(help: "Seconds between two requests of a connection; by default 60.")
   var idleTimeout: Double?
 
-  @Option(help: "Seconds for which input is still read behind an early answer; by default 5.")
+  @Option(help: "Seconds for which a refused body is still read, so that its client sees the answer; by default 30.")
   var lingerTimeout: Double?
 
-  @Option(help: "Bytes that are still read behind an early answer; by default 32 MiB.")
+  @Option(help: "Seconds for which the client of a refused body may send nothing; by default 5.")
+  var lingerGap: Double?
+
+  @Option(help: "Bytes of a refused body that are still read; by default 512 MiB.")
   var lingerBytes: Int64?
 
   @Option(help: "Bytes of an unread body that are read to keep the connection; by default 65536.")
@@ -138,6 +141,7 @@ struct HTTPOptions: ParsableArguments, Sendable {
       "write-rate-grace", writeRateGrace, default: limits.writeRateGraceSeconds)
     limits.idleSeconds = try positive("idle-timeout", idleTimeout, default: limits.idleSeconds)
     limits.lingerSeconds = try positive("linger-timeout", lingerTimeout, default: limits.lingerSeconds)
+    limits.lingerGapSeconds = try positive("linger-gap", lingerGap, default: limits.lingerGapSeconds)
     limits.lingerBytes = try positive("linger-bytes", lingerBytes, default: limits.lingerBytes)
     limits.unreadBodyBytes = try positive("max-unread-bytes", maxUnreadBytes, default: limits.unreadBodyBytes)
     limits.readBytes = try positive("read-bytes", readBytes, default: limits.readBytes)

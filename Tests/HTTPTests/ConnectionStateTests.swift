@@ -76,19 +76,33 @@ private struct Clocked {
     #expect(connection.on(.inputEnded) == .close)
   }
 
-  @Test func lingeringEndsAfterFiveSeconds() {
+  @Test func lingeringEndsAfterFiveSecondsWithoutInput() {
     var connection = Clocked()
     connection.begin(persistent: false)
     connection.answer()
     #expect(connection.expire(after: 4.9) == [])
+    #expect(connection.on(.dropped(1)) == [])
+    #expect(connection.expire(after: 4.9) == [])
     #expect(connection.expire(after: 0.2) == .close)
   }
 
-  @Test func lingeringEndsAfter32MiB() {
+  @Test func lingeringEndsAfterThirtySecondsOfInput() {
     var connection = Clocked()
     connection.begin(persistent: false)
     connection.answer()
-    #expect(connection.on(.dropped(32 * 1024 * 1024)) == [])
+    for _ in 0..<29 {
+      #expect(connection.expire(after: 1) == [])
+      #expect(connection.on(.dropped(1)) == [])
+    }
+    #expect(connection.expire(after: 0.9) == [])
+    #expect(connection.expire(after: 0.2) == .close)
+  }
+
+  @Test func lingeringEndsAfter512MiB() {
+    var connection = Clocked()
+    connection.begin(persistent: false)
+    connection.answer()
+    #expect(connection.on(.dropped(512 * 1024 * 1024)) == [])
     #expect(connection.on(.dropped(1)) == .close)
   }
 

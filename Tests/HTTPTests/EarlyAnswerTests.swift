@@ -19,6 +19,23 @@ import Testing
     }
   }
 
+  /// Such a client sends all of its body before it reads, and would see a reset if the rest were not taken.
+  @Test func aClientWhoseBodyOf110MBIsRefusedReadsThat() async throws {
+    try await withServer { request in
+      request.body.limit(to: 100_000_000)
+      _ = try await request.body.read()
+      return text("taken")
+    } test: { port, _ in
+      let client = try WireClient(port: port)
+      try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 110000000\r\n\r\n")
+      let piece = [UInt8](repeating: 0x61, count: 1_000_000)
+      for _ in 0..<110 { try client.send(piece) }
+      let answer = try client.answer()
+      #expect(answer.status == 413 && answer.body.contains("100000000"))
+      #expect(try client.readToEnd() == "")
+    }
+  }
+
   @Test func lingeringEndsAfterItsTimeOrItsBytes() async throws {
     for change: @Sendable (inout HTTPServerConfiguration) -> Void in [
       { $0.limits.lingerSeconds = 0.05 }, { $0.limits.lingerBytes = 1024 * 1024 },

@@ -33,7 +33,7 @@ import Testing
     #expect(limits.connectionCount == 8192 && limits.connectionCountPerClient == nil)
     #expect(limits.queuedBytes <= 256 * 1024)
     #expect(limits.backlog == 1024)
-    #expect(limits.lingerSeconds == 5 && limits.lingerBytes == 32 * 1024 * 1024)
+    #expect(limits.lingerSeconds == 30 && limits.lingerGapSeconds == 5 && limits.lingerBytes == 512 * 1024 * 1024)
     #expect(limits.chunkExtensionBytes == 256 && limits.trailerBytes == 8 * 1024)
   }
 
