@@ -18,6 +18,13 @@ func responder(
   return CrossOriginSharing(.service(configuration.corsOrigins), responder)
 }
 
+/// The form of what the server refuses by itself, before there is a request.
+func refusal(_ configuration: Configuration) -> @Sendable (Problem, HTTPFields) -> HTTPResponse {
+  guard configuration.corsOrigins != .only([]) else { return { problem, _ in problem.response() } }
+  let policy = CrossOriginPolicy.service(configuration.corsOrigins)
+  return { problem, fields in policy.sharing(problem.response(), withRequestOf: fields) }
+}
+
 extension CrossOriginPolicy {
   fileprivate static func service(_ origins: AllowedOrigins) -> CrossOriginPolicy {
     CrossOriginPolicy(
@@ -29,7 +36,8 @@ extension CrossOriginPolicy {
         "X-Request-Id",
       ],
       exposedFields: [
-        "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Location", "Retry-After",
+        "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Link", "Location",
+        "Retry-After",
         "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Recording", "Stillwave-Start-Frame",
         "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
         "Upload-Length",

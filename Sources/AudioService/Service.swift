@@ -40,6 +40,7 @@ public final class Service: Sendable {
     http.responseFields = [
       "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
     ]
+    http.refusal = refusal(configuration)
     if log.tellsRequests { http.onCompleted = log.request }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)

@@ -44,19 +44,30 @@ public final class CrossOriginSharing: HTTPResponder {
     }
   }
 
-  private func sharing(_ shared: HTTPResponse, with request: HTTPRequest) -> HTTPResponse {
+  private func sharing(_ response: HTTPResponse, with request: HTTPRequest) -> HTTPResponse {
+    let isPreflight = request.method == .options && request.fields.contains("Access-Control-Request-Method")
+    return policy.sharing(response, withRequestOf: request.fields, isPreflight: isPreflight)
+  }
+}
+
+extension CrossOriginPolicy {
+  /// The response with the fields of the protocol, for a request that may have been refused before it was whole:
+  /// `fields` are those that were read. A page that can't read a refusal can't tell it from a lost connection.
+  public func sharing(
+    _ shared: HTTPResponse, withRequestOf fields: HTTPFields, isPreflight: Bool = false
+  ) -> HTTPResponse {
     var response = shared
-    // Which page asks decides about the answer even where this request came from none: caches must tell them apart.
-    if policy.origins != .any { response.fields.vary(by: "Origin") }
-    guard let origin = request.fields["Origin"], policy.origins.contains(origin) else { return response }
+    // Which page asks decides about the answer even if this request came from none: caches must tell them apart.
+    if origins != .any { response.fields.vary(by: "Origin") }
+    guard let origin = fields["Origin"], origins.contains(origin) else { return response }
     response.fields["Cross-Origin-Resource-Policy"] = "cross-origin"
-    response.fields["Access-Control-Allow-Origin"] = policy.origins == .any ? "*" : origin
-    if request.method == .options, request.fields.contains("Access-Control-Request-Method") {
+    response.fields["Access-Control-Allow-Origin"] = origins == .any ? "*" : origin
+    if isPreflight {
       response.fields["Access-Control-Allow-Methods"] = response.fields["Allow"]
-      response.fields["Access-Control-Allow-Headers"] = policy.requestFields.joined(separator: ", ")
-      response.fields["Access-Control-Max-Age"] = "\(policy.maximumAgeSeconds)"
+      response.fields["Access-Control-Allow-Headers"] = requestFields.joined(separator: ", ")
+      response.fields["Access-Control-Max-Age"] = "\(maximumAgeSeconds)"
     } else {
-      response.fields["Access-Control-Expose-Headers"] = policy.exposedFields.joined(separator: ", ")
+      response.fields["Access-Control-Expose-Headers"] = exposedFields.joined(separator: ", ")
     }
     return response
   }

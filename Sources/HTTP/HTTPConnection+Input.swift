@@ -105,7 +105,7 @@ extension HTTPConnection {
         body: head.body, isPersistent: head.isPersistent, expectsContinue: head.expectsContinue)
       if state.on(event, at: loop.now).contains(.startHandler) { startHandler(head) }
     } catch {
-      beginRefusal(callersIdentifier: parser.callersIdentifier(in: bytes[start..<end]))
+      beginRefusal(fields: parser.refusedFields(in: bytes[start..<end]))
       keep(bytes, from: end, to: end, isPending)
       refuse(error.problem)
     }

@@ -14,9 +14,9 @@ extension HTTPConnection {
 
   /// Answers without a handler.
   func answer(_ problem: Problem) {
-    if exchange == nil { beginRefusal(callersIdentifier: parser.callersIdentifier()) }
+    if exchange == nil { beginRefusal(fields: parser.refusedFields()) }
     guard let exchange else { return }
-    _ = begin(core.configuration.problem(problem).response(), exchange: exchange.id)
+    _ = begin(core.configuration.refusal(problem, exchange.fields), exchange: exchange.id)
   }
 
   /// Queues the head and the content, unless that is a stream, which remains to be sent.

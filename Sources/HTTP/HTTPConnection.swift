@@ -122,6 +122,8 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     let id: UInt64
     /// Nil where the head was refused.
     let request: HTTPRequest?
+    /// The request's, or those of the refused head as far as it has come.
+    let fields: HTTPFields
     let requestID: String
     let began: Instant
     var status: HTTPStatus?
@@ -133,19 +135,19 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   func beginRefusal(_ head: RequestHead) {
     exchangeCount += 1
     let id = requestID(RequestIdentifier.callers(head.fields))
-    begin(HTTPRequest(head: head, body: .none, peer: peer, id: id), id: id)
+    begin(HTTPRequest(head: head, body: .none, peer: peer, id: id), head.fields, id: id)
   }
 
   /// Begins to answer what is refused before it is a head.
-  func beginRefusal(callersIdentifier: String?) {
+  func beginRefusal(fields: HTTPFields) {
     exchangeCount += 1
-    begin(nil, id: requestID(callersIdentifier))
+    begin(nil, fields, id: requestID(RequestIdentifier.callers(fields)))
   }
 
   private func requestID(_ callers: String?) -> String { callers ?? RequestIdentifier.make(loop.nextRandom()) }
 
-  private func begin(_ request: HTTPRequest?, id: String) {
-    exchange = Exchange(id: exchangeCount, request: request, requestID: id, began: loop.now)
+  private func begin(_ request: HTTPRequest?, _ fields: HTTPFields, id: String) {
+    exchange = Exchange(id: exchangeCount, request: request, fields: fields, requestID: id, began: loop.now)
     tally.countRequest()
   }
 
@@ -160,26 +162,28 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     }
     let identifier = requestID(RequestIdentifier.callers(head.fields))
     let request = HTTPRequest(head: head, body: body, peer: peer, id: identifier)
-    begin(request, id: identifier)
+    begin(request, head.fields, id: identifier)
     switch core.responder.respond(to: request) {
     case .now(let response):
       guard let rest = begin(response, exchange: id) else { return }
       run(id) { await $0.send(rest) }
     case .later(let work):
       run(id) { connection in
-        let response = await connection.response(of: work)
+        let response = await connection.response(of: work, to: request)
         if let rest = connection.begin(response, exchange: id) { await connection.send(rest) }
       }
     }
   }
 
-  private func response(of work: @Sendable () async throws -> HTTPResponse) async -> HTTPResponse {
+  private func response(
+    of work: @Sendable () async throws -> HTTPResponse, to request: HTTPRequest
+  ) async -> HTTPResponse {
     do {
       return try await work()
     } catch {
       let problem = Problem(
         .internalServerError, code: "internal_error", detail: "The server failed to make an answer.")
-      return core.configuration.problem(problem).response()
+      return core.configuration.refusal(problem, request.fields)
     }
   }
 

@@ -16,8 +16,9 @@ public struct HTTPServerConfiguration: Sendable {
   /// Told of every request, after the last byte of its answer or when its connection broke. Runs on the loop: must not
   /// block.
   public var onCompleted: (@Sendable (RequestRecord) -> Void)?
-  /// Gives the server's own refusals (malformed heads, timeouts, too many connections) their final form.
-  public var problem: @Sendable (Problem) -> Problem = { $0 }
+  /// Gives the server's own refusals (malformed heads, timeouts, too many connections) their final form. The fields are
+  /// the request's, as far as they have come.
+  public var refusal: @Sendable (Problem, HTTPFields) -> HTTPResponse = { problem, _ in problem.response() }
 
   /// The defaults.
   public init() {}

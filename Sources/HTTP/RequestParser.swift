@@ -72,9 +72,9 @@ struct RequestParser {
     return (nil, end)
   }
 
-  /// The caller's own id for a head that was refused, as far as the head has come. Where its request line was at fault
-  /// nothing behind it has been read, and `rest`, what the last call was given, is looked through.
-  func callersIdentifier(in rest: ArraySlice<UInt8> = []) -> String? {
+  /// The fields of a head that was refused, as far as it has come. If its request line was at fault, nothing behind it
+  /// has been read, and `rest`, what the last call was given, is looked through.
+  func refusedFields(in rest: ArraySlice<UInt8> = []) -> HTTPFields {
     var fields = fields
     if requestLine == nil {
       let lines = rest.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
@@ -85,7 +85,7 @@ struct RequestParser {
         try? FieldLine.parse(line.dropLast(), into: &fields)
       }
     }
-    return RequestIdentifier.callers(HTTPFields(fields))
+    return HTTPFields(fields)
   }
 
   /// Looks at the beginning of a request line, which lies in `partialLine` and in `rest`.
