@@ -37,7 +37,7 @@ struct DenoiseRequests: Sendable {
     // What can be told without the body is told before a client that waits for “100 Continue” sends it; but the first
     // answer to a key is given again even where its recording is gone by now.
     let known = key?.kept == nil ? try await judge(request, parameters) : nil
-    let body = try await request.body.collect(upTo: JSONMembers.byteLimit)
+    let body = try await JSONMembers.bytes(of: request)
     let fingerprint = Self.fingerprint(body)
     if let answer = try key?.repeated(fingerprint) { return answer }
     let source: Recording

@@ -15,7 +15,13 @@ struct JSONMembers {
 
   /// The request's body; an empty one counts as `{}`. Throws where there is a member that is not known.
   init(bodyOf request: HTTPRequest, known: Known) async throws {
-    try self.init(try await request.body.collect(upTo: Self.byteLimit), known: known)
+    try self.init(try await Self.bytes(of: request), known: known)
+  }
+
+  /// The bytes of a request's body, once its head says nothing else than that they are JSON.
+  static func bytes(of request: HTTPRequest) async throws -> [UInt8] {
+    try request.requireJSON()
+    return try await request.body.collect(upTo: byteLimit)
   }
 
   /// A body that has been read.

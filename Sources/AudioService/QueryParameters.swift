@@ -36,7 +36,7 @@ struct QueryParameters {
 
   func integer(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
     guard let text = string(name) else { return nil }
-    guard let number = Int(text), range.contains(number) else {
+    guard let number = Int(digits: text), range.contains(number) else {
       throw invalid(name, text, "a whole number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
@@ -69,6 +69,14 @@ struct QueryParameters {
     Problem(
       .badRequest, code: "invalid_parameter", detail: "“\(name)” is “\(value)”; it must be \(expected).",
       parameter: name)
+  }
+}
+
+extension Int {
+  /// A whole number as JSON writes one: `Int` alone would take a plus sign as well.
+  init?(digits text: String) {
+    guard !text.hasPrefix("+"), let number = Int(text) else { return nil }
+    self = number
   }
 }
 

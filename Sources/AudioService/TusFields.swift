@@ -88,6 +88,7 @@ extension HTTPRequest {
 
   /// Throws 415 where the body is not what tus sends bytes as.
   func requireUploadBytes() throws {
+    try requireNoCoding()
     let type = fields["Content-Type"].flatMap { ParameterizedValue($0)?.value }?.lowercased()
     guard type == Tus.contentType else {
       throw Problem(

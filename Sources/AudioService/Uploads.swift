@@ -11,6 +11,7 @@ struct Uploads: Sendable {
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let nameAsked = try QueryParameters(request, known: ["name"]).string("name")
+    try request.requireNoCoding()
     return try await context.idempotency.once(request) { key in
       if let key, key.kept != nil { return try await answerAgain(request, key, nameAsked: nameAsked) }
       return try await create(request, key, nameAsked: nameAsked)

@@ -10,8 +10,8 @@ struct Waveforms: Sendable {
   private static let datType = "application/vnd.bbc.audiowaveform"
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    let wantsDat = request.prefers(Self.datType, to: "application/json")
-    return try answer(request, parameters, form: wantsDat ? .dat(version: 2) : .json)
+    let type = try request.preferredType(among: ["application/json", Self.datType])
+    return try answer(request, parameters, form: type == Self.datType ? .dat(version: 2) : .json)
   }
 
   @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
@@ -164,7 +164,7 @@ extension WaveformQuery {
     if let channels = try Self.channels(query) { self.channels = channels }
     if let measures = try Self.measures(query) { self.measures = measures }
     if let bits = query.string("bits") {
-      guard let known = Int(bits).flatMap(SampleBits.init(rawValue:)) else {
+      guard let known = Int(digits: bits).flatMap(SampleBits.init(rawValue:)) else {
         throw query.invalid("bits", bits, "8 or 16")
       }
       self.bits = known
@@ -177,7 +177,7 @@ extension WaveformQuery {
     case "mix": return .mix
     case "split": return .split
     case let text?:
-      guard let number = Int(text), number >= 0 else {
+      guard let number = Int(digits: text), number >= 0 else {
         throw query.invalid("channels", text, "mix, split or a channel's number from 0")
       }
       return .channel(number)
