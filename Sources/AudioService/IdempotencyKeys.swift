@@ -2,7 +2,7 @@
 // request again under the same key, and what was asked for is done once.
 //
 //   no answer kept      the request is done; the answer is kept in the transaction that does it, for a day
-//   kept, same request  the first answer again, whatever has become of what it tells of
+//   kept, same request  the first answer again, whatever has become of what it tells of, with Idempotency-Replayed: true
 //   kept, another one   422: judged by a fingerprint, of the content itself, not of how it was sent
 //   under way           409, without reading the request's body
 //
@@ -69,8 +69,10 @@ struct IdempotencyKey: Sendable {
   func repeated(_ fingerprint: String) throws(ServiceError) -> HTTPResponse? {
     guard let kept else { return nil }
     guard kept.fingerprint == fingerprint else { throw .keyReused(key) }
-    return .changed(
+    var response = HTTPResponse.changed(
       JSONDocument(bytes: Array(kept.body.utf8)), HTTPStatus(code: kept.status), location: kept.location)
+    response.fields["Idempotency-Replayed"] = "true"
+    return response
   }
 
   /// What is to be kept of the answer to this request.

@@ -20,14 +20,14 @@ struct Jobs: Sendable {
       return id
     }
     let context = context
-    let document = try await context.work.run {
+    let (document, next) = try await context.work.run {
       // One more than asked for tells whether there is another page.
       let found = try context.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
       let page = found.prefix(limit)
-      return try JSONDocument(
-        JobList(jobs: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil))
+      let next = found.count > limit ? page.last?.id.text : nil
+      return (try JSONDocument(JobList(jobs: page.map(context.document), nextCursor: next)), next)
     }
-    return .changing(document, for: request)
+    return .page(document, next: next, for: request)
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {

@@ -17,15 +17,14 @@ struct Recordings: Sendable {
       return id
     }
     let context = context
-    let document = try await context.work.run {
+    let (document, next) = try await context.work.run {
       // One more than asked for tells whether there is another page.
       let found = try context.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
       let page = found.prefix(limit)
-      return try JSONDocument(
-        RecordingList(
-          recordings: page.map(context.document), nextCursor: found.count > limit ? page.last?.id.text : nil))
+      let next = found.count > limit ? page.last?.id.text : nil
+      return (try JSONDocument(RecordingList(recordings: page.map(context.document), nextCursor: next)), next)
     }
-    return .changing(document, for: request)
+    return .page(document, next: next, for: request)
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {

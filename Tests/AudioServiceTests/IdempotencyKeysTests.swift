@@ -151,3 +151,21 @@ import Testing
     #expect(try count(bench) == 0)
   }
 }
+
+@Suite struct ReplayTests {
+  @Test func anAnswerThatIsGivenAgainSaysSo() async throws {
+    let bench = try TestBench()
+    let key: HTTPFields = ["Idempotency-Key": "k"]
+    let upload = "/v1/recordings?name=a.wav"
+    #expect(try await bench.respond(.post, upload, fields: key, body: "RIFF").fields["Idempotency-Replayed"] == nil)
+    let again = try await bench.respond(.post, upload, fields: key, body: "RIFF")
+    #expect(again.status == .created && again.fields["Idempotency-Replayed"] == "true")
+    let denoise = "/v1/recordings/\(try bench.recording().id)/denoise"
+    #expect(try await bench.respond(.post, denoise, fields: key).fields["Idempotency-Replayed"] == nil)
+    #expect(try await bench.respond(.post, denoise, fields: key).fields["Idempotency-Replayed"] == "true")
+    // A refusal is none.
+    let other = try await bench.respond(.post, denoise, fields: key, body: "{\"strength\":\"strong\"}")
+    #expect(other.status == .unprocessableContent && other.fields["Idempotency-Replayed"] == nil)
+    await bench.runner.stop()
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct PageLinkTests {
+  /// Follows `rel="next"` as a client does that knows no parameter of the API.
+  private func walk(_ bench: TestBench, from start: String) async throws -> [String] {
+    let pattern = /^<(\/v1\/[a-z]+\?[^<> ]+)>; rel="next"$/
+    var (target, ids): (String?, [String]) = (start, [])
+    while let page = target {
+      let response = try await bench.respond(.get, page)
+      let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+      ids += text.matches(of: /"id":"([^"]+)"/).map { String($0.output.1) }
+      target = try response.fields["Link"].map { String(try #require($0.wholeMatch(of: pattern)).output.1) }
+      #expect((target == nil) == text.contains("\"next_cursor\":null"))
+    }
+    return ids
+  }
+
+  @Test(arguments: ["talk", "a+b&c=d", "ä €?", "<x>; rel=\"prev\"", "100%"])
+  func theLinksOfAListLeadThroughAllOfItWhateverIsSearchedFor(_ name: String) async throws {
+    let bench = try TestBench()
+    let made = try (0..<5).map { _ in try bench.recording(name: "\(name).wav").id.text }
+    _ = try bench.recording(name: "other.wav")
+    let query = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+    #expect(try await walk(bench, from: "/v1/recordings?q=\(query)&limit=2") == made.reversed())
+    #expect(try await walk(bench, from: "/v1/recordings?limit=1&q=\(query)") == made.reversed())
+  }
+
+  @Test func jobsAreFollowedInTheSameWay() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    let jobs = try (0..<3).map { _ in
+      let job = Job(kind: .waveform, recording: recording.id)
+      try bench.catalog.insert(job)
+      return job.id.text
+    }
+    let found = try await walk(bench, from: "/v1/jobs?recording=\(recording.id)&state=queued&limit=1")
+    #expect(found == jobs.reversed())
+  }
+
+  @Test func aListThatIsWholeHasNoLink() async throws {
+    let bench = try TestBench()
+    _ = try bench.recording()
+    #expect(try await bench.respond(.get, "/v1/recordings?limit=1").fields["Link"] == nil)
+  }
+}
