@@ -5,7 +5,7 @@
 
 /// A host and a port, compared without regard to case and to a default port written out.
 struct Authority: Hashable, Sendable {
-  /// In lower case, without a closing dot; an IPv6 address without its brackets.
+  /// In lower case, without a closing dot, and without escapes that aren't needed; an IPv6 address without its brackets.
   let host: String
   /// Nil where it is the scheme's own.
   let port: UInt16?
@@ -15,7 +15,7 @@ struct Authority: Hashable, Sendable {
   /// is the default (RFC 3986 §3.2.3).
   init?(_ text: some StringProtocol, defaultPort: UInt16) {
     guard RequestHead.isHost(Array(text.utf8)[...]) else { return nil }
-    let lowered = text.lowercased()
+    let lowered = Self.decodingUnreserved(text).lowercased()
     isV6 = lowered.hasPrefix("[")
     let end = isV6 ? lowered.firstIndex(of: "]") : lowered.firstIndex(of: ":")
     var name = lowered[..<(end ?? lowered.endIndex)]
@@ -29,6 +29,30 @@ struct Authority: Hashable, Sendable {
     host = String(name)
     let number = UInt16(rest.dropFirst())
     port = number == defaultPort ? nil : number
+  }
+
+  /// `%6c` is an `l` (RFC 3986 §6.2.2.2); what must be escaped stays so.
+  private static func decodingUnreserved(_ text: some StringProtocol) -> String {
+    guard text.utf8.contains(ASCII.percent) else { return String(text) }
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == ASCII.percent, index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
+        let low = ASCII.hexValue(bytes[index + 2]), isUnreserved(high << 4 | low)
+      {
+        decoded.append(high << 4 | low)
+        index += 3
+      } else {
+        decoded.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte)
   }
 
   /// Whether the name always means this machine: `localhost` and what is under it (RFC 6761 §6.3), 127.0.0.0/8, ::1.

@@ -54,8 +54,7 @@ final class RequestHead: Sendable {
     guard count == 1, let host = fields.bytes(of: "Host"), isHost(host) else { throw .malformed(.host) }
   }
 
-  /// `reg-name`, `1.2.3.4` or `[v6]`, with an optional decimal port (RFC 3986 §3.2.2). Nothing is decoded: an escaped
-  /// name is another name to whoever compares it.
+  /// `reg-name`, `1.2.3.4` or `[v6]`, with an optional decimal port (RFC 3986 §3.2.2).
   static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
     var rest = host
     if rest.first == UInt8(ascii: "[") {

@@ -150,6 +150,16 @@ private func shared(
   return try await CrossOriginSharing(policy, router).respond(to: request).response
 }
 
+@Suite struct AuthorityTests {
+  @Test(arguments: [
+    ("LocalHost", "localhost"), ("%6Cocal%68ost:80", "localhost"), ("a%2eb.", "a.b"), ("a%2Fb", "a%2fb"),
+    ("%c3%a9", "%c3%a9"), ("a!b,c", "a!b,c"), ("a%252e", "a%252e"),
+  ])
+  func escapesThatAreNotNeededDoNotMakeAnotherName(_ text: String, _ host: String) {
+    #expect(Authority(text, defaultPort: 80)?.host == host)
+  }
+}
+
 @Suite struct CrossOriginSharingTests {
   private let app = AllowedOrigins.only(
     [Origin("https://app.example")].compactMap { $0 }.reduce(into: []) { $0.insert($1) })
