@@ -1,3 +1,4 @@
+import HTTP
 import Media
 import Storage
 
@@ -142,7 +143,7 @@ struct JobDocument: Encodable, Sendable {
         clippedSamples: result.clippedSamples)
     }
     error = RowJSON.value(JobError.self, from: job.error).map {
-      Failure(type: $0.type, title: $0.title, status: $0.status, detail: $0.detail, code: $0.code)
+      Failure(type: Problem.page(of: $0.code), title: $0.title, status: $0.status, detail: $0.detail, code: $0.code)
     }
   }
 }

@@ -41,9 +41,8 @@ struct JobResult: Codable, Sendable, Equatable {
   var clippedSamples: Int64?
 }
 
-/// Why a job failed: the members of a problem document.
+/// Why a job failed: the members of a problem document, but for its type, which follows from the code.
 struct JobError: Codable, Sendable, Equatable {
-  var type = "about:blank"
   var title: String
   var status: Int
   var detail: String

@@ -47,6 +47,7 @@ func routes(_ context: Context) -> [Route] {
     Route(.get, "/readyz", operations.readiness),
     Route(.get, "/metrics", operations.metrics),
     Route(.get, "/openapi.yaml", operations.openAPI),
+    Route(.get, "/problems/{code}", atOnce: ProblemPages.read),
     Route(.get, "/", operations.page),
   ]
 }

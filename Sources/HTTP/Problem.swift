@@ -1,6 +1,6 @@
 // application/problem+json (RFC 9457), with `code` and `parameter` as members of our own:
 //
-//   {"type":"about:blank","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
+//   {"type":"/problems/not_found","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
 
 /// An error as the client sees it. Throw it from a handler, or make one from an error.
 public struct Problem: Sendable, Error {
@@ -16,8 +16,8 @@ public struct Problem: Sendable, Error {
   public var parameter: String?
   /// Further header fields, such as `Retry-After` or `Allow`.
   public var fields: HTTPFields
-  /// A URI for the kind of problem.
-  public var type = "about:blank"
+  /// Where the service explains the code.
+  public var type: String { Self.page(of: code) }
 
   /// A problem of these parts.
   public init(
@@ -27,6 +27,10 @@ public struct Problem: Sendable, Error {
     (self.status, self.code, self.title) = (status, code, title ?? status.reason)
     (self.detail, self.parameter, self.fields) = (detail, parameter, fields)
   }
+
+  /// The path of the page that explains a code. A reference that is relative to the service's own address (RFC 9457
+  /// §3.1.1).
+  public static func page(of code: String) -> String { "/problems/\(code)" }
 
   /// The response, never stored by a cache.
   public func response() -> HTTPResponse {

@@ -83,6 +83,36 @@ import Waveform
     }
   }
 
+  @Test func codeGeneratorsCanReadEveryBodyAndEveryHeader() {
+    #expect(document.unreadableForGenerators() == [])
+  }
+
+  /// Generated clients send what the document calls a default, beside whatever else they are asked to send.
+  @Test func everyDefaultMayBeSentBesideEveryOtherParameter() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording(state: .queued)
+    try bench.makeWaveform(of: recording)
+    for operation in document.operations where operation.method == "GET" && !operation.path.hasSuffix("/spectrum") {
+      let path = operation.path.replacingOccurrences(of: "{id}", with: recording.id.text)
+      let (defaults, others) = try document.queryDefaults(method: operation.method, path: operation.path)
+      // What is known only with a field is not for them.
+      let rest = others.filter { operation.path.hasSuffix("/waveform") ? $0.name != "version" : true }
+      for other in [nil] + rest.map(Optional.some) where !defaults.isEmpty || other != nil {
+        let query = (defaults + [other].compactMap { $0 }).map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+        let answer = try await bench.respond(.get, "\(path)?\(query)")
+        let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
+        let isRefused = answer.status == .badRequest && !text.contains("too_many_pixels")
+        #expect(!isRefused, "\(operation.path)?\(query): \(text.prefix(300))")
+      }
+    }
+    let denoise = "/v1/recordings/\(recording.id)/denoise"
+    let defaults = document.memberDefaults(ofSchema: "DenoiseRequest").dropLast()
+    for other in ["", ",\"strength\":\"gentle\"", ",\"reduction\":12", ",\"name\":\"a\""] {
+      try await check(bench, .post, denoise, body: "\(defaults)\(other)}", 202)
+    }
+    await bench.runner.stop()
+  }
+
   @Test func whatIsUnknownIsNotFound() async throws {
     let bench = try TestBench()
     for operation in document.operations where operation.path.contains("{id}") {

@@ -92,3 +92,71 @@ public struct OpenAPIDocument: Sendable {
     return node
   }
 }
+
+extension OpenAPIDocument {
+  /// The codes that a Problem may have, sorted.
+  public var problemCodes: [String] {
+    let code = root["components"]?["schemas"]?["Problem"]?["properties"]?["code"]
+    return (code?["enum"]?.elements ?? []).compactMap(\.text).sorted()
+  }
+}
+
+extension OpenAPIDocument {
+  /// The query parameters of an operation that have a default, with that default as it stands in a query, and those that
+  /// have none, with the least value that their schema lets through.
+  public func queryDefaults(
+    method: String, path: String
+  ) throws -> (defaults: [(name: String, value: String)], others: [(name: String, value: String)]) {
+    let item = root["paths"]?[path]
+    let lists = [item?["parameters"], item?[method.lowercased()]?["parameters"]]
+    let parameters = try lists.flatMap { $0?.elements ?? [] }.map(resolved).filter { $0["in"]?.text == "query" }
+    var (defaults, others): ([(String, String)], [(String, String)]) = ([], [])
+    for parameter in parameters {
+      guard let name = parameter["name"]?.text, let schema = try parameter["schema"].map(resolved) else { continue }
+      // Beside a $ref other keywords count too.
+      if let value = parameter["schema"]?["default"] ?? schema["default"] {
+        defaults.append((name, value.inQuery))
+      } else if let value = schema["minimum"] ?? schema["enum"]?.elements.first {
+        others.append((name, value.inQuery))
+      }
+    }
+    return (defaults, others)
+  }
+
+  /// The defaults of a schema's members, as a JSON object.
+  public func memberDefaults(ofSchema name: String) -> String {
+    let members = root["components"]?["schemas"]?[name]?["properties"]?.members ?? []
+    let defaults = members.compactMap { member in
+      member.value["default"].map { "\"\(member.name)\":\($0.text.map { "\"\($0)\"" } ?? $0.inQuery)" }
+    }
+    return "{\(defaults.joined(separator: ","))}"
+  }
+
+  /// Where the document describes content without a schema, or a header by a constant: what code generators can't read.
+  public func unreadableForGenerators() -> [String] { Self.unreadable(root, at: "#") }
+
+  private static func unreadable(_ node: Node, at place: String) -> [String] {
+    var found: [String] = []
+    for member in node["content"]?.members ?? [] where (member.value["schema"]?.members ?? []).isEmpty {
+      found.append("\(place)/content/\(member.name) has no schema")
+    }
+    if node["in"]?.text == "header", node["schema"]?["const"] != nil { found.append("\(place) is a constant") }
+    for member in node.members { found += unreadable(member.value, at: "\(place)/\(member.name)") }
+    for (index, element) in node.elements.enumerated() { found += unreadable(element, at: "\(place)/\(index)") }
+    return found
+  }
+}
+
+extension Node {
+  /// As it stands in a query: lists by comma.
+  fileprivate var inQuery: String {
+    switch self {
+    case .null: "null"
+    case .bool(let bool): "\(bool)"
+    case .number(let number): Int(exactly: number).map(String.init) ?? "\(number)"
+    case .string(let text): text.replacingOccurrences(of: "#", with: "%23")
+    case .array(let elements): elements.map(\.inQuery).joined(separator: ",")
+    case .object: ""
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import HTTP
+
+/// `GET /problems/{code}`: the page that a problem's `type` leads to, for people, or the same as JSON for programs.
+enum ProblemPages {
+  @Sendable static func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+    try QueryParameters.checkNone(request)
+    guard let explanation = ProblemExplanation.all[parameters["code"]] else {
+      throw Problem(
+        .notFound, code: "not_found", detail: "There is no problem with the code “\(parameters["code"])”.",
+        parameter: "code")
+    }
+    let types = ["text/html", "application/json"]
+    let isHTML = try request.preferredType(among: types) == types[0]
+    let content = try isHTML ? Array(html(explanation).utf8) : JSONDocument.encoded(Document(explanation))
+    return .now(
+      HTTPResponse(
+        Representation(
+          embedded: content, contentType: isHTML ? "text/html; charset=utf-8" : types[1],
+          fields: ["Vary": "Accept", "Content-Security-Policy": policy]),
+        for: request))
+  }
+
+  private static let policy =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+  private struct Document: Encodable {
+    let type, code, title, meaning, remedy: String
+
+    init(_ explanation: ProblemExplanation) {
+      type = Problem.page(of: explanation.code)
+      (code, title) = (explanation.code, explanation.title)
+      (meaning, remedy) = (explanation.meaning, explanation.remedy)
+    }
+  }
+
+  /// The addresses are relative, so that they hold behind a proxy's prefix too.
+  private static func html(_ explanation: ProblemExplanation) -> String {
+    """
+    <!doctype html>
+    <html lang="en">
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>\(escaped(explanation.title)) – Stillwave</title>
+    <style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;\
+    padding:0 1rem}</style>
+    <h1>\(escaped(explanation.title))</h1>
+    <p>The code of this problem is <code>\(explanation.code)</code>.</p>
+    <p>\(escaped(explanation.meaning))</p>
+    <h2>What to do</h2>
+    <p>\(escaped(explanation.remedy))</p>
+    <p><a href="../openapi.yaml">The API</a> · <a href="../">Stillwave</a></p>
+    </html>
+
+    """
+  }
+
+  private static func escaped(_ text: String) -> String {
+    text.reduce(into: "") { escaped, character in
+      switch character {
+      case "&": escaped += "&amp;"
+      case "<": escaped += "&lt;"
+      case ">": escaped += "&gt;"
+      default: escaped.append(character)
+      }
+    }
+  }
+}

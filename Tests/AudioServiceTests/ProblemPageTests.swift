@@ -1,0 +1,118 @@
+import Contract
+import Foundation
+import HTTP
+import Testing
+
+@testable import AudioService
+
+/// Every code that a client can meet is explained at the problem's `type`.
+@Suite struct ProblemPageTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  /// What stands in front of a string that is a code, and what the code then begins with.
+  private static let places: [(before: String, prefix: String)] = [
+    ("code:", ""), ("ode =", ""), ("code ??", ""), ("unwritableProblem(", ""), ("problem(of:", "limit_"),
+    ("limitProblem(", "limit_"),
+    ("limitReached(", "limit_"),
+  ]
+
+  /// Codes of warnings, which are no problems.
+  private static let warnings: Set = ["waveform_damaged"]
+  private static let filesOfWarnings: Set = [
+    "Anomalies.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
+  ]
+
+  /// The codes in a source file: the strings in those places, the names of limits, and the pairs of /readyz, which are
+  /// a string and a sentence each.
+  private static func codes(in text: String) -> [String] {
+    let pieces = text.split(separator: "\"", omittingEmptySubsequences: false)
+    return pieces.indices.dropFirst().compactMap { index in
+      let word = pieces[index]
+      guard !word.isEmpty, word.utf8.allSatisfy({ $0 == 0x5F || (0x61...0x7A).contains($0) || $0 &- 0x30 < 10 }) else {
+        return nil
+      }
+      let before = pieces[index - 1].trimmingCharacters(in: .whitespacesAndNewlines)
+      if ["Anomaly(code:", "Warning(code:"].contains(where: before.hasSuffix) { return nil }
+      if let place = places.first(where: { before.hasSuffix($0.before) }) { return place.prefix + word }
+      if word.hasPrefix("waiting_"), before.hasSuffix("name:") || before.hasSuffix("name =") { return "limit_\(word)" }
+      let isPair =
+        before.hasSuffix("(") && word.contains("_")
+        && before.dropLast().trimmingCharacters(in: .whitespacesAndNewlines).hasSuffix(":")
+      return isPair ? String(word) : nil
+    }
+  }
+
+  private static func codes() throws -> [String: String] {
+    var codes: [String: String] = [:]
+    for module in ["HTTP", "Media", "AudioService", "Processing", "stillwave"] {
+      let folder = root.appendingPathComponent("Sources/\(module)")
+      for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+      where name.hasSuffix(".swift") && !filesOfWarnings.contains(name) && name != "ProblemExplanation.swift" {
+        let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+        for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
+      }
+    }
+    return codes
+  }
+
+  @Test func everyCodeInTheSourceIsExplained() throws {
+    let codes = try Self.codes()
+    // The patterns find what they are for.
+    for known in [
+      "not_found", "malformed_request", "audio_damaged", "catalog_busy", "limit_waiting_probes", "limit_open_uploads",
+      "limit_queued_jobs", "limit_waiting_pictures", "disk_unwritable", "worker_missing", "too_many_pixels", "stalled",
+    ] { #expect(codes[known] != nil, "\(known) isn't found in the source") }
+    for (code, file) in codes {
+      #expect(ProblemExplanation.all[code] != nil, "\(code) of \(file) has no entry in ProblemExplanation")
+    }
+    #expect(Set(ProblemExplanation.all.keys).subtracting(codes.keys) == [], "explained, but in no source")
+  }
+
+  @Test func theContractListsEveryCodeThatIsExplained() throws {
+    let listed = try OpenAPIDocument().problemCodes
+    #expect(listed == ProblemExplanation.all.keys.sorted())
+  }
+
+  @Test func everyTypeLeadsToItsExplanation() async throws {
+    let bench = try TestBench()
+    for explanation in ProblemExplanation.all.values {
+      let type = Problem(.badRequest, code: explanation.code, detail: "").type
+      let page = try await bench.respond(.get, type)
+      let html = String(decoding: try await page.body.collect(), as: UTF8.self)
+      #expect(page.status == .ok && page.fields["Content-Type"] == "text/html; charset=utf-8", "\(type)")
+      #expect(html.contains("<code>\(explanation.code)</code>") && html.contains(explanation.remedy.prefix(20)))
+      let document = try await bench.respond(.get, type, fields: ["Accept": "application/json"])
+      #expect(
+        document.fields["Content-Type"] == "application/json" && document.fields["Vary"]?.contains("Accept") == true)
+      let json = String(decoding: try await document.body.collect(), as: UTF8.self)
+      #expect(json.contains("\"type\":\"\(type)\"") && json.contains("\"code\":\"\(explanation.code)\""))
+      #expect(
+        explanation.meaning.hasSuffix(".") && explanation.remedy.hasSuffix(".") && !explanation.title.hasSuffix("."))
+    }
+  }
+
+  @Test func aProblemAndAFailedJobSayWhereTheyAreExplained() async throws {
+    let bench = try TestBench(script: "failure unsupported_media false")
+    let answer = try await bench.respond(.get, "/v1/recordings/nonsense")
+    let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
+    #expect(text.hasPrefix("{\"type\":\"/problems/not_found\","))
+    let recording = try bench.recording(state: .failed)
+    let begun = try await bench.respond(.post, "/v1/recordings/\(recording.id)/waveform")
+    #expect(begun.status == .accepted)
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    _ = try await bench.finished(job.id)
+    let ended = try await bench.respond(.get, "/v1/jobs/\(job.id)")
+    let document = String(decoding: try await ended.body.collect(), as: UTF8.self)
+    #expect(document.contains("\"type\":\"/problems/unsupported_media\""))
+  }
+
+  @Test func anUnknownCodeIsNotFound() async throws {
+    let bench = try TestBench()
+    for code in ["nonsense", "%3Cscript%3E", "NOT_FOUND"] {
+      #expect(try await bench.respond(.get, "/problems/\(code)").status == .notFound)
+    }
+    #expect(
+      try await bench.respond(.get, "/problems/not_found", fields: ["Accept": "*/*;q=0"]).status == .notAcceptable)
+  }
+}
