@@ -32,7 +32,8 @@ extension CrossOriginPolicy {
       requestFields: [
         "Accept", "Authorization", "Content-Disposition", "Content-Type", "Idempotency-Key", "If-Match",
         "If-None-Match", "If-Range", "Last-Event-ID", "Range", "Traceparent", "Tus-Resumable", "Upload-Checksum",
-        "Upload-Defer-Length", "Upload-Length", "Upload-Metadata", "Upload-Offset", "X-HTTP-Method-Override",
+        "Upload-Concat", "Upload-Defer-Length", "Upload-Length", "Upload-Metadata", "Upload-Offset",
+        "X-HTTP-Method-Override",
         "X-Request-Id",
       ],
       exposedFields: [

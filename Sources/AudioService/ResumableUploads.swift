@@ -36,6 +36,7 @@ struct ResumableUploads: Sendable {
     try await answering {
       try QueryParameters.checkNone(request)
       try request.requireTus()
+      try request.refuseConcatenation()
       guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
       let length = try announcedLength(request)
       let metadata = request.fields["Upload-Metadata"]
@@ -57,7 +58,7 @@ struct ResumableUploads: Sendable {
           return response
         } catch {
           // Who doesn't know the address can't go on: nothing is left of it.
-          try? await session.remove()
+          try? await session.discard()
           throw error
         }
       }
@@ -92,7 +93,13 @@ struct ResumableUploads: Sendable {
       let text = parameters["id"]
       guard let id = UploadID(text) else { throw ServiceError.noSuchUpload(text) }
       return try await context.uploads.using(id) { session in
-        let status = try await session.status()
+        let status: UploadStatus
+        do { status = try await session.status() } catch ServiceError.rejectedByProbe
+          where (try? request.tusMethod()) == .delete
+        {
+          try await session.discard()
+          return HTTPResponse(.noContent)
+        }
         switch try request.tusMethod() {
         case .head: return try await tell(session, status)
         case .patch: return try await append(request, to: session, status)

@@ -97,6 +97,18 @@ extension HTTPRequest {
     }
   }
 
+  /// Throws 400 where the request asks for what the extension “concatenation” would do: to a client that sends the parts
+  /// of a file in parallel, each would otherwise look like an upload of its own.
+  func refuseConcatenation() throws {
+    guard fields.contains("Upload-Concat") else { return }
+    throw Problem(
+      .badRequest, code: "unsupported_tus_extension",
+      detail:
+        "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it does. Send the file as "
+        + "one upload, in as many requests as you like, one after the other.",
+      parameter: "Upload-Concat", fields: ["Tus-Extension": Tus.extensions])
+  }
+
   /// The method that is meant: where an intermediary lets only GET and POST pass, a POST says which other one it is.
   /// POST alone, because every other is guarded by what it says on its face.
   func tusMethod() throws(InvalidField) -> HTTPMethod {

@@ -84,7 +84,9 @@ final class UploadSession: @unchecked Sendable {
 
   /// Of what the part has, only what the row promises counts: the rest may be anything after a crash.
   private func load() throws {
-    guard var upload = try context.catalog.upload(id) else { throw ServiceError.noSuchUpload(id.text) }
+    guard var upload = try context.catalog.upload(id) else {
+      throw try UploadRefusal(of: id, in: context.catalog)?.error ?? ServiceError.noSuchUpload(id.text)
+    }
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
     guard let part = try context.store.openPart(of: id) else {
@@ -229,7 +231,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Makes the recording of an upload whose bytes are all here, once, whoever asks and how often.
   ///
-  /// Throws what the probe says of it; an upload that is no recording is gone then.
+  /// Throws what the probe says of it; an upload that is no recording is gone then, but for the answer to whom asks again.
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()
@@ -257,7 +259,10 @@ final class UploadSession: @unchecked Sendable {
     } catch {
       try await run { [self] in
         finishing = nil
-        if case ServiceError.rejectedByProbe = error { try removeNow(.noSuchUpload(id.text)) }
+        if case ServiceError.rejectedByProbe(let code, let detail) = error {
+          try removeNow(
+            .rejectedByProbe(code: code, detail: detail), keeping: UploadRefusal(code: code, detail: detail))
+        }
       }
       throw error
     }
@@ -303,6 +308,16 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
+  /// Removes it, and where it was refused, what is remembered of that.
+  func discard() async throws {
+    do { try await remove() } catch ServiceError.rejectedByProbe {
+      try await run { [self] in
+        try UploadRefusal.forget(id, in: context.catalog)
+        become(.unusable(.noSuchUpload(id.text)))
+      }
+    }
+  }
+
   /// Removes it where nothing of it has come and nobody is sending: for whom others have no room. False where it stays.
   func removeIfEmpty() async throws -> Bool {
     try await run { [self] in
@@ -315,8 +330,8 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  private func removeNow(_ reason: ServiceError) throws {
-    try context.catalog.deleteUpload(id)
+  private func removeNow(_ reason: ServiceError, keeping refusal: UploadRefusal? = nil) throws {
+    try context.catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
     writer?.outcome.tell(.failure(reason))
     writer = nil
     context.store.removePart(of: id)

@@ -18,6 +18,13 @@ extension Catalog {
     }
   }
 
+  /// Forgets the answer that was kept under a key, if there is one.
+  public func removeAnswer(scope: String, key: String) throws(StorageError) {
+    try write { db in
+      try db.execute(sql: "DELETE FROM answers WHERE scope = ? AND key = ?", arguments: [scope, key])
+    }
+  }
+
   /// Keeps an answer in the transaction that does what it tells, in place of an older one under that key.
   static func keep(_ answer: KeptAnswer?, _ db: Database) throws {
     guard let answer else { return }

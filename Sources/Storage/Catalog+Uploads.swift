@@ -69,13 +69,17 @@ extension Catalog {
     }
   }
 
-  /// Forgets an upload; false where it is gone already. Its part file is the caller's to remove, after this.
+  /// Forgets an upload, and keeps `answer` in its place; false where it is gone already. Its part file is the caller's to
+  /// remove, after this.
   @discardableResult
-  public func deleteUpload(_ id: UploadID) throws(StorageError) -> Bool {
+  public func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in
       try db.execute(sql: "DELETE FROM uploads WHERE id = ?", arguments: [id.text])
       let isDeleted = db.changesCount == 1
-      if isDeleted { try Self.noteRemoval(of: id.text, db) }
+      if isDeleted {
+        try Self.noteRemoval(of: id.text, db)
+        try Self.keep(answer, db)
+      }
       return isDeleted
     }
   }

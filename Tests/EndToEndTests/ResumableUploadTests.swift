@@ -168,7 +168,10 @@ struct ResumableUploadTests {
     let text = Array("This is no sound at all.\n".utf8)
     let upload = try Upload(server, length: text.count)
     expectProblem(try upload.patch(0, text), 415, "unsupported_media")
-    #expect(try upload.head().status == 404)
+    expectProblem(try upload.patch(0, text), 415, "unsupported_media")
+    try server.stop()
+    try server.restart()
+    #expect(try Upload.again(upload, server).head().status == 415)
     try server.expectNothingKept()
     try server.stop()
   }

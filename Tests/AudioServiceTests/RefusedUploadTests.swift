@@ -1,0 +1,88 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+/// Uploads in pieces that are no recordings, and what tus knows that the service doesn't do.
+@Suite struct RefusedUploadTests {
+  private static let script = "[ $command != probe ] || failure unsupported_media false; finish"
+
+  @Test func whoeverAsksAgainForARefusedUploadGetsTheSameRefusal() async throws {
+    let bench = try TestBench(script: Self.script)
+    let upload = try await bench.tus.create(4)
+    let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
+    #expect(refused.status == 415 && refused.says("unsupported_media"))
+    // What it was sent last, what is right now, nothing, and another type: the upload's end comes first.
+    for (offset, body) in [(0, "RIFF"), (4, ""), (2, "FF")] {
+      let again = try await bench.tus.patch(upload, at: offset, body)
+      #expect(again.status == 415 && again.text == refused.text, "\(offset): \(again.text)")
+    }
+    #expect(try await bench.tus.head(upload).status == 415)
+    try bench.expectNothingLeft()
+  }
+
+  @Test(
+    "a refusal outlives a restart, with its code", arguments: [("unsupported_media", 415), ("unsupported_format", 422)])
+  func restart(code: String, status: Int) async throws {
+    let bench = try TestBench(script: "[ $command != probe ] || failure \(code) false; finish")
+    let upload = try await bench.tus.create(4)
+    let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
+    #expect(refused.status == status && refused.says(code))
+    let later = Context(
+      bench.configuration, catalog: bench.catalog, store: bench.store, work: WorkQueue(label: "later"),
+      log: ServiceLog(bench.logged.logger))
+    let answer = try await AudioService.responder(later) { error, _ in problem(for: error).response() }.respond(
+      to: HTTPRequest(
+        method: .patch, target: upload,
+        fields: ["Tus-Resumable": "1.0.0", "Upload-Offset": "0", "Content-Type": Tus.contentType],
+        body: Array("RIFF".utf8))
+    ).response
+    #expect(answer.status.code == status)
+    #expect(String(decoding: try await answer.body.collect(), as: UTF8.self) == refused.text)
+  }
+
+  @Test func aRefusalIsForgottenAfterADayOrWhenItIsDeleted() async throws {
+    let bench = try TestBench(script: Self.script)
+    for _ in 0..<2 {
+      let upload = try await bench.tus.create(4)
+      #expect(try await bench.tus.patch(upload, at: 0, "RIFF").status == 415)
+      let id = try bench.tus.id(upload)
+      #expect(try UploadRefusal(of: id, in: bench.catalog) != nil)
+      #expect(try await bench.tus.send(.delete, upload).status == 204)
+      #expect(try await bench.tus.head(upload).status == 404)
+      #expect(try UploadRefusal(of: id, in: bench.catalog) == nil)
+    }
+    let upload = try await bench.tus.create(4)
+    #expect(try await bench.tus.patch(upload, at: 0, "RIFF").status == 415)
+    let tomorrow = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_001)
+    await bench.context.uploads.removeExpired(now: tomorrow)
+    #expect(try await bench.tus.head(upload).status == 404)
+  }
+
+  @Test func anUploadThatIsRefusedAtItsCreationLeavesNoMemory() async throws {
+    let bench = try TestBench(script: Self.script)
+    let answer = try await bench.tus.send(
+      .post, "/v1/uploads", ["Upload-Length": "4", "Content-Type": Tus.contentType], body: "RIFF")
+    #expect(answer.status == 415)
+    #expect(try bench.catalog.removeAnswers(before: Timestamp(milliseconds: .max / 2)) == 0)
+    try bench.expectNothingLeft()
+  }
+
+  @Test(
+    "parts to be joined are refused in words",
+    arguments: [
+      ["Upload-Length": "4", "Upload-Concat": "partial"], ["Upload-Concat": "final;/v1/uploads/a /v1/uploads/b"],
+    ])
+  func concatenation(fields: [String: String]) async throws {
+    let bench = try TestBench()
+    var all: HTTPFields = [:]
+    for (name, value) in fields { all[name] = value }
+    let answer = try await bench.tus.send(.post, "/v1/uploads", all)
+    #expect(answer.status == 400 && answer.says("unsupported_tus_extension"))
+    #expect(answer.text.contains("Upload-Concat") && answer.text.contains("as one upload"))
+    #expect(answer.fields["Tus-Extension"] == Tus.extensions)
+    try bench.expectNothingLeft()
+  }
+}
