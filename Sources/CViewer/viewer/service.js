@@ -73,7 +73,7 @@ export class Service {
       }
       if (answer.ok) return answer;
       const busy = answer.status === 429 || answer.status === 503;
-      const delay = Number(answer.headers.get("Retry-After"));
+      const delay = retrySeconds(answer.headers.get("Retry-After"));
       if (busy && method === "GET" && delay > 0) {
         await pause(delay * 1000, signal);
         continue;
@@ -100,6 +100,16 @@ export class Service {
     }
     this.reachable.emit(true);
   }
+}
+
+/**
+ * The seconds that `Retry-After` asks for, which is a number or a date (RFC 9110 §10.2.3); 0 where it asks for none, at
+ * most an hour.
+ * @param {string | null} text
+ */
+export function retrySeconds(text) {
+  const seconds = text === null ? 0 : /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  return Math.min(Math.max(seconds || 0, 0), 3600);
 }
 
 /**

@@ -110,6 +110,7 @@ export const texts = {
   uploadPaused: "paused",
   uploadDone: (/** @type {string} */ name) => `${name} is uploaded.`,
   uploadFailed: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
+  uploadSetback: (/** @type {string} */ reason) => `${reason} Trying again…`,
   uploadLost: "The upload was cut off.",
   resume: "Resume",
   pauseUpload: "Pause",

@@ -81,8 +81,9 @@ export class Transfers {
       const share = upload.file.size ? upload.sent / upload.file.size : 0, { state } = upload;
       bar.value = share;
       about.textContent = state === "waiting" ? texts.uploadWaiting : state === "paused" ? texts.uploadPaused
+        : upload.setback ? texts.uploadSetback(upload.setback)
         : [texts.percent(share), Number.isFinite(upload.secondsLeft) ? texts.left(upload.secondsLeft) : ""].filter(Boolean).join(", ");
-      pause.hidden = !(state === "paused" || state === "sending" && upload.isResumable);
+      pause.hidden = !(state === "paused" || state === "sending");
       pause.textContent = state === "paused" ? texts.resume : texts.pauseUpload;
       if (Math.floor(share * 4) > said && state === "sending") {
         said = Math.floor(share * 4);

@@ -1,14 +1,26 @@
 // @ts-check
-import { pause } from "./service.js";
+import { pause, retrySeconds } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
-// Uploads. Where the service speaks tus 1.0.0 (https://tus.io/protocols/resumable-upload) a file is sent in pieces and
-// goes on where it was, after a pause, a lost connection or a reload; else it is sent whole. XMLHttpRequest, because
-// fetch does not tell how much has been sent.
+// Uploads by tus 1.0.0 (https://tus.io/protocols/resumable-upload): a file is sent in pieces and goes on where it was,
+// after a pause, a lost connection or a reload. XMLHttpRequest, because fetch doesn't say how much has been sent.
+//
+//   no address        POST, unless one is remembered from before
+//   offset not known  HEAD
+//   otherwise         PATCH with the next piece
+//
+// What an answer means:
+//
+//   404, 410                            this upload is gone: forget it and begin again. Nothing else makes us forget
+//   409, 423, 429, 5xx, no connection   ask for the offset after a pause, twice as long each time until bytes arrive, at
+//                                       least as long as Retry-After says
+//   2xx without the fields of tus       not the service's own answer: the same
+//   the rest                            a refusal; the address is kept, so the same file goes on from there
 
 const pieceBytes = 16 * 1024 * 1024;
 const tus = { "Tus-Resumable": "1.0.0" };
+const longestPause = 30_000;
 
 /** One file on its way. */
 export class Upload {
@@ -18,15 +30,26 @@ export class Upload {
   /** Bytes a second, smoothed. */
   rate = 0;
   error = "";
-  isResumable = true;
+  /** Why it waits before it tries again; empty while it gets on. */
+  setback = "";
   /** The new recording's id. */
   recording = "";
   /** @type {Signal<void>} */
   changed = new Signal();
 
-  #location = "";
+  /** The upload's id; empty until it has one. */
+  #id = "";
+  /**
+   * What the service has; null where that is to be asked for.
+   * @type {number | null}
+   */
+  #offset = null;
+  /** Setbacks since the last byte arrived, and the offset it arrived at. */
+  #setbacks = 0;
+  #reached = 0;
   /** @type {XMLHttpRequest | null} */
   #request = null;
+  #control = new AbortController();
   #mark = { time: 0, sent: 0 };
 
   /**
@@ -36,115 +59,138 @@ export class Upload {
   constructor(file, service) {
     this.file = file;
     this.service = service;
-    this.#key = `stillwave upload ${file.name} ${file.size} ${file.lastModified}`;
+    // Services below different paths of one server share the store.
+    const { pathname } = new URL(".", document.baseURI);
+    this.#key = `stillwave upload ${pathname} ${file.name} ${file.size} ${file.lastModified}`;
+    this.#id = recall(this.#key);
   }
   #key;
 
   get secondsLeft() { return this.rate > 0 ? (this.file.size - this.sent) / this.rate : NaN; }
+  get #path() { return `v1/uploads/${this.#id}`; }
 
   pause() {
-    if (this.state !== "sending" || !this.isResumable) return;
-    this.#set("paused");
-    this.#request?.abort();
+    if (this.state === "sending") this.#stop("paused");
   }
 
   cancel() {
-    this.#set("cancelled");
+    this.#stop("cancelled");
+    remember(this.#key, "");
+    if (this.#id) void fetch(this.#path, { method: "DELETE", headers: tus }).catch(() => { });
+  }
+
+  #stop(/** @type {Upload["state"]} */ state) {
+    this.#set(state);
+    this.#control.abort();
     this.#request?.abort();
-    this.#remember("");
-    if (this.#location) void fetch(this.#location, { method: "DELETE", headers: tus }).catch(() => { });
   }
 
   /** Sends what is missing; resolves when the upload has ended or pauses. */
   async run() {
+    this.#control = new AbortController();
+    this.#offset = null;
     this.#set("sending");
     while (this.state === "sending") {
       try {
-        if (this.isResumable) await this.#sendPieces();
-        else await this.#sendWhole();
+        await this.#step();
       } catch (error) {
         if (this.state !== "sending") return;
-        if (error instanceof Lost && this.isResumable) {
-          await this.service.untilBack();
-          await pause(300);
-          continue;
+        try {
+          if (!(error instanceof Setback)) throw error;
+          await this.#waitOut(error);
+        } catch (reason) {
+          // The pause may have been cut short.
+          if (this.state !== "sending") return;
+          this.error = reason instanceof Error ? reason.message : String(reason);
+          this.#set("failed");
         }
-        this.error = error instanceof Error ? error.message : String(error);
-        this.#set("failed");
       }
     }
   }
 
-  async #sendPieces() {
-    if (!await this.#begin()) return;
-    while (this.state === "sending") {
-      const piece = this.file.slice(this.sent, this.sent + pieceBytes), before = this.sent;
-      const answer = await this.#send("PATCH", this.#location, piece, {
-        ...tus, "Upload-Offset": String(this.sent), "Content-Type": "application/offset+octet-stream",
-      }, before);
-      if (answer.status === 409) {
-        await this.#askOffset();
-        continue;
-      }
-      if (answer.status !== 204) throw refusal(answer);
-      this.sent = Number(answer.getResponseHeader("Upload-Offset"));
-      const recording = answer.getResponseHeader("Stillwave-Recording");
-      if (recording) return this.#finish(recording);
-      if (this.sent >= this.file.size) throw new Error(texts.uploadLost);
-    }
+  async #step() {
+    if (!this.#id) await this.#begin();
+    else if (this.#offset === null) await this.#ask();
+    else await this.#sendPiece(this.#offset);
   }
 
-  /**
-   * Finds the upload that was begun before, or begins one.
-   * @returns {Promise<boolean>} whether pieces can be sent
-   */
   async #begin() {
-    this.#location ||= recall(this.#key);
-    if (this.#location && await this.#askOffset()) return this.state === "sending" && !this.recording;
     const name = btoa(String.fromCharCode(...new TextEncoder().encode(this.file.name)));
-    const answer = await this.#send("POST", "/v1/uploads", null, {
+    const answer = await this.#send("POST", "v1/uploads", null, {
       ...tus, "Upload-Length": String(this.file.size), "Upload-Metadata": `filename ${name}`,
-    }, 0);
-    if (answer.status === 404 || answer.status === 405) {
-      this.isResumable = false;
-      return false;
-    }
-    if (answer.status !== 201) throw refusal(answer);
-    this.#location = new URL(answer.getResponseHeader("Location") ?? "", location.href).pathname;
-    this.#remember(this.#location);
-    this.sent = 0;
-    return true;
+    });
+    // By its id alone: a proxy may have another path for it than the service knows.
+    const id = /([\w-]+)\/?$/.exec(answer.getResponseHeader("Location") ?? "")?.[1];
+    if (answer.status !== 201 || !id) throw judgement(answer);
+    this.#id = id;
+    remember(this.#key, id);
+    this.#arrived(0);
   }
 
-  /** @returns {Promise<boolean>} whether the upload is still known */
-  async #askOffset() {
-    const answer = await this.#send("HEAD", this.#location, null, tus, this.sent);
+  async #ask() {
+    const answer = await this.#send("HEAD", this.#path, null, tus);
+    const { status } = answer, length = number(answer, "Upload-Length");
+    if (isGone(status) || length !== null && length !== this.file.size) return this.#forget();
+    // The file was refused. HEAD can't say why; sending nothing gets the same answer with its words.
+    if (status === 415 || status === 422) return void (this.#offset = this.file.size);
+    this.#take(answer);
+  }
+
+  async #sendPiece(/** @type {number} */ offset) {
+    const piece = this.file.slice(offset, offset + pieceBytes);
+    const answer = await this.#send("PATCH", this.#path, piece, {
+      ...tus, "Upload-Offset": String(offset), "Content-Type": "application/offset+octet-stream",
+    });
+    if (isGone(answer.status)) {
+      this.#forget();
+      // An upload that is gone as soon as it is made must not be made over and over.
+      throw new Setback(texts.uploadLost);
+    }
+    this.#take(answer);
+    if (this.#offset === this.file.size) throw new Setback(texts.uploadLost);
+  }
+
+  /** Takes over what an answer says of the upload. Throws where it refuses, or says nothing. */
+  #take(/** @type {XMLHttpRequest} */ answer) {
+    const offset = number(answer, "Upload-Offset");
+    if (answer.status >= 300 || offset === null || offset > this.file.size) throw judgement(answer);
     const recording = answer.getResponseHeader("Stillwave-Recording");
-    if (recording) {
-      this.#finish(recording);
-      return true;
-    }
-    if (answer.status >= 300) {
-      this.#location = "";
-      this.#remember("");
-      return false;
-    }
-    this.sent = Number(answer.getResponseHeader("Upload-Offset"));
-    return true;
+    if (recording) return this.#finish(recording);
+    this.#arrived(offset);
   }
 
-  async #sendWhole() {
-    const path = `/v1/recordings?name=${encodeURIComponent(this.file.name)}`;
-    const answer = await this.#send("POST", path, this.file, { "Content-Type": "application/octet-stream" }, 0);
-    if (answer.status !== 201) throw refusal(answer);
-    this.#finish(JSON.parse(answer.responseText).id);
+  #arrived(/** @type {number} */ offset) {
+    this.#offset = this.sent = offset;
+    if (offset > this.#reached) [this.#reached, this.#setbacks] = [offset, 0];
+  }
+
+  #forget() {
+    this.#id = "";
+    this.#offset = null;
+    this.#reached = this.sent = 0;
+    remember(this.#key, "");
+  }
+
+  /** Returns when it is worth another try. Throws where it will never be, or `pause` or `cancel` come first. */
+  async #waitOut(/** @type {Setback} */ setback) {
+    this.#offset = null;
+    if (setback.isLost) {
+      // Where it was the file that could not be read.
+      await this.file.slice(0, 1).arrayBuffer();
+      await this.service.untilBack();
+    }
+    const growing = Math.min(longestPause, 500 * 2 ** this.#setbacks++);
+    this.setback = setback.message;
+    this.changed.emit();
+    // Those that were sent away together should not come back together.
+    await pause(Math.max(growing * (0.75 + Math.random() / 2), setback.seconds * 1000), this.#control.signal);
   }
 
   /** @param {string} recording */
   #finish(recording) {
     this.recording = recording;
     this.sent = this.file.size;
-    this.#remember("");
+    remember(this.#key, "");
     this.#set("done");
   }
 
@@ -153,17 +199,17 @@ export class Upload {
    * @param {string} path
    * @param {Blob | null} body
    * @param {Record<string, string>} fields
-   * @param {number} before bytes that were sent earlier
    * @returns {Promise<XMLHttpRequest>}
    */
-  #send(method, path, body, fields, before) {
+  #send(method, path, body, fields) {
+    const before = this.#offset ?? 0;
     return new Promise((resolve, reject) => {
       const request = this.#request = new XMLHttpRequest();
       request.open(method, path);
       for (const [name, value] of Object.entries(fields)) request.setRequestHeader(name, value);
       if (body) request.upload.onprogress = event => this.#progress(before + event.loaded);
       request.onload = () => resolve(request);
-      request.onerror = () => reject(new Lost(texts.uploadLost));
+      request.onerror = () => reject(new Setback(texts.uploadLost, 0, true));
       request.onabort = () => reject(new DOMException("", "AbortError"));
       request.send(body);
     });
@@ -172,6 +218,7 @@ export class Upload {
   #progress(/** @type {number} */ sent) {
     const now = performance.now(), passed = (now - this.#mark.time) / 1000;
     this.sent = Math.min(sent, this.file.size);
+    this.setback = "";
     if (passed > 0.25) {
       const rate = Math.max(0, sent - this.#mark.sent) / passed;
       this.rate = this.rate && passed < 5 ? this.rate * 0.7 + rate * 0.3 : rate;
@@ -182,38 +229,73 @@ export class Upload {
 
   #set(/** @type {Upload["state"]} */ state) {
     this.state = state;
+    this.setback = "";
     this.#mark = { time: performance.now(), sent: this.sent };
     this.changed.emit();
   }
+}
 
-  #remember(/** @type {string} */ path) {
-    try {
-      if (path) localStorage.setItem(this.#key, path);
-      else localStorage.removeItem(this.#key);
-    } catch { /* Without a store the upload can't go on after a reload; that is all. */ }
+/** Something that another try may get past. */
+class Setback extends Error {
+  /**
+   * @param {string} message
+   * @param {number} seconds that the service asks to wait
+   * @param {boolean} isLost whether there was no answer at all
+   */
+  constructor(message, seconds = 0, isLost = false) {
+    super(message);
+    this.seconds = seconds;
+    this.isLost = isLost;
   }
 }
 
-class Lost extends Error { }
+const isGone = (/** @type {number} */ status) => status === 404 || status === 410;
+
+/**
+ * What to make of an answer that doesn't get the upload on.
+ * @param {XMLHttpRequest} answer
+ */
+function judgement(answer) {
+  const { status } = answer;
+  const message = words(answer) ?? texts.refused(status);
+  const isPassing = status < 400 || status >= 500 || [409, 423, 429].includes(status);
+  return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
+}
+
+/** The service's own words for a refusal, if it is the service that answered. */
+function words(/** @type {XMLHttpRequest} */ answer) {
+  try {
+    const problem = JSON.parse(answer.responseText);
+    return /** @type {string | undefined} */ (problem.detail || problem.title);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A field that is a count of bytes; null where it is none. */
+function number(/** @type {XMLHttpRequest} */ answer, /** @type {string} */ name) {
+  const text = answer.getResponseHeader(name);
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+// Without a store an upload can't go on after a reload; that is all.
 
 /** @param {string} key */
 function recall(key) {
   try {
-    return localStorage.getItem(key) ?? "";
+    return /^[\w-]+$/.exec(localStorage.getItem(key) ?? "")?.[0] ?? "";
   } catch {
     return "";
   }
 }
 
 /**
- * What a refused upload's answer says.
- * @param {XMLHttpRequest} answer
+ * @param {string} key
+ * @param {string} id
  */
-function refusal(answer) {
+function remember(key, id) {
   try {
-    const problem = JSON.parse(answer.responseText);
-    return new Error(problem.detail || problem.title);
-  } catch {
-    return new Error(texts.refused(answer.status));
-  }
+    if (id) localStorage.setItem(key, id);
+    else localStorage.removeItem(key);
+  } catch { /* see above */ }
 }
