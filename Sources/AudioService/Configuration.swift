@@ -13,6 +13,9 @@ public struct Configuration: Sendable {
   public var allowedHosts: Set<String> = []
   /// Pages of these origins may use the service from a browser; none by default.
   public var corsOrigins = AllowedOrigins.only([])
+  /// The path that clients reach the service under, where a proxy serves it below its root. Absolute paths in fields get
+  /// it from `BasePathResponder`; whatever writes one into a body takes it from `basePath.absolute(_:)`.
+  public var basePath = BasePath.root
   /// Where recordings, jobs and the catalogue live.
   public var dataDirectory = "stillwave-data"
   /// Bytes of one upload at the most, default 8 GiB.

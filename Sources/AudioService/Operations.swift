@@ -4,6 +4,12 @@ import HTTP
 /// What operators ask: is it alive, can it work, how is it doing; and the service's own files.
 struct Operations: Sendable {
   let context: Context
+  private let openAPIDocument: Representation
+
+  init(context: Context) {
+    self.context = context
+    openAPIDocument = Self.openAPIDocument(at: context.configuration.basePath)
+  }
 
   private struct Health: Encodable { let status: String }
 
@@ -64,7 +70,7 @@ struct Operations: Sendable {
 
   @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
-    return HTTPResponse(Self.openAPIDocument, for: request)
+    return HTTPResponse(openAPIDocument, for: request)
   }
 
   /// The query, if there is one, is for the page's own script.
@@ -72,8 +78,15 @@ struct Operations: Sendable {
     HTTPResponse(ViewerFiles.page, for: request)
   }
 
-  private static let openAPIDocument = Representation(
-    embedded: unsafe Array(
-      UnsafeBufferPointer(start: stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size)),
-    contentType: "application/yaml")
+  /// The contract as it is served: its server's address is where this service is.
+  private static func openAPIDocument(at base: BasePath) -> Representation {
+    let text = unsafe String(
+      decoding: UnsafeBufferPointer(start: stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size),
+      as: UTF8.self)
+    let server = "- { url: /,"
+    let isAtRoot = base == .root
+    precondition(isAtRoot || text.contains(server), "openapi.yaml has no line “\(server)”")
+    let served = isAtRoot ? text : text.replacing(server, with: "- { url: \(base.text),", maxReplacements: 1)
+    return Representation(embedded: Array(served.utf8), contentType: "application/yaml")
+  }
 }

@@ -11,6 +11,7 @@ func responder(
       if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
       return response
     })
+  if configuration.basePath != .root { responder = BasePathResponder(configuration.basePath, responder) }
   responder = HostGuard(
     names: configuration.allowedHosts, origins: configuration.corsOrigins,
     setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", responder)

@@ -24,6 +24,11 @@ public final class HTTPRequest: Sendable {
     (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
   }
 
+  /// The request `other`, for another target.
+  convenience init(retargeting other: HTTPRequest, to target: RequestTarget) {
+    self.init(head: RequestHead(other.head, target: target), body: other.body, peer: other.peer, id: other.id)
+  }
+
   /// A request without a socket, for tests of handlers: `target` is checked as one from the wire is,
   /// `fields` are taken as they are. `peer`: the client's address and port.
   public convenience init(

@@ -41,6 +41,13 @@ final class RequestHead: Sendable {
     isPlain = Self.isPlain(fields)
   }
 
+  /// The same head for another target.
+  init(_ other: RequestHead, target: RequestTarget) {
+    (method, version, fields, body) = (other.method, other.version, other.fields, other.body)
+    (isPersistent, expectsContinue, isPlain) = (other.isPersistent, other.expectsContinue, other.isPlain)
+    self.target = target
+  }
+
   private static func isPlain(_ fields: HTTPFields) -> Bool {
     let selecting = [
       "Range", "If-Range", "If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "Accept-Encoding",

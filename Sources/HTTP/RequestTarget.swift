@@ -30,6 +30,11 @@ public final class RequestTarget: Sendable {
   /// The host and port of an absolute target.
   let authority: String?
 
+  /// Another path, already taken apart, with the query and authority of `other`.
+  init(path: String, segments: [String], of other: RequestTarget) {
+    (self.path, self.segments, query, authority) = (path, segments, other.query, other.authority)
+  }
+
   /// Checks and takes apart a target.
   init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }

@@ -22,6 +22,11 @@ struct HTTPOptions: ParsableArguments, Sendable {
       valueName: "NETWORKS"))
   var trustedProxies: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The path below which a proxy serves the service, for example /audio; by default /.", valueName: "PATH"))
+  var basePath: String?
+
   @Option(help: "Connections open at once; by default 8192, and at most the descriptor limit less 64.")
   var maxConnections: Int?
 
@@ -117,6 +122,16 @@ struct HTTPOptions: ParsableArguments, Sendable {
       }
       return network
     }
+  }
+
+  func base() throws -> BasePath {
+    let text = try setting("base-path", basePath, default: "/")
+    guard let base = BasePath(serviceAt: text) else {
+      throw ValidationError(
+        "--base-path is a path such as /audio, of letters, digits and -._~, that doesn't begin with one of the service's "
+          + "own (/v1, /viewer …); it was “\(text)”.")
+    }
+    return base
   }
 
   func limits() throws -> HTTPLimits {

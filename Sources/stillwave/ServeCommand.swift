@@ -161,6 +161,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.corsOrigins = try http.origins()
     settings.httpLimits = try http.limits()
     settings.trustedProxies = try http.proxies()
+    settings.basePath = try http.base()
     settings.dataDirectory = try setting("data", data, default: settings.dataDirectory)
     settings.workerCount = try positive("workers", workers, default: sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     settings.maximumUploadBytes = try positive("max-upload-bytes", maxUploadBytes, default: settings.maximumUploadBytes)

@@ -74,6 +74,7 @@ struct SettingsTests {
     ["--webhook-ca", "/nowhere/ca.pem"],
     ["--max-age", "400000000"], ["--trusted-proxies", "10.0.0.0/40"], ["--max-queued-jobs-per-client", "0"],
     ["--max-waiting-probes-per-client", "-1"], ["--empty-upload-expiry", "0"],
+    ["--base-path", "audio"], ["--base-path", "/v1/audio"], ["--base-path", "/a/../b"],
   ])
   func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {
     let folder = try TemporaryFolder()

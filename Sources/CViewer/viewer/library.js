@@ -65,7 +65,7 @@ export class Library {
     if (this.#query) query.set("q", this.#query);
     if (cursor) query.set("cursor", cursor);
     try {
-      const page = await this.service.json(`/v1/recordings?${query}`, { signal });
+      const page = await this.service.json(`v1/recordings?${query}`, { signal });
       signal.throwIfAborted();
       if (isNew) this.list.replaceChildren();
       for (const recording of page.recordings) if (!this.#leaving.has(recording.id)) this.list.append(this.#row(recording));

@@ -20,10 +20,11 @@ export class Refusal extends Error {
 export const isAbort = error => error instanceof DOMException && error.name === "AbortError";
 
 /**
- * The path of a recording.
+ * The path of a recording. Like every path in these modules it is relative to the page, which a proxy may serve below a
+ * path of its own.
  * @param {string} id
  */
-export const recordingPath = id => `/v1/recordings/${encodeURIComponent(id)}`;
+export const recordingPath = id => `v1/recordings/${encodeURIComponent(id)}`;
 
 /**
  * The HTTP API. Reads wait for a service that is away and are then repeated, so that whoever reads need not care;
@@ -95,7 +96,7 @@ export class Service {
     for (let delay = 500; ; delay = Math.min(5000, delay * 1.5)) {
       await pause(delay);
       try {
-        if ((await fetch("/healthz", { cache: "no-store" })).ok) break;
+        if ((await fetch("healthz", { cache: "no-store" })).ok) break;
       } catch { /* still away */ }
     }
     this.reachable.emit(true);

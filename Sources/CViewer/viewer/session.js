@@ -213,7 +213,7 @@ export class Session {
   async cancel(layer) {
     const id = layer.job?.id ?? layer.recording.waveform.job;
     try {
-      await this.service.json(`/v1/jobs/${id}`, { method: "DELETE" });
+      await this.service.json(`v1/jobs/${id}`, { method: "DELETE" });
     } catch (error) {
       // It has ended in the meantime.
       if (!(error instanceof Refusal && error.status === 409)) this.#complain(error);
@@ -286,7 +286,7 @@ export class Session {
     try {
       while (isGrowing() && this.layers.includes(layer)) {
         const { job } = layer.recording.waveform;
-        if (job) layer.job = await this.service.json(`/v1/jobs/${job}?wait=20`, { signal });
+        if (job) layer.job = await this.service.json(`v1/jobs/${job}?wait=20`, { signal });
         if (!this.layers.includes(layer)) return;
         if (layer.job && ["cancelled", "failed"].includes(layer.job.state)) return this.#lose(layer);
         layer.recording = await this.service.json(recordingPath(layer.recording.id), { signal });
@@ -325,7 +325,7 @@ export class Session {
         if (answer.complete !== false) return;
         const { job, state } = this.original?.recording.waveform ?? {};
         if (state === "failed") return;
-        if (job) await this.service.json(`/v1/jobs/${job}?wait=5`, { signal });
+        if (job) await this.service.json(`v1/jobs/${job}?wait=5`, { signal });
       }
     } catch (error) {
       // Suggestions are a help, not a need.

@@ -1,0 +1,14 @@
+import HTTP
+
+extension BasePath {
+  /// First segments of the service's own paths. A prefix that begins with one could not be told from them.
+  static let ownSegments: Set<String> = [
+    "v1", "viewer", "healthz", "readyz", "metrics", "openapi.yaml", "problems",
+  ]
+
+  /// The base path that a setting names; nil where it is none, or begins like one of the service's own paths.
+  public init?(serviceAt text: String) {
+    guard let base = BasePath(text), !Self.ownSegments.contains(base.firstSegment ?? "") else { return nil }
+    self = base
+  }
+}
