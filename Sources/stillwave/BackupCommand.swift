@@ -39,7 +39,7 @@ struct BackupCommand: ParsableCommand {
       }
       let text =
         "\(report.recordings) recordings, \(report.uploads) uploads, \(report.files) files, \(report.bytes) bytes\n"
-      writeAll(Array(text.utf8), to: STDOUT_FILENO)
+      StandardStreams.write(Array(text.utf8))
       return report.damaged.isEmpty
     }
   }

@@ -53,7 +53,7 @@ struct CheckCommand: ParsableCommand {
       let report = try DataCheck(store, readsAudio: !quick, pyramidFault: Self.fault).run { share in
         display.show(share: share)
       }
-      writeAll(try text(report, repaired), to: STDOUT_FILENO)
+      StandardStreams.write(try text(report, repaired))
       return report.isSound
     }
   }

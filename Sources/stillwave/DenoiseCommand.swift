@@ -12,13 +12,14 @@ struct DenoiseCommand: ParsableCommand {
     discussion: """
       The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds). Without one the best \
       such stretch is looked for; where there is none, the noise is what is quietest at every frequency over the whole \
-      recording.
+      recording. “-” stands for standard input and output.
       """)
 
-  @Argument(help: "The sound file to clean.")
+  @Argument(help: "The sound file to clean; - for standard input.")
   var input: String
 
-  @Option(name: .customShort("o"), help: ArgumentHelp("The sound file to write.", valueName: "OUT"))
+  @Option(
+    name: .customShort("o"), help: ArgumentHelp("The sound file to write; - for standard output.", valueName: "OUT"))
   var destination: String
 
   @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
@@ -72,11 +73,17 @@ struct DenoiseCommand: ParsableCommand {
     }
     guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction is 0 to 60 dB.") }
     guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads is 1 or 2.") }
+    try options.checkOutput(destination)
     guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity is 0.5 to 2.") }
   }
 
-  func run() throws {
-    try options.run(on: input, opening: begin) { display, begun in
+  mutating func run() throws {
+    try options.receive(&input, output: destination)
+    try clean()
+  }
+
+  private func clean() throws {
+    try options.run(on: input, opening: { try begin() }) { display, begun in
       try options.withSound(of: input, begun.decoding, near: destination, &display) { sound, display in
         try denoise(sound, begun, &display)
       }
@@ -94,8 +101,9 @@ struct DenoiseCommand: ParsableCommand {
     let format: OutputFormat
   }
 
-  private func begin() throws(ProcessingError) -> Begun {
+  private func begin() throws -> Begun {
     let decoding = try options.decode(input)
+    try checkEnding(decoding?.facts)
     let wanted = format ?? OutputFormat(ending: destination)
     if let replaceIn, let replaceFacts, let replaced {
       let path = TemporaryFiles.shared.newPath(near: replaced)
@@ -108,10 +116,28 @@ struct DenoiseCommand: ParsableCommand {
     guard fencedOrPlain(decoding), wanted == .same, window == nil, let facts = decoding?.facts,
       facts.writtenCodec != nil
     else { return Begun(decoding: decoding, sound: path, format: wanted) }
-    let scratch = TemporaryFiles.shared.newPath(near: destination + ".sound")
+    let scratch = TemporaryFiles.shared.newPath(near: destination, "sound")
     return Begun(
       decoding: decoding, encoding: try encoding(input, facts, into: path), replaced: path, sound: scratch,
       format: wanted)
+  }
+
+  /// By hand: throws where OUT's ending is that of another kind of file than the one that is written.
+  private func checkEnding(_ facts: MediaFacts?) throws {
+    guard format == nil, options.fenced == nil, replaceIn == nil, OutputFormat(ending: destination) == .same else {
+      return
+    }
+    let written: String?
+    if let facts {
+      written = window == nil && facts.writtenCodec != nil ? facts.fileExtension : nil
+    } else {
+      // What can't be read, or written, is complained of where it is.
+      guard let source = try? AudioReader(path: input, limits: options.limits).format,
+        let target = try? OutputFormat.same.format(for: source)
+      else { return }
+      written = target.fileExtension
+    }
+    try OutputEnding(of: destination)?.check(isOf: written)
   }
 
   private func fencedOrPlain(_ decoding: MediaDecoding?) -> Bool { options.fenced == nil && decoding != nil }

@@ -1,15 +1,19 @@
 import Dispatch
 import Glibc
+import Synchronization
 
 /// Ends the process early and cleanly: on SIGINT and SIGTERM, and, for a worker, when its standard input closes, for
 /// then the service that started it is gone.
 enum Interruption {
-  /// Watches from now to the end of the process.
+  private static let isWatching = Atomic(false)
+
+  /// Watches from now to the end of the process; does nothing the second time.
   ///
   /// The signals come through dispatch sources, each kept alive by its own handler, for sources are not safe to take
   /// down on Linux. `sigwait` would not do: the main thread started before any mask that could be set here, and a
   /// signal it does not block ends the process with its files lying about.
   static func watch(standardInput: Bool) {
+    guard !isWatching.exchange(true, ordering: .relaxed) else { return }
     let queue = DispatchQueue(label: "signals")
     for number in [SIGINT, SIGTERM] {
       _ = signal(number, SIG_IGN)

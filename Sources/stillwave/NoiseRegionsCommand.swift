@@ -1,7 +1,6 @@
 import ArgumentParser
 import Denoise
 import FoundationEssentials
-import Glibc
 import Processing
 
 struct NoiseRegionsCommand: ParsableCommand {
@@ -14,7 +13,7 @@ struct NoiseRegionsCommand: ParsableCommand {
       steady enough.
       """)
 
-  @Argument(help: "The sound file to read.")
+  @Argument(help: "The sound file to read; - for standard input.")
   var input: String
 
   @Option(help: "Regions at the most, 1 to 20.")
@@ -33,9 +32,16 @@ struct NoiseRegionsCommand: ParsableCommand {
     guard (1...NoiseRegionFinder.regionLimit).contains(limit) else { throw ValidationError("--limit is 1 to 20.") }
   }
 
-  func run() throws {
+  mutating func run() throws {
+    // A working copy lies in no folder of the user's.
+    try options.receive(&input, output: OutputFile.standardName)
+    try find()
+  }
+
+  private func find() throws {
     try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
-      let found = try options.withSound(of: input, decoding, near: Self.temporaryPath, &display) { sound, display in
+      let found = try options.withSound(of: input, decoding, near: OutputFile.standardName, &display) {
+        sound, display in
         try FindNoiseRegions(source: sound, limits: options.limits).run { frames, fraction in
           display.show(
             WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
@@ -43,14 +49,9 @@ struct NoiseRegionsCommand: ParsableCommand {
       }
       var report = WorkerReport()
       report.noiseRegions = Array(found.prefix(limit))
-      if options.progress != .json { writeAll(try answer(Array(found.prefix(limit))), to: STDOUT_FILENO) }
+      if options.progress != .json { StandardStreams.write(try answer(Array(found.prefix(limit)))) }
       return report
     }
-  }
-
-  private static var temporaryPath: String {
-    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
-    return folder + "/stillwave-noise-regions"
   }
 
   private func answer(_ regions: [NoiseRegion]) throws -> [UInt8] {

@@ -33,7 +33,7 @@ struct ProgressDisplay {
     if style == .json {
       var report = WorkerReport()
       report.progress = progress
-      writeAll(report.line(), to: STDOUT_FILENO)
+      StandardStreams.write(report.line())
     } else {
       draw(progress.fraction, elapsed: now - start)
     }
@@ -44,15 +44,15 @@ struct ProgressDisplay {
     guard style == .json else { return }
     var report = WorkerReport()
     report.unfenced = errno
-    writeAll(report.line(), to: STDOUT_FILENO)
+    StandardStreams.write(report.line())
   }
 
-  /// The last line: what was found or made.
+  /// The last line: what was found or made. Warnings are part of it, or go to standard error.
   func finish(_ report: WorkerReport) {
-    switch style {
-    case .json: writeAll(report.line(), to: STDOUT_FILENO)
-    case .bar: writeAll(Array("\n".utf8), to: STDERR_FILENO)
-    case .none, .auto: break
+    guard style != .json else { return StandardStreams.write(report.line()) }
+    if style == .bar { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
+    for warning in (report.analysis?.warnings ?? []) + (report.denoised?.warnings ?? []) {
+      StandardStreams.complain("warning: \(warning.detail)")
     }
   }
 
@@ -61,10 +61,10 @@ struct ProgressDisplay {
     if style == .json {
       var report = WorkerReport()
       report.error = failure
-      writeAll(report.line(), to: STDOUT_FILENO)
+      StandardStreams.write(report.line())
     } else {
       if style == .bar, lastShown != nil { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
-      writeAll(Array("stillwave: \(failure.detail)\n".utf8), to: STDERR_FILENO)
+      StandardStreams.complain(failure.detail)
     }
   }
 

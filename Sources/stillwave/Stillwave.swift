@@ -19,9 +19,13 @@ struct Stillwave: ParsableCommand {
 @main
 enum Program {
   static func main() {
+    StandardStreams.fillClosed()
     do {
       var command = try Stillwave.parseAsRoot()
-      guard let service = command as? ServeCommand else { return try command.run() }
+      guard let service = command as? ServeCommand else {
+        StandardStreams.ignoreBrokenPipes()
+        return try command.run()
+      }
       // It keeps secrets, and everything that strangers have sent.
       OwnProcess.closeToOthers()
       Task {

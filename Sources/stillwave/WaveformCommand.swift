@@ -11,14 +11,18 @@ struct WaveformCommand: ParsableCommand {
     abstract: "Writes the waveform of a recording.",
     discussion: """
       The ending of OUT says what is written: .dat (BBC audiowaveform's binary form), .json (its JSON), .png or .svg \
-      (a picture: peaks in a light shade, loudness in a dark one).
+      (a picture: peaks in a light shade, loudness in a dark one). “-” stands for standard input and output; for the \
+      latter, --format says it.
       """)
 
-  @Argument(help: "The sound file to read.")
+  @Argument(help: "The sound file to read; - for standard input.")
   var input: String
 
-  @Option(name: .customShort("o"), help: ArgumentHelp("The file to write.", valueName: "OUT"))
+  @Option(name: .customShort("o"), help: ArgumentHelp("The file to write; - for standard output.", valueName: "OUT"))
   var destination: String?
+
+  @Option(help: "What to write: dat, json, png or svg; by default what OUT's ending says.")
+  var format: WaveformFile?
 
   @Option(help: .hidden)
   var pyramid: String?
@@ -60,8 +64,15 @@ struct WaveformCommand: ParsableCommand {
       }
       return
     }
-    guard let kind = WaveformFile(path: destination) else {
-      throw ValidationError("OUT ends in .dat, .json, .png or .svg.")
+    guard let kind = kind(of: destination) else {
+      throw ValidationError(
+        destination == OutputFile.standardName
+          ? "Say with --format what to write to standard output: dat, json, png or svg."
+          : "OUT ends in .dat, .json, .png or .svg, or --format says which it is.")
+    }
+    try options.checkOutput(destination)
+    guard input != OutputFile.standardName || pictures.overlay != OutputFile.standardName else {
+      throw ValidationError("Only one of IN and --overlay can be standard input.")
     }
     guard kind.isPicture || !pictures.isUsed else {
       throw ValidationError("The options for pictures go with an OUT that ends in .png or .svg.")
@@ -71,7 +82,18 @@ struct WaveformCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  private func kind(of destination: String) -> WaveformFile? { format ?? WaveformFile(path: destination) }
+
+  mutating func run() throws {
+    try options.receive(&input, output: destination)
+    if var overlay = pictures.overlay {
+      try options.receive(&overlay)
+      pictures.overlay = overlay
+    }
+    try write()
+  }
+
+  private func write() throws {
     try options.run(on: input, opening: begin) { display, begun in
       let decoding = begun.decoding
       var report = WorkerReport()
@@ -80,8 +102,8 @@ struct WaveformCommand: ParsableCommand {
         report.analysis = try analyze(decoding, into: pyramid, sound: options.working, &display)
         try export(from: pyramid, sound: options.working ?? input, under: begun.overlay)
       } else if let destination {
-        let working = try OutputFile(path: destination + ".pyramid")
-        let sound = try OutputFile(path: destination + ".working")
+        let working = OutputFile(scratch: "pyramid", near: destination)
+        let sound = OutputFile(scratch: "working", near: destination)
         report.analysis = try analyze(decoding, into: working.temporaryPath, sound: sound.temporaryPath, &display)
         try export(
           from: working.temporaryPath, sound: decoding == nil ? input : sound.temporaryPath, under: begun.overlay)
@@ -122,7 +144,7 @@ struct WaveformCommand: ParsableCommand {
   }
 
   private func export(from pyramid: String, sound: String, under overlayDecoding: MediaDecoding?) throws {
-    guard let destination, let kind = WaveformFile(path: destination), let bits = SampleBits(rawValue: bits) else {
+    guard let destination, let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else {
       return
     }
     let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
@@ -135,8 +157,8 @@ struct WaveformCommand: ParsableCommand {
       try export.write(kind, to: file.temporaryPath)
       return try file.commit()
     }
-    let working = try OutputFile(path: destination + ".overlay")
-    let overlaySound = try OutputFile(path: destination + ".overlay.working")
+    let working = OutputFile(scratch: "overlay", near: destination)
+    let overlaySound = OutputFile(scratch: "overlay-working", near: destination)
     if let overlayDecoding {
       _ = try ImportRecording(
         overlayDecoding, working: overlaySound.temporaryPath, pyramid: working.temporaryPath, limits: options.limits
@@ -152,6 +174,8 @@ struct WaveformCommand: ParsableCommand {
     try file.commit()
   }
 }
+
+extension WaveformFile: ExpressibleByArgument {}
 
 extension ChannelSelection: ExpressibleByArgument {
   /// `mix`, `split` or a channel's number from 0.

@@ -62,6 +62,7 @@ struct WorkerOptions: ParsableArguments {
     _ work: (inout ProgressDisplay, Opened) throws -> WorkerReport
   ) throws {
     var display = ProgressDisplay(progress)
+    defer { TemporaryFiles.shared.removeAll() }
     do {
       // Here, where it has a name: further down there are descriptors.
       guard unsafe access(source, R_OK) == 0 else {
@@ -82,7 +83,33 @@ struct WorkerOptions: ParsableArguments {
     } catch let error as OutputFailure {
       display.fail(WorkerFailure(code: "io_error", detail: error.description, retry: true))
       throw ExitCode.failure
+    } catch let error as CommandFailure {
+      display.fail(error.failure)
+      throw ExitCode.failure
     }
+  }
+
+  /// Makes room for what lies beside no file of the user's, if `input` or `output` is `-`; where `input` is, reads
+  /// standard input into a file there and makes `input` its path. By hand only: a worker's standard input is its service's
+  /// sign of life.
+  func receive(_ input: inout String, output: String? = nil) throws {
+    guard [input, output].contains(OutputFile.standardName), !untilStandardInputCloses else { return }
+    do throws(CommandFailure) {
+      try TemporaryFiles.shared.makeFolder()
+      guard input == OutputFile.standardName else { return }
+      Interruption.watch(standardInput: false)
+      input = try InputFile.receive()
+    } catch {
+      TemporaryFiles.shared.removeAll()
+      ProgressDisplay(progress).fail(error.failure)
+      throw ExitCode.failure
+    }
+  }
+
+  /// Throws where standard output would be given both the result and the progress.
+  func checkOutput(_ destination: String?) throws {
+    guard destination == OutputFile.standardName, progress == .json else { return }
+    throw ValidationError("Standard output can't take both the result (-o -) and --progress json.")
   }
 }
 
@@ -151,7 +178,7 @@ extension WorkerOptions {
     _ body: (String, inout ProgressDisplay) throws -> R
   ) throws -> R {
     guard let decoding else { return try body(input, &display) }
-    let scratch = try OutputFile(path: place + ".working")
+    let scratch = OutputFile(scratch: "working", near: place)
     let path = working ?? scratch.temporaryPath
     // A small share of the work, which is told as none, so that what follows never falls behind it.
     _ = try ImportRecording(decoding, working: path, limits: limits).run { _ in

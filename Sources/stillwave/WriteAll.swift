@@ -1,12 +1,21 @@
 import Glibc
 
-/// Writes all bytes to a descriptor, in as many calls as it takes; gives up where nobody reads any more.
-func writeAll(_ bytes: [UInt8], to descriptor: Int32) {
+/// Writes all bytes to a descriptor, in as many calls as it takes. Returns the errno of the call that failed; nil where
+/// all was written.
+@discardableResult
+func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
   var rest = bytes[...]
   while !rest.isEmpty {
     let written = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-    if written < 0 && errno == EINTR { continue }
-    guard written > 0 else { return }
-    rest = rest.dropFirst(written)
+    if written > 0 {
+      rest = rest.dropFirst(written)
+    } else if written < 0 && errno == EAGAIN {
+      // A pipe that another program has made non-blocking, for itself and for this one.
+      var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+      unsafe _ = poll(&waiting, 1, -1)
+    } else if !(written < 0 && errno == EINTR) {
+      return written < 0 ? errno : EIO
+    }
   }
+  return nil
 }
