@@ -89,6 +89,13 @@ class Page:
     def toast(self):
         return self.browser.run("return [...document.querySelectorAll('.toast [data-part=text]')].map(e => e.textContent).join(' ')")
 
+    def press(self, selector):
+        """Presses a button when it is there, in one go: it may be gone before a second command comes."""
+        wait(f"{selector} is there", lambda: self.browser.run("""
+          const button = document.querySelector(arguments[0]), isThere = !!button && button.checkVisibility();
+          if (isThere) button.click();
+          return isThere;""", selector))
+
     def choose(self, path):
         """Chooses a file as with the button."""
         self.browser.call("POST", f"/element/{self.browser.find('#file')}/value", {"text": path})

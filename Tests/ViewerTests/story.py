@@ -2,13 +2,17 @@
 
 import json
 import os
+import re
 import tempfile
 from urllib.parse import quote
 
+import peaks
 import pictures
 from material import speech_like, write_media, write_video, write_wav
 from page import DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
+from proxy import Proxy
 from sound import Tap
+from uploads import UploadFaults
 from webdriver import wait
 
 # Notes while files are uploaded and read how far the waveform has come, and what is said to screen readers.
@@ -89,6 +93,9 @@ class Story:
             self.dropped_files_are_uploaded_and_drawn,
             self.it_looks_as_it_did,
             self.an_upload_pauses_and_goes_on,
+            self.an_upload_outlives_what_proxies_answer,
+            self.the_page_works_below_a_path,
+            self.peaks_js_reads_what_the_readme_names,
             self.the_list_tells_when_a_recording_is_read,
             self.the_wheel_zooms_around_the_pointer_down_to_samples,
             self.keys_move_and_zoom,
@@ -191,6 +198,63 @@ class Story:
         browser.click("#list li:first-child .open")
         wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
         self.page.wait_for_waveform()
+
+    def an_upload_outlives_what_proxies_answer(self):
+        UploadFaults(self.browser, self.service, self.folder).run()
+        self.page.open()
+
+    def the_page_works_below_a_path(self):
+        # The proxy removes the path, and the service knows nothing of it.
+        proxy = Proxy(self.service, "/tools/audio")
+        page, browser = Page(browser=self.browser, address=proxy.address), self.browser
+        path = write_wav(os.path.join(self.folder, "below.wav"), speech_like(3, 16000, seed=9), 16000)
+        try:
+            page.open()
+            page.choose(path)
+            wait("it is listed", lambda: page.names()[:1] == ["below.wav"])
+            wait("it is opened", lambda: browser.text("#name") == "below.wav")
+            page.wait_for_waveform()
+            wait("its picture is drawn", lambda: browser.run("return document.querySelector('#list img').naturalWidth > 0"))
+            browser.run("document.querySelector('#wave').focus()")
+            browser.keys(" ")
+            wait("it plays", lambda: page.playhead() > 0.1)
+            link = browser.run("return document.querySelector('#layers [data-part=download]').href")
+            assert link.startswith(proxy.address + "/v1/recordings/"), link
+            assert all(path.startswith("/tools/audio/v1/") for _, path, _ in proxy.seen), proxy.seen
+            self.check_console()
+        finally:
+            browser.open("about:blank")
+            proxy.close()
+            newest = self.service.json("/v1/recordings")["recordings"][0]
+            if newest["name"] == "below.wav":
+                self.service.request("DELETE", f"/v1/recordings/{newest['id']}")
+        self.page.open()
+
+    def peaks_js_reads_what_the_readme_names(self):
+        with open(os.path.join(os.path.dirname(__file__), "../../README.md"), encoding="utf-8") as file:
+            form = re.search(r"`…/(waveform\.dat\?[^`]*)`", file.read())[1]
+        stereo = self.service.upload(write_wav(
+            os.path.join(self.folder, "stereo.wav"), speech_like(8, 44100, seed=11), 44100, channels=2), "stereo.wav")
+        six = self.service.upload(write_wav(
+            os.path.join(self.folder, "six.wav"), speech_like(1, 8000, seed=12), 8000, channels=6), "six.wav")
+        self.page.open()
+        library = peaks.WaveformLibraries(self.browser, stereo)
+        read = library.load(form)
+        assert (read["channels"], read["bits"], read["rate"], read["scale"]) == (1, 8, 44100, 256), read
+        assert read["length"] == -(-8 * 44100 // 256) and -128 <= read["low"] < -10 and 10 < read["high"] <= 127, read
+        split = library.load(form + "&channels=split")
+        assert split["channels"] == 2 and split["first"][0:4:2] + split["first"][2:4:2] and split["count"] == 2 * read["count"], split
+        for other in (form.replace(".dat", ".json"), form.replace(".dat", "")):
+            assert library.load(other, "json") == read, other
+        # Why the address says so much.
+        assert library.load("waveform.dat?scale=256") == {"refused": "bits"}
+        assert library.load("waveform.json?scale=256", "json") == {"refused": "bits"}
+        assert library.load("waveform.dat?bits=8&scale=8192") == {"refused": "scale"}
+        assert peaks.WaveformLibraries(self.browser, six).load(form)["channels"] == 1
+        assert peaks.WaveformLibraries(self.browser, six).load(form + "&channels=split") == {"refused": "channels"}
+        for recording in (stereo, six):
+            self.service.request("DELETE", f"/v1/recordings/{recording}")
+        self.page.open()
 
     def the_list_tells_when_a_recording_is_read(self):
         browser, page = self.browser, self.page
