@@ -242,6 +242,10 @@ struct ProblemExplanation: Sendable {
       "A newer request has taken over the upload, or one is just ending.",
       "Ask for the offset with HEAD and go on from there."),
     Self(
+      "unsupported_tus_extension", "The upload asks for an extension that the service doesn't have",
+      "The request uses an extension of the tus protocol, such as concatenation, that the service doesn't offer.",
+      "Ask for the extensions with OPTIONS (“Tus-Extension”), and send the whole file as one upload."),
+    Self(
       "upload_offset_mismatch", "The offset is not the upload's",
       "“Upload-Offset” is not where the bytes on the server end.", "Ask for the offset with HEAD and go on from there."),
   ]
@@ -251,6 +255,11 @@ struct ProblemExplanation: Sendable {
       "limit_open_uploads", "This client has too many unfinished uploads",
       "One client may have only so many resumable uploads open, so that no client takes the room of all.",
       "Finish or delete some, or try again after “Retry-After” seconds."),
+    Self(
+      "limit_connections", "This client has too many connections open",
+      "One client may have only so many connections open, so that no client takes the places of all.",
+      "Close some or reuse them, and try again after “Retry-After” seconds. The operator can raise the limit "
+        + "(--max-connections-per-client) and name proxies whose clients share an address (--trusted-proxies)."),
     Self(
       "limit_queued_jobs", "This client has too many jobs waiting",
       "One client may have only so many jobs in the queue, so that no client takes the places of all.",

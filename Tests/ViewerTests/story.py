@@ -243,7 +243,7 @@ class Story:
         assert (read["channels"], read["bits"], read["rate"], read["scale"]) == (1, 8, 44100, 256), read
         assert read["length"] == -(-8 * 44100 // 256) and -128 <= read["low"] < -10 and 10 < read["high"] <= 127, read
         split = library.load(form + "&channels=split")
-        assert split["channels"] == 2 and split["first"][0:4:2] + split["first"][2:4:2] and split["count"] == 2 * read["count"], split
+        assert split["channels"] == 2 and split["count"] == 2 * read["count"], split
         for other in (form.replace(".dat", ".json"), form.replace(".dat", "")):
             assert library.load(other, "json") == read, other
         # Why the address says so much.

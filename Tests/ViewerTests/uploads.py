@@ -57,8 +57,8 @@ class UploadFaults:
                 for recording in self.service.json("/v1/recordings")["recordings"]:
                     if recording["name"] in ("pieces.wav", "notes.wav"):
                         self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
-        # The browser complains of each answer that was one of these.
-        self.browser.console()
+                # The browser complains of each answer that was a fault.
+                self.browser.console()
 
     def open(self):
         self.page.open()
@@ -100,9 +100,8 @@ class UploadFaults:
         assert pauses[-1] == 13000 and len(pauses) in (12, 13), pauses
 
     def a_reload_goes_on_behind_an_error(self, proxy):
-        proxy.faults = [Fault("PATCH", 204, is_passed=True)] + [Fault("PATCH", 503)]
+        proxy.faults = [Fault("PATCH", 204, body=b"", is_passed=True)] + [Fault("PATCH", 503)] * 100
         # The first piece arrives, with an answer that says nothing; the next is refused until the page is gone.
-        proxy.faults += [Fault("PATCH", 503)] * 100
         self.page.choose(self.path)
         wait("it says that it tries again", lambda: "Trying again" in self.browser.text(".transfer [data-part=about]"))
         wait("the second piece was refused", lambda: sum(seen[2] == 503 for seen in proxy.seen) >= 2)
