@@ -46,7 +46,7 @@ final class Context: Sendable {
     waveforms = WaveformTable(
       catalog: catalog, store: store, live: runner.live, work: work,
       repairs: WaveformRepairs(catalog: catalog, store: store, runner: runner, log: log))
-    documents = DocumentTable(catalog: catalog, live: runner.live, work: work)
+    documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
     intake = RecordingIntake(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
@@ -116,5 +116,5 @@ final class Context: Sendable {
     RecordingDocument(recording, live: runner.live.job(writing: recording.id))
   }
 
-  func document(_ job: Job) -> JobDocument { JobDocument(job, live: runner.live[job.id]) }
+  func document(_ job: Job) -> JobDocument { JobDocument(job, live: runner.live[job.id], base: configuration.basePath) }
 }

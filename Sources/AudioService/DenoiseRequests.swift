@@ -106,7 +106,7 @@ struct DenoiseRequests: Sendable {
       waveformJob: job.id, media: media?.json,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let (catalog, begun) = (context.catalog, job)
-    let document = try JSONDocument(JobDocument(begun, live: nil))
+    let document = try JSONDocument(JobDocument(begun, live: nil, base: context.configuration.basePath))
     let kept = answer(document)
     try await context.work.run { () throws(StorageError) in
       try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept)

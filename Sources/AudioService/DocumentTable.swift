@@ -1,3 +1,4 @@
+import HTTP
 import Storage
 
 /// Jobs and recordings as they were last answered: an object that is polled costs no query and no encoding until
@@ -10,10 +11,10 @@ final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
 
-  init(catalog: Catalog, live: LiveJobs, work: WorkQueue) {
+  init(catalog: Catalog, live: LiveJobs, work: WorkQueue, base: BasePath) {
     jobs = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live[$0] }, read: { try catalog.job($0) },
-      make: { try JobSnapshot(JobDocument($0, live: $1)) })
+      make: { try JobSnapshot(JobDocument($0, live: $1, base: base)) })
     recordings = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live.job(writing: $0) }, read: { try catalog.recording($0) },
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })

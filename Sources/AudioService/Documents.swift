@@ -115,7 +115,7 @@ struct JobDocument: Encodable, Sendable {
   @Nullable var result: Result?
   @Nullable var error: Failure?
 
-  init(_ job: Job, live: LiveJob?) {
+  init(_ job: Job, live: LiveJob?, base: BasePath = .root) {
     id = job.id.text
     kind = job.kind.rawValue
     recording = job.recording.text
@@ -143,7 +143,9 @@ struct JobDocument: Encodable, Sendable {
         clippedSamples: result.clippedSamples)
     }
     error = RowJSON.value(JobError.self, from: job.error).map {
-      Failure(type: Problem.page(of: $0.code), title: $0.title, status: $0.status, detail: $0.detail, code: $0.code)
+      Failure(
+        type: base.absolute(Problem.page(of: $0.code)), title: $0.title, status: $0.status, detail: $0.detail,
+        code: $0.code)
     }
   }
 }

@@ -2,7 +2,7 @@ import HTTP
 
 /// `GET /problems/{code}`: the page that a problem's `type` leads to, for people, or the same as JSON for programs.
 enum ProblemPages {
-  @Sendable static func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+  static func read(at base: BasePath, _ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
     guard let explanation = ProblemExplanation.all[parameters["code"]] else {
       throw Problem(
@@ -11,7 +11,7 @@ enum ProblemPages {
     }
     let types = ["text/html", "application/json"]
     let isHTML = try request.preferredType(among: types) == types[0]
-    let content = try isHTML ? Array(html(explanation).utf8) : JSONDocument.encoded(Document(explanation))
+    let content = try isHTML ? Array(html(explanation).utf8) : JSONDocument.encoded(Document(explanation, at: base))
     return .now(
       HTTPResponse(
         Representation(
@@ -26,8 +26,8 @@ enum ProblemPages {
   private struct Document: Encodable {
     let type, code, title, meaning, remedy: String
 
-    init(_ explanation: ProblemExplanation) {
-      type = Problem.page(of: explanation.code)
+    init(_ explanation: ProblemExplanation, at base: BasePath) {
+      type = base.absolute(Problem.page(of: explanation.code))
       (code, title) = (explanation.code, explanation.title)
       (meaning, remedy) = (explanation.meaning, explanation.remedy)
     }

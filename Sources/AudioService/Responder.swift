@@ -5,25 +5,28 @@ func responder(
   _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
 ) -> any HTTPResponder {
   let configuration = context.configuration
-  var responder: any HTTPResponder = ContentCoder(
-    Router(routes: routes(context).map(context.answeringDeleted) + [ViewerFiles.route]) { error, request in
-      var response = problem(error, request)
-      if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
-      return response
-    })
-  if configuration.basePath != .root { responder = BasePathResponder(configuration.basePath, responder) }
+  var responder: any HTTPResponder = Router(
+    routes: routes(context).map(context.answeringDeleted) + [ViewerFiles.route]
+  ) { error, request in
+    var response = problem(error, request)
+    if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
+    return response
+  }
   responder = HostGuard(
     names: configuration.allowedHosts, origins: configuration.corsOrigins,
     setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", responder)
+  if configuration.basePath != .root { responder = BasePathResponder(configuration.basePath, responder) }
+  responder = ContentCoder(responder)
   guard configuration.corsOrigins != .only([]) else { return responder }
   return CrossOriginSharing(.service(configuration.corsOrigins), responder)
 }
 
 /// The form of what the server refuses by itself, before there is a request.
 func refusal(_ configuration: Configuration) -> @Sendable (Problem, HTTPFields) -> HTTPResponse {
-  guard configuration.corsOrigins != .only([]) else { return { problem, _ in problem.response() } }
+  let base = configuration.basePath
+  guard configuration.corsOrigins != .only([]) else { return { problem, _ in base.prefixing(problem.response()) } }
   let policy = CrossOriginPolicy.service(configuration.corsOrigins)
-  return { problem, fields in policy.sharing(problem.response(), withRequestOf: fields) }
+  return { problem, fields in policy.sharing(base.prefixing(problem.response()), withRequestOf: fields) }
 }
 
 extension CrossOriginPolicy {

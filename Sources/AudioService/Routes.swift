@@ -14,6 +14,7 @@ func routes(_ context: Context) -> [Route] {
   let jobs = Jobs(context: context)
   let events = JobEvents(context: context)
   let operations = Operations(context: context)
+  let base = context.configuration.basePath
   return [
     Route(.post, "/v1/recordings", uploads.create),
     Route(.get, "/v1/recordings", recordings.list),
@@ -47,7 +48,7 @@ func routes(_ context: Context) -> [Route] {
     Route(.get, "/readyz", operations.readiness),
     Route(.get, "/metrics", operations.metrics),
     Route(.get, "/openapi.yaml", operations.openAPI),
-    Route(.get, "/problems/{code}", atOnce: ProblemPages.read),
+    Route(.get, "/problems/{code}", atOnce: { try ProblemPages.read(at: base, $0, $1) }),
     Route(.get, "/", operations.page),
   ]
 }

@@ -170,7 +170,8 @@ final class Webhooks: Sendable {
     do {
       guard let job = try catalog.job(webhook.job) else { return try catalog.removeWebhook(of: webhook.job) }
       guard job.state.isFinished else { return expect(webhook) }
-      let outcome = call(address, try JSONDocument.encoded(JobDocument(job, live: nil)))
+      let document = JobDocument(job, live: nil, base: configuration.basePath)
+      let outcome = call(address, try JSONDocument.encoded(document))
       try note(outcome, webhook, address)
     } catch {
       log.failure("a webhook could not be noted", ["job": webhook.job.text, "error": logText(error)])

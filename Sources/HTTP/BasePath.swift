@@ -5,10 +5,10 @@
 //                                         addresses in the page lead below it
 //   any other path                        is served as it is: the proxy has removed the prefix, or asks for itself
 //                                         (`/healthz`)
-//   Location and Link of a response       begin with the prefix wherever the request had it or not, since the client is
-//                                         in front of the proxy
+//   Location and Link of a response,      begin with the prefix whether the request had it or not, since the client is
+//   the type of a problem                 in front of the proxy
 //
-// So responders never see the prefix and never write it. Bodies with absolute paths use `absolute(_:)`.
+// So responders never see the prefix and never write it. Other bodies with absolute paths use `absolute(_:)`.
 
 /// Where a service is on its server: "" for the whole server, or a path such as `/audio`.
 public struct BasePath: Sendable, Equatable {
@@ -63,23 +63,29 @@ public final class BasePathResponder: HTTPResponder {
       inner = request.retargeted(target)
     }
     switch next.respond(to: inner) {
-    case .now(let response): return .now(prefixing(response))
-    case .later(let work): return .later { [self] in prefixing(try await work()) }
+    case .now(let response): return .now(base.prefixing(response))
+    case .later(let work): return .later { [base] in base.prefixing(try await work()) }
     }
   }
+}
 
-  private func prefixing(_ response: HTTPResponse) -> HTTPResponse {
-    guard response.fields.contains("Location") || response.fields.contains("Link") else { return response }
+extension BasePath {
+  /// The response as clients in front of the proxy must see it. Its problem document, if it is one, is not compressed.
+  public func prefixing(_ response: HTTPResponse) -> HTTPResponse {
+    guard self != .root else { return response }
     var response = response
+    if response.fields["Content-Type"] == Problem.contentType, case .bytes(let document) = response.body {
+      response.body = .bytes(Problem.prefixingType(of: document, with: text))
+    }
     if let location = response.fields["Location"], Self.isAbsolutePath(location) {
-      response.fields["Location"] = base.absolute(location)
+      response.fields["Location"] = absolute(location)
     }
     if let links = response.fields["Link"] {
       // Every link is `<target>; …`, and no target has a `<` of its own (RFC 8288 §3).
       let parts = links.split(separator: "<", omittingEmptySubsequences: false)
       response.fields["Link"] =
         parts.prefix(1).joined()
-        + parts.dropFirst().map { "<" + (Self.isAbsolutePath($0) ? base.text : "") + $0 }.joined()
+        + parts.dropFirst().map { "<" + (Self.isAbsolutePath($0) ? text : "") + $0 }.joined()
     }
     return response
   }

@@ -32,10 +32,20 @@ public struct Problem: Sendable, Error {
   /// §3.1.1).
   public static func page(of code: String) -> String { "/problems/\(code)" }
 
+  static let contentType = "application/problem+json"
+
+  /// A problem document as `json()` makes it, with its type's page below `prefix`; any other document unchanged.
+  static func prefixingType(of document: [UInt8], with prefix: String) -> [UInt8] {
+    guard document.starts(with: "\(typeMember)/".utf8) else { return document }
+    return Array(typeMember.utf8) + Array(prefix.utf8) + document.dropFirst(typeMember.utf8.count)
+  }
+
+  private static let typeMember = "{\"type\":\""
+
   /// The response, never stored by a cache.
   public func response() -> HTTPResponse {
     var fields = fields
-    fields["Content-Type"] = "application/problem+json"
+    fields["Content-Type"] = Self.contentType
     if !fields.contains("Cache-Control") { fields["Cache-Control"] = "no-store" }
     return HTTPResponse(status, fields: fields, body: .bytes(json()))
   }

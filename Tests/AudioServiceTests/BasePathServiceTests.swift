@@ -1,4 +1,6 @@
+import FoundationEssentials
 import HTTP
+import Storage
 import Testing
 
 @testable import AudioService
@@ -26,6 +28,27 @@ import Testing
     #expect(job.fields["Location"]?.hasPrefix("/audio/v1/jobs/") == true)
     await bench.runner.stop()
   }
+
+  @Test("a problem's type leads through the proxy, in every place that makes one", arguments: ["", "/audio"])
+  func problemTypes(prefix: String) async throws {
+    let bench = try TestBench { $0.basePath = BasePath("/audio") ?? .root }
+    func type(_ target: String, _ fields: HTTPFields = [:]) async throws -> String? {
+      let response = try await bench.respond(.get, prefix + target, fields: fields)
+      let document = Data(try await response.body.collect())
+      return try JSONDecoder().decode(Typed.self, from: document).type
+    }
+    #expect(try await type("/v1/nothing") == "/audio/problems/not_found")
+    #expect(try await type("/v1/recordings", ["Host": "evil.example"]) == "/audio/problems/host_not_allowed")
+    #expect(
+      try await type("/problems/not_found", ["Accept": "application/json"]) == "/audio/problems/not_found")
+    let refused = refusal(bench.context.configuration)(Problem(.badRequest, code: "bad_request", detail: "No."), [:])
+    #expect(try await Array(refused.body.collect()).starts(with: #"{"type":"/audio/problems/bad_request""#.utf8))
+    var failed = Job(kind: .waveform, recording: try bench.recording().id)
+    failed.error = RowJSON.text(JobError(title: "Failed", status: 500, detail: "It failed.", code: "worker_failed"))
+    #expect(bench.context.document(failed).error?.type == "/audio/problems/worker_failed")
+  }
+
+  private struct Typed: Decodable { let type: String }
 
   @Test func theContractNamesThePrefixAsItsServer() async throws {
     for (base, server) in [("/", "- { url: /,"), ("/audio", "- { url: /audio,")] {
