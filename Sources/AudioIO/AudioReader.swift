@@ -25,8 +25,10 @@ public struct AudioReader: ~Copyable {
   private var file: SndfileHandle
   /// Frames to be decoded and thrown away first.
   private var skip: Int64 = 0
-  /// Frames of silence that come before what the decoder gives next.
+  /// Frames of silence that come before what the decoder gives next, for sound that is lost.
   private var silence: Int64 = 0
+  /// Frames of silence that a decoder would give first, but libsndfile's leaves out.
+  private var lead: Int64 = 0
   /// Whether the present stream has no more to give.
   private var isOver = false
   private var order: ChannelOrder?
@@ -54,7 +56,7 @@ public struct AudioReader: ~Copyable {
     self.map = map
     header = map.header
     self.file = file
-    skip = opening.skip
+    (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
     self.claimedFrames = claimedFrames
     self.format = format
     // About 64 K samples: two buffers that stay in the second-level cache.
@@ -92,6 +94,11 @@ public struct AudioReader: ~Copyable {
       let left = map.end(of: stream).map { $0 - position } ?? .max
       if left > 0 {
         let wanted = Int(min(Int64(frames), left))
+        if lead > 0 {
+          let count = Int(min(Int64(wanted), lead))
+          lead -= Int64(count)
+          return giveSilence(count, asIntegers: asIntegers)
+        }
         if silence == 0 {
           let got = decode(wanted, asIntegers: asIntegers)
           if got > 0 { return got }
@@ -99,18 +106,22 @@ public struct AudioReader: ~Copyable {
           silence = soundAfterDamage() ?? (stream + 1 < map.streams.count ? left : 0)
         }
         let count = Int(min(Int64(wanted), silence))
-        if asIntegers {
-          shorts.withMutableSpan(count * format.channels) { $0.update(repeating: 0) }
-        } else {
-          floats.withMutableSpan(count * format.channels) { $0.update(repeating: 0) }
-        }
         silence -= Int64(count)
         lostFrames += Int64(count)
-        return count
+        return giveSilence(count, asIntegers: asIntegers)
       }
       guard stream + 1 < map.streams.count else { return 0 }
       open(stream + 1, at: 0)
     }
+  }
+
+  private mutating func giveSilence(_ frames: Int, asIntegers: Bool) -> Int {
+    if asIntegers {
+      shorts.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
+    } else {
+      floats.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
+    }
+    return frames
   }
 
   /// Frames that a decoder may lose at a time, in blocks: each is a try.
@@ -162,10 +173,10 @@ public struct AudioReader: ~Copyable {
 
   /// Takes up the stream of that number; one that can't be opened is over at once.
   private mutating func open(_ number: Int, at frame: Int64) {
-    (stream, skip, silence) = (number, 0, 0)
+    (stream, skip, silence, lead) = (number, 0, 0, 0)
     do {
       let opening = try map.streams[number].opening(at: frame, path: path)
-      skip = opening.skip
+      (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
       file = try SndfileHandle(reading: path, opening.pieces)
       isOver = Int(file.info.channels) != format.channels
     } catch {

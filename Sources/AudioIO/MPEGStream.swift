@@ -9,7 +9,12 @@
 // or "VBRI", 36 bytes into the frame, with the number of frames 14 bytes further on.
 //
 // A decoder is 529 samples late itself, so the sound begins delay + 529 samples into what is decoded and ends
-// addition − 529 before the end. libsndfile's decoder leaves out the 529 where there is a counting frame.
+// addition − 529 before the end. ffmpeg and the browsers that decode with it believe these numbers under the names
+// "LAME", "Lavf" and "Lavc" alone. Without them they play all that is decoded, the 529 too, and so does this: positions
+// are those that people hear. A counting frame that tells neither frames nor bytes is sound to them: a frame of silence.
+//
+// libsndfile's decoder leaves out the 529 where there is a counting frame; where they are wanted, silence stands for
+// them. That is what an encoder has there, and what a decoder makes of a first frame that was cut out of a stream.
 //
 // To decode from frame n, the decoder is given the frames from one before n on, and in front of them a frame of silence
 // that counts them. So that the samples are those of decoding from the start, to the last bit:
@@ -66,7 +71,8 @@ struct MPEGStream: Sendable {
     if flags & 1 != 0 { claimedFrames = try file.word(at: place + 8).map(Int64.init) }
     let names: [(UInt32, Int64)] = [(1, 4), (2, 4), (4, 100), (8, 4)]
     let encoder = place + 8 + names.reduce(0) { $0 + (flags & $1.0 != 0 ? $1.1 : 0) }
-    guard encoder + 24 <= offset + Int64(header.length), let name = try file.word(at: encoder), name >> 24 != 0,
+    guard encoder + 24 <= offset + Int64(header.length), let name = try file.word(at: encoder),
+      Mark.encoders.contains(name),
       let numbers = try file.word(at: encoder + 20)
     else { return }
     (tellsDelay, delay, addition) = (true, Int64(numbers >> 12 & 0xFFF), Int64(numbers & 0xFFF))
@@ -80,8 +86,17 @@ struct MPEGStream: Sendable {
     guard header.isLayerIII else { return nil }
     let place = offset + header.sideInformation.upperBound
     let word = try file.word(at: place)
-    if word == Mark.xing || word == Mark.info { return place }
+    if word == Mark.xing || word == Mark.info { return try tellsLength(&file, at: place) ? place : nil }
     return try file.word(at: offset + 36) == Mark.vbri ? offset + 36 : nil
+  }
+
+  /// Whether the counting frame whose mark is at `place` has a number of frames or bytes.
+  private static func tellsLength(_ file: inout ByteWindow, at place: Int64) throws(AudioIOError) -> Bool {
+    guard let flags = try file.word(at: place + 4) else { return false }
+    // The first of them is in front whichever it is.
+    if flags & 3 == 3, let bytes = try file.word(at: place + 12), bytes > 0 { return true }
+    guard flags & 3 != 0, let number = try file.word(at: place + 8) else { return false }
+    return number > 0
   }
 
   @inline(__always)
@@ -106,9 +121,10 @@ struct MPEGStream: Sendable {
   }
 
   /// Samples decoded before the first of them.
-  private var start: Int64 { header.isLayerIII ? Self.decoderDelay + (tellsDelay ? delay : 0) : 0 }
+  private var start: Int64 { tellsDelay ? Self.decoderDelay + delay : 0 }
 
-  /// What the decoder is given to decode from `sample` on, and the samples of it to be thrown away. Reads some frames.
+  /// What the decoder is given to decode from `sample` on, and the samples of it to be thrown away; less than 0 where
+  /// silence comes first. Reads some frames.
   func entry(before sample: Int64, path: String) throws(AudioIOError) -> (pieces: [FilePiece], skip: Int64) {
     let wanted = start + sample
     let target = min(wanted / Int64(header.samples), frames)
@@ -200,4 +216,6 @@ private enum Mark {
   static let xing: UInt32 = 0x5869_6E67
   static let info: UInt32 = 0x496E_666F
   static let vbri: UInt32 = 0x5642_5249
+  /// "LAME", "Lavf", "Lavc"
+  static let encoders: [UInt32] = [0x4C41_4D45, 0x4C61_7666, 0x4C61_7663]
 }

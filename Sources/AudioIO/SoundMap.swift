@@ -41,7 +41,7 @@ public struct SoundMap: Sendable {
     let frames: Int64?
 
     /// What libsndfile is to be given to decode from `frame` on, nil for the file itself, and the frames of it to be
-    /// thrown away. Only MPEG can be entered anywhere but at its beginning.
+    /// thrown away, less than 0 where silence comes first. Only MPEG can be entered anywhere but at its beginning.
     func opening(at frame: Int64, path: String) throws(AudioIOError) -> (pieces: [FilePiece]?, skip: Int64) {
       switch source {
       case .file: (nil, 0)

@@ -6,7 +6,7 @@ import Glibc
 //
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
-//   1  version, 3                4  findings: streams, streams left out, their seconds (bits of a double), flags
+//   1  version, 4                4  findings: streams, streams left out, their seconds (bits of a double), flags
 //   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign bytes,
 //                                  missing frames
 //  12  number of streams, then each: its first frame, its frames or −1, and
@@ -18,7 +18,7 @@ import Glibc
 
 extension SoundMap {
   private static let magic: Int64 = 0x50_414D_444E_53_5753  // "SWSNDMAP", first letter in the lowest byte
-  private static let version: Int64 = 3
+  private static let version: Int64 = 4
   /// More than the largest map: a file of any size may stand in its place.
   private static let byteLimit = 64 << 20
 
