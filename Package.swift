@@ -90,6 +90,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram", "Fenced", "Randomness"],
+      exclude: ["Fixtures"],
       swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
     .executableTarget(

@@ -11,7 +11,8 @@
 
 /// Which tracks of a file are copied beside the new sound.
 public struct CopiedTracks: Sendable, Equatable {
-  private let facts: MediaFacts
+  /// Of the file.
+  public let facts: MediaFacts
   private let extent: Extent
 
   private enum Extent { case all, withoutExtras, picturesAlone }
@@ -58,7 +59,8 @@ public struct CopiedTracks: Sendable, Equatable {
   /// The tracks in their order in the result, where `sound` names the new one.
   func words(sound: [String]) -> [String] {
     let beside = ["-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?"]
-    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras + ["-c", "copy"]
+    // A film that was cut out of a longer one may begin with pictures that need others before them.
+    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras + ["-c", "copy", "-copyinkf"]
   }
 
   /// What is left out, in words: "1 cover", "2 tracks of data".

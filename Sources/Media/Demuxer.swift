@@ -95,7 +95,8 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   /// The ending of a file's name that people expect.
   public func fileExtension(hasVideo: Bool) -> String {
     switch self {
-    case .mp4, .m4a, .mov, .webm, .mkv, .amr, .ac3: rawValue
+    case .mkv: hasVideo ? "mkv" : "mka"
+    case .mp4, .m4a, .mov, .webm, .amr, .ac3: rawValue
     case .asf: hasVideo ? "wmv" : "wma"
     case .adts: "aac"
     case .ogg: hasVideo ? "ogv" : "oga"

@@ -1,23 +1,9 @@
 // A cleaned video is the same file with other sound: every packet of the other tracks is copied as it is, at the time
 // that it has (-copyts), and the new sound is put where the old one's clock is at 0. It is coded as the old one was, or
-// by the nearest that the container takes, with at least as many bits. The first of several audio tracks is replaced,
-// the others are copied: see `CopiedTracks`.
+// by the nearest that the container takes, with at least as many bits; `WrittenCodec` says which. The first of several
+// audio tracks is replaced, the others are copied: see `CopiedTracks`.
 
 extension MediaFacts {
-  /// How sound is coded that takes the place of this file's; nil where no such file is written.
-  public var writtenCodec: String? {
-    switch container {
-    case .mp4, .m4a, .mov:
-      if codec == "alac" { return codec }
-      if container == .mov, codec.hasPrefix("pcm_") { return "pcm_s24" }
-      return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
-    case .webm: return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
-    case .mkv:
-      if codec == "flac" || codec == "aac", channels <= 8, sampleRate <= 96_000 { return codec }
-      return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
-    case .asf, .adts, .amr, .ac3, .ogg: return nil
-    }
-  }
 
   /// What is known of a file that was made so; nil where none is made.
   public var ofResult: MediaFacts? {
@@ -25,6 +11,13 @@ extension MediaFacts {
     var facts = self
     (facts.codec, facts.bitRate) = (writtenCodec, nil)
     return facts
+  }
+
+  /// Seconds on the file's clock at which the new sound begins. A file of one sound has no clock but that sound's: what
+  /// some muxers leave in front of it is not heard.
+  fileprivate var writtenStart: Double {
+    let isAlone = video == nil && audioTracks == 1 && others?.subtitles ?? 0 == 0
+    return isAlone ? 0 : Double(firstFrame ?? 0) / Double(sampleRate)
   }
 
   fileprivate var muxer: String {
@@ -42,7 +35,9 @@ extension MediaFacts {
     case "aac": ["-c:a:0", "aac", "-b:a:0", "\(min(bits, 6 * sampleRate * channels))"]
     case "opus": ["-c:a:0", "libopus", "-ar:a:0", "48000", "-b:a:0", "\(min(bits, 256_000 * channels))"]
     case "alac": ["-c:a:0", "alac", "-sample_fmt:a:0", "s32p"]
-    case "flac": ["-c:a:0", "flac", "-sample_fmt:a:0", "s32"]
+    // ffmpeg 5.1 calls FLAC in MP4 experimental.
+    case "flac": ["-c:a:0", "flac", "-sample_fmt:a:0", "s32", "-strict", "experimental"]
+    case "pcm_f32": ["-c:a:0", "pcm_f32le"]
     default: ["-c:a:0", "pcm_s24le"]
     }
   }
@@ -50,7 +45,7 @@ extension MediaFacts {
   var muxerWords: [String] {
     guard ["mp4", "mov", "ipod"].contains(muxer) else {
       // Where the first packet is an encoder's delay before 0 ffmpeg, if let, moves the pictures.
-      return ["-avoid_negative_ts", "disabled", "-f", muxer]
+      return PictureTimes.words + ["-avoid_negative_ts", "disabled", "-f", muxer]
     }
     // Long keys are written in place of short ones, so only where the source has them.
     return ["-movflags", others?.hasLongKeys == true ? "+faststart+use_metadata_tags" : "+faststart", "-f", muxer]
@@ -66,7 +61,7 @@ extension MediaEncoding {
     replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, into path: String,
     with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    var zero = Double(facts.firstFrame ?? 0) / Double(facts.sampleRate)
+    var zero = facts.writtenStart
     if facts.writtenCodec == "opus" {
       zero += try Self.opusLead(facts.muxer, tryingAt: path, with: ffmpeg, in: fencing)
     }

@@ -65,8 +65,10 @@ public struct MediaProbe {
     guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart
     else { throw .undecodable(container, codec: audio.codec) }
     let rate = Double(sampleRate)
-    let zero = zero(sound: sound, picture: start.pictureStart)
+    let zero = zero(sound: sound, picture: start.pictureStart, isAlone: tracks.video == nil)
     let telephone = demuxer == .amr ? AMRExtent(path: path) : nil
+    let boxes = demuxer == .mov ? BoxExtent(path: path) : nil
+    let isFragmented = boxes?.isFragmented == true
     let end =
       telephone.map { Double($0.frames) * AMRExtent.frameSeconds * rate }
       ?? Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
@@ -75,32 +77,31 @@ public struct MediaProbe {
       layout: [3, 4].contains(channels) ? start.layout : nil,
       firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
-      promisesLength: audio.taggedEnd != nil || demuxer == .mov || telephone != nil,
-      endsAsPromised: demuxer == .mov || telephone != nil,
+      promisesLength: audio.taggedEnd != nil || demuxer == .mov && !isFragmented || telephone != nil,
+      endsAsPromised: demuxer == .mov && !isFragmented || telephone != nil,
       audioTracks: tracks.audio.count, video: tracks.video,
-      isCut: telephone?.isCut ?? isCut,
+      isCut: telephone?.isCut ?? isCut(boxes),
       lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
       silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others)
   }
 
   /// Whether the file's own sizes show that its end is missing; nil where it has none.
-  private var isCut: Bool? {
-    switch demuxer {
-    case .matroska: MatroskaExtent(path: path) == .cut
-    case .mov: BoxExtent(path: path) == .cut
-    default: nil
-    }
+  private func isCut(_ boxes: BoxExtent?) -> Bool? {
+    demuxer == .matroska ? MatroskaExtent(path: path) == .cut : boxes.map { $0.verdict == .cut }
   }
 
-  /// The second of the file's clock that is 0 here. Players begin at 0 even where the first track begins later. What is
+  /// The second of the file's clock that is 0 here. Sound without pictures begins with what is decoded first: an edit
+  /// list, a note of the encoder's delay (iTunSMPB), a gap in front are no part of it, in ffmpeg as in browsers. Beside
+  /// pictures players begin at 0 even where the first track begins later. What is
   /// less than a tenth of a second before 0 is an encoder's delay, or a container's rounding; what is more is kept, but
   /// in MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere
   /// else, as in a piece of a broadcast, begins with what there is.
   ///
   /// nil where there is no such clock, and all that is decoded is sound. An AMR file has one in that each of its frames
   /// has its time, also those that ffmpeg can't decode.
-  private func zero(sound: Double, picture: Double?) -> Double? {
-    guard demuxer.hasTimeline || demuxer == .ogg && sound < 0 else { return demuxer == .amr ? 0 : nil }
+  private func zero(sound: Double, picture: Double?, isAlone: Bool) -> Double? {
+    guard demuxer.hasTimeline || demuxer == .ogg && !isAlone && sound < 0 else { return demuxer == .amr ? 0 : nil }
+    if isAlone { return sound }
     let first = min(sound, picture ?? sound)
     if first > 60 { return first }
     return first < -0.1 && demuxer != .mov ? first : 0

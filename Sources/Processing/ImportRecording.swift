@@ -99,7 +99,8 @@ private struct ImportedFiles: ~Copyable {
 
   init(_ job: ImportRecording, _ format: AudioFormat) throws(ProcessingError) {
     // Of unknown length: a header that holds any.
-    let expected = job.decoding.facts.promisedFrames ?? .max
+    let facts = job.decoding.facts
+    let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
     let copy = try audio { () throws(AudioIOError) in
       try AudioWriter(creating: job.working, format: format, expectedFrames: expected)
     }
@@ -171,6 +172,18 @@ extension Anomaly {
     ]
   }
 
+  /// What the making of a cleaned file loses of the sound.
+  public static func ofWriting(_ facts: MediaFacts) -> [Anomaly] {
+    guard facts.losesSound, let codec = facts.writtenCodec else { return [] }
+    return [
+      Anomaly(
+        code: "lossy_result",
+        detail:
+          "The source's sound is lossless (\(facts.codec)), the result's is not (\(codec)): such a file can't hold "
+          + "it. With \"format\":\"wav\" nothing is lost.")
+    ]
+  }
+
   /// What decoding all of it told.
   static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
     var found = ofHeaders(facts)
@@ -182,8 +195,20 @@ extension Anomaly {
       found.removeAll { $0 == .endsWithin && frames < promised }
       found.append(.decodedFrames(frames, claimed: promised))
     }
+    if facts.demuxer == .mov, !facts.promisesLength, facts.isCut != true, let promised = facts.promisedFrames,
+      promised - frames > Int64(facts.sampleRate / 10)
+    {
+      found.append(.lengthMisstated(promised, frames, sampleRate: facts.sampleRate))
+    }
     if notFinite > 0 { found.append(.nonFinite(notFinite)) }
     return found
+  }
+
+  private static func lengthMisstated(_ promised: Int64, _ frames: Int64, sampleRate: Int) -> Anomaly {
+    func seconds(_ frames: Int64) -> Double { (Double(frames) / Double(sampleRate) * 100).rounded() / 100 }
+    return Anomaly(
+      code: "length_misstated",
+      detail: "The header says \(seconds(promised)) s, the file holds \(seconds(frames)) s; what is there is used.")
   }
 }
 

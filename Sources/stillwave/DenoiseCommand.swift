@@ -163,7 +163,9 @@ struct DenoiseCommand: ParsableCommand {
     let soundFile = try OutputFile(path: destination, through: begun.sound)
     var report = WorkerReport()
     var outcome = try job.run { display.show($0) }
-    if let tracks = begun.encoding?.tracks { outcome.warnings += Anomaly.leftOut(tracks) }
+    if let tracks = begun.encoding?.tracks {
+      outcome.warnings += Anomaly.leftOut(tracks) + Anomaly.ofWriting(tracks.facts)
+    }
     report.denoised = outcome
     if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }
     // By hand the sound beside the file it went into is of no use, and goes.

@@ -108,9 +108,9 @@ class Service:
         wait("the waveform is ready", lambda: self.json(f"/v1/recordings/{identifier}")["waveform"]["state"] == "ready", 300)
         return identifier
 
-    def clean(self, identifier):
+    def clean(self, identifier, asked="{}"):
         """Cleans a recording; the result's id."""
-        status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", "{}", {"Content-Type": "application/json"})
+        status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", asked, {"Content-Type": "application/json"})
         assert status == 202, body
         job = json.loads(body)
         wait("the noise is removed", lambda: self.json(f"/v1/jobs/{job['id']}?wait=20")["state"] == "succeeded", 600)

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import peaks
 import pictures
+import positions
 from material import speech_like, write_media, write_video, write_wav
 from page import DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
 from proxy import Proxy
@@ -117,6 +118,7 @@ class Story:
             self.the_list_loads_while_it_is_scrolled,
             self.a_video_is_seen_in_step_with_its_sound,
             self.what_the_browser_cannot_read_is_played_all_the_same,
+            self.sound_is_where_the_browser_has_it,
             self.fingers_move_pinch_and_select_on_a_small_screen,
             self.everything_has_a_name_for_a_screen_reader,
             self.the_keyboard_reaches_everything,
@@ -687,6 +689,10 @@ class Story:
         wait("its variants are drawn", lambda: page.ink(strip) > 100)
         area = browser.run("const c = document.querySelector(arguments[0]); return c.width * c.height", strip)
         assert page.ink(strip) < area * 0.6, "24 bits are drawn as what they are"
+
+    def sound_is_where_the_browser_has_it(self):
+        self.page.open()
+        positions.check(self.browser, self.service, self.folder)
 
     def fingers_move_pinch_and_select_on_a_small_screen(self):
         browser, page = self.browser, self.page

@@ -1,0 +1,50 @@
+// How the sound of a cleaned file is coded: without loss where the source was, as far as the container and ffmpeg 5.1 go.
+//
+//   mkv        FLAC of 24 bits; PCM of 24 bits where the source is PCM, of 32-bit floats where that has more than 24;
+//              AAC beside pictures; else Opus. Sound alone is never AAC: ffmpeg and browsers disagree on whether its
+//              encoder's delay, 21 ms, is heard in Matroska
+//   mov        PCM likewise, ALAC; else AAC
+//   mp4        FLAC of 24 bits, also in place of PCM, which ffmpeg 5.1 doesn't write there; ALAC; else AAC
+//   m4a        ALAC; else AAC
+//   webm       Opus, whatever the source is
+
+extension MediaFacts {
+  /// How sound is coded that takes the place of this file's; nil where no such file is written.
+  public var writtenCodec: String? {
+    if isLossless, let codec = losslessCodec { return codec }
+    switch container {
+    case .mp4, .m4a, .mov: return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
+    case .mkv:
+      if codec == "aac", video != nil, channels <= 8, sampleRate <= 96_000 { return codec }
+      return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
+    case .webm: return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
+    case .asf, .adts, .amr, .ac3, .ogg: return nil
+    }
+  }
+
+  /// Whether the sound is coded without loss.
+  var isLossless: Bool {
+    codec.hasPrefix("pcm_") || ["alac", "flac", "wmalossless", "tta", "wavpack", "mlp", "truehd"].contains(codec)
+  }
+
+  /// Whether a file made in place of this one loses what this one has kept.
+  public var losesSound: Bool {
+    guard isLossless, let writtenCodec else { return false }
+    return writtenCodec != losslessCodec || writtenCodec != "pcm_f32" && hasManyBits
+  }
+
+  /// Whether the samples may be of more than 24 bits.
+  private var hasManyBits: Bool { ["pcm_s32", "pcm_f32", "pcm_f64"].contains(codec) }
+
+  private var losslessCodec: String? {
+    let isPCM = codec.hasPrefix("pcm_")
+    let fitsFLAC = channels <= 8 && sampleRate <= 655_350
+    return switch container {
+    case .mkv where isPCM, .mov where isPCM: hasManyBits ? "pcm_f32" : "pcm_s24"
+    case .mov, .m4a: channels <= 8 ? "alac" : nil
+    case .mp4 where codec == "alac": channels <= 8 ? "alac" : nil
+    case .mkv, .mp4: fitsFLAC ? "flac" : nil
+    case .webm, .asf, .adts, .amr, .ac3, .ogg: nil
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+/// A kind of file as one program writes it: a row of the table in docs/formats.md.
+struct PositionRow: Sendable {
+  let kind, program, file: String
+  /// The program and its words, where SOUND stands for a WAV file of beeps, FILM for an mp4 of beeps and flashes whose
+  /// pictures are reordered, OUT for the file to make; nil for one that is in Fixtures (see its README).
+  let command: String?
+
+  init(_ kind: String, _ program: String, _ file: String, _ command: String? = nil) {
+    (self.kind, self.program, self.file, self.command) = (kind, program, file, command)
+  }
+
+  /// What a row needs to be made.
+  struct Material {
+    let folder: TemporaryFolder
+    let sound, film: String
+
+    init(in folder: TemporaryFolder) throws {
+      self.folder = folder
+      let beeps = MediaClip(
+        fileName: "sound.wav", container: "", codec: "", rate: 48_000, hasVideo: false, words: ["-t", "2.5"])
+      sound = try beeps.make(in: folder)
+      let words = ["-map", "1:v", "-map", "0:a", "-c:v", "libx264", "-bf", "3", "-pix_fmt", "yuv420p", "-c:a", "aac"]
+      let flashes = MediaClip(
+        fileName: "film.mp4", container: "", codec: "", rate: 48_000, hasVideo: true, words: words + ["-t", "2.5"])
+      film = try flashes.make(in: folder)
+    }
+  }
+
+  /// Makes the file; its path.
+  func make(_ material: Material) throws -> String {
+    guard let command else {
+      return URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/\(file)").path
+    }
+    let path = material.folder.file(file)
+    let names = ["SOUND": material.sound, "FILM": material.film, "OUT": path]
+    let words = command.split(separator: " ").map { names[String($0)] ?? String($0) }
+    let quietly = words[0] == "ffmpeg" ? ["-v", "error", "-nostdin", "-y"] : []
+    let finished = try Command("/usr/bin/env", [words[0]] + quietly + words.dropFirst()).finish()
+    try #require(finished.status == 0, "\(command): \(finished.errors)")
+    return path
+  }
+
+  static let all = [
+    PositionRow("WAV", "SoX", "sox.wav", "sox SOUND OUT"),
+    PositionRow("FLAC", "SoX", "sox.flac", "sox SOUND OUT"),
+    PositionRow("MP3", "LAME", "lame.mp3", "lame --quiet SOUND OUT"),
+    PositionRow("MP3 without LAME's tag", "LAME", "lame-t.mp3", "lame --quiet -t SOUND OUT"),
+    PositionRow("the same, 22.05 kHz", "LAME", "lame-22.mp3", "lame --quiet -t --resample 22.05 SOUND OUT"),
+    PositionRow("MP3", "SoX", "sox.mp3", "sox SOUND OUT"),
+    PositionRow("MP3", "ffmpeg", "ffmpeg.mp3", "ffmpeg -i SOUND OUT"),
+    PositionRow("Ogg: Vorbis", "SoX", "sox.ogg", "sox SOUND OUT"),
+    PositionRow("Ogg: Opus", "ffmpeg", "ffmpeg.opus", "ffmpeg -i SOUND -c:a libopus OUT"),
+    PositionRow("Ogg: FLAC", "ffmpeg", "ffmpeg.oga", "ffmpeg -i SOUND -c:a flac OUT"),
+    PositionRow("m4a: AAC", "ffmpeg", "ffmpeg.m4a", "ffmpeg -i SOUND -c:a aac OUT"),
+    PositionRow("m4a: AAC, iTunSMPB in place of an edit list", "ffmpeg, mutagen", "itunsmpb.m4a"),
+    PositionRow("m4a: AAC, neither", "GStreamer mp4mux", "mp4mux.m4a"),
+    PositionRow("m4a: ALAC", "ffmpeg", "alac.m4a", "ffmpeg -i SOUND -c:a alac OUT"),
+    PositionRow("mka: Vorbis", "GStreamer matroskamux", "matroskamux.mka"),
+    PositionRow("mka: AAC", "mkvmerge", "aac.mka", "mkvmerge -q -o OUT -D FILM"),
+    PositionRow("mka: FLAC", "ffmpeg", "flac.mka", "ffmpeg -i SOUND -c:a flac OUT"),
+    PositionRow("mka: PCM", "mkvmerge", "pcm.mka", "mkvmerge -q -o OUT SOUND"),
+    PositionRow("webm: Opus", "GStreamer webmmux", "webmmux.webm"),
+    PositionRow("webm: Opus", "ffmpeg", "ffmpeg.webm", "ffmpeg -i SOUND -c:a libopus OUT"),
+    PositionRow("AAC (ADTS)", "ffmpeg", "ffmpeg.aac", "ffmpeg -i SOUND -c:a aac OUT"),
+    PositionRow("AC-3", "ffmpeg", "ffmpeg.ac3", "ffmpeg -i SOUND -c:a ac3 OUT"),
+    PositionRow("WMA", "ffmpeg", "ffmpeg.wma", "ffmpeg -i SOUND -c:a wmav2 OUT"),
+    PositionRow("mp4", "ffmpeg", "ffmpeg.mp4", "ffmpeg -i FILM -c copy OUT"),
+    PositionRow(
+      "mp4, fragmented", "ffmpeg", "fragmented.mp4", "ffmpeg -i FILM -c copy -movflags frag_keyframe+empty_moov OUT"),
+    PositionRow(
+      "mp4, pictures 0.3 s late", "ffmpeg", "late.mp4",
+      "ffmpeg -i FILM -itsoffset 0.3 -i FILM -map 1:v -map 0:a -c copy OUT"),
+    PositionRow(
+      "mp4, sound 0.3 s late", "ffmpeg", "sound.mp4",
+      "ffmpeg -i FILM -itsoffset 0.3 -i FILM -map 0:v -map 1:a -c copy OUT"),
+    PositionRow("mp4: FLAC", "ffmpeg", "flac.mp4", "ffmpeg -i FILM -c:v copy -c:a flac -strict -2 OUT"),
+    PositionRow("mp4", "GStreamer mp4mux", "mp4mux.mp4"),
+    PositionRow("mov", "GStreamer qtmux", "qtmux.mov"),
+    PositionRow("mov: PCM", "ffmpeg", "pcm.mov", "ffmpeg -i FILM -c:v copy -c:a pcm_s16le OUT"),
+    PositionRow("mkv", "mkvmerge", "mkvmerge.mkv", "mkvmerge -q -o OUT FILM"),
+    PositionRow("mkv, pictures 0.3 s late", "mkvmerge", "late.mkv", "mkvmerge -q -o OUT --sync 0:300 FILM"),
+    PositionRow("mkv, sound 0.3 s late", "mkvmerge", "sound.mkv", "mkvmerge -q -o OUT --sync 1:300 FILM"),
+    PositionRow("mkv, begins between key pictures", "mkvmerge", "cut.mkv", "mkvmerge -q -o OUT --sync 0:-300 FILM"),
+    PositionRow("mkv: PCM", "mkvmerge", "pcm.mkv", "mkvmerge -q -o OUT -A FILM SOUND"),
+    PositionRow("mkv", "GStreamer matroskamux", "matroskamux.mkv"),
+    PositionRow("mkv", "VLC", "vlc.mkv"),
+    PositionRow("mkv", "ffmpeg", "ffmpeg.mkv", "ffmpeg -i FILM -c copy OUT"),
+    PositionRow("mkv: Opus", "ffmpeg", "opus.mkv", "ffmpeg -i FILM -c:v copy -c:a libopus OUT"),
+    PositionRow("webm", "ffmpeg", "film.webm", "ffmpeg -i FILM -c:v libvpx -deadline realtime -c:a libopus OUT"),
+  ]
+}

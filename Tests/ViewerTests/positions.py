@@ -1,0 +1,63 @@
+"""Whether sound is where the browser has it: the file as it is served, converted and cleaned, and the waveform."""
+
+import json
+import os
+
+from material import write_media
+from webdriver import wait
+
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "EndToEndTests", "Fixtures")
+BEEPS = ["-f", "lavfi", "-i", "aevalsrc=0.7*sin(2*PI*1000*t)*lt(mod(t\\,1)\\,0.1)*gte(t\\,0.9):s=48000:d=2.5"]
+
+# Files of other programs (see Fixtures/README.md), and what ffmpeg is given to make the rest.
+MADE = {
+    "tagged.mp3": [], "untagged.mp3": ["-write_xing", "0"], "untagged-22050.mp3": ["-write_xing", "0", "-ar", "22050"],
+    "edit-list.m4a": ["-c:a", "aac"], "raw.aac": ["-c:a", "aac"], "opus.webm": ["-c:a", "libopus"],
+    "opus.opus": ["-c:a", "libopus"], "vorbis.ogg": ["-c:a", "libvorbis"], "flac.mp4": ["-c:a", "flac", "-strict", "-2"],
+    "sound.flac": [], "sound.wav": [],
+}
+FOREIGN = ["itunsmpb.m4a", "mp4mux.m4a", "webmmux.webm", "matroskamux.mka"]
+
+# Seconds of the first loud sample near one second.
+DECODED = """
+  const [path] = arguments;
+  return fetch(path).then(answer => answer.arrayBuffer())
+    .then(bytes => new OfflineAudioContext(1, 1, 48000).decodeAudioData(bytes))
+    .then(sound => {
+      const samples = sound.getChannelData(0);
+      return samples.findIndex((value, k) => k > 0.9 * 48000 && Math.abs(value) > 0.122) / 48000;
+    });
+"""
+
+
+def drawn(service, identifier):
+    """Where the waveform has that sample."""
+    slice = service.json(f"/v1/recordings/{identifier}/waveform?start=0.9&end=1.2&scale=1")
+    loud = next(k for k, value in enumerate(slice["data"]) if abs(value) > 4000)
+    return (slice["start_frame"] + loud // 2) / slice["sample_rate"]
+
+
+def converted(service, path):
+    """The path, once what it asks for was converted."""
+    wait(f"{path} is converted", lambda: service.request("GET", path)[0] == 200, 120)
+    return path
+
+
+def check(browser, service, folder):
+    """Uploads and cleans each kind; fails where two of the positions are more than a millisecond apart."""
+    paths = [write_media(os.path.join(folder, name), *BEEPS, *words) for name, words in MADE.items()]
+    wrong = []
+    for path in paths + [os.path.join(FIXTURES, name) for name in FOREIGN]:
+        name = os.path.basename(path)
+        identifier = service.upload(path, name)
+        cleaned = service.clean(identifier, '{"noise":{"start":0.1,"end":0.8}}')
+        audio = f"/v1/recordings/{identifier}/audio"
+        found = {"audio": browser.run(DECODED, audio), "waveform": drawn(service, identifier),
+                 "wav": browser.run(DECODED, converted(service, audio + "?format=wav")),
+                 "cleaned": browser.run(DECODED, f"/v1/recordings/{cleaned}/audio"),
+                 "cleaned waveform": drawn(service, cleaned)}
+        if any(abs(value - found["audio"]) >= 0.001 for value in found.values()):
+            wrong.append(f"{name}: {json.dumps(found)}")
+        for one in (cleaned, identifier):
+            service.request("DELETE", f"/v1/recordings/{one}")
+    assert not wrong, "; ".join(wrong)
