@@ -1,11 +1,14 @@
 /// The kind of file: what surrounds the coded samples.
 public enum AudioContainer: String, Sendable, CaseIterable {
   case wav, rf64, w64, aiff, au, caf, flac, ogg, mp3
+  // See `RareContainers`.
+  case nist, ircam, paf, pvf, svx, avr, xi, wve, sds, mat4, mat5, htk, mpc2k
 
   /// Bytes a file may have: sizes of 32 bits, and a little room for what follows the samples.
   var sizeLimit: Int64 {
     switch self {
     case .wav, .aiff, .au: 0xFFFF_0000
+    case .nist, .ircam, .paf, .pvf, .svx, .avr, .xi, .wve, .sds, .mat4, .mat5, .htk, .mpc2k: 0x7FFF_0000
     case .rf64, .w64, .caf, .flac, .ogg, .mp3: .max
     }
   }
@@ -41,6 +44,8 @@ public enum AudioCodec: String, Sendable, CaseIterable {
   case alac20 = "alac_20"
   case alac24 = "alac_24"
   case alac32 = "alac_32"
+  case dpcm8 = "dpcm_8"
+  case dpcm16 = "dpcm_16"
   case vorbis
   case opus
   case mp1, mp2, mp3
@@ -57,7 +62,7 @@ public enum AudioCodec: String, Sendable, CaseIterable {
   /// How samples pass between this codec and our memory without losing or inventing anything.
   public var sampleKind: SampleKind {
     switch self {
-    case .pcmU8, .pcmS8, .flacS8: .integer(bits: 8)
+    case .pcmU8, .pcmS8, .flacS8, .dpcm8: .integer(bits: 8)
     case .pcmS16, .flacS16, .alac16: .integer(bits: 16)
     case .alac20: .integer(bits: 20)
     case .pcmS24, .flacS24, .alac24: .integer(bits: 24)
@@ -66,7 +71,7 @@ public enum AudioCodec: String, Sendable, CaseIterable {
     case .vorbis, .opus, .mp1, .mp2, .mp3: .lossy
     // The rest decode to 16-bit integers inside libsndfile.
     case .aLaw, .muLaw, .imaADPCM, .microsoftADPCM, .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24,
-      .nmsADPCM32, .dwvw16:
+      .nmsADPCM32, .dwvw16, .dpcm16:
       .integer(bits: 16)
     case .dwvw12: .integer(bits: 12)
     case .dwvw24: .integer(bits: 24)
@@ -116,11 +121,27 @@ public struct AudioFormat: Sendable, Equatable {
     self.channels = channels
   }
 
+  /// Whether libsndfile 1.2.0 can go to any frame. It can't in codecs that go on from the sample before, and loses the
+  /// last block of a MIDI sample dump and of PAF of 24 bits.
+  public var isSeekable: Bool {
+    switch codec {
+    case .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24, .nmsADPCM32, .dwvw12, .dwvw16, .dwvw24, .dpcm8,
+      .dpcm16:
+      false
+    default: container != .sds && !(container == .paf && codec == .pcmS24)
+    }
+  }
+
   /// The file name extension people expect.
   public var fileExtension: String {
     switch (container, codec) {
     case (.rf64, _): "wav"
     case (.ogg, .opus): "opus"
+    case (.ircam, _): "sf"
+    case (.nist, _): "sph"
+    case (.svx, _): "iff"
+    case (.mat4, _), (.mat5, _): "mat"
+    case (.mpc2k, _): "snd"
     default: container.rawValue
     }
   }
@@ -136,6 +157,8 @@ public struct AudioFormat: Sendable, Equatable {
     case .flac: "audio/flac"
     case .ogg: "audio/ogg"
     case .mp3: "audio/mpeg"
+    case .nist, .ircam, .paf, .pvf, .svx, .avr, .xi, .wve, .sds, .htk, .mpc2k: "audio/x-\(container.rawValue)"
+    case .mat4, .mat5: "audio/x-mat"
     }
   }
 }

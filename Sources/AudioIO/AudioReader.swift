@@ -5,6 +5,15 @@ public struct AudioReader: ~Copyable {
   /// What libsndfile makes of the header, corrected to the file's size where it could tell. It is a claim: count what
   /// was decoded. nil where the header does not know (an Ogg stream without its end claims 2^63 − 1 frames).
   public let claimedFrames: Int64?
+  /// The same where it is a promise; nil where libsndfile has only divided the bytes of MPEG audio by its bit rate, as in
+  /// a WAV file.
+  public var promisedFrames: Int64? {
+    switch format.codec {
+    case .mp1, .mp2, .mp3: format.container == .mp3 ? claimedFrames : nil
+    default: claimedFrames
+    }
+  }
+
   /// What the header itself said.
   public let header: ContainerHeader
   /// The frame that the next read begins with.
@@ -214,7 +223,7 @@ public struct AudioReader: ~Copyable {
   /// Continues at `frame`, counted from 0, with the samples that decoding from the start would give.
   ///
   /// Throws `.seekFailed` where the file can't. Costs a few milliseconds at the most, but in an Ogg file of unknown
-  /// length, which is decoded from its start.
+  /// length, or a codec that libsndfile can't seek in, which are decoded from their start.
   public mutating func seek(to frame: Int64) throws(AudioIOError) {
     let number = map.stream(of: frame)
     let start = map.streams[number].start
@@ -234,6 +243,12 @@ public struct AudioReader: ~Copyable {
     case .file, .pieces:
       if number != stream { open(number, at: 0) }
       let entry = entryFrame(before: frame - start)
+      if !format.isSeekable {
+        // From the start: the frames before are decoded and thrown away.
+        open(number, at: 0)
+        (isOver, skip, silence, position) = (isOver, frame - start, 0, frame)
+        break
+      }
       if entry == 0, format.container == .ogg {
         // Not by seeking, which in a damaged file may miss the start by Opus's 312 frames of delay.
         open(number, at: 0)

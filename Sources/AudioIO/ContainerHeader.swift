@@ -29,6 +29,9 @@ public struct ContainerHeader: Sendable, Equatable {
   /// the header was.
   public private(set) var strayBytes: Int64 = 0
 
+  /// Whether the first bytes tell the kind; not so of an MP3 with something else before its first frame.
+  private(set) var beginsWithMark = true
+
   /// Where the samples of a WAV file begin.
   private(set) var dataOffset: Int64?
   /// Bytes of the whole file.
@@ -49,7 +52,8 @@ public struct ContainerHeader: Sendable, Equatable {
   /// Throws `.unsupportedMedia` where they are nothing that can be read here. Costs a few small reads.
   public init(path: String) throws(AudioIOError) {
     let file = try HeaderFile(path: path)
-    let magic = try file.bytes(at: 0, count: 16)
+    let head = try file.bytes(at: 0, count: 64)
+    let magic = head.prefix(16)
     switch magic.prefix(4) {
     case "RIFF" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .wav, fileSize: file.size)
     case "RF64" where magic.dropFirst(8).prefix(4) == "WAVE": self.init(container: .rf64, fileSize: file.size)
@@ -62,7 +66,17 @@ public struct ContainerHeader: Sendable, Equatable {
     case "riff": self.init(container: .w64, fileSize: file.size)
     case let start where start.prefix(3) == "ID3" || isMPEGAudioHeader(start):
       self.init(container: .mp3, fileSize: file.size)
-    default: throw .unsupportedMedia(found: describe(magic))
+    default:
+      if let rare = AudioContainer.rare(Array(head), fileSize: file.size) {
+        self.init(container: rare, fileSize: file.size)
+      } else if let found = describe(magic), found != text {
+        throw .unsupportedMedia(found: found)
+      } else if try MPEGSurvey.firstFrame(path: path) != nil {
+        self.init(container: .mp3, fileSize: file.size)
+        beginsWithMark = false
+      } else {
+        throw .unsupportedMedia(found: describe(magic))
+      }
     }
     switch container {
     case .wav, .rf64: try readRIFF(file)
@@ -164,6 +178,8 @@ private func isMPEGAudioHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
     && head[2] & 0xF0 != 0xF0 && head[2] & 0x0C != 0x0C
 }
 
+private let text = "text"
+
 /// A name for what people upload by mistake or what other programs must convert; nil for the rest.
 private func describe(_ magic: ArraySlice<UInt8>) -> String? {
   if magic.dropFirst(4).prefix(4) == "ftyp" { return "an MP4, M4A or MOV file" }
@@ -171,11 +187,24 @@ private func describe(_ magic: ArraySlice<UInt8>) -> String? {
   if magic.starts(with: [0x30, 0x26, 0xB2, 0x75]) { return "a Windows Media file" }
   if magic.prefix(5) == "#!AMR" { return "an AMR file" }
   if magic.count >= 2, magic.starts(with: [0xFF]), Array(magic)[1] & 0xF6 == 0xF0 { return "an AAC (ADTS) stream" }
+  // Archives and programs may hold sound as it is.
   if magic.starts(with: [0x50, 0x4B, 0x03, 0x04]) { return "a ZIP archive" }
+  if [[0x37, 0x7A, 0xBC, 0xAF], Array("Rar!".utf8)].contains(where: { magic.starts(with: $0) }) {
+    return "an archive"
+  }
+  if [[0x1F, 0x8B], [0xFD, 0x37, 0x7A, 0x58], [0x28, 0xB5, 0x2F, 0xFD], Array("BZh".utf8)].contains(where: {
+    magic.starts(with: $0)
+  }) {
+    return "a compressed file"
+  }
+  if magic.starts(with: [0x7F, 0x45, 0x4C, 0x46]) || magic.prefix(2) == "MZ" { return "a program" }
+  if magic.prefix(4) == "GIF8" { return "a GIF picture" }
+  if magic.prefix(15) == "SQLite format 3" { return "a database" }
+  if magic.prefix(4) == "MThd" { return "a MIDI file" }
   if magic.starts(with: [0xFF, 0xD8, 0xFF]) { return "a JPEG picture" }
   if magic.starts(with: [0x89, 0x50, 0x4E, 0x47]) { return "a PNG picture" }
   if magic.prefix(5) == "%PDF-" { return "a PDF document" }
-  if !magic.isEmpty, magic.allSatisfy({ (0x20...0x7E).contains($0) || (9...13).contains($0) }) { return "text" }
+  if !magic.isEmpty, magic.allSatisfy({ (0x20...0x7E).contains($0) || (9...13).contains($0) }) { return text }
   return nil
 }
 

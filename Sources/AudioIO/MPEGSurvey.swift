@@ -18,6 +18,10 @@ struct MPEGSurvey: Sendable {
   private(set) var isCut = false
   /// Whether the file is frames for the most part: a tag may stand before FLAC, too.
   private(set) var isMostlyFrames = false
+  /// Bytes before the first frame that are no tag.
+  private(set) var leadingBytes: Int64 = 0
+  /// So many of them may be anything.
+  private static let leadingLimit: Int64 = 65_536
   private var rangeCount = 0
 
   /// Reads all of the file at `path`, at the speed of the disk.
@@ -53,6 +57,7 @@ struct MPEGSurvey: Sendable {
       } else {
         streams[current].append(header, at: offset)
       }
+      if covered == 0 { leadingBytes = passed }
       if offset > end {
         if covered > 0 { foreignBytes += passed }
         rangeCount += 1
@@ -62,10 +67,27 @@ struct MPEGSurvey: Sendable {
       offset += Int64(header.length)
       (end, last, passed) = (offset, header, 0)
     }
-    isMostlyFrames = covered > (file.size - begin) / 2
+    let leading = leadingBytes <= Self.leadingLimit ? leadingBytes : 0
+    isMostlyFrames = covered > (file.size - begin - leading) / 2
     // Two frames in a picture, or what is left of a stream that was cut.
     let isOnly = streams.count == 1
     streams.removeAll { $0.frames < 4 && !isOnly }
+  }
+
+  /// Where the first frame begins in a file that is cut out of a stream, or has other bytes in front: where a header is
+  /// after whose frame another like it follows. nil if there is none in the first 64 KiB.
+  static func firstFrame(path: String) throws(AudioIOError) -> Int64? {
+    var file = try ByteWindow(path: path)
+    // A tar archive has its mark here.
+    if try file.word(at: 257) == 0x7573_7461 { return nil }
+    var offset: Int64 = 0
+    while offset < leadingLimit, let word = try file.word(at: offset) {
+      if let header = MPEGFrameHeader(word), try header.continues(nil, in: &file, at: offset, after: nil) {
+        return offset
+      }
+      offset += 1
+    }
+    return nil
   }
 
   private var identity: UInt32? { streams.last?.header.identity }

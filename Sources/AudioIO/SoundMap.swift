@@ -66,6 +66,8 @@ public struct SoundMap: Sendable {
     public internal(set) var lacksLength = false
     /// Frames that an MP3's or a FLAC file's header promises and that it has, where they differ.
     public internal(set) var wrongCount: WrongCount?
+    /// Bytes before the first frame of an MP3 that are neither frame nor tag.
+    public internal(set) var leadingBytes: Int64 = 0
     /// Bytes between the frames of an MP3 that are none.
     public internal(set) var foreignBytes: Int64 = 0
     /// Frames that lack between those of a FLAC file, by their numbers; silence stands for them.
@@ -146,7 +148,12 @@ public struct SoundMap: Sendable {
     if let begin = try FLACSurvey.begin(path: path) { return try surveyFLAC(path, at: begin) }
     let survey = try MPEGSurvey(path: path)
     let all = survey.streams.filter { $0.samples > 0 }
-    guard survey.isMostlyFrames, !all.isEmpty else { return }
+    guard survey.isMostlyFrames, !all.isEmpty else {
+      // Two bytes that look like a frame, somewhere in a file of another kind.
+      if !header.beginsWithMark { throw .unsupportedMedia(found: nil) }
+      return
+    }
+    findings.leadingBytes = survey.leadingBytes
     findings.lacksEnd = survey.isCut
     findings.foreignBytes = survey.foreignBytes
     choose(all, kind: { "\($0.header.sampleRate) \($0.header.channels)" }, rate: \.header.sampleRate, frames: \.samples)

@@ -8,8 +8,8 @@ import Glibc
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
 //   1  version, 4                4  findings: streams, streams left out, their seconds (bits of a double), flags
 //   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign bytes,
-//                                  missing frames
-//  12  number of streams, then each: its first frame, its frames or −1, and
+//                                  missing frames, leading bytes
+//  13  number of streams, then each: its first frame, its frames or −1, and
 //        pieces   0, number of ranges, first byte and end of each
 //        MPEG     1, first frame's header, frames, claimed frames or −1, flags (1 varying, 2 tells delay), delay,
 //                 addition, number of ranges, first byte and end of each, number of entries, each
@@ -108,21 +108,22 @@ extension SoundMap.Findings {
     let flags = (lacksEnd ? 1 : 0) | (lacksLength ? 2 : 0) | (wrongCount == nil ? 0 : 4)
     words.append([
       Int64(streams), Int64(streamsLeftOut), Int64(bitPattern: secondsLeftOut.bitPattern), Int64(flags),
-      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes, missingFrames,
+      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes, missingFrames, leadingBytes,
     ])
   }
 
   fileprivate init?(_ words: inout MapWords) {
     guard let streams = words.next(in: 1...8192), let leftOut = words.next(in: 0...8192), let seconds = words.next(),
       let flags = words.next(in: 0...7), let promised = words.next(), let found = words.next(),
-      let foreign = words.next(in: 0...Int64.max), let missing = words.next(in: 0...Int64.max)
+      let foreign = words.next(in: 0...Int64.max), let missing = words.next(in: 0...Int64.max),
+      let leading = words.next(in: 0...Int64.max)
     else { return nil }
     self.streams = Int(streams)
     streamsLeftOut = Int(leftOut)
     secondsLeftOut = Double(bitPattern: UInt64(bitPattern: seconds))
     (lacksEnd, lacksLength) = (flags & 1 != 0, flags & 2 != 0)
     wrongCount = flags & 4 != 0 ? SoundMap.WrongCount(promised: promised, found: found) : nil
-    (foreignBytes, missingFrames) = (foreign, missing)
+    (foreignBytes, missingFrames, leadingBytes) = (foreign, missing, leading)
   }
 }
 

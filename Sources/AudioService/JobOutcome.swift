@@ -124,7 +124,9 @@ struct JobOutcome {
   private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
     let told = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
     guard let source = try catalog.recording(job.recording), source.media != nil else { return told }
-    return told
+    let wanted = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format
+    let changed = wanted == "same" ? source.mediaFacts.map(Anomaly.ofKind) ?? [] : []
+    return told + changed.map { RecordingWarning(code: $0.code, detail: $0.detail) }
       + source.warnings.filter { known in
         ![MissingFiles.code, MissingFiles.damagedCode, WaveformRepairs.code].contains(known.code)
           && !told.contains { $0.code == known.code }

@@ -31,7 +31,7 @@ public struct CopiedTracks: Sendable, Equatable {
     for extent in [Extent.all, .withoutExtras] {
       let tracks = CopiedTracks(facts, extent)
       guard tracks.needsTrial else { return tracks }
-      let input = ffmpeg.inputWords(facts.demuxer, copiesCovers: tracks.hasCovers)
+      let input = ffmpeg.inputWords(facts, copiesCovers: tracks.hasCovers)
       let trial = try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + tracks.words(sound: []) + ["-t", "0"]
           + facts.muxerWords + ["-y", FencedRun.outputName], reading: original, writing: path, in: fencing)

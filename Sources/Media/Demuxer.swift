@@ -9,11 +9,15 @@ import Glibc
 //   aac        twelve ones, then a layer of 0: ADTS (ISO 13818-7), also behind an ID3 tag
 //   amr        "#!AMR" (RFC 4867 §5)
 //   ac3, eac3  0x0B77; bits 3 … 7 of the sixth byte, above 10 for the latter (ETSI TS 102 366)
+//              Raw AAC and AC-3 may have other bytes in front: see `FirstFrame`
 //   ogg        "OggS", with FLAC, Speex or Theora in the first page: libsndfile reads the rest
+//   The others are in `Demuxer+Kinds`.
 
 /// The kinds of file that ffmpeg reads for us, by its names for them. None of them opens another file.
 public enum Demuxer: String, Sendable, Codable, CaseIterable {
   case mov, matroska, asf, aac, amr, ac3, eac3, ogg
+  // See `Demuxer+Kinds`.
+  case mpegts, mpeg, avi, flv, caf, wv, tta, ape, mpc, mpc8, dts, voc, wav
 
   /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds,
   /// or can't be read. A few small reads.
@@ -24,7 +28,7 @@ public enum Demuxer: String, Sendable, Codable, CaseIterable {
 
   init?(_ start: FileStart) {
     let head = start.bytes(at: 0, count: 64)
-    let behindTag = start.bytes(at: start.tagLength, count: 2)
+    let behindTag = start.bytes(at: start.tagsLength, count: 8)
     if Self.boxes.contains(where: { head.dropFirst(4).starts(with: $0.utf8) }) {
       self = .mov
     } else if head.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
@@ -33,12 +37,18 @@ public enum Demuxer: String, Sendable, Codable, CaseIterable {
       self = .asf
     } else if head.starts(with: "#!AMR".utf8) {
       self = .amr
-    } else if head.starts(with: [0x0B, 0x77]), head.count > 5 {
-      self = head[5] >> 3 > 10 ? .eac3 : .ac3
-    } else if behindTag.count == 2, behindTag[0] == 0xFF, behindTag[1] & 0xF6 == 0xF0 {
+    } else if behindTag.starts(with: [0x0B, 0x77]), behindTag.count > 5 {
+      self = behindTag[5] >> 3 > 10 ? .eac3 : .ac3
+    } else if behindTag.count >= 2, behindTag[0] == 0xFF, behindTag[1] & 0xF6 == 0xF0 {
       self = .aac
     } else if head.starts(with: "OggS".utf8), Self.hasForeignCodec(head) {
       self = .ogg
+    } else if let found = Self.byMark(head) ?? Self.byTaggedMark(behindTag) ?? Self.byCodec(start, head) {
+      self = found
+    } else if Self.isTransportStream(start) {
+      self = .mpegts
+    } else if let found = FirstFrame(start)?.demuxer {
+      self = found
     } else {
       return nil
     }
@@ -55,12 +65,21 @@ public enum Demuxer: String, Sendable, Codable, CaseIterable {
   }
 
   /// Whether its tracks stand on a common clock, on which sound may begin before or after the picture.
-  var hasTimeline: Bool { [.mov, .matroska, .asf].contains(self) }
+  var hasTimeline: Bool { [.mov, .matroska, .asf, .mpegts, .mpeg, .avi, .flv].contains(self) }
+
+  /// Whether that clock is a broadcast's or a disc's, which begins anywhere.
+  var hasForeignClock: Bool { [.mpegts, .mpeg].contains(self) }
+
+  /// Whether sizes of pictures, and in some even the tracks, are only seen by looking into the first packets.
+  var hidesTracks: Bool { [.mpegts, .mpeg, .flv, .avi].contains(self) }
 }
 
 /// The kind of file, as the API names it.
 public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   case mp4, m4a, mov, webm, mkv, asf, adts, amr, ac3, ogg
+  case ts, mpg, avi, flv, caf, wv, tta, ape, mpc, dts, voc, wav
+  // Those of libsndfile's in which it can't seek; see `MediaFacts.demuxer`.
+  case w64, aiff, au, xi, paf, sds
 
   /// Of the file at `path`, whose kind is `demuxer`.
   init(_ demuxer: Demuxer, path: String) {
@@ -76,6 +95,11 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .amr: self = .amr
     case .ac3, .eac3: self = .ac3
     case .ogg: self = .ogg
+    case .mpegts: self = .ts
+    case .mpeg: self = .mpg
+    case .mpc8: self = .mpc
+    case .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .voc, .wav:
+      self = MediaContainer(rawValue: demuxer.rawValue) ?? .wav
     }
   }
 
@@ -89,6 +113,24 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .amr: "an AMR file"
     case .ac3: "an AC-3 file"
     case .ogg: "an Ogg file with FLAC, Speex or Theora"
+    case .ts: "an MPEG transport stream"
+    case .mpg: "an MPEG program stream"
+    case .avi: "an AVI file"
+    case .flv: "a Flash video"
+    case .caf: "a CAF file"
+    case .wv: "a WavPack file"
+    case .tta: "a True Audio file"
+    case .ape: "a Monkey's Audio file"
+    case .mpc: "a Musepack file"
+    case .dts: "a raw DTS file"
+    case .voc: "a Creative Voice file"
+    case .wav: "a WAV file"
+    case .w64: "a W64 file"
+    case .aiff: "an AIFF file"
+    case .au: "an AU file"
+    case .xi: "a FastTracker instrument"
+    case .paf: "a PARIS file"
+    case .sds: "a MIDI sample dump"
     }
   }
 
@@ -97,6 +139,8 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
     switch self {
     case .mkv: hasVideo ? "mkv" : "mka"
     case .mp4, .m4a, .mov, .webm, .amr, .ac3: rawValue
+    case .ts, .mpg, .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .voc, .wav: rawValue
+    case .w64, .aiff, .au, .xi, .paf, .sds: rawValue
     case .asf: hasVideo ? "wmv" : "wma"
     case .adts: "aac"
     case .ogg: hasVideo ? "ogv" : "oga"
@@ -116,6 +160,16 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .amr: "audio/amr"
     case .ac3: "audio/ac3"
     case .ogg: "\(kind)/ogg"
+    case .ts: "\(kind)/mp2t"
+    case .mpg: "\(kind)/mpeg"
+    case .avi: "\(kind)/x-msvideo"
+    case .flv: "\(kind)/x-flv"
+    case .wv: "audio/x-wavpack"
+    case .mpc: "audio/x-musepack"
+    case .dts: "audio/vnd.dts"
+    case .aiff, .wav: "audio/\(rawValue)"
+    case .au: "audio/basic"
+    case .caf, .tta, .ape, .voc, .w64, .xi, .paf, .sds: "audio/x-\(rawValue)"
     }
   }
 }
@@ -143,9 +197,9 @@ final class FileStart {
   /// Bytes of the file.
   var length: Int { max(Int(lseek(descriptor, 0, SEEK_END)), 0) }
 
-  /// Bytes of the ID3v2 tag that the file begins with; 0 without one. Its size has seven bits to the byte.
-  var tagLength: Int {
-    let head = bytes(at: 0, count: 10)
+  /// Bytes of the ID3v2 tag at `offset`; 0 without one. Its size has seven bits to the byte.
+  func tagLength(at offset: Int) -> Int {
+    let head = bytes(at: offset, count: 10)
     guard head.count == 10, head.starts(with: "ID3".utf8) else { return 0 }
     return 10 + head[6...].reduce(0) { $0 << 7 | Int($1 & 0x7F) }
   }

@@ -36,24 +36,39 @@ public struct FFmpeg: Sendable, Equatable {
   ///
   /// With `copiesCovers` those of JPEG and PNG look at a picture's header, where alone its size stands, without which
   /// no cover can be written. The picture itself is passed over (libavformat sets `skip_frame`).
-  func inputWords(_ demuxer: Demuxer, copiesCovers: Bool = false) -> [String] {
-    let decoders = Self.decoders + (copiesCovers ? ",mjpeg,png" : "")
+  ///
+  /// In the same way those of pictures find their size where the file's headers don't tell it.
+  func inputWords(_ demuxer: Demuxer, copiesCovers: Bool = false, leadingBytes: Int? = nil) -> [String] {
+    let decoders =
+      Self.decoders + (copiesCovers ? ",mjpeg,png" : "") + (demuxer.hidesTracks ? "," + Self.pictureDecoders : "")
     var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", decoders, "-f", demuxer.rawValue]
+    if let leadingBytes { words += ["-skip_initial_bytes", "\(leadingBytes)"] }
     // References to other files, of which QuickTime knows some, stay closed.
     if demuxer == .mov { words += ["-enable_drefs", "0", "-use_absolute_path", "0"] }
     return words + ["-i", FencedRun.inputName]
   }
 
+  /// How the file that `facts` tell of is read by ffmpeg.
+  func inputWords(_ facts: MediaFacts, copiesCovers: Bool = false) -> [String] {
+    guard let demuxer = facts.demuxer else { preconditionFailure("libsndfile reads it") }
+    return inputWords(demuxer, copiesCovers: copiesCovers, leadingBytes: facts.leadingBytes)
+  }
+
   static let quietly = ["-nostdin", "-hide_banner", "-v", "quiet"]
 
   /// Sound only: the pictures of a video are never decoded.
-  private static let decoders =
+  static let decoders =
     [
       "aac", "aac_latm", "alac", "mp1float", "mp2float", "mp3float", "mp3", "opus", "libopus", "vorbis", "flac", "ac3",
       "eac3", "amrnb", "amrwb", "wmav1", "wmav2", "wmapro", "wmalossless", "wmavoice", "speex", "libspeex", "dca",
       "mlp",
-      "truehd", "tta", "wavpack", "qdm2", "qdmc", "mace3", "mace6", "adpcm_ima_qt", "adpcm_ima_wav", "adpcm_ms",
+      "truehd", "tta", "wavpack", "ape", "mpc7", "mpc8", "g726", "g726le", "gsm", "gsm_ms", "mp1", "mp2", "pcm_dvd",
+      "pcm_bluray", "s302m", "nellymoser", "adpcm_swf", "adpcm_sbpro_2", "adpcm_sbpro_3", "adpcm_sbpro_4", "qdm2",
+      "qdmc", "mace3", "mace6", "adpcm_ima_qt", "adpcm_ima_wav", "adpcm_ms",
       "pcm_alaw", "pcm_mulaw", "pcm_u8", "pcm_s8", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le",
       "pcm_s32be", "pcm_f32le", "pcm_f32be", "pcm_f64le", "pcm_f64be",
     ].joined(separator: ",")
+
+  /// Libavformat sets `skip_frame` for all of these, so that they read headers alone.
+  static let pictureDecoders = "h264,hevc,mpeg1video,mpeg2video,mpeg4,flv,mjpeg,vp6f,vp6a"
 }

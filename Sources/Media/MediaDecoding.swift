@@ -1,5 +1,11 @@
 import Glibc
 
+extension MediaFacts {
+  /// Whether the clock may leap by hours, as a broadcast's does between two programs: ffmpeg, unless it is to copy times,
+  /// takes a leap of more than ten seconds for none. So a hostile file makes no silence of a day either.
+  fileprivate var clockLeaps: Bool { demuxer?.hasForeignClock ?? false }
+}
+
 /// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
 /// missing. Confined; blocks.
 public final class MediaDecoding {
@@ -21,7 +27,7 @@ public final class MediaDecoding {
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(facts.demuxer)
+      [ffmpeg.path] + FFmpeg.quietly + (facts.clockLeaps ? [] : ["-copyts"]) + ffmpeg.inputWords(facts)
         + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
   }
 
@@ -32,12 +38,21 @@ public final class MediaDecoding {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
       // A frame of AMR is shorter than that.
-      let leap = facts.demuxer == .amr ? 0.01 : 0.03
-      words += ["-af", "aresample=async=1:first_pts=\(first):min_comp=0.00001:min_hard_comp=\(leap)"]
+      // AVI has no times: ffmpeg makes some of the bytes before, which is off where their number varies.
+      let leap = facts.demuxer == .amr ? 0.01 : facts.demuxer == .avi ? 1e9 : 0.03
+      // Without -copyts the clock begins at 0.
+      let start = facts.clockLeaps ? 0 : first
+      let filter = facts.demuxer == .flv ? closingLeaps + "," : ""
+      words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(leap)"]
     }
     if let layout = facts.layout { words += ["-channel_layout", layout] }
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
   }
+
+  /// Takes a leap of more than a minute for none, so that one wrong byte in a Flash video, whose clock has 24 days, makes
+  /// no hours of silence.
+  private static let closingLeaps =
+    "asetpts=if(isnan(PREV_INPTS)\\,PTS\\,PREV_OUTPTS+if(gt(abs(PTS-PREV_INPTS)*TB\\,60)\\,0.02/TB\\,PTS-PREV_INPTS))"
 
   /// Gives the next frames to `body`, interleaved, full scale ±1, and returns how many there were; 0 at the end, where
   /// `body` isn't called.

@@ -24,6 +24,8 @@ extension MediaFacts {
     switch container {
     case .m4a: "ipod"
     case .mkv: "matroska"
+    case .ts: "mpegts"
+    case .mpg: "vob"
     default: container.rawValue
     }
   }
@@ -32,6 +34,7 @@ extension MediaFacts {
     // As many as the source has, or what is transparent; as far as the encoder goes.
     let bits = max(bitRate ?? 0, 128_000 * channels)
     return switch writtenCodec {
+    case let codec? where isStream: streamWords(codec, bits: bits)
     case "aac": ["-c:a:0", "aac", "-b:a:0", "\(min(bits, 6 * sampleRate * channels))"]
     case "opus": ["-c:a:0", "libopus", "-ar:a:0", "48000", "-b:a:0", "\(min(bits, 256_000 * channels))"]
     case "alac": ["-c:a:0", "alac", "-sample_fmt:a:0", "s32p"]
@@ -45,7 +48,8 @@ extension MediaFacts {
   var muxerWords: [String] {
     guard ["mp4", "mov", "ipod"].contains(muxer) else {
       // Where the first packet is an encoder's delay before 0 ffmpeg, if let, moves the pictures.
-      return PictureTimes.words + ["-avoid_negative_ts", "disabled", "-f", muxer]
+      let times = [.mkv, .webm].contains(container) ? PictureTimes.words : []
+      return times + streamMuxerWords + ["-avoid_negative_ts", "disabled", "-f", muxer]
     }
     // Long keys are written in place of short ones, so only where the source has them.
     return ["-movflags", others?.hasLongKeys == true ? "+faststart+use_metadata_tags" : "+faststart", "-f", muxer]
@@ -67,7 +71,7 @@ extension MediaEncoding {
     }
     let layout = facts.writtenCodec == "opus" ? Self.opusLayout(facts.channels) : facts.layout
     let sound = ["-itsoffset", "\(zero)"] + Self.input(facts.sampleRate, facts.channels, layout)
-    let input = ffmpeg.inputWords(facts.demuxer, copiesCovers: tracks.hasCovers)
+    let input = ffmpeg.inputWords(facts, copiesCovers: tracks.hasCovers)
     let words = tracks.words(sound: ["-map", "1:a"]) + facts.encoderWords + facts.soundWords + facts.muxerWords
     self.init(
       try FencedRun(

@@ -2,8 +2,8 @@ import FoundationEssentials
 
 /// What is known of a file that ffmpeg reads for us: enough to decode it, and to say what it is.
 public struct MediaFacts: Codable, Sendable, Equatable {
-  /// What ffmpeg is told that it is.
-  public var demuxer: Demuxer
+  /// What ffmpeg is told that it is; nil for what libsndfile decodes, yet can't seek in.
+  public var demuxer: Demuxer?
   /// The kind of file, as the API names it.
   public var container: MediaContainer
   /// How the sound is coded, as the API names it: "aac", "opus".
@@ -37,6 +37,10 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var silentSeconds: Double?
   /// The tracks beside these two; nil where an older version wrote the facts.
   public var others: OtherTracks?
+  /// Bytes before the first frame of a raw stream; nil if there are none, or ID3v2 tags alone.
+  public var leadingBytes: Int?
+  /// Bits of a sample of uncompressed or losslessly coded sound; nil where it is coded with loss, or nobody looked.
+  public var sampleBits: Int?
 
   /// A track of pictures.
   public struct Video: Codable, Sendable, Equatable {
@@ -72,7 +76,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
 
   /// Whether the sound is coded without loss, as integers of at most 24 bits.
   public var isInteger: Bool {
-    ["alac", "flac", "wmalossless", "pcm_s16", "pcm_s24", "pcm_u8", "pcm_s8"].contains(codec)
+    ["alac", "flac", "wmalossless", "pcm_s16", "pcm_s24", "pcm_u8", "pcm_s8", "tta"].contains(codec)
+      || sampleBits.map { $0 <= 24 } ?? false
   }
 
   /// What the file's name should end in.
@@ -84,6 +89,17 @@ public struct MediaFacts: Codable, Sendable, Equatable {
 }
 
 extension MediaFacts {
+  /// A file of one track that libsndfile decodes, yet can't seek in.
+  public init(
+    decodedInOrder container: MediaContainer, codec: String, sampleRate: Int, channels: Int, frames: Int64?,
+    sampleBits: Int?
+  ) {
+    self.init(
+      demuxer: nil, container: container, codec: codec, sampleRate: sampleRate, channels: channels,
+      promisedFrames: frames, promisesLength: frames != nil, endsAsPromised: false, audioTracks: 1,
+      sampleBits: sampleBits)
+  }
+
   /// As rows and command lines have it.
   public var json: String {
     let encoder = JSONEncoder()

@@ -6,7 +6,8 @@
 //   0,      -1024,          0,     1024,     4096, 0x787778c5
 //   stream, decoding time, time, frames, bytes, checksum, flags unless it is a plain key frame: F=0x4, not to be shown
 //
-// Stream 1 is the same sound as it is coded, stream 2 the pictures.
+// Stream 1 is the same sound as it is coded, stream 2 the pictures. Where the pictures' size is not in the headers ffmpeg
+// writes nothing if it doesn't find it: there they have a run of their own, so that the sound is had in any case.
 //
 // So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt
 // with by then, which no header alone tells.
@@ -21,32 +22,50 @@ public struct MediaProbe {
   private let path: String
   private let headers: FencedRun
   private let packets: FencedRun
+  /// nil where `packets` has them.
+  private let pictures: FencedRun?
+  /// Bytes before the first frame, if not all of them are tags.
+  private let leadingBytes: Int?
 
   /// Starts to look at the file at `path`. Throws `.system` where a program can't be started.
   public init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.demuxer = demuxer
     self.path = path
     container = MediaContainer(demuxer, path: path)
-    headers = try FencedRun(Self.headerWords(demuxer, ffmpeg), reading: path, in: fencing)
+    let isRaw = [.aac, .ac3, .eac3].contains(demuxer)
+    let leading = isRaw ? FileStart(path: path).flatMap { FirstFrame($0) } : nil
+    let skipped = leading.flatMap { $0.demuxer == demuxer && $0.leadingBytes > 0 ? $0.offset : nil }
+    leadingBytes = skipped
+    headers = try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing)
     // Matroska tells no bit rate: a second of packets does.
     let coded = demuxer == .matroska ? "64" : "1"
-    let first = [
-      "-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:a:0", "-c:1", "copy", "-map", "0:V:0?", "-c:2", "copy",
-      "-frames:a:0", "8", "-frames:a:1", coded, "-frames:v", "16",
-    ]
+    let sound = ["-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:a:0", "-c:1", "copy"]
+    let picture = ["-map", "0:V:0?", "-c:v", "copy", "-frames:v", "16"]
+    let input =
+      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer, leadingBytes: skipped)
+    let output = ["-f", "framecrc", "pipe:1"]
     packets = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + ffmpeg.inputWords(demuxer) + first
-        + ["-f", "framecrc", "pipe:1"], reading: path, in: fencing)
+      input + sound + (demuxer.hidesTracks ? [] : picture) + ["-frames:a:0", "8", "-frames:a:1", coded] + output,
+      reading: path, in: fencing)
+    pictures = demuxer.hidesTracks ? try FencedRun(input + picture + output, reading: path, in: fencing) : nil
   }
 
   /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
-  private static func headerWords(_ demuxer: Demuxer, _ ffmpeg: FFmpeg) -> [String] {
+  /// Where it has to look, it has those decoders alone that ffmpeg has, too.
+  private static func headerWords(_ demuxer: Demuxer, _ ffmpeg: FFmpeg, skipping bytes: Int?) -> [String] {
     let shown =
-      "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate"
-      + ":stream_disposition=attached_pic:stream_tags=DURATION,BPS,language:format=duration"
+      "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate,sample_fmt"
+      + ",bits_per_raw_sample"
+      + ":stream_disposition=attached_pic:stream_tags=DURATION,BPS,language,_STATISTICS_WRITING_APP:format=duration"
       + ":format_tags=com.apple.quicktime.make,com.apple.quicktime.creationdate:chapter=id"
     var words = ["-v", "quiet", "-show_entries", shown, "-of", "json", "-protocol_whitelist", "file,pipe"]
-    if demuxer.hasTimeline || demuxer == .ogg { words.append("-nofind_stream_info") }
+    if !demuxer.hidesTracks, demuxer.hasTimeline || demuxer == .ogg {
+      words.append("-nofind_stream_info")
+    } else {
+      let subtitles = demuxer.hidesTracks ? "," + FFmpeg.pictureDecoders + ",dvbsub,dvdsub,pgssub" : ""
+      words += ["-codec_whitelist", FFmpeg.decoders + subtitles]
+    }
+    if let bytes { words += ["-skip_initial_bytes", "\(bytes)"] }
     return [ffmpeg.probePath] + words + ["-f", demuxer.rawValue, FencedRun.inputName]
   }
 
@@ -56,38 +75,56 @@ public struct MediaProbe {
   /// and `.programFailed` if it is not the file's fault, or may not be.
   public func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
-    let start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    var start = PacketList(text: packets.text(upTo: Self.outputLimit))
+    if let pictures { start.add(pictures: pictures.text(upTo: Self.outputLimit)) }
     // ffmpeg, which catches SIGXCPU, is killed a second later; ffprobe does the same work and is not.
-    if headers.end() == SIGXCPU || packets.end() == SIGXCPU { throw .tooSlow }
-    if let failure = headers.failure ?? packets.failure { throw .programFailed(failure) }
-    guard let tracks, !tracks.streams.isEmpty else { throw .undecodable(container, codec: nil) }
+    let runs = [headers, packets] + (pictures.map { [$0] } ?? [])
+    if runs.contains(where: { $0.end() == SIGXCPU }) { throw .tooSlow }
+    if let failure = runs.lazy.compactMap(\.failure).first { throw .programFailed(failure) }
+    // Of a track that it has no decoder for, ffprobe says nothing at all.
+    let told = tracks.flatMap { $0.streams.isEmpty ? nil : $0 }
+    guard let tracks = told ?? (demuxer.hidesTracks ? start.tracks : nil) else {
+      throw .undecodable(container, codec: nil)
+    }
     guard let audio = tracks.audio.first else { throw .noAudio(container) }
     guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart
     else { throw .undecodable(container, codec: audio.codec) }
     let rate = Double(sampleRate)
-    let zero = zero(sound: sound, picture: start.pictureStart, isAlone: tracks.video == nil)
+    let zero = zero(sound: sound, picture: start.pictureStart, isAlone: tracks.video == nil && start.video == nil)
     let telephone = demuxer == .amr ? AMRExtent(path: path) : nil
     let boxes = demuxer == .mov ? BoxExtent(path: path) : nil
     let isFragmented = boxes?.isFragmented == true
+    let isMusepack = demuxer == .mpc || demuxer == .mpc8
+    let musepack = isMusepack ? MusepackLength.samples(path: path).map(Double.init) : nil
     let end =
-      telephone.map { Double($0.frames) * AMRExtent.frameSeconds * rate }
-      ?? Self.end(of: audio, from: min(sound, 0), in: tracks).map { ($0 - (zero ?? 0)) * rate }
+      musepack ?? telephone.map { Double($0.frames) * AMRExtent.frameSeconds * rate }
+      ?? end(of: audio, sound: sound, in: tracks).map { ($0 - (zero ?? 0)) * rate }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
       layout: [3, 4].contains(channels) ? start.layout : nil,
       firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
-      promisesLength: audio.taggedEnd != nil || demuxer == .mov && !isFragmented || telephone != nil,
+      promisesLength: audio.taggedEnd != nil || demuxer == .mov && !isFragmented || telephone != nil || musepack != nil
+        || Self.counting.contains(demuxer),
       endsAsPromised: demuxer == .mov && !isFragmented || telephone != nil,
-      audioTracks: tracks.audio.count, video: tracks.video,
+      audioTracks: tracks.audio.count, video: tracks.video ?? start.video,
       isCut: telephone?.isCut ?? isCut(boxes),
       lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
-      silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others)
+      silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others,
+      leadingBytes: leadingBytes, sampleBits: audio.sampleBits)
   }
+
+  /// Those whose header counts the frames of sound.
+  private static let counting: [Demuxer] = [.wv, .tta, .ape]
 
   /// Whether the file's own sizes show that its end is missing; nil where it has none.
   private func isCut(_ boxes: BoxExtent?) -> Bool? {
-    demuxer == .matroska ? MatroskaExtent(path: path) == .cut : boxes.map { $0.verdict == .cut }
+    switch demuxer {
+    case .matroska: MatroskaExtent(path: path) == .cut
+    case .mov: boxes.map { $0.verdict == .cut }
+    case .avi, .wav, .caf, .flv, .voc, .wv, .mpegts, .mpeg, .dts: ChunkExtent(path: path, demuxer) == .cut
+    default: nil
+    }
   }
 
   /// The second of the file's clock that is 0 here. Sound without pictures begins with what is decoded first: an edit
@@ -103,13 +140,17 @@ public struct MediaProbe {
     guard demuxer.hasTimeline || demuxer == .ogg && !isAlone && sound < 0 else { return demuxer == .amr ? 0 : nil }
     if isAlone { return sound }
     let first = min(sound, picture ?? sound)
+    if demuxer.hasForeignClock { return first }
     if first > 60 { return first }
     return first < -0.1 && demuxer != .mov ? first : 0
   }
 
-  private static func end(of audio: TrackList.Stream, from start: Double, in tracks: TrackList) -> Double? {
-    if let duration = audio.duration { return (audio.start ?? start) + duration }
-    return audio.taggedEnd ?? tracks.duration
+  /// In Matroska the tag DURATION is the end of the track if ffmpeg wrote it, and its length, from its first packet on,
+  /// if mkvmerge did.
+  private func end(of audio: TrackList.Stream, sound: Double, in tracks: TrackList) -> Double? {
+    if let duration = audio.duration { return (audio.start ?? min(sound, 0)) + duration }
+    if let tagged = audio.taggedEnd { return tagged + (audio.tagsLength ? max(sound, 0) : 0) }
+    return tracks.duration
   }
 }
 
@@ -122,6 +163,10 @@ struct TrackList {
     var bitRate: Int?
     /// Matroska's tag for the end of a track.
     var taggedEnd: Double?
+    /// Whether that tag is its length, by mkvmerge's statistics.
+    var tagsLength = false
+    /// Of lossless sound.
+    var sampleBits: Int?
   }
 
   private(set) var streams: [Answer.Stream] = []
@@ -132,8 +177,9 @@ struct TrackList {
   struct Answer: Decodable {
     struct Stream: Decodable {
       struct Disposition: Decodable { var attached_pic: Int? }
-      struct Tags: Decodable { var DURATION, BPS, language: String? }
+      struct Tags: Decodable { var DURATION, BPS, language, _STATISTICS_WRITING_APP: String? }
       var codec_name, codec_type, codec_tag_string, start_time, duration, bit_rate: String?
+      var sample_fmt, bits_per_raw_sample: String?
       var index, width, height: Int?
       var disposition: Disposition?
       var tags: Tags?
@@ -148,6 +194,9 @@ struct TrackList {
     var format: Format?
     var chapters: [Chapter]?
   }
+
+  /// Those that `PacketList` has seen.
+  init(_ streams: [Answer.Stream]) { self.streams = streams }
 
   /// nil where it is no answer of ffprobe's.
   init?(json: [UInt8]) {
@@ -166,7 +215,9 @@ struct TrackList {
         bitRate: (stream.bit_rate ?? stream.tags?.BPS).flatMap { Int($0) }.flatMap {
           (1...100_000_000).contains($0) ? $0 : nil
         },
-        taggedEnd: stream.tags?.DURATION.flatMap(Self.clock))
+        taggedEnd: stream.tags?.DURATION.flatMap(Self.clock),
+        tagsLength: stream.tags?._STATISTICS_WRITING_APP?.hasPrefix("mkvmerge") == true,
+        sampleBits: Self.sampleBits(stream))
     }
   }
 
@@ -205,6 +256,17 @@ struct TrackList {
     return others
   }
 
+  /// Of the codecs that may be integers or floats.
+  private static func sampleBits(_ stream: Answer.Stream) -> Int? {
+    guard ["wavpack", "ape"].contains(stream.codec_name) else { return nil }
+    switch stream.sample_fmt?.prefix(3) {
+    case "u8", "u8p": return 8
+    case "s16": return 16
+    case "s32": return stream.bits_per_raw_sample.flatMap { Int($0) }.flatMap { (1...32).contains($0) ? $0 : nil } ?? 32
+    default: return nil
+    }
+  }
+
   private static let namedLimit = 16
 
   /// Without the order of bytes, as the API names it.
@@ -240,6 +302,23 @@ struct PacketList {
   /// Of the coded sound: when its first packet begins and its last, and the bytes of those before the last.
   private var coded: (start: Double, end: Double, bytes: Double, last: Double)?
 
+  /// By stream.
+  private var codecs: [Int: String] = [:]
+  private var pictureSize: (width: Int, height: Int)?
+
+  /// Sound, and pictures if their size is known.
+  var tracks: TrackList? {
+    guard let codec = codecs[1] else { return nil }
+    let sound = TrackList.Answer.Stream(codec_name: codec, codec_type: "audio", index: 0)
+    return TrackList([sound])
+  }
+
+  /// The pictures, if their size is known.
+  var video: MediaFacts.Video? {
+    guard let codec = codecs[2], let pictureSize, pictureSize.width > 0, pictureSize.height > 0 else { return nil }
+    return MediaFacts.Video(codec: codec, width: pictureSize.width, height: pictureSize.height)
+  }
+
   /// Bits a second of the coded sound; nil where a single packet tells nothing.
   var bitRate: Int? {
     guard let coded, coded.end > coded.start else { return nil }
@@ -247,21 +326,30 @@ struct PacketList {
     return (1...100_000_000).contains(rate) ? Int(rate) : nil
   }
 
-  init(text: [UInt8]) {
+  init(text: [UInt8]) { read(text, firstStream: 0) }
+
+  /// The pictures from a run of their own.
+  mutating func add(pictures text: [UInt8]) { read(text, firstStream: 2) }
+
+  private mutating func read(_ text: [UInt8], firstStream: Int) {
     var units: [Int: Double] = [:]
     for line in String(decoding: text, as: UTF8.self).split(separator: "\n") {
       if line.hasPrefix("#") {
-        read(header: line.dropFirst(), &units)
+        read(header: line.dropFirst(), firstStream, &units)
       } else {
-        read(packet: line.split(separator: ",").map { $0.drop { $0 == " " } }, units)
+        read(packet: line.split(separator: ",").map { $0.drop { $0 == " " } }, firstStream, units)
       }
     }
   }
 
-  private mutating func read(header line: Substring, _ units: inout [Int: Double]) {
+  private mutating func read(header line: Substring, _ firstStream: Int, _ units: inout [Int: Double]) {
     let words = line.split { $0 == " " || $0 == ":" }
-    guard words.count == 3, let stream = Int(words[1]) else { return }
+    guard words.count == 3, let stream = Int(words[1]).map({ $0 + firstStream }) else { return }
     switch words[0] {
+    case "codec_id": codecs[stream] = String(words[2])
+    case "dimensions" where stream == 2:
+      let sides = words[2].split(separator: "x").compactMap { Int($0) }
+      if sides.count == 2 { pictureSize = (sides[0], sides[1]) }
     case "sample_rate" where stream == 0: sampleRate = Int(words[2])
     case "channel_layout_name" where stream == 0: layout = String(words[2])
     case "tb":
@@ -271,10 +359,13 @@ struct PacketList {
     }
   }
 
-  private mutating func read(packet fields: [Substring], _ units: [Int: Double]) {
-    guard fields.count > 4, let stream = Int(fields[0]), let unit = units[stream], let time = Double(fields[2]) else {
-      return
-    }
+  /// Less than any time: AVI doesn't tell when a picture is shown.
+  private static let noTime = -0x1p62
+
+  private mutating func read(packet fields: [Substring], _ firstStream: Int, _ units: [Int: Double]) {
+    guard fields.count > 4, let stream = Int(fields[0]).map({ $0 + firstStream }), let unit = units[stream],
+      let time = Double(fields[2]), time > Self.noTime
+    else { return }
     let seconds = time * unit
     if stream == 1, let bytes = Double(fields[4]) {
       let before = coded ?? (seconds, seconds, 0, 0)

@@ -7,10 +7,14 @@
 //   mp4        FLAC of 24 bits, also in place of PCM, which ffmpeg 5.1 doesn't write there; ALAC; else AAC
 //   m4a        ALAC; else AAC
 //   webm       Opus, whatever the source is
+//   others     see MediaEncoding+Streams.swift
 
 extension MediaFacts {
   /// How sound is coded that takes the place of this file's; nil where no such file is written.
   public var writtenCodec: String? {
+    // libsndfile writes what it reads.
+    if demuxer == nil { return codec }
+    if isStream { return streamCodec }
     if isLossless, let codec = losslessCodec { return codec }
     switch container {
     case .mp4, .m4a, .mov: return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
@@ -18,18 +22,19 @@ extension MediaFacts {
       if codec == "aac", video != nil, channels <= 8, sampleRate <= 96_000 { return codec }
       return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
     case .webm: return MediaEncoding.opusChannels.contains(channels) ? "opus" : nil
-    case .asf, .adts, .amr, .ac3, .ogg: return nil
+    default: return nil
     }
   }
 
   /// Whether the sound is coded without loss.
   var isLossless: Bool {
-    codec.hasPrefix("pcm_") || ["alac", "flac", "wmalossless", "tta", "wavpack", "mlp", "truehd"].contains(codec)
+    codec.hasPrefix("pcm_") || ["alac", "flac", "wmalossless", "tta", "wavpack", "ape", "mlp", "truehd"].contains(codec)
   }
 
-  /// Whether a file made in place of this one loses what this one has kept.
+  /// Whether a file made in place of this one loses what this one has kept. What a stream's sound becomes is said
+  /// otherwise, as `format_changed`.
   public var losesSound: Bool {
-    guard isLossless, let writtenCodec else { return false }
+    guard demuxer != nil, !isStream, isLossless, let writtenCodec else { return false }
     return writtenCodec != losslessCodec || writtenCodec != "pcm_f32" && hasManyBits
   }
 
@@ -44,7 +49,7 @@ extension MediaFacts {
     case .mov, .m4a: channels <= 8 ? "alac" : nil
     case .mp4 where codec == "alac": channels <= 8 ? "alac" : nil
     case .mkv, .mp4: fitsFLAC ? "flac" : nil
-    case .webm, .asf, .adts, .amr, .ac3, .ogg: nil
+    default: nil
     }
   }
 }

@@ -46,7 +46,7 @@ public struct AnalyzeRecording: Sendable {
   /// file by then. Memory is constant. What `threads` there are changes the time only.
   public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
-    let (format, map, claimedFrames) = (reader.format, reader.map, reader.claimedFrames)
+    let (format, map, claimedFrames) = (reader.format, reader.map, reader.promisedFrames)
     let length = ExpectedLength(reader, path: source)
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
     var sound = SegmentedReader(reader, path: source, workers: threads)

@@ -71,6 +71,7 @@ extension Anomaly {
     if findings.lacksEnd, !lacksFrames { found.append(.endsWithin) }
     if let count = findings.wrongCount { found.append(.decodedFrames(count.found, claimed: count.promised)) }
     if findings.lacksLength { found.append(.lengthUnknown) }
+    if findings.leadingBytes > 0 { found.append(.leading(findings.leadingBytes)) }
     if findings.foreignBytes > 0 {
       found.append(
         Anomaly(
@@ -93,6 +94,12 @@ extension Anomaly {
       detail:
         "\(streams) of the streams in the file have another sample rate, number of channels or codec than most of "
         + "it, or can't be decoded; they are left out (\(rounded) s).")
+  }
+
+  static func leading(_ bytes: Int64) -> Anomaly {
+    Anomaly(
+      code: "leading_bytes",
+      detail: "\(bytes) bytes before the first frame are no sound; they are passed over.")
   }
 
   static let endsWithin = Anomaly(

@@ -52,13 +52,13 @@ public struct DenoiseRecording {
   /// Whether to use a second core; the result is the same.
   public let usesSecondThread: Bool
   /// What is given the result as well, to be put into a copy of the source; nil for nothing.
-  public let encoding: MediaEncoding?
+  public let encoding: (any CleanedFile)?
 
   /// Work on `source`; nothing happens before `run`.
   public init(
     source: String, output: String, pyramid: String?, noise: NoiseSource, settings: DenoiseSettings,
     format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
-    window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: MediaEncoding? = nil
+    window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: (any CleanedFile)? = nil
   ) {
     self.source = source
     self.output = output
@@ -127,7 +127,7 @@ public struct DenoiseRecording {
     try target.finish()
     progress(length.finished(frames: target.frames))
     let warnings = Anomaly.ofReading(
-      reader.map, claimedFrames: reader.claimedFrames, decodedFrames: window == nil ? reader.position : nil,
+      reader.map, claimedFrames: reader.promisedFrames, decodedFrames: window == nil ? reader.position : nil,
       nonFiniteSamples: reader.nonFiniteSamples, lostFrames: reader.lostFrames)
     return DenoiseOutcome(
       frames: target.frames, noise: .init(learnt.source), profile: PowerSpectrum(learnt.profile, upTo: 96),
@@ -162,7 +162,7 @@ extension DenoiseOutcome.Noise {
 /// The denoised file and, beside it, its waveform: that of the signal given to the encoder, in 16 bits.
 private struct DenoisedFile: ~Copyable {
   private var audio: AudioWriter?
-  private let encoding: MediaEncoding?
+  private let encoding: (any CleanedFile)?
   private var waveform: PyramidWriter?
   private var finder: NoiseRegionFinder?
   private var requantiser: Requantiser
@@ -218,7 +218,7 @@ private struct DenoisedFile: ~Copyable {
     clippedSamples = requantiser.clippedSamples + audio.clippedSamples
     self.audio = consume audio
     if let encoding {
-      try media { () throws(MediaError) in try encoding.write(samples.span.extracting(0..<cleaned.count)) }
+      try encoding.append(samples.span.extracting(0..<cleaned.count))
     }
     frames += Int64(cleaned.count / channels)
     if var finder = finder.take() {
@@ -247,7 +247,7 @@ private struct DenoisedFile: ~Copyable {
     if let audio = audio.take() {
       do { try audio.finish() } catch { throw .audio(error) }
     }
-    if let encoding { try media { () throws(MediaError) in try encoding.finish() } }
+    try encoding?.close()
     if var waveform = waveform.take() {
       do { try waveform.finish() } catch { throw .waveform(error) }
     }

@@ -6,14 +6,16 @@ import Waveform
 // What libsndfile can't read is decoded once, by ffmpeg, into a working copy that loses nothing: FLAC of 24 bits where
 // the source is integers of at most as many (FLAC stores the zero bits of 16-bit sound for nothing), else WAV of 32-bit
 // floats, which is what lossy decoders give, beyond full scale too. All other work reads the working copy and knows of
-// no other container.
+// no other container. The same is done with what libsndfile decodes and can't seek in.
 
 extension MediaFacts {
   /// What the working copy of such a file is; RF64 in place of WAV where it gets long.
   public var workingFormat: AudioFormat {
     let fitsFLAC = isInteger && channels <= 8 && sampleRate <= 655_350
+    // What libsndfile decodes becomes 16 bits again in any other format, too.
+    let integers: AudioCodec = demuxer == nil && (sampleBits ?? 24) <= 16 ? .flacS16 : .flacS24
     return AudioFormat(
-      container: fitsFLAC ? .flac : .wav, codec: fitsFLAC ? .flacS24 : .pcmF32, sampleRate: sampleRate,
+      container: fitsFLAC ? .flac : .wav, codec: fitsFLAC ? integers : .pcmF32, sampleRate: sampleRate,
       channels: channels)
   }
 
@@ -28,8 +30,8 @@ extension MediaFacts {
 
 /// Makes the working copy of a recording and, in the same pass, its waveform.
 public struct ImportRecording {
-  /// What ffmpeg decodes, which has begun.
-  public let decoding: MediaDecoding
+  /// What is decoded.
+  public let decoding: any WorkingSource
   /// The sound file to write.
   public let working: String
   /// The pyramid file to write; nil for none.
@@ -41,7 +43,7 @@ public struct ImportRecording {
 
   /// Work on `decoding`; nothing is read before `run`.
   public init(
-    _ decoding: MediaDecoding, working: String, pyramid: String? = nil, limits: AudioLimits = AudioLimits(),
+    _ decoding: any WorkingSource, working: String, pyramid: String? = nil, limits: AudioLimits = AudioLimits(),
     findsNoiseRegions: Bool = false
   ) {
     self.decoding = decoding
@@ -73,14 +75,13 @@ public struct ImportRecording {
           fraction: min(Double(position) / Double(max(estimate, 1)), 0.999), readyFrames: files.readyFrames,
           totalFrames: nil, estimatedFrames: max(estimate, position)))
     }
-    try media { () throws(MediaError) in try decoding.finish() }
+    try decoding.end()
     try files.finish()
     let frames = decoding.position
     if pyramid != nil {
       progress(WorkerProgress(fraction: 1, readyFrames: frames, totalFrames: frames, estimatedFrames: nil))
     }
-    var analysis = Analysis(
-      frames: frames, warnings: Anomaly.ofImport(facts, frames: frames, notFinite: files.nonFiniteSamples))
+    var analysis = Analysis(frames: frames, warnings: decoding.warnings(notFinite: files.nonFiniteSamples))
     analysis.noiseRegions = files.noiseRegions
     return analysis
   }
@@ -155,6 +156,7 @@ extension Anomaly {
           detail: "The file has \(facts.audioTracks) audio tracks; the first one is used."
         ))
     }
+    if let bytes = facts.leadingBytes { found.append(.leading(Int64(bytes))) }
     if facts.isCut == true { found.append(.endsWithin) }
     if facts.lacksLength == true { found.append(.lengthUnknown) }
     if let seconds = facts.silentSeconds, seconds > 0 { found.append(.silenceLeftOut(seconds)) }

@@ -21,7 +21,7 @@ public struct Probe: Codable, Sendable, Equatable {
   public var mediaType: String
   /// What the header got wrong, as far as the beginning shows it.
   public var warnings: [Anomaly]
-  /// What ffmpeg has to know to decode it; nil for what libsndfile reads.
+  /// What has to be known to make a working copy of it; nil for what is read as it is.
   public var media: MediaFacts?
 }
 
@@ -73,6 +73,7 @@ public struct ProbeRecording: Sendable {
       container: format.container.rawValue, codec: format.codec.name, sampleRate: format.sampleRate,
       channels: format.channels, frames: frames,
       estimatedFrames: frames == nil ? format.estimatedFrames(inFileAt: source) : nil,
-      fileExtension: format.fileExtension, mediaType: format.mediaType, warnings: warnings)
+      fileExtension: format.fileExtension, mediaType: format.mediaType, warnings: warnings,
+      media: MediaFacts(unseekable: format, claimedFrames: frames))
   }
 }

@@ -169,6 +169,7 @@ extension WorkerFailure {
   private static func unsupported(found: String?) -> String {
     let what = found.map { "This is \($0)" } ?? "The bytes are no sound that is known here"
     return "\(what); WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 are read, and by way of ffmpeg MP4, "
-      + "M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3 and the other kinds of Ogg."
+      + "M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3, the other kinds of Ogg, MPEG-TS and -PS, AVI, FLV, "
+      + "WavPack, Monkey's Audio, Musepack, True Audio, DTS, VOC and the other kinds of CAF."
   }
 }

@@ -92,8 +92,8 @@ struct DenoiseCommand: ParsableCommand {
 
   /// What has to be started before the fence, and where the two files go.
   private struct Begun {
-    var decoding: MediaDecoding?
-    var encoding: (writer: MediaEncoding, tracks: CopiedTracks)?
+    var decoding: (any WorkingSource)?
+    var encoding: (writer: any CleanedFile, tracks: CopiedTracks?)?
     /// Of what `encoding` writes.
     var replaced: String?
     /// Of the sound alone.
@@ -140,12 +140,13 @@ struct DenoiseCommand: ParsableCommand {
     try OutputEnding(of: destination)?.check(isOf: written)
   }
 
-  private func fencedOrPlain(_ decoding: MediaDecoding?) -> Bool { options.fenced == nil && decoding != nil }
+  private func fencedOrPlain(_ decoding: (any WorkingSource)?) -> Bool { options.fenced == nil && decoding != nil }
 
   private func encoding(_ original: String, _ facts: MediaFacts, into path: String) throws(ProcessingError)
-    -> (MediaEncoding, CopiedTracks)
+    -> (any CleanedFile, CopiedTracks?)
   {
-    try Processing.media { () throws(MediaError) in
+    if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
+    return try Processing.media { () throws(MediaError) in
       let (ffmpeg, fencing) = (try options.encoder(), options.encoderFencing)
       let tracks = try CopiedTracks.writable(of: original, facts, tryingAt: path, with: ffmpeg, in: fencing)
       return (
@@ -165,6 +166,9 @@ struct DenoiseCommand: ParsableCommand {
     var outcome = try job.run { display.show($0) }
     if let tracks = begun.encoding?.tracks {
       outcome.warnings += Anomaly.leftOut(tracks) + Anomaly.ofWriting(tracks.facts)
+    }
+    if options.fenced == nil, begun.format == .same, let facts = begun.decoding?.facts {
+      outcome.warnings += Anomaly.ofKind(facts)
     }
     report.denoised = outcome
     if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }

@@ -114,8 +114,8 @@ struct WaveformCommand: ParsableCommand {
 
   /// What ffmpeg reads of the two recordings.
   private struct Begun {
-    var decoding: MediaDecoding?
-    var overlay: MediaDecoding?
+    var decoding: (any WorkingSource)?
+    var overlay: (any WorkingSource)?
   }
 
   private func begin() throws(ProcessingError) -> Begun {
@@ -126,7 +126,7 @@ struct WaveformCommand: ParsableCommand {
 
   /// Of what is decoded, the working copy is left at `sound`.
   private func analyze(
-    _ decoding: MediaDecoding?, into path: String, sound: String?, _ display: inout ProgressDisplay
+    _ decoding: (any WorkingSource)?, into path: String, sound: String?, _ display: inout ProgressDisplay
   ) throws -> Analysis {
     guard let decoding, let sound else { return try analyze(into: path, &display) }
     return try ImportRecording(
@@ -143,7 +143,7 @@ struct WaveformCommand: ParsableCommand {
     ).run { display.show($0) }
   }
 
-  private func export(from pyramid: String, sound: String, under overlayDecoding: MediaDecoding?) throws {
+  private func export(from pyramid: String, sound: String, under overlayDecoding: (any WorkingSource)?) throws {
     guard let destination, let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else {
       return
     }

@@ -69,6 +69,8 @@ struct WorkerOptions: ParsableArguments {
         throw ProcessingError.system(operation: "open", path: source, errno: errno)
       }
       let opened = try open()
+      // There libsndfile keeps the packets of ALAC until it knows their number: no other folder is open to a worker.
+      if let workFolder, workFolder.hasPrefix("/"), source.hasPrefix("/") { _ = unsafe chdir(workFolder) }
       // Before anything that a stranger made is looked at, but for the first bytes that tell its kind.
       if let refusal = fenced?.enter(source: source, folder: workFolder) {
         display.tellUnfenced(refusal)
@@ -127,15 +129,16 @@ extension WorkerOptions {
   /// Begins to check that ffmpeg works at all.
   func checkFFmpeg() throws(MediaError) -> FFmpegCheck { try FFmpegCheck(try encoder(), in: fencing) }
 
-  /// Begins to decode a file; nil where libsndfile reads it. A worker is told what the probe has found. By hand, where
-  /// there is no fence, it is found out first.
-  func decode(_ input: String) throws(ProcessingError) -> MediaDecoding? {
+  /// Begins to decode a file into a working copy; nil where it is read as it is. A worker is told what the probe has
+  /// found. By hand, where there is no fence, it is found out first; what libsndfile can't seek in is decoded from its
+  /// start then.
+  func decode(_ input: String) throws(ProcessingError) -> (any WorkingSource)? {
     var known = media
     if known == nil { known = try facts(of: input) }
     guard let facts = known else { return nil }
+    guard let demuxer = facts.demuxer else { return SoundDecoding(path: input, facts: facts, limits: limits) }
     return try Processing.media { () throws(MediaError) in
-      try MediaDecoding(
-        path: input, facts: facts, with: program(toRead: input, as: facts.demuxer), in: fencing)
+      try MediaDecoding(path: input, facts: facts, with: program(toRead: input, as: demuxer), in: fencing)
     }
   }
 
@@ -174,7 +177,7 @@ extension WorkerOptions {
   /// Gives `body` a file that libsndfile reads: `input` itself, or the working copy of what is decoded, which is made
   /// first, at `working` or under a name near `place` that goes when `body` has returned.
   func withSound<R>(
-    of input: String, _ decoding: MediaDecoding?, near place: String, _ display: inout ProgressDisplay,
+    of input: String, _ decoding: (any WorkingSource)?, near place: String, _ display: inout ProgressDisplay,
     _ body: (String, inout ProgressDisplay) throws -> R
   ) throws -> R {
     guard let decoding else { return try body(input, &display) }

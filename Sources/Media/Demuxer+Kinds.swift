@@ -1,0 +1,89 @@
+// Kinds of file that are told by more than a mark at their beginning, or by one of many.
+//
+//   mpegts     packets of 188 bytes that begin with 0x47 (ISO 13818-1 §2.4.3.2), with 4 bytes of time before each on
+//              Blu-ray, or 16 of check behind each; a recorded broadcast begins anywhere in one
+//   mpeg       a pack's start code, 0x000001BA (ISO 13818-1 §2.5.3.3)
+//   avi, wav   "RIFF"; a WAV file only where its codec is one that libsndfile refuses
+//   flv        "FLV" and version 1
+//   caf        "caff"; its description (type "desc") names the codec: libsndfile reads PCM, and ALAC if its flags tell
+//              the depth
+//   wv, tta, ape, mpc, mpc8   "wvpk", "TTA1", "MAC ", "MP+" with version 7, "MPCK"; also behind an ID3 tag
+//   dts        a sync word, as bytes or as words of 16 bits, of 16 or 14 bits each (ETSI TS 102 114 §5.3)
+//   voc        "Creative Voice File" and 0x1A
+
+extension Demuxer {
+  /// What the bytes at the very beginning tell.
+  static func byMark(_ head: [UInt8]) -> Demuxer? {
+    if head.starts(with: [0, 0, 1, 0xBA]) { return .mpeg }
+    if head.starts(with: Array("FLV".utf8) + [1]) { return .flv }
+    if head.starts(with: Array("Creative Voice File".utf8) + [0x1A]) { return .voc }
+    return nil
+  }
+
+  /// What the bytes at the beginning, or behind an ID3 tag, tell.
+  static func byTaggedMark(_ head: [UInt8]) -> Demuxer? {
+    let marks: [(String, Demuxer)] = [("wvpk", .wv), ("TTA1", .tta), ("MAC ", .ape), ("MPCK", .mpc8)]
+    if let found = marks.first(where: { head.starts(with: $0.0.utf8) })?.1 { return found }
+    if head.starts(with: "MP+".utf8), head.count > 3, head[3] & 0x0F == 7 { return .mpc }
+    let syncs: [[UInt8]] = [
+      [0x7F, 0xFE, 0x80, 0x01], [0xFE, 0x7F, 0x01, 0x80], [0x1F, 0xFF, 0xE8, 0x00, 0x07], [0xFF, 0x1F, 0x00, 0xE8],
+    ]
+    return syncs.contains { head.starts(with: $0) } ? .dts : nil
+  }
+
+  /// A RIFF or CAF file that libsndfile doesn't read.
+  static func byCodec(_ start: FileStart, _ head: [UInt8]) -> Demuxer? {
+    if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "AVI ".utf8) { return .avi }
+    if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "WAVE".utf8) {
+      return waveTag(start).map { foreignWaveTags.contains($0) } == true ? .wav : nil
+    }
+    guard head.starts(with: "caff".utf8), head.count >= 44, head[8...].starts(with: "desc".utf8) else { return nil }
+    let codec = String(decoding: head[28..<32], as: UTF8.self)
+    if codec == "alac" { return (1...4).contains(head[35]) && head[32...34].allSatisfy { $0 == 0 } ? nil : .caf }
+    return ["lpcm", "ulaw", "alaw"].contains(codec) ? nil : .caf
+  }
+
+  /// G.726 (twice), AAC, DTS, AC-3: what Microsoft's list of formats calls them.
+  private static let foreignWaveTags: Set<UInt16> = [0x0045, 0x0064, 0x00FF, 0x2000, 0x2001]
+
+  /// The codec of a WAV file. A hostile one may hold thousands of chunks.
+  private static func waveTag(_ start: FileStart) -> UInt16? {
+    var offset = 12
+    for _ in 0..<64 {
+      let chunk = start.bytes(at: offset, count: 10)
+      guard chunk.count == 10 else { return nil }
+      if chunk.starts(with: "fmt ".utf8) { return UInt16(chunk[8]) | UInt16(chunk[9]) << 8 }
+      let size = chunk[4..<8].reversed().reduce(0) { $0 << 8 | Int($1) }
+      offset += 8 + size + size % 2
+    }
+    return nil
+  }
+
+  /// Whether packets of a transport stream follow one another, from somewhere in the first of them on.
+  static func isTransportStream(_ start: FileStart) -> Bool { firstPacket(start) != nil }
+
+  /// Whether a transport stream's last packet is not all there, or none; nil for what is none.
+  static func endsWithinPacket(_ start: FileStart) -> Bool? {
+    guard let first = firstPacket(start) else { return nil }
+    let length = start.length
+    guard (length - first.offset + first.lead) % first.length == 0 else { return true }
+    return start.bytes(at: length - first.length + first.lead, count: 1) != [0x47]
+  }
+
+  /// Where the first packet's 0x47 is, the bytes from one to the next, and those of them that come before each.
+  private static func firstPacket(_ start: FileStart) -> (offset: Int, length: Int, lead: Int)? {
+    let bytes = start.bytes(at: 0, count: 6 * 204)
+    for length in [188, 192, 204] {
+      for first in 0..<min(length, bytes.count) where bytes[first] == 0x47 {
+        let places = stride(from: first, to: bytes.count - 3, by: length)
+        // Five, or all that a short file has.
+        guard Array(places).count >= 5 || start.length <= bytes.count && Array(places).count >= 2 else { continue }
+        // No packet is marked as broken, or as of the kind that is reserved.
+        if places.allSatisfy({ bytes[$0] == 0x47 && bytes[$0 + 1] & 0x80 == 0 && bytes[$0 + 3] & 0x30 != 0 }) {
+          return (first, length, length == 192 ? 4 : 0)
+        }
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,72 @@
+// How sound is coded that takes the place of that of a transport or program stream, of AVI, Flash video, CAF, WavPack, True
+// Audio, Creative Voice, or of G.726 in WAV.
+
+extension MediaFacts {
+  /// nil where no such file is written: of Monkey's Audio and Musepack ffmpeg has no encoder, of DTS an experimental one.
+  var streamCodec: String? {
+    switch container {
+    case .ts: Self.streams.contains(codec) && fits(codec) ? codec : fits("aac") ? "aac" : nil
+    case .mpg: ["mp2", "ac3"].contains(codec) && fits(codec) ? codec : fits("mp2") ? "mp2" : nil
+    case .avi:
+      if codec.hasPrefix("pcm_") {
+        codec == "pcm_s24" || codec == "pcm_s32" || codec.hasPrefix("pcm_f") ? "pcm_s24" : "pcm_s16"
+      } else {
+        ["ac3", "mp2"].contains(codec) && fits(codec) ? codec : fits("mp3") ? "mp3" : "pcm_s16"
+      }
+    case .flv: fits("aac") ? "aac" : nil
+    // Whatever it was, nothing is lost of it.
+    case .caf: codec == "opus" && fits("opus") ? "opus" : channels <= 8 ? "alac" : nil
+    case .wv: channels <= 8 ? "wavpack" : nil
+    case .tta: codec
+    case .voc:
+      channels > 2 ? nil : ["pcm_u8", "pcm_alaw", "pcm_mulaw"].contains(codec) ? codec : "pcm_s16"
+    case .wav: codec.hasPrefix("adpcm_g726") && fits("g726") ? "adpcm_g726" : nil
+    default: nil
+    }
+  }
+
+  /// Whether `streamCodec` decides.
+  public var isStream: Bool {
+    [.ts, .mpg, .avi, .flv, .caf, .wv, .tta, .voc, .wav].contains(container) && demuxer != nil
+  }
+
+  private static let streams = ["aac", "mp2", "mp3", "ac3"]
+
+  /// Whether the codec has the sound's rate and channels.
+  private func fits(_ codec: String) -> Bool {
+    let old = [16_000, 22_050, 24_000, 32_000, 44_100, 48_000]
+    return switch codec {
+    case "aac": channels <= 8 && sampleRate <= 96_000
+    case "mp2": channels <= 2 && old.contains(sampleRate)
+    case "mp3": channels <= 2 && (old + [8000, 11_025, 12_000]).contains(sampleRate)
+    case "ac3": channels <= 6 && [32_000, 44_100, 48_000].contains(sampleRate)
+    case "opus": MediaEncoding.opusChannels.contains(channels)
+    default: channels == 1 && sampleRate == 8000
+    }
+  }
+
+  /// With `bits` a second, or as many as the codec has.
+  func streamWords(_ codec: String, bits: Int) -> [String] {
+    let words =
+      switch codec {
+      case "aac": ["aac", "-b:a:0", "\(min(bits, 6 * sampleRate * channels))"]
+      case "mp2": ["mp2", "-b:a:0", sampleRate < 32_000 ? "160000" : "384000"]
+      case "mp3": ["libmp3lame", "-q:a:0", "0"]
+      case "ac3": ["ac3", "-b:a:0", "640000"]
+      case "opus": ["libopus", "-ar:a:0", "48000", "-b:a:0", "\(min(bits, 256_000 * channels))"]
+      case "alac": ["alac", "-sample_fmt:a:0", "s32p"]
+      case "wavpack": ["wavpack", "-sample_fmt:a:0", isInteger ? "s32p" : "fltp"]
+      case "tta": ["tta", "-sample_fmt:a:0", "s32"]
+      case "adpcm_g726": ["g726", "-b:a:0", "\(min(max(bitRate ?? 32_000, 16_000), 40_000) / 8000 * 8000)"]
+      case "pcm_s16", "pcm_s24": [codec + "le"]
+      default: [codec]
+      }
+    return ["-c:a:0"] + words
+  }
+
+  /// These count from 0 on: a packet before that, an encoder's delay, would move all others or be taken for the last.
+  var streamMuxerWords: [String] {
+    guard [.ts, .mpg, .flv].contains(container) else { return [] }
+    return ["-bsf:a:0", "noise=drop=lt(pts\\,0)", "-muxdelay", "0", "-muxpreload", "0"]
+  }
+}
