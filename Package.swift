@@ -70,7 +70,7 @@ let package = Package(
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Randomness"], swiftSettings: strict),
-    .testTarget(name: "MediaTests", dependencies: ["Media"], swiftSettings: strict),
+    .testTarget(name: "MediaTests", dependencies: ["Media", "Randomness"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],
@@ -89,9 +89,9 @@ let package = Package(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
     .testTarget(
-      name: "EndToEndTests", dependencies: ["stillwave", "Contract", "FailingProgram", "Fenced", "Randomness"],
-      exclude: ["Fixtures"],
-      swiftSettings: strict),
+      name: "EndToEndTests",
+      dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "Randomness"],
+      resources: [.copy("Fixtures")], swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
     .executableTarget(
       name: "Fenced", dependencies: ["CLinux", "CSeccomp"], path: "Tests/Fenced",

@@ -1,0 +1,58 @@
+import Foundation
+import Randomness
+import Testing
+
+@testable import AudioIO
+
+/// What is taken for MPEG audio that begins with something else.
+struct FoundMPEGTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("no random bytes are sound, also where two of them look like a frame")
+  func random() throws {
+    var random = TestRandom(for: 313)
+    for _ in 0..<40 {
+      var bytes = (0..<9000).flatMap { _ -> [UInt8] in
+        let word = random.next()
+        return (0..<8).map { UInt8(truncatingIfNeeded: word >> (8 * $0)) }
+      }
+      // Two frames of 417 bytes: 128 kbit/s at 44.1 kHz.
+      let header: [UInt8] = [0xFF, 0xFB, 0x90, 0x64]
+      for place in [3000, 3417] { bytes.replaceSubrange(place..<place + 4, with: header) }
+      let path = try folder.file("random", bytes)
+      #expect(throws: AudioIOError.self) { _ = try AudioReader(path: path) }
+    }
+  }
+
+  @Test("programs, texts and tables are no sound")
+  func structured() throws {
+    let program = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe")).prefix(1 << 20)
+    let text = Array(String(repeating: "The quick brown fox jumps over the lazy dog.\n", count: 3000).utf8)
+    let others: [[UInt8]] = [
+      text, [0xFF, 0xFE] + text.flatMap { [$0, 0] as [UInt8] }, [UInt8](repeating: 0xFF, count: 100_000),
+      Array(program),
+      Array(program.dropFirst(20_000)), (0..<100_000).map { UInt8(truncatingIfNeeded: $0) },
+      Array("%PDF-1.7\n".utf8) + Array(program.dropFirst(50_000)),
+    ]
+    for (number, bytes) in others.enumerated() {
+      let path = try folder.file("other", bytes)
+      #expect(throws: AudioIOError.self, "\(number)") { _ = try AudioReader(path: path) }
+    }
+  }
+
+  @Test("what can't be seeked in is decoded up to the place", arguments: [AudioCodec.gsm610, .g721])
+  func decodedFromStart(_ codec: AudioCodec) throws {
+    let format = AudioFormat(container: .wav, codec: codec, sampleRate: 8000, channels: 1)
+    try encode(swell(frames: 9000, channels: 1, sampleRate: 8000), to: folder("a"), format)
+    var all: [Int16] = []
+    var reader = try AudioReader(path: folder("a"))
+    while reader.readInt16({ span in for index in span.indices { all.append(span[index]) } }) > 0 {}
+    try reader.seek(to: 4321)
+    var part: [Int16] = []
+    _ = reader.readInt16(upTo: 100) { span in for index in span.indices { part.append(span[index]) } }
+    #expect(part == Array(all[4321..<4421]))
+    #expect(throws: AudioIOError.seekFailed(frame: 1_000_000)) { try reader.seek(to: 1_000_000) }
+  }
+}
