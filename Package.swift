@@ -91,7 +91,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndTests",
       dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "Randomness"],
-      resources: [.copy("Fixtures")], swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     // Fences itself in as a worker does and tries to get out; for tests.
     .executableTarget(
       name: "Fenced", dependencies: ["CLinux", "CSeccomp"], path: "Tests/Fenced",

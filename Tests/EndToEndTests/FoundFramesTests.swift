@@ -70,6 +70,6 @@ import Testing
 /// Files by other muxers: see Fixtures/README.md.
 enum Fixture {
   static func path(_ name: String) -> String {
-    (Bundle.module.resourceURL?.appending(path: "Fixtures/" + name) ?? URL(filePath: name)).path
+    URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/" + name).path
   }
 }
