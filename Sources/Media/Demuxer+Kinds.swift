@@ -73,6 +73,8 @@ extension Demuxer {
   /// Where the first packet's 0x47 is, the bytes from one to the next, and those of them that come before each.
   private static func firstPacket(_ start: FileStart) -> (offset: Int, length: Int, lead: Int)? {
     let bytes = start.bytes(at: 0, count: 6 * 204)
+    // A text may have a G wherever a packet would begin.
+    guard bytes.contains(where: { $0 < 9 || $0 > 0x7E }) else { return nil }
     for length in [188, 192, 204] {
       for first in 0..<min(length, bytes.count) where bytes[first] == 0x47 {
         let places = stride(from: first, to: bytes.count - 3, by: length)
