@@ -28,7 +28,8 @@ extension MediaFacts {
 
   /// Whether the sound is coded without loss.
   var isLossless: Bool {
-    codec.hasPrefix("pcm_") || ["alac", "flac", "wmalossless", "tta", "wavpack", "ape", "mlp", "truehd"].contains(codec)
+    codec.hasPrefix("pcm_")
+      || ["alac", "flac", "wmalossless", "tta", "wavpack", "ape", "mlp", "truehd"].contains(codec)
   }
 
   /// Whether a file made in place of this one loses what this one has kept. What a stream's sound becomes is said
