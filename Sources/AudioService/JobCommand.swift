@@ -56,7 +56,7 @@ struct JobCommand: Sendable {
       }
       // Asked for so early that there is no working copy yet: the child makes one for itself.
       if source.soundFile == nil, let media = source.media { words += ["--media", media] }
-      words += ["--format", parameters.format]
+      words += ["--format", Self.format(parameters, of: source)]
       words += Self.arguments(parameters, source: source)
     case .convert:
       guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters),
@@ -74,6 +74,15 @@ struct JobCommand: Sendable {
     if job.kind != .convert { words += ["--pyramid", pyramidPath, "--noise-regions"] }
     words += ["--progress", "json", "--until-standard-input-closes", "--work-folder", folder]
     arguments = words + limitArguments
+  }
+
+  /// A file that can't be written again as it was becomes WAV or FLAC. `same` would be the working copy's container, which
+  /// is RF64 where the length wasn't known before.
+  private static func format(_ parameters: DenoiseParameters, of source: Recording) -> String {
+    guard parameters.format == "same", let facts = source.mediaFacts, facts.writtenCodec == nil else {
+      return parameters.format
+    }
+    return (facts.workingFormat.container == .flac ? OutputFormat.flac : .wav).rawValue
   }
 
   static func arguments(_ parameters: DenoiseParameters, source: Recording) -> [String] {

@@ -59,7 +59,8 @@ import Testing
     let target = "/v1/recordings/\(try #require(cleaned["id"].string))"
     let file = try server.client.get("\(target)/audio").body
     let again = try server.client.uploadReady(file, name: cleaned["name"].string ?? "")
-    #expect(again["format"]["container"].string == container && again["format"]["codec"].string == codec)
+    #expect(again["format"]["container"].string == container, "\(again)")
+    #expect(again["format"]["codec"].string == codec)
     #expect(again["warnings"].array?.isEmpty == true, "\(again["warnings"])")
     guard clip.hasVideo else { return try server.stop() }
     #expect(cleaned["video"] == recording["video"])
