@@ -18,8 +18,8 @@ struct Conversions: Sendable {
     let format: AudioFormat
   }
 
-  /// The conversion's file; nil where the recording's own is of that very kind. Waits for the job that makes it, some
-  /// seconds at the most: then throws a problem with Retry-After.
+  /// The conversion's file; nil if the recording's own is of that very kind. Waits a few seconds for the job that makes it,
+  /// and for the one that decodes the recording first, then throws a problem with Retry-After.
   func file(of recording: Recording, as format: Format, for client: Client) async throws -> File? {
     guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
     let target = try Self.target(source, format)
@@ -27,10 +27,12 @@ struct Conversions: Sendable {
       return nil
     }
     if let kept = try await kept(recording.id, format, target) { return kept }
+    let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
+    let recording = try await decoded(recording, by: deadline)
     // Only now: what is kept is served though the source may be gone.
     _ = try await context.soundPath(of: recording)
     let job = try await begin(recording, format, for: client)
-    let ended = try await wait(for: job)
+    let ended = try await wait(for: job.id, until: deadline)
     switch ended?.state {
     case .succeeded:
       if let kept = try await kept(recording.id, format, target) { return kept }
@@ -41,12 +43,27 @@ struct Conversions: Sendable {
         WorkerFailure(
           code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.", retry: false))
     case .queued, .running:
-      throw Problem(
-        .serviceUnavailable, code: "converting",
-        detail: "The sound is being converted by job \(job.id); ask again when it has ended.",
-        fields: ["Retry-After": "5"])
+      throw Self.converting("The sound is being converted by job \(job.id); ask again when it has ended.")
     case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
     }
+  }
+
+  private static func converting(_ detail: String) -> Problem {
+    Problem(.serviceUnavailable, code: "converting", detail: detail, fields: ["Retry-After": "5"])
+  }
+
+  /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is returned
+  /// as it is.
+  private func decoded(_ recording: Recording, by deadline: ContinuousClock.Instant) async throws -> Recording {
+    guard recording.media != nil, recording.workingFile == nil, recording.bytes != nil,
+      recording.waveformState != .failed, let reading = recording.waveformJob,
+      let job = try await wait(for: reading, until: deadline)
+    else { return recording }
+    guard job.state.isFinished else {
+      throw Self.converting("The sound is being decoded by job \(job.id); ask again when it has ended.")
+    }
+    let (catalog, id) = (context.catalog, recording.id)
+    return try await context.work.run { () throws(StorageError) in try catalog.recording(id) } ?? recording
   }
 
   /// More channels than ffmpeg mixes down to the two of MP3: it guesses where they stand, knows the stands of up to 8,
@@ -105,15 +122,14 @@ struct Conversions: Sendable {
     return begun.job
   }
 
-  /// The job as it is when it has ended, or when the time for waiting is over.
-  private func wait(for job: Job) async throws -> Job? {
-    let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
-    while context.runner.live[job.id] != nil, !context.runner.live.waitsHaveEnded {
+  /// The job as it is when it has ended, or at the deadline.
+  private func wait(for id: JobID, until deadline: ContinuousClock.Instant) async throws -> Job? {
+    while context.runner.live[id] != nil, !context.runner.live.waitsHaveEnded {
       let left = (deadline - .now) / .seconds(1)
       guard left > 0, !Task.isCancelled else { break }
-      await context.runner.waitForChange(of: job.id, seconds: left)
+      await context.runner.waitForChange(of: id, seconds: left)
     }
     let catalog = context.catalog
-    return try await context.work.run { () throws(StorageError) in try catalog.job(job.id) }
+    return try await context.work.run { () throws(StorageError) in try catalog.job(id) }
   }
 }

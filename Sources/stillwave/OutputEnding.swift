@@ -9,7 +9,7 @@ struct OutputEnding {
   private static let kinds = [
     ["wav", "wave", "rf64", "bwf"], ["aiff", "aif", "aifc"], ["au", "snd"], ["ogg", "oga"], ["opus", "ogg", "oga"],
     ["mp4", "m4a", "m4v", "m4b"], ["m4a", "mp4", "m4b"], ["mov", "qt"], ["mkv", "mka", "mk3d"], ["mka", "mkv"],
-    ["webm", "weba"],
+    ["webm", "weba"], ["mpg", "mpeg", "vob"], ["ts", "m2ts", "mts"],
   ]
 
   /// nil where the name has none.

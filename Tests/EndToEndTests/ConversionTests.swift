@@ -70,6 +70,18 @@ import Testing
     try server.stop()
   }
 
+  @Test("sound that ffmpeg reads is converted from the 201 on: the request waits for its decoding")
+  func early() throws {
+    let server = try TestServer()
+    let source = try contents(Self.source("m4a", in: server.folder))
+    for attempt in 1...3 {
+      let id = try #require(try server.client.upload(source, name: "\(attempt).m4a")["id"].string)
+      let answer = try server.client.conversion("/v1/recordings/\(id)/audio?format=wav")
+      #expect(answer.status == 200, "\(answer.text)")
+    }
+    try server.stop()
+  }
+
   @Test("where ffmpeg would mix channels up, Opus is refused in words")
   func mixedUp() throws {
     let server = try TestServer()
