@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int is(const char *deed, const char *name) { return strcmp(deed, name) == 0; }
 
@@ -49,6 +50,7 @@ int main(int count, char **words) {
   if (is(deed, "exit-3")) return 3;
   while (is(deed, "endless"))
     if (puts("0, 0, 0, 1, 4, 0") < 0) return 1;
+  while (is(deed, "silent")) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   if (is(deed, "crash-on-files") && reads_a_file(count, words)) crash();
   if (is(deed, "crash-on-files")) return puts("{}") < 0;
   // What ffmpeg says of a file that it can't read.

@@ -31,12 +31,12 @@ struct LentFileTests {
       return attributes?[.posixPermissions] as? Int
     }
     try #require(mode() == 0o600)
-    // The next start builds them again, with an ffmpeg that comes to no end.
+    // The next start builds them again, with an ffmpeg that reads on and writes nothing, so that its worker waits for it.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder)
     where name.hasPrefix("waveform") || name.hasPrefix("working") {
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
-    let programs = try FailingProgramTests.Programs("endless", failsToProbe: false)
+    let programs = try FailingProgramTests.Programs("silent", failsToProbe: false)
     try server.restart("--ffmpeg", programs.ffmpeg)
     guard eventually({ mode() == 0o640 }) else { return ["the file was never lent: nothing is shown"] }
     if killed == .withWorkers {
