@@ -16,7 +16,7 @@ extension MediaFacts {
   /// Seconds on the file's clock at which the new sound begins. A file of one sound has no clock but that sound's: what
   /// some muxers leave in front of it is not heard.
   fileprivate var writtenStart: Double {
-    let isAlone = video == nil && audioTracks == 1 && others?.subtitles ?? 0 == 0
+    let isAlone = !hasPictures && audioTracks == 1 && others?.subtitles ?? 0 == 0
     return isAlone ? 0 : Double(firstFrame ?? 0) / Double(sampleRate)
   }
 

@@ -29,6 +29,9 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var audioTracks: Int
   /// The first track of pictures, if there is one.
   public var video: Video?
+  /// The codec of that track, also where its size is not found, so that `video` is nil; nil without one, and where an
+  /// older version wrote the facts.
+  public var pictures: String?
   /// Whether the file's own sizes show that its end is missing; nil where nobody looked.
   public var isCut: Bool?
   /// Whether nothing in the file tells how long it is, though such files do; nil where nobody looked.
@@ -89,6 +92,9 @@ public struct MediaFacts: Codable, Sendable, Equatable {
 }
 
 extension MediaFacts {
+  /// Whether there is a track of pictures, of whatever size.
+  var hasPictures: Bool { pictures != nil || video != nil }
+
   /// A file of one track that libsndfile decodes, yet can't seek in.
   public init(
     decodedInOrder container: MediaContainer, codec: String, sampleRate: Int, channels: Int, frames: Int64?,

@@ -90,7 +90,8 @@ public struct MediaProbe {
     guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart
     else { throw .undecodable(container, codec: audio.codec) }
     let rate = Double(sampleRate)
-    let zero = zero(sound: sound, picture: start.pictureStart, isAlone: tracks.video == nil && start.video == nil)
+    let pictures = tracks.pictures ?? start.video?.codec
+    let zero = zero(sound: sound, picture: start.pictureStart, isAlone: pictures == nil)
     let telephone = demuxer == .amr ? AMRExtent(path: path) : nil
     let boxes = demuxer == .mov ? BoxExtent(path: path) : nil
     let isFragmented = boxes?.isFragmented == true
@@ -108,7 +109,7 @@ public struct MediaProbe {
         || Self.counting.contains(demuxer),
       endsAsPromised: demuxer == .mov && !isFragmented || telephone != nil,
       audioTracks: tracks.audio.count, video: tracks.video ?? start.video,
-      isCut: telephone?.isCut ?? isCut(boxes),
+      pictures: pictures, isCut: telephone?.isCut ?? isCut(boxes),
       lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
       silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others,
       leadingBytes: leadingBytes, sampleBits: audio.sampleBits)
@@ -222,9 +223,16 @@ struct TrackList {
   }
 
   /// A cover is no video.
+  private var firstPictures: Answer.Stream? {
+    streams.first { $0.codec_type == "video" && $0.disposition?.attached_pic != 1 }
+  }
+
+  /// The codec of the first track of pictures.
+  var pictures: String? { firstPictures.map { Self.name($0.codec_name) } }
+
+  /// That track, if its size is known.
   var video: MediaFacts.Video? {
-    let pictures = streams.first { $0.codec_type == "video" && $0.disposition?.attached_pic != 1 }
-    guard let pictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0 else {
+    guard let pictures = firstPictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0 else {
       return nil
     }
     return MediaFacts.Video(codec: Self.name(pictures.codec_name), width: width, height: height)

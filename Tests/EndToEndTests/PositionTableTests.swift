@@ -75,7 +75,7 @@ import Testing
   }
 
   /// The times at which a file's pictures are shown, in order, as the file has them.
-  private func pictureTimes(_ path: String) throws -> [String] {
+  func pictureTimes(_ path: String) throws -> [String] {
     let words = ["-v", "error", "-select_streams", "V", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path]
     let finished = try Command("/usr/bin/env", ["ffprobe"] + words).finish()
     try #require(finished.status == 0, "\(path): \(finished.errors)")
@@ -84,7 +84,7 @@ import Testing
 
   /// When the beeps of a file begin as ffmpeg plays it: after the first sound that it decodes or, with `onClock`, on the
   /// clock of the file, by which pictures are shown.
-  private func beeps(in path: String, onClock: Bool) throws -> [Double] {
+  func beeps(in path: String, onClock: Bool) throws -> [Double] {
     let sound = ["-map", "0:a:0", "-ac", "1", "-c:a", "pcm_s16le"]
     let frames = try DecodedFrames(ffmpegLines(["-copyts", "-i", path] + sound + ["-f", "framecrc", "-"]))
     let words = ["-v", "error", "-nostdin", "-i", path] + sound + ["-f", "s16le", "-"]

@@ -22,6 +22,15 @@ struct MediaProbeTests {
     #expect(tracks.audio[1].taggedEnd == 3723.5 && tracks.duration == 3.25)
   }
 
+  @Test("pictures whose size is not found are pictures, a cover is none")
+  func sizeless() throws {
+    let sized = #"{"streams":[{"codec_name":"h264","codec_type":"video","width":0,"height":0}]}"#
+    let tracks = try #require(TrackList(json: Array(sized.utf8)))
+    #expect(tracks.pictures == "h264" && tracks.video == nil)
+    let cover = #"{"streams":[{"codec_name":"png","codec_type":"video","disposition":{"attached_pic":1}}]}"#
+    #expect(try #require(TrackList(json: Array(cover.utf8))).pictures == nil)
+  }
+
   @Test("covers, sensors and data are counted; time code and chapters are no data")
   func others() throws {
     let text = """
