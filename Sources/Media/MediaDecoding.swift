@@ -2,8 +2,17 @@ import Glibc
 
 extension MediaFacts {
   /// Whether the clock may leap by hours, as a broadcast's does between two programs: ffmpeg, unless it is to copy times,
-  /// takes a leap of more than ten seconds for none. So a hostile file makes no silence of a day either.
+  /// takes a leap of more than ten seconds for none, the one to the first packet included. So a hostile file makes no
+  /// silence of a day either.
   fileprivate var clockLeaps: Bool { demuxer?.hasForeignClock ?? false }
+
+  /// What makes ffmpeg take frame 0 for the 0 of such a clock. Left to itself it takes the first packet for it, which
+  /// may be part of a frame, or of pictures without a size: nothing that is played.
+  fileprivate var clockWords: [String] {
+    guard clockLeaps, let firstFrame else { return ["-copyts"] }
+    let microseconds = (1e6 * Double(firstFrame) / Double(sampleRate)).rounded()
+    return ["-seek_timestamp", "1", "-itsoffset", "\(Int64(-microseconds))us"]
+  }
 }
 
 /// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
@@ -27,7 +36,7 @@ public final class MediaDecoding {
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + (facts.clockLeaps ? [] : ["-copyts"]) + ffmpeg.inputWords(facts)
+      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts)
         + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
   }
 
@@ -40,7 +49,6 @@ public final class MediaDecoding {
       // A frame of AMR is shorter than that.
       // AVI has no times: ffmpeg makes some of the bytes before, which is off where their number varies.
       let leap = facts.demuxer == .amr ? 0.01 : facts.demuxer == .avi ? 1e9 : 0.03
-      // Without -copyts the clock begins at 0.
       let start = facts.clockLeaps ? 0 : first
       let filter = facts.demuxer == .flv ? closingLeaps + "," : ""
       words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(leap)"]

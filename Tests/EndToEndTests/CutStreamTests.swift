@@ -41,6 +41,8 @@ import Testing
     Piece(
       testDescription: "TS without the pictures' size", file: "size.ts",
       words: ["-c", "copy", "-output_ts_offset", "3600"], cut: .size),
+    Piece(testDescription: "PS from a later pack on", file: "later.mpg", words: disc, cut: .packs(20_000)),
+    Piece(testDescription: "PS from its second pack on", file: "next.mpg", words: disc, cut: .packs(100)),
   ]
 
   @Test("in a cleaned piece sound and pictures are as far apart as before", arguments: pieces)
