@@ -18,6 +18,9 @@ struct MPEGSurvey: Sendable {
   private(set) var isCut = false
   /// Whether the file is frames for the most part: a tag may stand before FLAC, too.
   private(set) var isMostlyFrames = false
+  /// Whether there is next to nothing between the frames. Else, and with something in front, it may be a piece of
+  /// another kind of file, a disc's or a broadcast's, whose sound stands among other things.
+  private(set) var isNearlyAllFrames = false
   /// Bytes before the first frame that are no tag.
   private(set) var leadingBytes: Int64 = 0
   /// So many of them may be anything.
@@ -69,6 +72,7 @@ struct MPEGSurvey: Sendable {
     }
     let leading = leadingBytes <= Self.leadingLimit ? leadingBytes : 0
     isMostlyFrames = covered > (file.size - begin - leading) / 2
+    isNearlyAllFrames = 19 * foreignBytes <= covered
     // Two frames in a picture, or what is left of a stream that was cut.
     let isOnly = streams.count == 1
     streams.removeAll { $0.frames < 4 && !isOnly }

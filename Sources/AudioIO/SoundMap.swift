@@ -148,7 +148,7 @@ public struct SoundMap: Sendable {
     if let begin = try FLACSurvey.begin(path: path) { return try surveyFLAC(path, at: begin) }
     let survey = try MPEGSurvey(path: path)
     let all = survey.streams.filter { $0.samples > 0 }
-    guard survey.isMostlyFrames, !all.isEmpty else {
+    guard survey.isMostlyFrames, !all.isEmpty, header.beginsWithMark || survey.isNearlyAllFrames else {
       // Two bytes that look like a frame, somewhere in a file of another kind.
       if !header.beginsWithMark { throw .unsupportedMedia(found: nil) }
       return

@@ -56,7 +56,7 @@ enum ChunkExtent: Equatable {
           head.starts(with: "wvpk".utf8) ? .bytes(8 + Self.little(head[4..<8])) : nil
         }
       case .mpeg:
-        Self.walk(file, from: 0) { head in
+        Self.walk(file, from: ProgramStream.begin(file) ?? 0) { head in
           guard head.starts(with: [0, 0, 1]) else { return .broken }
           switch head[3] {
           case 0xBA: return .bytes(head[4] >> 6 == 1 ? 14 + Int(head[13] & 7) : 12)

@@ -2,7 +2,8 @@
 //
 //   mpegts     packets of 188 bytes that begin with 0x47 (ISO 13818-1 §2.4.3.2), with 4 bytes of time before each on
 //              Blu-ray, or 16 of check behind each; a recorded broadcast begins anywhere in one
-//   mpeg       a pack's start code, 0x000001BA (ISO 13818-1 §2.5.3.3)
+//   mpeg       a pack's start code, 0x000001BA (ISO 13818-1 §2.5.3.3); a piece of one begins anywhere, see
+//              `ProgramStream`
 //   avi, wav   "RIFF"; a WAV file only where its codec is one that libsndfile refuses
 //   flv        "FLV" and version 1
 //   caf        "caff"; its description (type "desc") names the codec: libsndfile reads PCM, and ALAC if its flags tell

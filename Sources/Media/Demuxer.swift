@@ -47,6 +47,8 @@ public enum Demuxer: String, Sendable, Codable, CaseIterable {
       self = found
     } else if Self.isTransportStream(start) {
       self = .mpegts
+    } else if ProgramStream.begin(start) != nil {
+      self = .mpeg
     } else if let found = FirstFrame(start)?.demuxer {
       self = found
     } else {

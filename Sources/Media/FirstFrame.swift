@@ -51,7 +51,7 @@ struct FirstFrame: Equatable {
   }
 
   /// Sound files that others read, and archives, pictures and programs, which may hold sound as it is.
-  private static func isOtherKind(_ head: [UInt8]) -> Bool {
+  static func isOtherKind(_ head: [UInt8]) -> Bool {
     marks.contains { head.starts(with: $0) } || head.dropFirst(257).starts(with: "ustar".utf8)
   }
 

@@ -32,9 +32,7 @@ public struct MediaProbe {
     self.demuxer = demuxer
     self.path = path
     container = MediaContainer(demuxer, path: path)
-    let isRaw = [.aac, .ac3, .eac3].contains(demuxer)
-    let leading = isRaw ? FileStart(path: path).flatMap { FirstFrame($0) } : nil
-    let skipped = leading.flatMap { $0.demuxer == demuxer && $0.leadingBytes > 0 ? $0.offset : nil }
+    let skipped = FileStart(path: path).flatMap { Self.skippedBytes($0, demuxer) }
     leadingBytes = skipped
     headers = try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing)
     // Matroska tells no bit rate: a second of packets does.
@@ -48,6 +46,16 @@ public struct MediaProbe {
       input + sound + (demuxer.hidesTracks ? [] : picture) + ["-frames:a:0", "8", "-frames:a:1", coded] + output,
       reading: path, in: fencing)
     pictures = demuxer.hidesTracks ? try FencedRun(input + picture + output, reading: path, in: fencing) : nil
+  }
+
+  /// Bytes before the first frame or packet; nil where there are none but tags.
+  private static func skippedBytes(_ start: FileStart, _ demuxer: Demuxer) -> Int? {
+    switch demuxer {
+    case .aac, .ac3, .eac3:
+      FirstFrame(start).flatMap { $0.demuxer == demuxer && $0.leadingBytes > 0 ? $0.offset : nil }
+    case .mpeg: ProgramStream.begin(start).flatMap { $0 > 0 ? $0 : nil }
+    default: nil
+    }
   }
 
   /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
@@ -232,7 +240,8 @@ struct TrackList {
 
   /// That track, if its size is known.
   var video: MediaFacts.Video? {
-    guard let pictures = firstPictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0 else {
+    guard let pictures = firstPictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0
+    else {
       return nil
     }
     return MediaFacts.Video(codec: Self.name(pictures.codec_name), width: width, height: height)

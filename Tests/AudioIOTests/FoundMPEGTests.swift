@@ -26,6 +26,18 @@ struct FoundMPEGTests {
     }
   }
 
+  @Test("a cut stream with a little damage is sound; frames amid a tenth of other bytes are none")
+  func amid() throws {
+    let frame: [UInt8] = [0xFF, 0xFD, 0x84, 0x04] + [UInt8](repeating: 0, count: 380)
+    func file(every count: Int) -> [UInt8] {
+      (0..<300).reduce(into: [1, 2, 3]) { bytes, number in
+        bytes += frame + (number % count == 0 ? [UInt8](repeating: 7, count: 90) : [])
+      }
+    }
+    #expect(try AudioReader(path: folder.file("damaged", file(every: 60))).format.channels == 2)
+    #expect(throws: AudioIOError.self) { _ = try AudioReader(path: folder.file("amid", file(every: 2))) }
+  }
+
   @Test("programs, texts and tables are no sound")
   func structured() throws {
     let program = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe")).prefix(1 << 20)

@@ -43,6 +43,9 @@ import Testing
       words: ["-c", "copy", "-output_ts_offset", "3600"], cut: .size),
     Piece(testDescription: "PS from a later pack on", file: "later.mpg", words: disc, cut: .packs(20_000)),
     Piece(testDescription: "PS from its second pack on", file: "next.mpg", words: disc, cut: .packs(100)),
+    Piece(
+      testDescription: "PS from within a pack on", file: "within.mpg", words: disc, cut: .bytes(12_345), leads: true),
+    Piece(testDescription: "PS from its second byte on", file: "second.mpg", words: disc, cut: .bytes(1), leads: true),
   ]
 
   @Test("in a cleaned piece sound and pictures are as far apart as before", arguments: pieces)
