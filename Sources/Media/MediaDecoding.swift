@@ -15,6 +15,23 @@ extension MediaFacts {
   }
 }
 
+extension MediaFacts {
+  /// The clock leaps where it is off by more seconds than this.
+  fileprivate var leap: Double {
+    switch demuxer {
+    // A frame is shorter than that of others.
+    case .amr: 0.01
+    // It has no times: ffmpeg makes some of the bytes before, which is off where their number varies.
+    case .avi: 1e9
+    // mkvmerge puts eight frames of ALAC into a block, and ffmpeg, which knows the first one's time alone, has the
+    // others' off by as much as the block is long. Players play sound alone without a gap. Opus leaves frames out while
+    // nobody speaks.
+    case .matroska where !hasPictures && codec != "opus": 1
+    default: 0.03
+    }
+  }
+}
+
 /// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
 /// missing. Confined; blocks.
 public final class MediaDecoding {
@@ -46,12 +63,9 @@ public final class MediaDecoding {
   private static func outputWords(_ facts: MediaFacts) -> [String] {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
-      // A frame of AMR is shorter than that.
-      // AVI has no times: ffmpeg makes some of the bytes before, which is off where their number varies.
-      let leap = facts.demuxer == .amr ? 0.01 : facts.demuxer == .avi ? 1e9 : 0.03
       let start = facts.clockLeaps ? 0 : first
       let filter = facts.demuxer == .flv ? closingLeaps + "," : ""
-      words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(leap)"]
+      words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(facts.leap)"]
     }
     if let layout = facts.layout { words += ["-channel_layout", layout] }
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]

@@ -4,7 +4,7 @@ import Testing
 /// A kind of file as one program writes it: a row of the table in docs/formats.md.
 struct PositionRow: Sendable {
   let kind, program, file: String
-  /// The program and its words, where SOUND stands for a WAV file of beeps, FILM for an mp4 of beeps and flashes whose
+  /// The program and its words, where SOUND stands for a WAV file of beeps, ALAC for the same in an m4a, FILM for an mp4 of beeps and flashes whose
   /// pictures are reordered, OUT for the file to make; nil for one that is in Fixtures (see its README).
   let command: String?
 
@@ -15,13 +15,15 @@ struct PositionRow: Sendable {
   /// What a row needs to be made.
   struct Material {
     let folder: TemporaryFolder
-    let sound, film: String
+    let sound, alac, film: String
 
     init(in folder: TemporaryFolder) throws {
       self.folder = folder
       let beeps = MediaClip(
         fileName: "sound.wav", container: "", codec: "", rate: 48_000, hasVideo: false, words: ["-t", "2.5"])
       sound = try beeps.make(in: folder)
+      alac = folder.file("alac-sound.m4a")
+      try Tool.ffmpeg.run(["-v", "error", "-i", sound, "-c:a", "alac", alac])
       let words = ["-map", "1:v", "-map", "0:a", "-c:v", "libx264", "-bf", "3", "-pix_fmt", "yuv420p", "-c:a", "aac"]
       let flashes = MediaClip(
         fileName: "film.mp4", container: "", codec: "", rate: 48_000, hasVideo: true, words: words + ["-t", "2.5"])
@@ -35,7 +37,7 @@ struct PositionRow: Sendable {
       return URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/\(file)").path
     }
     let path = material.folder.file(file)
-    let names = ["SOUND": material.sound, "FILM": material.film, "OUT": path]
+    let names = ["SOUND": material.sound, "ALAC": material.alac, "FILM": material.film, "OUT": path]
     let words = command.split(separator: " ").map { names[String($0)] ?? String($0) }
     let quietly = words[0] == "ffmpeg" ? ["-v", "error", "-nostdin", "-y"] : []
     let finished = try Command("/usr/bin/env", [words[0]] + quietly + words.dropFirst()).finish()
@@ -61,6 +63,7 @@ struct PositionRow: Sendable {
     PositionRow("mka: Vorbis", "GStreamer matroskamux", "matroskamux.mka"),
     PositionRow("mka: AAC", "mkvmerge", "aac.mka", "mkvmerge -q -o OUT -D FILM"),
     PositionRow("mka: FLAC", "ffmpeg", "flac.mka", "ffmpeg -i SOUND -c:a flac OUT"),
+    PositionRow("mka: ALAC", "mkvmerge", "alac.mka", "mkvmerge -q -o OUT ALAC"),
     PositionRow("mka: PCM", "mkvmerge", "pcm.mka", "mkvmerge -q -o OUT SOUND"),
     PositionRow("webm: Opus", "GStreamer webmmux", "webmmux.webm"),
     PositionRow("webm: Opus", "ffmpeg", "ffmpeg.webm", "ffmpeg -i SOUND -c:a libopus OUT"),
