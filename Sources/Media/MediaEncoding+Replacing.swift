@@ -9,7 +9,7 @@ extension MediaFacts {
   public var ofResult: MediaFacts? {
     guard let writtenCodec else { return nil }
     var facts = self
-    (facts.codec, facts.bitRate) = (writtenCodec, nil)
+    (facts.container, facts.codec, facts.bitRate) = (writtenContainer, writtenCodec, nil)
     return facts
   }
 
@@ -21,12 +21,12 @@ extension MediaFacts {
   }
 
   fileprivate var muxer: String {
-    switch container {
+    switch writtenContainer {
     case .m4a: "ipod"
     case .mkv: "matroska"
     case .ts: "mpegts"
     case .mpg: "vob"
-    default: container.rawValue
+    default: writtenContainer.rawValue
     }
   }
 

@@ -4,7 +4,7 @@
 extension MediaFacts {
   /// nil where no such file is written: of Monkey's Audio and Musepack ffmpeg has no encoder, of DTS an experimental one.
   var streamCodec: String? {
-    switch container {
+    switch writtenContainer {
     case .ts: Self.streams.contains(codec) && fits(codec) ? codec : fits("aac") ? "aac" : nil
     case .mpg: ["mp2", "ac3"].contains(codec) && fits(codec) ? codec : fits("mp2") ? "mp2" : nil
     case .avi:
@@ -23,6 +23,13 @@ extension MediaFacts {
     case .wav: codec.hasPrefix("adpcm_g726") && fits("g726") ? "adpcm_g726" : nil
     default: nil
     }
+  }
+
+  /// The kind of file that takes this one's place. ffmpeg gives a program stream one time for all pictures that begin in
+  /// a packet, from which MPEG-1 and 2 tell the others; H.264 doesn't. So that becomes a transport stream.
+  public var writtenContainer: MediaContainer {
+    guard container == .mpg, let pictures, !["mpeg1video", "mpeg2video"].contains(pictures) else { return container }
+    return .ts
   }
 
   /// Whether `streamCodec` decides.

@@ -13,6 +13,16 @@ extension Anomaly {
             + "\(facts.isInteger ? "FLAC" : "WAV with 32-bit floats"), which loses nothing.\(pictures)")
       ]
     }
+    if facts.writtenContainer != facts.container {
+      let (source, result) = (facts.container.words, facts.writtenContainer.words)
+      return [
+        Anomaly(
+          code: "format_changed",
+          detail:
+            "Copied into \(source), pictures of \(facts.pictures ?? "unknown") would lose their times: the result "
+            + "is \(result) with \(written).")
+      ]
+    }
     guard facts.isStream, written != facts.codec else { return [] }
     return [
       Anomaly(

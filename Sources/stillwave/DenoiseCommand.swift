@@ -129,7 +129,7 @@ struct DenoiseCommand: ParsableCommand {
     }
     let written: String?
     if let facts {
-      written = window == nil && facts.writtenCodec != nil ? facts.fileExtension : nil
+      written = window == nil ? facts.ofResult?.fileExtension : nil
     } else {
       // What can't be read, or written, is complained of where it is.
       guard let source = try? AudioReader(path: input, limits: options.limits).format,

@@ -108,6 +108,26 @@ import Testing
     try server.stop()
   }
 
+  @Test("H.264 in a program stream is cleaned as a transport stream, in which each picture keeps its time")
+  func programStream() throws {
+    let server = try TestServer()
+    let source = try server.client.uploadReady(contents(Fixture.path("gst.mpg")), name: "gst.mpg")
+    let job = try server.client.denoise(try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    let id = try #require(job["result"]["recording"].string)
+    let cleaned = try server.client.recording(id)
+    #expect(cleaned["format"]["container"].string == "ts" && cleaned["format"]["codec"].string == "aac")
+    #expect(cleaned["name"].string?.hasSuffix(".ts") == true)
+    #expect(cleaned["warnings"].array?.map { $0["code"].string } == ["format_changed"])
+    let answer = try server.client.get("/v1/recordings/\(id)/audio")
+    #expect(answer["Content-Type"] == "audio/mp2t")
+    let path = server.folder.file("cleaned.ts")
+    try write(answer.body, to: path)
+    let times = try PositionTableTests().pictureTimes(Fixture.path("gst.mpg"))
+    #expect(try PositionTableTests().pictureTimes(path) == times && times.count == 25)
+    try server.stop()
+  }
+
   private static func emptied(_ file: [UInt8], from place: Int) -> [UInt8] {
     Array(file.prefix(place)) + [UInt8](repeating: 0, count: max(file.count - place, 0))
   }
