@@ -117,6 +117,8 @@ struct DenoiseCommand: ParsableCommand {
       facts.writtenCodec != nil
     else { return Begun(decoding: decoding, sound: path, format: wanted) }
     let scratch = TemporaryFiles.shared.newPath(near: destination, "sound")
+    // ffmpeg would make one that nobody else can read, as the service's are.
+    try TemporaryFiles.shared.create(path)
     return Begun(
       decoding: decoding, encoding: try encoding(input, facts, into: path), replaced: path, sound: scratch,
       format: wanted)

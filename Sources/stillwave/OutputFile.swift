@@ -100,6 +100,13 @@ final class TemporaryFiles: Sendable {
     if let failure { throw CommandFailure(system: failure, on: parent) }
   }
 
+  /// Makes a file of no bytes, which those may read whom the umask lets.
+  func create(_ path: String) throws(CommandFailure) {
+    let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw CommandFailure(system: errno, on: path) }
+    close(descriptor)
+  }
+
   private static var parent: String { unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp" }
 
   func remove(_ path: String) {

@@ -48,6 +48,23 @@ struct CommandTests {
     #expect(try folder.names() == ["in.wav", "out.flac", "out.ogg", "out.wav"])
   }
 
+  @Test("others can read a result where the umask lets them, whichever program wrote it")
+  func modes() throws {
+    let folder = try TemporaryFolder()
+    let material = try PositionRow.Material(in: folder)
+    for (source, name) in [(material.sound, "b.wav"), (material.film, "b.mp4")] {
+      for (mask, mode) in [("022", 0o644), ("027", 0o640)] {
+        let line = #"umask "$0" && exec "$1" denoise "$2" -o "$3""#
+        let words = ["-c", line, mask, try Program.path(), source, folder.file(name)]
+        let finished = try Command("/bin/sh", words).finish()
+        try #require(finished.status == 0, "\(finished.errors)")
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(name))
+        #expect(attributes[.posixPermissions] as? Int == mode, "\(name)")
+        try FileManager.default.removeItem(atPath: folder.file(name))
+      }
+    }
+  }
+
   @Test func residueAndResultMakeUpTheSource() throws {
     let folder = try TemporaryFolder()
     let sound = Sound.noisy(rate: 16_000, channels: 1, voice: Sound.tone)
