@@ -122,15 +122,20 @@ struct JobOutcome {
   /// What the job told, and what its source's first reading did, where the job read a working copy, which has no
   /// faults.
   private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
-    let told = outcome.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
-    guard let source = try catalog.recording(job.recording), source.media != nil else { return told }
-    let wanted = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format
-    let changed = wanted == "same" ? source.mediaFacts.map(Anomaly.ofKind) ?? [] : []
-    return told + changed.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+    let told = outcome.warnings
+    guard let source = try catalog.recording(job.recording) else { return Self.rows(told) }
+    let keepsKind = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format == "same"
+    let changed = keepsKind ? source.mediaFacts.map(Anomaly.ofKind) ?? source.audioFormat.map(Anomaly.ofKind) ?? [] : []
+    guard source.media != nil else { return Self.rows(told + changed) }
+    return Self.rows(told + changed)
       + source.warnings.filter { known in
         ![MissingFiles.code, MissingFiles.damagedCode, WaveformRepairs.code].contains(known.code)
           && !told.contains { $0.code == known.code }
       }
+  }
+
+  private static func rows(_ anomalies: [Anomaly]) -> [RecordingWarning] {
+    anomalies.map { RecordingWarning(code: $0.code, detail: $0.detail) }
   }
 
   /// A job that was cancelled meanwhile makes nothing finished. If the recording that it was making has been deleted,

@@ -1,9 +1,11 @@
+import AudioIO
 import Media
 
 extension Anomaly {
-  /// What a cleaned file is, if it was to be of the source's kind and isn't. `facts`: of the source.
+  /// What a cleaned file is, if it was to be of the source's kind and isn't. What `ofWriting` tells is not said again.
+  /// `facts`: of the source.
   public static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
-    guard facts.demuxer != nil else { return [] }
+    guard facts.demuxer != nil else { return facts.soundFormat.map(ofKind) ?? [] }
     guard let written = facts.writtenCodec else {
       let pictures = facts.video == nil ? "" : " The pictures are left out."
       return [
@@ -23,11 +25,24 @@ extension Anomaly {
             + "is \(result) with \(written).")
       ]
     }
-    guard facts.isStream, written != facts.codec else { return [] }
+    guard written != facts.codec, !facts.losesSound else { return [] }
     return [
       Anomaly(
         code: "format_changed",
         detail: "The sound of \(facts.container.words) with \(facts.codec) is written as \(written).")
+    ]
+  }
+
+  /// The same of a source that libsndfile reads.
+  public static func ofKind(_ source: AudioFormat) -> [Anomaly] {
+    guard let target = try? OutputFormat.same.format(for: source),
+      target.container != source.container || target.codec.name != source.codec.name
+    else { return [] }
+    return [
+      Anomaly(
+        code: "format_changed",
+        detail: "This service doesn't write \(source.container.rawValue) with \(source.codec.name): the result is "
+          + "\(target.container.rawValue) with \(target.codec.name).")
     ]
   }
 }

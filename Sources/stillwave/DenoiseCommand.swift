@@ -169,8 +169,9 @@ struct DenoiseCommand: ParsableCommand {
     if let tracks = begun.encoding?.tracks {
       outcome.warnings += Anomaly.leftOut(tracks) + Anomaly.ofWriting(tracks.facts)
     }
-    if options.fenced == nil, begun.format == .same, let facts = begun.decoding?.facts {
-      outcome.warnings += Anomaly.ofKind(facts)
+    if options.fenced == nil, begun.format == .same, window == nil {
+      let source = try? begun.decoding == nil ? AudioReader(path: input, limits: options.limits).format : nil
+      outcome.warnings += begun.decoding.map { Anomaly.ofKind($0.facts) } ?? source.map(Anomaly.ofKind) ?? []
     }
     report.denoised = outcome
     if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+/// A cleaned file's warnings name another codec.
+@Suite(.serialized) struct ChangedKindTests {
+  /// With the codec of what is made of it, and the warnings.
+  static let rows: [(PositionRow, codec: String, codes: [String])] = [
+    (PositionRow("sound alone", "ffmpeg", "a.mka", "ffmpeg -i SOUND -c:a aac OUT"), "opus", ["format_changed"]),
+    (PositionRow("sound alone", "ffmpeg", "b.mka", "ffmpeg -i SOUND -c:a libmp3lame OUT"), "opus", ["format_changed"]),
+    (PositionRow("film", "ffmpeg", "c.mkv", "ffmpeg -i FILM -c:v copy -c:a ac3 OUT"), "opus", ["format_changed"]),
+    (PositionRow("film", "ffmpeg", "d.mkv", "ffmpeg -i FILM -c copy OUT"), "aac", []),
+    (
+      PositionRow("film", "ffmpeg", "e.mp4", "ffmpeg -i FILM -c:v copy -c:a libopus -strict -2 OUT"), "aac",
+      ["format_changed"]
+    ),
+    (
+      PositionRow("MP3 in WAV", "ffmpeg", "f.wav", "ffmpeg -i SOUND -c:a libmp3lame OUT"), "pcm_s16", ["format_changed"]
+    ),
+    (PositionRow("MP2", "ffmpeg", "g.mp2", "ffmpeg -i SOUND -c:a mp2 OUT"), "mp3", ["format_changed"]),
+    (PositionRow("MP3", "ffmpeg", "h.mp3", "ffmpeg -i SOUND OUT"), "mp3", []),
+    (PositionRow("WAV", "SoX", "i.wav", "sox SOUND OUT"), "pcm_s16", []),
+  ]
+
+  @Test("another codec than the source's is named once")
+  func named() throws {
+    let server = try TestServer("--workers", "2")
+    let material = try PositionRow.Material(in: server.folder)
+    for row in Self.rows {
+      let cleaned = try clean(contents(row.0.make(material)), row.0.file, server)
+      #expect(cleaned["format"]["codec"].string == row.codec, "\(row.0.file): \(cleaned)")
+      #expect(codes(cleaned) == row.codes, "\(row.0.file): \(cleaned)")
+    }
+    try server.stop()
+  }
+
+  private func codes(_ recording: JSON) -> [String] {
+    recording["warnings"].array?.compactMap { $0["code"].string } ?? ["none"]
+  }
+
+  private func clean(_ file: [UInt8], _ name: String, _ server: TestServer) throws -> JSON {
+    let source = try server.client.uploadReady(file, name: name)
+    let job = try server.client.denoise(try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+    try server.client.succeed(try #require(job["id"].string))
+    return try server.client.recording(try #require(job["result"]["recording"].string))
+  }
+}
