@@ -120,16 +120,18 @@ struct JobOutcome {
   }
 
   /// What the job told, and what its source's first reading did, where the job read a working copy, which has no
-  /// faults.
+  /// faults. What is wrong with the source's file alone is not said of the result's.
   private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
-    let told = outcome.warnings
+    let told = outcome.warnings.filter { Anomaly.isOfSound($0.code) || Anomaly.isOfResult($0.code) }
     guard let source = try catalog.recording(job.recording) else { return Self.rows(told) }
     let keepsKind = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format == "same"
     let changed = keepsKind ? source.mediaFacts.map(Anomaly.ofKind) ?? source.audioFormat.map(Anomaly.ofKind) ?? [] : []
-    guard source.media != nil else { return Self.rows(told + changed) }
+    guard let facts = source.mediaFacts else { return Self.rows(told + changed) }
+    // Beside the cleaned track the others stay.
+    let keepsTracks = keepsKind && facts.writtenCodec != nil && !told.contains { $0.code == "tracks_left_out" }
     return Self.rows(told + changed)
       + source.warnings.filter { known in
-        ![MissingFiles.code, MissingFiles.damagedCode, WaveformRepairs.code].contains(known.code)
+        (Anomaly.isOfSound(known.code) || keepsTracks && known.code == "audio_tracks_left_out")
           && !told.contains { $0.code == known.code }
       }
   }

@@ -45,4 +45,14 @@ extension Anomaly {
           + "\(target.container.rawValue) with \(target.codec.name).")
     ]
   }
+
+  /// Whether a warning of a recording is true of what is made of it, too: it tells of the sound, not of the file.
+  public static func isOfSound(_ code: String) -> Bool {
+    ["non_finite_samples", "frames_missing", "streams_left_out", "silence_left_out"].contains(code)
+  }
+
+  /// Whether a warning tells what the making of a cleaned file changed.
+  public static func isOfResult(_ code: String) -> Bool {
+    ["format_changed", "lossy_result", "tracks_left_out"].contains(code)
+  }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A cleaned file's warnings name another codec.
+/// A cleaned file's warnings are true of it: they name another codec, and no fault that only its source has.
 @Suite(.serialized) struct ChangedKindTests {
   /// With the codec of what is made of it, and the warnings.
   static let rows: [(PositionRow, codec: String, codes: [String])] = [
@@ -30,6 +30,33 @@ import Testing
       #expect(cleaned["format"]["codec"].string == row.codec, "\(row.0.file): \(cleaned)")
       #expect(codes(cleaned) == row.codes, "\(row.0.file): \(cleaned)")
     }
+    try server.stop()
+  }
+
+  @Test("bytes in front of the source, and its missing end, are not said of the result")
+  func ownFaults() throws {
+    let server = try TestServer("--workers", "2")
+    let material = try PositionRow.Material(in: server.folder)
+    let mp3 = try contents(PositionRow("", "", "a.mp3", "ffmpeg -i SOUND OUT").make(material))
+    let adts = try contents(PositionRow("", "", "a.aac", "ffmpeg -i SOUND -c:a aac OUT").make(material))
+    let wav = try contents(material.sound)
+    let zeros = [UInt8](repeating: 0, count: 3000)
+    let files: [(String, [UInt8], String, [String])] = [
+      ("a.mp3", zeros + mp3, "leading_bytes", []), ("a.aac", zeros + adts, "leading_bytes", ["format_changed"]),
+      ("a.wav", Array(wav.prefix(wav.count - 20_000)), "truncated", []),
+    ]
+    for (name, file, code, expected) in files {
+      let source = try server.client.uploadReady(file, name: name)
+      #expect(codes(source).contains(code), "\(name): \(source)")
+      #expect(try codes(clean(file, name, server)) == expected, "\(name)")
+    }
+    // What was lost of the sound is lost in the result, too.
+    var floats = Array(wav.prefix(36))
+    floats.replaceSubrange(4..<8, with: [0x24, 0xDC, 0x05, 0x00])
+    floats.replaceSubrange(20..<36, with: [3, 0, 1, 0, 0x80, 0xBB, 0, 0, 0, 0xEE, 2, 0, 4, 0, 32, 0])
+    let samples = [UInt8](repeating: 0, count: 4 * 95_999) + [0, 0, 0xC0, 0x7F]
+    floats += Array("data".utf8) + [0x00, 0xDC, 0x05, 0x00] + samples
+    #expect(try codes(clean(floats, "nan.wav", server)) == ["non_finite_samples"])
     try server.stop()
   }
 

@@ -237,7 +237,7 @@ import Testing
     let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
-    #expect(cleaned["warnings"] == recording["warnings"], "a result repeats them")
+    #expect(cleaned["warnings"] == .array([]), "the result is whole")
     try server.stop()
   }
 
