@@ -64,7 +64,8 @@ public final class MediaDecoding {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
       let start = facts.clockLeaps ? 0 : first
-      let filter = facts.demuxer == .flv ? closingLeaps + "," : ""
+      let early = facts.firstIsLate.map { "asetpts=if(eq(N\\,0)\\,PTS-\($0)/SR/TB\\,PTS)," } ?? ""
+      let filter = facts.demuxer == .flv ? early + closingLeaps + "," : ""
       words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(facts.leap)"]
     }
     if let layout = facts.layout { words += ["-channel_layout", layout] }

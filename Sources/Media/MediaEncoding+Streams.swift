@@ -68,10 +68,24 @@ extension MediaFacts {
       case "pcm_s16", "pcm_s24": [codec + "le"]
       default: [codec]
       }
-    return ["-c:a:0"] + words
+    let delay = delay(of: codec)
+    return ["-c:a:0"] + words + (delay > 0 ? ["-filter:a:0", "atrim=start_sample=\(delay)"] : [])
   }
 
-  /// These count from 0 on: a packet before that, an encoder's delay, would move all others or be taken for the last.
+  /// Frames that come out of an encoder of ffmpeg's before the first that it was given. These containers have no time
+  /// before 0, or none at all, so as many of the first frames are left out and all others come at their time.
+  private func delay(of codec: String) -> Int {
+    switch codec {
+    case "aac": 1024
+    case "ac3": 256
+    case "mp2": 481
+    case "mp3": 1105
+    case "opus": (312 * sampleRate + 24_000) / 48_000
+    default: 0
+    }
+  }
+
+  /// These count from 0 on: a packet before that would move all others or be taken for the last.
   var streamMuxerWords: [String] {
     guard [.ts, .mpg, .flv].contains(container) else { return [] }
     return ["-bsf:a:0", "noise=drop=lt(pts\\,0)", "-muxdelay", "0", "-muxpreload", "0"]

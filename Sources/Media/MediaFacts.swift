@@ -16,6 +16,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var layout: String?
   /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
   public var firstFrame: Int64?
+  /// Frames by which the first sound's time is later than those behind it say; nil where nobody looked.
+  public var firstIsLate: Int64?
   /// Bits a second of the coded sound, where the file says so.
   public var bitRate: Int?
   /// Frames that the file promises from frame 0 on, as far as it does.

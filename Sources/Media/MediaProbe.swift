@@ -103,6 +103,7 @@ public struct MediaProbe {
     let telephone = demuxer == .amr ? AMRExtent(path: path) : nil
     let boxes = demuxer == .mov ? BoxExtent(path: path) : nil
     let isFragmented = boxes?.isFragmented == true
+    let isFlashFilm = demuxer == .flv && (tracks.video ?? start.video) != nil
     let isMusepack = demuxer == .mpc || demuxer == .mpc8
     let musepack = isMusepack ? MusepackLength.samples(path: path).map(Double.init) : nil
     let end =
@@ -111,7 +112,8 @@ public struct MediaProbe {
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
       layout: [3, 4].contains(channels) ? start.layout : nil,
-      firstFrame: zero.map { Int64(($0 * rate).rounded()) }, bitRate: audio.bitRate ?? start.bitRate,
+      firstFrame: zero.map { Int64(($0 * rate).rounded()) },
+      firstIsLate: isFlashFilm ? start.lateness(sampleRate: rate) : nil, bitRate: audio.bitRate ?? start.bitRate,
       promisedFrames: end.flatMap { $0 >= 1 && $0 < 0x1p62 ? Int64($0.rounded()) : nil },
       promisesLength: audio.taggedEnd != nil || demuxer == .mov && !isFragmented || telephone != nil || musepack != nil
         || Self.counting.contains(demuxer),
@@ -314,6 +316,8 @@ struct PacketList {
   private(set) var layout: String?
   /// Seconds on the file's clock.
   private(set) var soundStart: Double?
+  /// The first frames of sound: when they begin on the file's clock, in seconds, and how long they are.
+  private var sounds: [(start: Double, frames: Int)] = []
   /// The earliest of the pictures: they come in the order of decoding.
   private(set) var pictureStart: Double?
   /// Of the coded sound: when its first packet begins and its last, and the bytes of those before the last.
@@ -394,9 +398,24 @@ struct PacketList {
       guard flags & 4 == 0 else { return }
       pictureStart = min(pictureStart ?? seconds, seconds)
     }
-    guard stream == 0, soundStart == nil, let frames = Int(fields[3]), let bytes = Int(fields[4]), frames > 0 else {
-      return
-    }
+    guard stream == 0, let frames = Int(fields[3]), let bytes = Int(fields[4]), frames > 0 else { return }
+    sounds.append((seconds, frames))
+    guard soundStart == nil else { return }
     (soundStart, channels) = (seconds, bytes / 4 / frames)
+  }
+
+  /// Frames by which the first sound's time is later than most of those behind it say. GStreamer gives an encoder's
+  /// delay, which it would have to put before 0, the time of the sound behind it.
+  ///
+  /// nil for the rounding to milliseconds, and for leaps, which decoding closes where they are.
+  func lateness(sampleRate: Double) -> Int64? {
+    var (first, starts) = (0.0, [Double]())
+    for sound in sounds {
+      starts.append(sound.start - first)
+      first += Double(sound.frames) / sampleRate
+    }
+    guard let begin = starts.first else { return nil }
+    let late = begin - starts.sorted()[starts.count / 2]
+    return (0.003...0.03).contains(late.magnitude) ? Int64((late * sampleRate).rounded()) : nil
   }
 }
