@@ -89,9 +89,11 @@ import Testing
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobsPerClient = 1 }
     let source = try bench.recording()
     // The catalogue refuses: the source has gone meanwhile.
-    let room = try bench.runner.reserve(for: Client(key: "a"))
-    #expect(throws: ServiceError.self) { try bench.runner.reserve(for: Client(key: "a")) }
-    _ = consume room
+    var room: JobRoom? = try bench.runner.reserve(for: Client(key: "a"))
+    withExtendedLifetime(room) {
+      _ = #expect(throws: ServiceError.self) { try bench.runner.reserve(for: Client(key: "a")) }
+    }
+    room = nil
     _ = try bench.runner.reserve(for: Client(key: "a"))
     for _ in 0..<3 {
       let bad = try await bench.respond(

@@ -43,6 +43,8 @@ final class TestBench: Sendable {
     configuration.port = 0
     configuration.reservedDiskBytes = 0
     configuration.retryPauseSeconds = 0.005
+    // A busy machine makes no test late.
+    configuration.conversionWaitSeconds = 1000
     // All tests begin at once, on as many threads as there are cores: minutes may go by between two steps of one, and
     // what it holds must not end meanwhile.
     configuration.childPatience = 1000

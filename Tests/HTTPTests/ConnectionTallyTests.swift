@@ -43,10 +43,11 @@ import Testing
     let configuration = configured { ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (4, 2) }
     try await withServer(echo, configuration: configuration) { port, _ in
       let all = try held(2, port: port) + held(2, port: port, source: 2)
-      for source in 1...3 as ClosedRange<UInt32> {
-        #expect(status(of: try WireClient(port: port, source: source)) == 503)
+      try withExtendedLifetime(all) { () throws in
+        for source in 1...3 as ClosedRange<UInt32> {
+          #expect(status(of: try WireClient(port: port, source: source)) == 503)
+        }
       }
-      _ = consume all
     }
   }
 
@@ -58,9 +59,9 @@ import Testing
     try await withServer(echo, configuration: configuration) { port, _ in
       let mine = try held(2, port: port)
       let proxys = try held(7, port: port, source: 2)
-      #expect(status(of: try WireClient(port: port, source: 2)) == 503)
-      _ = consume mine
-      _ = consume proxys
+      try withExtendedLifetime((mine, proxys)) { () throws in
+        #expect(status(of: try WireClient(port: port, source: 2)) == 503)
+      }
     }
   }
 
@@ -100,14 +101,14 @@ import Testing
         // What ends by the server's clock is ended by nobody else.
         if ![.idle, .stalledAnswer].contains(ending) { clients = [] }
         let count = (ending == .refused ? 6 : 3) * round
-        while server.statistics.acceptedConnections < count || server.statistics.openConnections > 0 { sched_yield() }
-        _ = consume clients
+        withExtendedLifetime(clients) {
+          while server.statistics.acceptedConnections < count || server.statistics.openConnections > 0 { sched_yield() }
+        }
       }
       #expect(server.statistics.refusedConnections == (ending == .refused ? 15 : 0))
       if ending == .idle { return }
       let again = try held(3, port: port)
-      #expect(status(of: try WireClient(port: port)) == 429)
-      _ = consume again
+      try withExtendedLifetime(again) { () throws in #expect(status(of: try WireClient(port: port)) == 429) }
     }
   }
 

@@ -11,11 +11,16 @@ struct PNGImage {
   init?(_ file: [UInt8]) {
     var image = unsafe png_image()
     unsafe image.version = UInt32(PNG_IMAGE_VERSION)
-    guard unsafe png_image_begin_read_from_memory(&image, file, file.count) != 0 else { return nil }
-    unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA)
+    var bytes: [UInt8] = []
+    // libpng keeps the file's address from the one call to the other.
+    let isRead = unsafe file.withUnsafeBytes { file in
+      guard unsafe png_image_begin_read_from_memory(&image, file.baseAddress, file.count) != 0 else { return false }
+      unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA)
+      bytes = unsafe [UInt8](repeating: 0, count: Int(image.width) * Int(image.height) * 4)
+      return unsafe png_image_finish_read(&image, nil, &bytes, 0, nil) != 0
+    }
+    guard isRead else { return nil }
     (width, height) = unsafe (Int(image.width), Int(image.height))
-    var bytes = [UInt8](repeating: 0, count: width * height * 4)
-    guard unsafe png_image_finish_read(&image, nil, &bytes, 0, nil) != 0 else { return nil }
     self.bytes = bytes
   }
 
