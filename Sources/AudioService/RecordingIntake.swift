@@ -46,8 +46,8 @@ struct RecordingIntake: Sendable {
   /// What the file holds, of `bytes` bytes; throws where it is no recording that may be kept.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     let probe = try await probes.probe(path: path, bytes: bytes, for: client)
-    // The working copy must fit beside it: four bytes a sample.
-    if probe.media != nil, let frames = probe.estimatedFrames {
+    // The working copy must fit beside it: four bytes a sample. Of a length that is a guess the job finds out.
+    if let media = probe.media, media.promisesLength, let frames = probe.estimatedFrames {
       let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.channels))
       try await checkDisk(for: overflow ? .max : bytes)
     }
