@@ -5,8 +5,8 @@ public struct AudioReader: ~Copyable {
   /// What libsndfile makes of the header, corrected to the file's size where it could tell. It is a claim: count what
   /// was decoded. nil where the header does not know (an Ogg stream without its end claims 2^63 − 1 frames).
   public let claimedFrames: Int64?
-  /// The same where it is a promise; nil where libsndfile has only divided the bytes of MPEG audio by its bit rate, as in
-  /// a WAV file.
+  /// The same where it is a promise; nil where libsndfile has only divided the bytes of MPEG audio by its bit rate, as
+  /// in a WAV file.
   public var promisedFrames: Int64? {
     switch format.codec {
     case .mp1, .mp2, .mp3: format.container == .mp3 ? claimedFrames : nil
@@ -136,8 +136,8 @@ public struct AudioReader: ~Copyable {
   /// Frames that a decoder may lose at a time, in blocks: each is a try.
   private static let damagedBlockLimit: Int64 = 1024
 
-  /// Where a block of FLAC can't be decoded libsndfile gives nothing more, not even the whole blocks behind it. Goes to
-  /// the first of these that it can be set to; how many frames from `position` on that is. nil where there is none.
+  /// After a FLAC block that doesn't decode, libsndfile returns nothing more, not even the intact blocks that follow.
+  /// Skips to the next block that decodes and returns the gap in frames; nil if there is none.
   private mutating func soundAfterDamage() -> Int64? {
     guard case .flac(let found) = map.streams[stream].source, found.blockSize > 0 else { return nil }
     let place = position - map.streams[stream].start

@@ -7,8 +7,8 @@ import Glibc
 //                     align; "data": samples. RF64 keeps the 64-bit data size in "ds64" at offset 8 of its content.
 //   AIFF, AIFF-C      "FORM" size "AIFF"|"AIFC", the same chunks big-endian. "COMM": channels, frames, bits, rate as
 //                     an 80-bit float; "SSND": offset, block size, samples. Frames that COMM promises count as bytes.
-//   W64               a GUID and a 64-bit size, those 24 bytes counted, for every chunk, padded to 8; a GUID begins with
-//                     the letters of RIFF's chunk in lower case. "riff" and "wave" take the first 40 bytes.
+//   W64               a GUID and a 64-bit size, those 24 bytes counted, for every chunk, padded to 8; a GUID begins
+//                     with the letters of RIFF's chunk in lower case. "riff" and "wave" take the first 40 bytes.
 //   AU                ".snd" data offset, data size (2^32 − 1: unknown), encoding, rate, channels; all big-endian.
 //   FLAC, Ogg, CAF, MP3 are told by their magic; libsndfile's word is taken for the rest.
 

@@ -1,8 +1,8 @@
 // One FLAC stream (RFC 9639 sections 6 and 8): "fLaC"; blocks of metadata, each with a head of 4 bytes (last one 1 bit,
 // type 7, length 24), of which STREAMINFO (type 0, 34 bytes) comes first; then the frames.
 //
-//   STREAMINFO   smallest and largest block 2 + 2, smallest and largest frame 3 + 3, sample rate 20 bits, channels − 1 3,
-//                depth − 1 5, samples per channel 36 (0: not known), MD5 of them 16
+//   STREAMINFO   smallest and largest block 2 + 2, smallest and largest frame 3 + 3, sample rate 20 bits, channels − 1
+//                3, depth − 1 5, samples per channel 36 (0: not known), MD5 of them 16
 //
 // libsndfile stops at that number of samples: what a header of another length tells is put right before it sees it.
 

@@ -4,8 +4,8 @@
 //
 // So the frames are counted here. No frame tells its length: the next one is looked for by its two first bytes, its
 // checksum, and its number, which has to be the one after the last. In what is left of a damaged file the numbers leap:
-// a frame counts there where another follows it. (libFLAC puts silence for the missing ones.) Numbers that begin anew
-// are another stream, mostly with a head of its own.
+// a frame counts there only if another follows it. (libFLAC fills the gap with silence.) If the numbers start over,
+// another stream begins, usually with a header of its own.
 //
 // A frame is mostly about as long as the one before: it is looked for there first, and if it is the next by its number
 // nothing lies between, so most of a large file isn't read at all.
@@ -114,8 +114,8 @@ struct FLACSurvey: Sendable {
     return !isWhole
   }
 
-  /// Where the frame that these bytes begin with may end, by its checksum; the last is the range's own end where that
-  /// is one. In what is no checksum one place in 65,536 looks like one.
+  /// Offsets at which the frame at the start of these bytes may end, judged by its checksum. The last is the end of the
+  /// range, if the checksum is right there. By chance, one offset in 65,536 looks right.
   private static func frameEnds(
     in range: Range<Int64>, of file: inout ByteWindow
   ) throws(AudioIOError) -> [Int64] {

@@ -1,5 +1,5 @@
-// A frame's header, ISO 11172-3 2.4.1.3 and 13818-3 (bits, from the highest): sync 11, version 2, layer 2, protection 1,
-// bit rate 4, sample rate 2, padding 1, private 1, mode 2, …. Its length in bytes, header included:
+// A frame's header, ISO 11172-3 2.4.1.3 and 13818-3 (bits, from the highest): sync 11, version 2, layer 2, protection
+// 1, bit rate 4, sample rate 2, padding 1, private 1, mode 2, …. Its length in bytes, header included:
 //   layer I    (12 · bit rate / sample rate + padding) · 4,      384 samples
 //   layer II   144 · bit rate / sample rate + padding,           1152 samples
 //   layer III  the same; version 2 and 2.5: half of it,          1152 samples; 576

@@ -11,7 +11,8 @@
 // A decoder is 529 samples late itself, so the sound begins delay + 529 samples into what is decoded and ends
 // addition − 529 before the end. ffmpeg and the browsers that decode with it believe these numbers under the names
 // "LAME", "Lavf" and "Lavc" alone. Without them they play all that is decoded, the 529 too, and so does this: positions
-// are those that people hear. A counting frame that tells neither frames nor bytes is sound to them: a frame of silence.
+// are those that people hear. A counting frame that tells neither frames nor bytes is sound to them: a frame of
+// silence.
 //
 // libsndfile's decoder leaves out the 529 where there is a counting frame; where they are wanted, silence stands for
 // them. That is what an encoder has there, and what a decoder makes of a first frame that was cut out of a stream.
@@ -20,9 +21,9 @@
 // that counts them. So that the samples are those of decoding from the start, to the last bit:
 //
 //   A frame takes bits out of the ones before it (the reservoir) and overlaps with the last. The first frames given are
-//   there for their bits only: their side information says silence, and that they use all bits there are, for the decoder
-//   keeps no others. (It makes silence itself of a frame whose bits are missing, but in versions 2 and 2.5 leaves a byte
-//   of the side information as it is, and then drops the frame.)
+//   there for their bits only: their side information says silence, and that they use all bits there are, for the
+//   decoder keeps no others. (It makes silence itself of a frame whose bits are missing, but in versions 2 and 2.5
+//   leaves a byte of the side information as it is, and then drops the frame.)
 //   The number of the first frame given is a multiple of 8: the decoder's synthesis goes round a ring of 16 places, 36
 //   or 18 steps a frame, and adds up in another order at another place, which shows in the last bit.
 //

@@ -78,8 +78,8 @@ struct MPEGSurvey: Sendable {
     streams.removeAll { $0.frames < 4 && !isOnly }
   }
 
-  /// Where the first frame begins in a file that is cut out of a stream, or has other bytes in front: where a header is
-  /// after whose frame another like it follows. nil if there is none in the first 64 KiB.
+  /// Returns the offset of the first frame in a file that was cut out of a stream or begins with other bytes: the first
+  /// header whose frame is followed by a similar header. nil if there is none in the first 64 KiB.
   static func firstFrame(path: String) throws(AudioIOError) -> Int64? {
     var file = try ByteWindow(path: path)
     // A tar archive has its mark here.

@@ -1,5 +1,5 @@
-// Kinds of file that libsndfile reads and few people have, by their first bytes (its `guess_file_type`). Where a mark is
-// short or none at all, a size or a name that has to be there is looked at too.
+// Kinds of file that libsndfile reads and few people have, by their first bytes (its `guess_file_type`). Where a mark
+// is short or none at all, a size or a name that has to be there is looked at too.
 //
 //   NIST SPHERE   "NIST_1A"                        IRCAM   64 A3 0? 00, or the other way round
 //   PARIS (PAF)   " paf", "fap "                   PVF     "PVF1"
@@ -7,7 +7,8 @@
 //   FastTracker   "Extended Instrument: "          Psion   "ALawSoundFile**"
 //   MIDI dump     F0 7E channel 01                 MATLAB  5: "MATLAB 5.0"; 4: a matrix named "samplerate"
 //   HTK           frames (32 bits), period, 2 bytes a sample, kind 0: header of 12 bytes and the samples
-//   Akai MPC2000  01 04, name of 17, level, tune, stereo (0 or 1), start, loop end, end (32 bits each) …: 42 bytes, samples
+//   Akai MPC2000  01 04, name of 17, level, tune, stereo (0 or 1), start, loop end, end (32 bits each) …: 42 bytes,
+//                 samples
 
 extension AudioContainer {
   /// nil for none of these. `head`: 40 bytes or more, where there are as many; `fileSize`: bytes of the whole file.

@@ -2,20 +2,21 @@
 // other bytes to read.
 //
 //   WAV whose data size is 0, left by a recorder that crashed   nothing is decoded. It is told the true size.
-//   MP3 of varying rate without a count (see MPEGSurvey)        a guess of the first frames' bit rate is decoded: 82 s of
-//                                                               600. A frame with the true count is put first.
+//   MP3 of varying rate without a count (see MPEGSurvey)        a guess of the first frames' bit rate is decoded: 82 s
+//                                                               of 600. A frame with the true count is put first.
 //   MPEG layers I and II                                        the first frame's bit rate is believed. The frames are
 //                                                               given more than once.
-//   MP3 with a wrong count, or foreign bytes between frames     it stops there. The count is put right, the frames closed
-//                                                               up.
+//   MP3 with a wrong count, or foreign bytes between frames     it stops there. The count is put right, the frames
+//                                                               closed up.
 //   joined MP3, chained Ogg                                     the first part is decoded. Each is opened by itself.
-//   Ogg that ends within a page                                 no length, no seeking. It ends with the last whole page.
+//   Ogg that ends within a page                                 no length, no seeking. It ends with the last whole
+//                                                               page.
 //   FLAC                                                        two system calls for each 8 KB. It is read ahead by
 //                                                               PiecedFile.
 //   FLAC that holds more than its header says, or less, or      it stops where the header says; it doesn't know the
 //   whose header doesn't know (see FLACSurvey)                  length. The header is put right.
-//   FLAC with a damaged block                                   it stops there. It is set to the first block behind that
-//                                                               can be decoded.
+//   FLAC with a damaged block                                   it stops there. It is set to the first block behind
+//                                                               that can be decoded.
 //   joined FLAC                                                 the first part is decoded. Each is opened by itself.
 //   MP3, at first seek                                          all frames before are looked at: 0.8 s in two hours. It
 //                                                               is given the frames from there on (see MPEGStream).

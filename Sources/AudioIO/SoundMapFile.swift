@@ -7,7 +7,8 @@ import Glibc
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
 //   1  version, 4                4  findings: streams, streams left out, their seconds (bits of a double), flags
-//   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign bytes,
+//   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign
+//                                   bytes,
 //                                  missing frames, leading bytes
 //  13  number of streams, then each: its first frame, its frames or −1, and
 //        pieces   0, number of ranges, first byte and end of each

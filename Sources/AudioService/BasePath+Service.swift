@@ -6,7 +6,8 @@ extension BasePath {
     "v1", "viewer", "healthz", "readyz", "metrics", "openapi.yaml", "problems",
   ]
 
-  /// The base path that a setting names; nil where it is none, or begins like one of the service's own paths.
+  /// Creates the base path that a setting names; nil if it isn't a valid path, or if it begins with one of the
+  /// service's own paths.
   public init?(serviceAt text: String) {
     guard let base = BasePath(text), !Self.ownSegments.contains(base.firstSegment ?? "") else { return nil }
     self = base

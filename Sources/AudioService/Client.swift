@@ -3,11 +3,11 @@
 //   IPv4                  the address
 //   IPv6                  its first 64 bits: one subscriber has them all. An IPv4-mapped address counts as IPv4
 //   behind a proxy        a connection that comes from one of the trusted proxies names its client in X-Forwarded-For:
-//                         `client, proxy, proxy`, where each proxy appends the address that it was asked from. So the list
-//                         is read from the right, past the trusted proxies; the first other address is the client's, and
-//                         what stands to the left of it is only what that client says. Several fields are one list
-//                         (RFC 9110 §5.3). If an element in the way is no address, or all are trusted proxies, the client
-//                         is the proxy itself
+//                         `client, proxy, proxy`, where each proxy appends the address that it was asked from. So the
+//                         list is read from the right, past the trusted proxies; the first other address is the
+//                         client's, and what stands to the left of it is only what that client says. Several fields are
+//                         one list (RFC 9110 §5.3). If an element in the way is no address, or all are trusted proxies,
+//                         the client is the proxy itself
 
 import HTTP
 
@@ -48,8 +48,8 @@ struct Client: Hashable, Sendable {
     key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
   }
 
-  /// The rightmost address that is no trusted proxy's. nil where the peer is none of the proxies, or the list doesn't
-  /// say.
+  /// Returns the rightmost address in the list that isn't a trusted proxy. nil if the peer isn't a trusted proxy
+  /// itself, or if the list has no such address.
   private static func named(
     by peer: NetworkAddress, _ forwarded: String?, _ proxies: [Network]
   ) -> NetworkAddress? {

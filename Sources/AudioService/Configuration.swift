@@ -13,8 +13,8 @@ public struct Configuration: Sendable {
   public var allowedHosts: Set<String> = []
   /// Pages of these origins may use the service from a browser; none by default.
   public var corsOrigins = AllowedOrigins.only([])
-  /// The path that clients reach the service under, where a proxy serves it below its root. Absolute paths in fields get
-  /// it from `BasePathResponder`; whatever writes one into a body takes it from `basePath.absolute(_:)`.
+  /// The path that clients reach the service under, where a proxy serves it below its root. Absolute paths in fields
+  /// get it from `BasePathResponder`; whatever writes one into a body takes it from `basePath.absolute(_:)`.
   public var basePath = BasePath.root
   /// Where recordings, jobs and the catalogue live.
   public var dataDirectory = "stillwave-data"
@@ -28,10 +28,10 @@ public struct Configuration: Sendable {
   public var maximumOpenUploads = 1000
   /// Of these, those of one client.
   public var maximumOpenUploadsPerClient = 50
-  /// Seconds after which an upload in pieces is given up of which no byte has come, at most `uploadExpirySeconds`.
+  /// Seconds after which a resumable upload without a byte expires, at most `uploadExpirySeconds`.
   public var emptyUploadExpirySeconds = 3600.0
-  /// Of an upload in pieces, at most about so much, or what comes in so many seconds, is lost in a crash and sent
-  /// again.
+  /// How often a resumable upload is made durable: after this many bytes, or this many seconds. A crash loses at most
+  /// about this much, and the client sends it again.
   var uploadCheckpointBytes: Int64 = 16 << 20
   var uploadCheckpointSeconds = 5.0
   /// What a recording may be at the most.

@@ -18,8 +18,8 @@ struct Conversions: Sendable {
     let format: AudioFormat
   }
 
-  /// The conversion's file; nil if the recording's own is of that very kind. Waits a few seconds for the job that makes it,
-  /// and for the one that decodes the recording first, then throws a problem with Retry-After.
+  /// The conversion's file; nil if the recording's own is of that very kind. Waits a few seconds for the job that makes
+  /// it, and for the one that decodes the recording first, then throws a problem with Retry-After.
   func file(of recording: Recording, as format: Format, for client: Client) async throws -> File? {
     guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
     let target = try Self.target(source, format)
@@ -52,8 +52,8 @@ struct Conversions: Sendable {
     Problem(.serviceUnavailable, code: "converting", detail: detail, fields: ["Retry-After": "5"])
   }
 
-  /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is returned
-  /// as it is.
+  /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is
+  /// returned as it is.
   private func decoded(_ recording: Recording, by deadline: ContinuousClock.Instant) async throws -> Recording {
     guard recording.media != nil, recording.workingFile == nil, recording.bytes != nil,
       recording.waveformState != .failed, let reading = recording.waveformJob,

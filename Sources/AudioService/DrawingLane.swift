@@ -17,10 +17,10 @@ final class DrawingLane: Sendable {
   /// Callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
-  /// Runs `body`, which blocks, when it is the client's turn; not at all where the caller's Task is cancelled before.
+  /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is cancelled before.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` where too many wait. With `isUnderWay` nobody is too many: part of
-  /// the answer has been sent.
+  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait. `isUnderWay` skips that limit, for
+  /// responses that have been sent in part.
   func run<R: Sendable>(
     for client: Client, isUnderWay: Bool = false, _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {

@@ -2,7 +2,8 @@
 // request again under the same key, and what was asked for is done once.
 //
 //   no answer kept      the request is done; the answer is kept in the transaction that does it, for a day
-//   kept, same request  the first answer again, whatever has become of what it tells of, with Idempotency-Replayed: true
+//   kept, same request  the first answer again, whatever has become of what it tells of, with Idempotency-Replayed:
+//                       true
 //   kept, another one   422: judged by a fingerprint, of the content itself, not of how it was sent
 //   under way           409, without reading the request's body
 //

@@ -76,8 +76,8 @@ struct JobCommand: Sendable {
     arguments = words + limitArguments
   }
 
-  /// A file that can't be written again as it was becomes WAV or FLAC. `same` would be the working copy's container, which
-  /// is RF64 where the length wasn't known before.
+  /// A file that can't be written again as it was becomes WAV or FLAC. `same` would be the working copy's container,
+  /// which is RF64 where the length wasn't known before.
   private static func format(_ parameters: DenoiseParameters, of source: Recording) -> String {
     guard parameters.format == "same", let facts = source.mediaFacts, facts.writtenCodec == nil else {
       return parameters.format

@@ -1,6 +1,7 @@
 // Server-sent events (WHATWG HTML §9.2, text/event-stream):
 //
-//   retry: 2000            how long a client that lost the stream waits before it comes again, in ms; once, at the front
+//   retry: 2000            how long a client that lost the stream waits before it comes again, in ms; once, at the
+//                          front
 //   (empty line)
 //   event: progress        or, as the last one, done
 //   id: 1-370              a JobStep; the client sends it back as Last-Event-ID

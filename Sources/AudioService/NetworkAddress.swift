@@ -2,10 +2,13 @@
 // updates). What is not for certain on the open net counts as private: a webhook's address comes from a stranger, and a
 // request to one of these would let that stranger ask machines that trust this one.
 //
-//   IPv4, refused: 0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16 198.18/15
+//   IPv4, refused: 0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16
+//   198.18/15
 //                  198.51.100/24 203.0.113/24 224/4 240/4
-//   IPv6, allowed: 2000::/3 but 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20; of addresses that stand for an IPv4
-//                  one, those that stand for an allowed one: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16 (6to4)
+//   IPv6, allowed: 2000::/3 but 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20; of addresses that stand for an
+//   IPv4
+//                  one, those that stand for an allowed one: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16
+//                  (6to4)
 
 import Glibc
 

@@ -42,8 +42,8 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
     return ReadinessWarning(
       code: "orphaned_files",
       detail: """
-        The folder “orphaned” of the data folder holds \(count) folders or uploads that nothing explains. Look at them: \
-        they may be recordings. What you move away or remove is no longer counted.
+        The folder “orphaned” of the data folder holds \(count) folders or uploads that nothing explains. Look at \
+        them: they may be recordings. What you move away or remove is no longer counted.
         """)
   }
 }

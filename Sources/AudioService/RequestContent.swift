@@ -1,5 +1,5 @@
-// What a request's head says of its content (RFC 9110 §8.3, §8.4) and of the content it wants (§12.5.1). A head that says
-// something else than what is read is refused for that, with 415, and not for what the bytes then look like.
+// What a request's head says of its content (RFC 9110 §8.3, §8.4) and of the content it wants (§12.5.1). A head that
+// says something else than what is read is refused for that, with 415, and not for what the bytes then look like.
 
 import HTTP
 

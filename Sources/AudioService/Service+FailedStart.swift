@@ -10,13 +10,13 @@ extension Service {
     case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
     case StorageError.lostCatalog(let path):
       """
-      There are recordings, but the catalog \(path) is missing or empty. Nothing was changed. Put the catalog back, or run \
-      “stillwave check --data DIR --repair” to rebuild it from the recordings' folders.
+      There are recordings, but the catalog \(path) is missing or empty. Nothing was changed. Put the catalog back, or \
+      run “stillwave check --data DIR --repair” to rebuild it from the recordings' folders.
       """
     case StorageError.damagedCatalog(let path, let detail):
       """
-      The catalog \(path) is damaged: \(detail). Nothing was changed. Restore a backup, or run “stillwave check --data DIR \
-      --repair” to rebuild it from the recordings' folders.
+      The catalog \(path) is damaged: \(detail). Nothing was changed. Restore a backup, or run “stillwave check --data \
+      DIR --repair” to rebuild it from the recordings' folders.
       """
     default: logText(error)
     }

@@ -101,7 +101,8 @@ public final class Service: Sendable {
   /// After the start, as it takes a while where there are many.
   private static func tendFolders(_ context: Context, verified: Bool) {
     do {
-      // Jobs run by now: a file may have been lent to their ffmpeg since, and not only by an earlier run that was killed.
+      // Jobs run by now: a file may have been lent to their ffmpeg since, and not only by an earlier run that was
+      // killed.
       let report = try Reconciliation(catalog: context.catalog, store: context.store)
         .tendFolders(verified: verified, isLent: LentFiles.settle)
       if report.corrected > 0 {

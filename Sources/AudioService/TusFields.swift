@@ -97,8 +97,8 @@ extension HTTPRequest {
     }
   }
 
-  /// Throws 400 where the request asks for what the extension “concatenation” would do: to a client that sends the parts
-  /// of a file in parallel, each would otherwise look like an upload of its own.
+  /// Throws 400 where the request asks for what the extension “concatenation” would do: to a client that sends the
+  /// parts of a file in parallel, each would otherwise look like an upload of its own.
   func refuseConcatenation() throws {
     guard fields.contains("Upload-Concat") else { return }
     throw Problem(

@@ -1,6 +1,6 @@
-// An upload whose bytes are no recording is gone as soon as that is known. A client whose connection broke before it read
-// so asks again; “there is no such upload” would have it send the whole file once more, for the same answer. So the answer
-// is kept, for as long as answers under an Idempotency-Key are: a day, over restarts.
+// An upload whose bytes are no recording is gone as soon as that is known. A client whose connection broke before it
+// read so asks again; “there is no such upload” would have it send the whole file once more, for the same answer. So
+// the answer is kept, for as long as answers under an Idempotency-Key are: a day, over restarts.
 
 import FoundationEssentials
 import Storage

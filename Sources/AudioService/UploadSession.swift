@@ -1,8 +1,8 @@
 // What an upload's offset promises: the offset told is in the row, and the row says what the part file durably has.
 //
 //   bytes come      they go to the part file, and count (`offset`) unless a checksum has still to be compared
-//   a checkpoint    fsync of the part, then the row's commit; every so many bytes and seconds, and before any answer that
-//                   tells an offset
+//   a checkpoint    fsync of the part, then the row's commit; every so many bytes and seconds, and before any answer
+//                   that tells an offset
 //   a crash         the part is cut back to the row's offset: what was told is there, what was not told comes again
 //   a request ends  whichever way: what has come and counts is kept
 //
@@ -231,7 +231,8 @@ final class UploadSession: @unchecked Sendable {
 
   /// Makes the recording of an upload whose bytes are all here, once, whoever asks and how often.
   ///
-  /// Throws what the probe says of it; an upload that is no recording is gone then, but for the answer to whom asks again.
+  /// Throws what the probe says of it; an upload that is no recording is gone then, but for the answer to whom asks
+  /// again.
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()

@@ -1,8 +1,8 @@
 // libcurl is loaded with the first webhook. Linked, it and the thirty libraries behind it took 7 of the 18 ms in which
 // this program starts, and it starts anew for every job, preview and upload.
 //
-// These are libcurl's own functions, those in use: each goes on to the real one, or tells, where there is no libcurl, that
-// it failed.
+// These are libcurl's own functions, those in use: each goes on to the real one, or tells, where there is no libcurl,
+// that it failed.
 
 #include "CCurl.h"
 

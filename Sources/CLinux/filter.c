@@ -25,9 +25,9 @@
 // Workers and programs alike.
 static const char *const common[] = {
     // What is open.
-    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "lseek", "close",
-    "close_range", "dup", "dup2", "dup3", "fstat", "fstatfs", "fadvise64", "getdents64", "pipe", "pipe2", "poll", "ppoll",
-    "select", "pselect6",
+    "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "lseek",
+    "close", "close_range", "dup", "dup2", "dup3", "fstat", "fstatfs", "fadvise64", "getdents64", "pipe", "pipe2",
+    "poll", "ppoll", "select", "pselect6",
     // Names.
     "stat", "lstat", "newfstatat", "statx", "statfs", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
     "getcwd",
@@ -38,18 +38,19 @@ static const char *const common[] = {
     "sched_yield", "sched_getaffinity", "sched_getparam", "sched_getscheduler", "sched_get_priority_min",
     "sched_get_priority_max", "getcpu", "arch_prctl", "restart_syscall",
     // Its own signals.
-    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend", "sigaltstack",
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend",
+    "sigaltstack",
     // Time, and what there is to know.
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage",
-    "getrlimit", "sysinfo", "uname", "getrandom", "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid", "geteuid",
-    "getgid", "getegid", "getresuid", "getresgid", "getgroups", "capget"};
+    "getrlimit", "sysinfo", "uname", "getrandom", "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid",
+    "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "capget"};
 
 // Our own code: queues, the end of the programs it has started, and files that it makes, keeps and removes.
 static const char *const workers[] = {
     "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2",
-    "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4", "wait4", "waitid", "flock", "fsync", "fdatasync", "ftruncate",
-    "fallocate", "sync_file_range", "copy_file_range", "sendfile", "unlink", "unlinkat", "rename", "renameat", "renameat2",
-    "umask"};
+    "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4", "wait4", "waitid", "flock", "fsync",
+    "fdatasync", "ftruncate", "fallocate", "sync_file_range", "copy_file_range", "sendfile", "unlink", "unlinkat",
+    "rename", "renameat", "renameat2", "umask"};
 
 struct filter {
   scmp_filter_ctx rules;

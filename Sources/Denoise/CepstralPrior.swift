@@ -4,7 +4,8 @@ import Glibc
 //
 //   l[t,k] = log2 max(γ[t,k] − 1, ξmin)                       the SNR that the bin alone tells
 //   c[t,q] = 1/N Σk l[t,k] cos 2πkq/N                         its cepstrum, over k = 0 ..< N with l[t,N−k] = l[t,k]
-//   f[t,q] = β f[t−1,q] + (1 − β) c[t,q]                      forward; b backward, with t + 1 for t − 1; 0 before the first
+//   f[t,q] = β f[t−1,q] + (1 − β) c[t,q]                      forward; b backward, with t + 1 for t − 1; 0 before the
+//                                                             first
 //   β      = 0.2^(hop / 12 ms) for q under 0.2 ms and around a voice's peak, 0.7 under 1.25 ms, 0.95 for the rest
 //   log2 ξc[t,k] = Σq ½ (f + b)[t,q] cos 2πkq/N − 0.58
 //

@@ -2,9 +2,9 @@ import Glibc
 
 // Where a recording holds nothing but noise: where the level of every band stands still.
 //
-//   mix      Σ over the channels and over D frames, so that D frames of the recording become one sample at 11 to 22 kHz.
-//            Neighbouring channels count 5 : 3, so that a pair out of phase loses 12 dB and not everything. What the
-//            summing folds down from above counts too: it moves with the sound or stands still with the noise.
+//   mix      Σ over the channels and over D frames, so that D frames of the recording become one sample at 11 to 22
+//            kHz. Neighbouring channels count 5 : 3, so that a pair out of phase loses 12 dB and not everything. What
+//            the summing folds down from above counts too: it moves with the sound or stands still with the noise.
 //   frames   of 20 ms, one each 30 ms, Hann window, power in 20 bands of equal ratio between 100 and 8000 Hz
 //   L[t,b]   level of band b in frame t, in steps of 1/16 dB
 //   S        mean over the bands of the standard deviation of L over a window of 1 s, or of ½ s where that is clearly

@@ -1,8 +1,8 @@
-// A service may be reached under a path of another server's: https://example.com/audio/. Its proxy passes that prefix on
-// or removes it:
+// A service may be reached under a path of another server's: https://example.com/audio/. Its proxy passes that prefix
+// on or removes it:
 //
-//   a path that begins with the prefix    is served without it; a stray `/audio` goes to `/audio/`, so that the relative
-//                                         addresses in the page lead below it
+//   a path that begins with the prefix    is served without it; a stray `/audio` goes to `/audio/`, so that the
+//                                         relative addresses in the page lead below it
 //   any other path                        is served as it is: the proxy has removed the prefix, or asks for itself
 //                                         (`/healthz`)
 //   Location and Link of a response,      begin with the prefix whether the request had it or not, since the client is
@@ -24,8 +24,8 @@ public struct BasePath: Sendable, Equatable {
     text = segments.map { "/" + $0 }.joined()
   }
 
-  /// `/`, `/audio`, `/audio/` or `/tools/audio`: nil where the text doesn't begin with a slash, or a segment is empty, a
-  /// dot segment or anything else than letters, digits and `-._~`, which mean the same with and without escapes.
+  /// `/`, `/audio`, `/audio/` or `/tools/audio`: nil where the text doesn't begin with a slash, or a segment is empty,
+  /// a dot segment or anything else than letters, digits and `-._~`, which mean the same with and without escapes.
   public init?(_ text: String) {
     guard text.hasPrefix("/") else { return nil }
     var segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)

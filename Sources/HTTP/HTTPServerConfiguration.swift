@@ -8,8 +8,8 @@ public struct HTTPServerConfiguration: Sendable {
   public var loopCount = ProcessLimits.processors
   /// What a client is allowed.
   public var limits = HTTPLimits()
-  /// Which client a connection from an address counts toward; nil exempts it from the limit of each client's connections.
-  /// Runs for each connection, where it is accepted: must not block.
+  /// Which client a connection from an address counts toward; nil exempts it from the limit of each client's
+  /// connections. Runs for each connection, where it is accepted: must not block.
   public var client: @Sendable (SocketAddress) -> String? = { $0.host }
   /// Added to every response that lacks a field of that name.
   public var responseFields: HTTPFields = [:]

@@ -3,8 +3,8 @@
 //   Accept   #( media-range [ weight ] )      media-range  type "/" subtype, type "/*" or "*/*", with parameters
 //   weight   ";" "q=" qvalue                  qvalue  "0" [ "." 0*3DIGIT ] or "1" [ "." 0*3("0") ]
 //
-// The most specific range that fits a type gives its weight; at 0 the type is excluded. A type that no range fits is not
-// excluded: a client that lists only what it would rather have still gets an answer (§12.5.1).
+// The most specific range that fits a type gives its weight; at 0 the type is excluded. A type that no range fits is
+// not excluded: a client that lists only what it would rather have still gets an answer (§12.5.1).
 
 extension HTTPRequest {
   /// The type that the client would rather have, nil if it excludes them all. The first of `types` is the one for

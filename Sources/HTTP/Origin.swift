@@ -5,7 +5,8 @@
 
 /// A host and a port, compared without regard to case and to a default port written out.
 struct Authority: Hashable, Sendable {
-  /// In lower case, without a closing dot, and without escapes that aren't needed; an IPv6 address without its brackets.
+  /// In lower case, without a closing dot, and without escapes that aren't needed; an IPv6 address without its
+  /// brackets.
   let host: String
   /// Nil where it is the scheme's own.
   let port: UInt16?

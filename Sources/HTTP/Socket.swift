@@ -98,8 +98,8 @@ final class Socket: @unchecked Sendable {
 final class ListeningSocket: @unchecked Sendable {
   let descriptor: Int32
   let address: SocketAddress
-  /// -1 while it is gone. One accepts at a time: else another loop would let a client in on the descriptor that was freed
-  /// to turn one away, and there would be no reserve any more.
+  /// -1 while it is gone. One accepts at a time: else another loop would let a client in on the descriptor that was
+  /// freed to turn one away, and there would be no reserve any more.
   private var reserve: Int32
   /// A queue and no Mutex: with no descriptor left the thread sanitizer can't look up that it was told of Mutex.
   private let accepting = DispatchQueue(label: "http.accept")

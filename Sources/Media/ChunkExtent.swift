@@ -7,8 +7,8 @@
 //   VOC        blocks from where 16 bits at 20 say: type, size of 24 bits, little-endian; type 0 ends the file
 //   WavPack    blocks: "wvpk", size of 32 bits, little-endian, of what follows it
 //   TS         packets of one size
-//   PS         start codes, 0x000001 and a byte: 0xBA a pack header of 12 bytes, or 14 and as many more as its last three
-//              bits say; 0xB9 the end; else a packet with its size, 16 bits
+//   PS         start codes, 0x000001 and a byte: 0xBA a pack header of 12 bytes, or 14 and as many more as its last
+//              three bits say; 0xB9 the end; else a packet with its size, 16 bits
 //   DTS        frames, whose size less one is 14 bits from bit 46 on, where words are of 16 bits, big-endian
 
 /// Whether a file is all there, by the sizes of its outermost chunks.

@@ -3,7 +3,8 @@
 // So what is to be copied is tried first, without a packet; and where it is refused, less is.
 //
 //   subtitles, further audio     copied
-//   covers                       in mp4 and m4a; mov has no place for them, Matroska takes them for a film of one picture
+//   covers                       in mp4 and m4a; mov has no place for them, Matroska takes them for a film of one
+//                                picture
 //   attachments                  in Matroska
 //   GoPro's sensors (gpmd)       in mp4 and mov
 //   time code, chapters          written anew, from what the headers tell of them

@@ -2,8 +2,8 @@
 // order mark or an ID3v1 tag in front. Where the first frame is, is found as decoders do: a header after whose frame
 // another like it follows.
 //
-//   ADTS (ISO 13818-7 §6.2)      sync 12, version 1, layer 2 (0), protection 1, profile 2, rate 4, private 1, channels 3,
-//                                4 other bits, length 13
+//   ADTS (ISO 13818-7 §6.2)      sync 12, version 1, layer 2 (0), protection 1, profile 2, rate 4, private 1, channels
+//                                3, 4 other bits, length 13
 //   AC-3 (ETSI TS 102 366 §4.3)  sync 16, checksum 16, rate 2, size 6, version 5 (up to 10)
 //   E-AC-3 (the same, annex E)   sync 16, type 2, substream 3, size 11 (in words, less one), rate 2, blocks 2, mode 3,
 //                                low frequencies 1, version 5 (11 to 16)

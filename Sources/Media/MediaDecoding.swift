@@ -1,9 +1,9 @@
 import Glibc
 
 extension MediaFacts {
-  /// Whether the clock may leap by hours, as a broadcast's does between two programs: ffmpeg, unless it is to copy times,
-  /// takes a leap of more than ten seconds for none, the one to the first packet included. So a hostile file makes no
-  /// silence of a day either.
+  /// Whether the clock may leap by hours, as a broadcast's does between two programs: ffmpeg, unless it is to copy
+  /// times, takes a leap of more than ten seconds for none, the one to the first packet included. So a hostile file
+  /// makes no silence of a day either.
   fileprivate var clockLeaps: Bool { demuxer?.hasForeignClock ?? false }
 
   /// What makes ffmpeg take frame 0 for the 0 of such a clock. Left to itself it takes the first packet for it, which
@@ -72,8 +72,8 @@ public final class MediaDecoding {
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
   }
 
-  /// Takes a leap of more than a minute for none, so that one wrong byte in a Flash video, whose clock has 24 days, makes
-  /// no hours of silence.
+  /// Takes a leap of more than a minute for none, so that one wrong byte in a Flash video, whose clock has 24 days,
+  /// makes no hours of silence.
   private static let closingLeaps =
     "asetpts=if(isnan(PREV_INPTS)\\,PTS\\,PREV_OUTPTS+if(gt(abs(PTS-PREV_INPTS)*TB\\,60)\\,0.02/TB\\,PTS-PREV_INPTS))"
 

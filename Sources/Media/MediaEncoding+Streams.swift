@@ -1,8 +1,9 @@
-// How sound is coded that takes the place of that of a transport or program stream, of AVI, Flash video, CAF, WavPack, True
-// Audio, Creative Voice, or of G.726 in WAV.
+// How sound is coded that takes the place of that of a transport or program stream, of AVI, Flash video, CAF, WavPack,
+// True Audio, Creative Voice, or of G.726 in WAV.
 
 extension MediaFacts {
-  /// nil where no such file is written: of Monkey's Audio and Musepack ffmpeg has no encoder, of DTS an experimental one.
+  /// nil where no such file is written: of Monkey's Audio and Musepack ffmpeg has no encoder, of DTS an experimental
+  /// one.
   var streamCodec: String? {
     switch writtenContainer {
     case .ts: Self.streams.contains(codec) && fits(codec) ? codec : fits("aac") ? "aac" : nil
@@ -25,8 +26,8 @@ extension MediaFacts {
     }
   }
 
-  /// The kind of file that takes this one's place. ffmpeg gives a program stream one time for all pictures that begin in
-  /// a packet, from which MPEG-1 and 2 tell the others; H.264 doesn't. So that becomes a transport stream.
+  /// The kind of file that takes this one's place. ffmpeg gives a program stream one time for all pictures that begin
+  /// in a packet, from which MPEG-1 and 2 tell the others; H.264 doesn't. So that becomes a transport stream.
   public var writtenContainer: MediaContainer {
     guard container == .mpg, let pictures, !["mpeg1video", "mpeg2video"].contains(pictures) else { return container }
     return .ts

@@ -42,7 +42,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
   public var silentSeconds: Double?
   /// The tracks beside these two; nil where an older version wrote the facts.
   public var others: OtherTracks?
-  /// Bytes before the first frame of a raw stream, or the first packet of a program stream; nil if there are none, or ID3v2 tags alone.
+  /// Bytes before the first frame of a raw stream, or the first packet of a program stream; nil if there are none, or
+  /// ID3v2 tags alone.
   public var leadingBytes: Int?
   /// Bits of a sample of uncompressed or losslessly coded sound; nil where it is coded with loss, or nobody looked.
   public var sampleBits: Int?

@@ -6,8 +6,9 @@
 //   0,      -1024,          0,     1024,     4096, 0x787778c5
 //   stream, decoding time, time, frames, bytes, checksum, flags unless it is a plain key frame: F=0x4, not to be shown
 //
-// Stream 1 is the same sound as it is coded, stream 2 the pictures. Where the pictures' size is not in the headers ffmpeg
-// writes nothing if it doesn't find it: there they have a run of their own, so that the sound is had in any case.
+// Stream 1 is the same sound as it is coded, stream 2 the pictures. Where the pictures' size is not in the headers
+// ffmpeg writes nothing if it doesn't find it: there they have a run of their own, so that the sound is had in any
+// case.
 //
 // So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt
 // with by then, which no header alone tells.

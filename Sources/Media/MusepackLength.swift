@@ -1,9 +1,9 @@
 // What a Musepack file says about its length, which ffmpeg 5.1 gets wrong for version 8.
 //
 //   version 7   "MP+", version, frames of 1152 samples (32 bits, little-endian)
-//   version 8   "MPCK", then packets: two letters, size with both of these; sizes and counts have seven bits to the byte,
-//               the highest set if another follows. "SH": checksum (32 bits), version (8), samples, samples of silence
-//               before them, rate (3 bits) …
+//   version 8   "MPCK", then packets: two letters, size with both of these; sizes and counts have seven bits to the
+//               byte, the highest set if another follows. "SH": checksum (32 bits), version (8), samples, samples of
+//               silence before them, rate (3 bits) …
 
 /// Samples per channel that a Musepack file promises.
 enum MusepackLength {

@@ -13,8 +13,8 @@ enum ProgramStream {
   private static let searchLimit = 65_536
 
   /// 0 where the file begins with a pack; else where the first packet is that leads to the first pack in the first
-  /// 64 KiB, or that pack, behind which two more start codes are where the sizes put them. nil without one, and for what
-  /// is another kind of file, though it may hold one.
+  /// 64 KiB, or that pack, behind which two more start codes are where the sizes put them. nil without one, and for
+  /// what is another kind of file, though it may hold one.
   static func begin(_ start: FileStart) -> Int? {
     let bytes = start.bytes(at: 0, count: searchLimit + 16)
     if bytes.starts(with: mark) { return 0 }

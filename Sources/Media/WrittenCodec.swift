@@ -1,4 +1,5 @@
-// How the sound of a cleaned file is coded: without loss where the source was, as far as the container and ffmpeg 5.1 go.
+// How the sound of a cleaned file is coded: without loss where the source was, as far as the container and ffmpeg 5.1
+// go.
 //
 //   mkv        FLAC of 24 bits; PCM of 24 bits where the source is PCM, of 32-bit floats where that has more than 24;
 //              AAC beside pictures; else Opus. Sound alone is never AAC: ffmpeg and browsers disagree on whether its

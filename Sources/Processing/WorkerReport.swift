@@ -7,8 +7,12 @@ import FoundationEssentials
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
 //   {"unfenced":22}                                                                    once at most, at the start
 //   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}} or {"noise_regions":[…]}
-//   or {"spectrum":{…}} or {"converted":{…}}                                                               once, the last line, exit status 0
-//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
+//   or {"spectrum":{…}} or {"converted":{…}}                                                               once, the
+//                                                                                                          last line,
+//                                                                                                          exit status
+//                                                                                                          0
+//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status
+//                                                                                      1
 
 /// One line from a worker. Exactly one member is set.
 public struct WorkerReport: Codable, Sendable, Equatable {

@@ -69,8 +69,8 @@ extension Catalog {
     }
   }
 
-  /// Forgets an upload, and keeps `answer` in its place; false where it is gone already. Its part file is the caller's to
-  /// remove, after this.
+  /// Forgets an upload, and keeps `answer` in its place; false where it is gone already. Its part file is the caller's
+  /// to remove, after this.
   @discardableResult
   public func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in

@@ -64,8 +64,8 @@ public final class Catalog: Sendable {
     }
   }
 
-  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole catalog
-  /// and can be copied. Others may go on reading.
+  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole
+  /// catalog and can be copied. Others may go on reading.
   public func checkpoint() throws(StorageError) {
     do {
       try file.check()

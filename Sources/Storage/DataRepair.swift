@@ -4,8 +4,8 @@ import Glibc
 // What `stillwave check --repair` does, on a data directory that no service uses:
 //
 //   a catalog that is lost or damaged gives way to a new one, which is filled under another name: for folders that say
-//   nothing of themselves, with the rows that can still be read of the old one; then with what each folder says. When the
-//   new one is complete, the old one is moved aside, never removed, and the new one takes its place
+//   nothing of themselves, with the rows that can still be read of the old one; then with what each folder says. When
+//   the new one is complete, the old one is moved aside, never removed, and the new one takes its place
 //   everything a start puts right (Reconciliation) is put right
 //   descriptions that are not what the catalog says are written again
 //   a waveform that is missing or damaged is built again by the next start

@@ -94,8 +94,8 @@ public final class MediaStore: Sendable {
   /// Keeps other processes from claiming the directory until this store goes; throws `.inUse` where one has it.
   ///
   /// A service claims before it sweeps: two on one directory would take each other's uploads for leftovers.
-  /// - Parameter patience: how long to wait for another to let go. A service that is killed while it starts a child leaves
-  ///   its claim with the child, until that has become another program.
+  /// - Parameter patience: how long to wait for another to let go. A service that is killed while it starts a child
+  ///   leaves its claim with the child, until that has become another program.
   public func claim(patience: Duration = .seconds(2)) throws(StorageError) {
     let path = lockPath
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)

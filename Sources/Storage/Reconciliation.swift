@@ -219,8 +219,8 @@ public struct Reconciliation: Sendable {
 }
 
 extension Recording {
-  /// Whether what never changes once a recording is finished is the same in both. A description has a checksum, a row has
-  /// none: where they differ here, the row was damaged.
+  /// Whether what never changes once a recording is finished is the same in both. A description has a checksum, a row
+  /// has none: where they differ here, the row was damaged.
   fileprivate func isSameAudio(as other: Recording) -> Bool {
     audioFile == other.audioFile && bytes == other.bytes && sha256 == other.sha256 && createdAt == other.createdAt
       && media == other.media && format.container == other.format.container && format.codec == other.format.codec

@@ -4,8 +4,8 @@
 //                ,"data":[ … ],"rms":[ … ],"average":[ … ]        as far as they were asked for
 //                ,"start_frame":…,"available_frames":…,"total_frames":…[,"estimated_frames":…],"complete":…}
 //   strictJSON   the first seven members, and the newline that audiowaveform ends with
-//   peaksJSON    {"peaks":[[ … ],[ … ]],"duration":…}: min, max, min, max … of a lane in −1 … 1, with six decimals (1/60
-//                of a 16-bit step)
+//   peaksJSON    {"peaks":[[ … ],[ … ]],"duration":…}: min, max, min, max … of a lane in −1 … 1, with six decimals
+//                (1/60 of a 16-bit step)
 //   dat          little-endian (audiowaveform, doc/DataFormat.md):
 //                int32 version: 1 or 2; uint32 flags: bit 0 set for 8 bits, no other; int32 sample rate;
 //                int32 samples per pixel; uint32 length: pixels; int32 channels, in version 2 only;

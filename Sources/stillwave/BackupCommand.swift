@@ -8,11 +8,11 @@ struct BackupCommand: ParsableCommand {
     commandName: "backup",
     abstract: "Copies a data folder into a backup, while the service runs.",
     discussion: """
-      The backup holds the catalog as it is at one moment, every file of the recordings in it, the acknowledged bytes of \
-      unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files that are on the same disk are linked, which \
-      takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is whole; in \
-      an empty folder that is there already, as the root of a disk is, SHA256SUMS appears last. The exit status is 0 only \
-      if every row can be read and every audio file is what the catalog says.
+      The backup holds the catalog as it is at one moment, every file of the recordings in it, the acknowledged bytes \
+      of unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files that are on the same disk are linked, \
+      which takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
+      whole; in an empty folder that is there already, as the root of a disk is, SHA256SUMS appears last. The exit \
+      status is 0 only if every row can be read and every audio file is what the catalog says.
       """)
 
   @OptionGroup var folder: DataFolderOptions

@@ -10,13 +10,13 @@ struct CheckCommand: ParsableCommand {
     commandName: "check",
     abstract: "Looks for what is wrong in a data folder, and repairs it.",
     discussion: """
-      Holds the catalog's rows against the recordings' folders, their descriptions, lengths, hashes and waveforms. Changes \
-      nothing, and may run beside the service: what seems wrong is looked at again before it is reported.
+      Holds the catalog's rows against the recordings' folders, their descriptions, lengths, hashes and waveforms. \
+      Changes nothing, and may run beside the service: what seems wrong is looked at again before it is reported.
 
-      With --repair, which needs the service stopped: a lost or damaged catalog is rebuilt from the folders and from what \
-      can still be read of it, then moved aside; rows and descriptions are written again, waveforms are built again at \
-      the next start, and what nothing explains is moved to “orphaned”. No audio is ever removed. Run by root, the \
-      repair is done as the user who owns the data folder. The exit status is 0 only if all is well afterward.
+      With --repair, which needs the service stopped: a lost or damaged catalog is rebuilt from the folders and from \
+      what can still be read of it, then moved aside; rows and descriptions are written again, waveforms are built \
+      again at the next start, and what nothing explains is moved to “orphaned”. No audio is ever removed. Run by \
+      root, the repair is done as the user who owns the data folder. The exit status is 0 only if all is well afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions

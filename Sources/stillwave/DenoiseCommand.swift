@@ -10,9 +10,9 @@ struct DenoiseCommand: ParsableCommand {
     commandName: "denoise",
     abstract: "Removes the noise from a recording.",
     discussion: """
-      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds). Without one the best \
-      such stretch is looked for; where there is none, the noise is what is quietest at every frequency over the whole \
-      recording. “-” stands for standard input and output.
+      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds). Without one the \
+      best such stretch is looked for; where there is none, the noise is what is quietest at every frequency over the \
+      whole recording. “-” stands for standard input and output.
       """)
 
   @Argument(help: "The sound file to clean; - for standard input.")

@@ -8,9 +8,9 @@ struct NoiseRegionsCommand: ParsableCommand {
     commandName: "noise-regions",
     abstract: "Finds where a recording holds nothing but noise.",
     discussion: """
-      Prints the regions from which a noise profile is best taken, best first: start and end in seconds, level in dB of \
-      full scale, score from 0 to 1. Any of them serves as --noise START-END of denoise. Prints none where nothing is \
-      steady enough.
+      Prints the regions from which a noise profile is best taken, best first: start and end in seconds, level in dB \
+      of full scale, score from 0 to 1. Any of them serves as --noise START-END of denoise. Prints none where nothing \
+      is steady enough.
       """)
 
   @Argument(help: "The sound file to read; - for standard input.")

@@ -20,8 +20,8 @@ struct OutputEnding {
     (text, self.path) = (name[name.index(after: dot)...].lowercased(), path)
   }
 
-  /// Throws where a file of the kind with this ending has no such name; nil stands for one of which only WAV and FLAC can
-  /// be written.
+  /// Throws where a file of the kind with this ending has no such name; nil stands for one of which only WAV and FLAC
+  /// can be written.
   func check(isOf written: String?) throws(CommandFailure) {
     if let written, text == written || Self.kinds.contains(where: { $0[0] == written && $0.contains(text) }) { return }
     let others = OutputFormat.allCases.filter { $0 != .same && $0.rawValue != written }.map { ".\($0.rawValue)" }

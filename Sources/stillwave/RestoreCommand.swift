@@ -9,9 +9,9 @@ struct RestoreCommand: ParsableCommand {
     abstract: "Makes a data folder of a backup.",
     discussion: """
       Every file is copied and held against the backup's SHA256SUMS. Where one is missing or has changed, nothing is \
-      restored and the exit status is not 0; with --keep-damaged, what is left is restored all the same. The data folder \
-      must not exist, or be empty. Run by root, the files are written as the user who owns it, or the folder it is made \
-      in; that user must be able to read the backup.
+      restored and the exit status is not 0; with --keep-damaged, what is left is restored all the same. The data \
+      folder must not exist, or be empty. Run by root, the files are written as the user who owns it, or the folder it \
+      is made in; that user must be able to read the backup.
       """)
 
   @Argument(help: ArgumentHelp("The backup that “stillwave backup” has made.", valueName: "BACKUP"))

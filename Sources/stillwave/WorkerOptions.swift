@@ -92,8 +92,8 @@ struct WorkerOptions: ParsableArguments {
   }
 
   /// Makes room for what lies beside no file of the user's, if `input` or `output` is `-`; where `input` is, reads
-  /// standard input into a file there and makes `input` its path. By hand only: a worker's standard input is its service's
-  /// sign of life.
+  /// standard input into a file there and makes `input` its path. By hand only: a worker's standard input is its
+  /// service's sign of life.
   func receive(_ input: inout String, output: String? = nil) throws {
     guard [input, output].contains(OutputFile.standardName), !untilStandardInputCloses else { return }
     do throws(CommandFailure) {

@@ -13,8 +13,8 @@ import Testing
     var exit: WorkerExit?
   }
 
-  /// Runs `script` to its end; `killed` ends it at its first report. `ended` is called at its end, whatever holds up the
-  /// test.
+  /// Runs `script` to its end; `killed` ends it at its first report. `ended` is called at its end, whatever holds up
+  /// the test.
   private func run(
     _ script: String, on file: String = "", killed: Bool = false, ended: @escaping @Sendable () -> Void = {}
   ) async -> Life {

@@ -102,8 +102,8 @@ extension OpenAPIDocument {
 }
 
 extension OpenAPIDocument {
-  /// The query parameters of an operation that have a default, with that default as it stands in a query, and those that
-  /// have none, with the least value that their schema lets through.
+  /// The query parameters of an operation that have a default, with that default as it stands in a query, and those
+  /// that have none, with the least value that their schema lets through.
   public func queryDefaults(
     method: String, path: String
   ) throws -> (defaults: [(name: String, value: String)], others: [(name: String, value: String)]) {

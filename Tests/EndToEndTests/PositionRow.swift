@@ -4,8 +4,9 @@ import Testing
 /// A kind of file as one program writes it: a row of the table in docs/formats.md.
 struct PositionRow: Sendable {
   let kind, program, file: String
-  /// The program and its words, where SOUND stands for a WAV file of beeps, ALAC for the same in an m4a, FILM for an mp4 of beeps and flashes whose
-  /// pictures are reordered, OUT for the file to make; nil for one that is in Fixtures (see its README).
+  /// The program and its words, where SOUND stands for a WAV file of beeps, ALAC for the same in an m4a, FILM for an
+  /// mp4 of beeps and flashes whose pictures are reordered, OUT for the file to make; nil for one that is in Fixtures
+  /// (see its README).
   let command: String?
 
   init(_ kind: String, _ program: String, _ file: String, _ command: String? = nil) {

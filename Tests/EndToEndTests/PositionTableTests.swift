@@ -92,8 +92,8 @@ import Testing
     return try #require(finished.lines.compactMap { Double($0.prefix { $0 != "," }) }.min(), "\(path)")
   }
 
-  /// When the beeps of a file begin as ffmpeg plays it: after the first sound that it decodes or, with `onClock`, on the
-  /// clock of the file, by which pictures are shown.
+  /// When the beeps of a file begin as ffmpeg plays it: after the first sound that it decodes or, with `onClock`, on
+  /// the clock of the file, by which pictures are shown.
   func beeps(in path: String, onClock: Bool) throws -> [Double] {
     let sound = ["-map", "0:a:0", "-ac", "1", "-c:a", "pcm_s16le"]
     let frames = try DecodedFrames(ffmpegLines(["-copyts", "-i", path] + sound + ["-f", "framecrc", "-"]))
@@ -133,7 +133,8 @@ import Testing
       try #require(rate > 0 && !parts.isEmpty)
     }
 
-    /// Matroska's times are rounded, each by itself, and players go by what most of them say: the median of some around.
+    /// Matroska's times are rounded, each by itself, and players go by what most of them say: the median of some
+    /// around.
     func time(of frame: Int, onClock: Bool) -> Double {
       var (first, number, offsets) = (0, 0, [Double]())
       for part in parts {

@@ -32,7 +32,8 @@ struct SndfilePair: CustomStringConvertible {
     }
   }
 
-  /// Headerless sound, and Sound Designer II, whose header is in a Macintosh's second fork: no bytes tell what they are.
+  /// Headerless sound, and Sound Designer II, whose header is in a Macintosh's second fork: no bytes tell what they
+  /// are.
   var hasNoMark: Bool { [0x04_0000, 0x16_0000].contains(container) }
 
   /// A FastTracker instrument has this rate whatever it is given; GSM and the codecs of telephones have the other.

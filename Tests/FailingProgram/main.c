@@ -2,8 +2,8 @@
 //
 //   FailingProgram/…/DEED/ffmpeg WORD…
 //
-// A program, not a script: behind the fence it can start no other. It is linked without the toolchain's libraries, which the
-// fence keeps closed.
+// A program, not a script: behind the fence it can start no other. It is linked without the toolchain's libraries,
+// which the fence keeps closed.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,22 +27,22 @@ static const struct call calls[] = {
     CALL(sched_setaffinity), CALL(sched_setscheduler), CALL(sched_setattr), CALL(ioprio_set),
     // More rights, or another view of the system.
     CALL(setuid), CALL(setgid), CALL(setreuid), CALL(setregid), CALL(setresuid), CALL(setresgid), CALL(setgroups),
-    CALL(setfsuid), CALL(setfsgid), CALL(capset), CALL(unshare), CALL(setns), CALL(chroot), CALL(pivot_root), CALL(mount),
-    CALL(umount2), CALL(move_mount), CALL(open_tree), CALL(fsopen), CALL(fsconfig), CALL(fsmount), CALL(fspick),
-    CALL(personality), CALL(open_by_handle_at), CALL(name_to_handle_at), CALL(setrlimit), CALL(seccomp),
+    CALL(setfsuid), CALL(setfsgid), CALL(capset), CALL(unshare), CALL(setns), CALL(chroot), CALL(pivot_root),
+    CALL(mount), CALL(umount2), CALL(move_mount), CALL(open_tree), CALL(fsopen), CALL(fsconfig), CALL(fsmount),
+    CALL(fspick), CALL(personality), CALL(open_by_handle_at), CALL(name_to_handle_at), CALL(setrlimit), CALL(seccomp),
     // Files that are more than files, and those of others.
     CALL(mknodat), CALL(linkat), CALL(symlinkat), CALL(fchown), CALL(fchownat), CALL(fchmodat), CALL(setxattr),
     CALL(lsetxattr), CALL(fsetxattr), CALL(truncate), CALL(openat2), CALL(utimensat), CALL(mkdirat), CALL(chdir),
     CALL(inotify_init1), CALL(inotify_add_watch),
     // The kernel.
     CALL(bpf), CALL(perf_event_open), CALL(userfaultfd), CALL(io_uring_setup), CALL(io_uring_enter),
-    CALL(io_uring_register), CALL(io_setup), CALL(init_module), CALL(finit_module), CALL(delete_module), CALL(kexec_load),
-    CALL(reboot), CALL(swapon), CALL(swapoff), CALL(add_key), CALL(request_key), CALL(keyctl), CALL(quotactl), CALL(acct),
-    CALL(syslog), CALL(settimeofday), CALL(clock_settime), CALL(adjtimex), CALL(clock_adjtime), CALL(sethostname),
-    CALL(setdomainname), CALL(fanotify_init), CALL(mlockall), CALL(vhangup),
+    CALL(io_uring_register), CALL(io_setup), CALL(init_module), CALL(finit_module), CALL(delete_module),
+    CALL(kexec_load), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(add_key), CALL(request_key), CALL(keyctl),
+    CALL(quotactl), CALL(acct), CALL(syslog), CALL(settimeofday), CALL(clock_settime), CALL(adjtimex),
+    CALL(clock_adjtime), CALL(sethostname), CALL(setdomainname), CALL(fanotify_init), CALL(mlockall), CALL(vhangup),
 #if defined(__x86_64__)
-    CALL(fork), CALL(vfork), CALL(mknod), CALL(link), CALL(symlink), CALL(chown), CALL(lchown), CALL(chmod), CALL(creat),
-    CALL(mkdir), CALL(iopl), CALL(ioperm), CALL(modify_ldt), CALL(uselib), CALL(kexec_file_load),
+    CALL(fork), CALL(vfork), CALL(mknod), CALL(link), CALL(symlink), CALL(chown), CALL(lchown), CALL(chmod),
+    CALL(creat), CALL(mkdir), CALL(iopl), CALL(ioperm), CALL(modify_ldt), CALL(uselib), CALL(kexec_file_load),
 #endif
     // One that will be there some day.
     {"4095", 4095},

@@ -1,13 +1,14 @@
-// A program that was put in the place of ffmpeg, or that a hostile file has made of it: it tries to get at the service, at
-// other recordings and at the system. Whom to attack stands in its input, behind what makes that look like a sound file:
+// A program that was put in the place of ffmpeg, or that a hostile file has made of it: it tries to get at the service,
+// at other recordings and at the system. Whom to attack stands in its input, behind what makes that look like a sound
+// file:
 //
 //   service=PID
 //   data=PATH       the data folder
 //   other=PATH      another recording's audio
 //   hang=yes        do nothing, for ever
 //
-// What came of each attempt goes out as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13 …`, the
-// errno, or 0 for what was done.
+// What came of each attempt goes out as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13
+// …`, the errno, or 0 for what was done.
 #define _GNU_SOURCE
 #include "tests.h"
 

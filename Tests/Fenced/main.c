@@ -1,8 +1,8 @@
 // Three programs in one, for tests of the fence:
 //
-//   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED   Fences itself in as a worker does, tries the deed, and prints what came of
-//                                                     it: `0` if it was done, else the errno. If a signal ends it, it prints
-//                                                     nothing.
+//   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED   Fences itself in as a worker does, tries the deed, and prints
+//                                                     what came of it: `0` if it was done, else the errno. If a signal
+//                                                     ends it, it prints nothing.
 //   Fenced --without CALL,… PROGRAM ARGUMENT …        Becomes the program on a kernel that lacks these calls.
 //   ffmpeg … or ffprobe …                             A hostile program in their place: see hostile.c.
 #define _GNU_SOURCE

@@ -5,8 +5,8 @@ final class WireClient {
   private var descriptor: Int32
   private var buffer: [UInt8] = []
 
-  /// Connects. Every later call gives up after ten seconds, so that a test that is wrong ends. `source`: the last number
-  /// of the loopback address that the server sees.
+  /// Connects. Every later call gives up after ten seconds, so that a test that is wrong ends. `source`: the last
+  /// number of the loopback address that the server sees.
   init(port: UInt16, receiveBuffer: Int32? = nil, source: UInt32 = 1) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var timeout = timeval(tv_sec: 10, tv_usec: 0)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Root lends a file to ffmpeg's user for as long as ffmpeg runs. A service that is killed meanwhile can't take it back:
-/// the next one does.
+/// Root lends a file to ffmpeg's user for as long as ffmpeg runs. A service that is killed meanwhile can't take it
+/// back: the next one does.
 @Suite(.serialized, .enabled(if: geteuid() == 0, "only root lends files"))
 struct LentFileTests {
   enum Killed: String, CaseIterable {
@@ -31,7 +31,8 @@ struct LentFileTests {
       return attributes?[.posixPermissions] as? Int
     }
     try #require(mode() == 0o600)
-    // The next start builds them again, with an ffmpeg that reads on and writes nothing, so that its worker waits for it.
+    // The next start builds them again, with an ffmpeg that reads on and writes nothing, so that its worker waits for
+    // it.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder)
     where name.hasPrefix("waveform") || name.hasPrefix("working") {
       try FileManager.default.removeItem(atPath: folder + "/" + name)
