@@ -2,8 +2,19 @@ import AudioIO
 import Media
 
 extension Anomaly {
-  /// What a cleaned file is, if it was to be of the source's kind and isn't. What `ofWriting` tells is not said again.
-  /// `facts`: of the source.
+  /// Names the tracks of the source that the cleaned file lacks.
+  public static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
+    let parts = tracks.leftOut
+    guard !parts.isEmpty else { return [] }
+    return [
+      Anomaly(
+        code: "tracks_left_out",
+        detail: "What could not be written beside the cleaned sound is left out: \(parts.joined(separator: ", ")).")
+    ]
+  }
+
+  /// Says how a cleaned file that should be of its source's kind differs from it: it is of another kind or codec, or
+  /// its sound is no longer lossless. At most one warning. `facts` are the source's.
   public static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
     guard facts.demuxer != nil else { return facts.soundFormat.map(ofKind) ?? [] }
     guard let written = facts.writtenCodec else {
@@ -25,7 +36,15 @@ extension Anomaly {
             + "is \(result) with \(written).")
       ]
     }
-    guard written != facts.codec, !facts.losesSound else { return [] }
+    if facts.losesSound {
+      return [
+        Anomaly(
+          code: "lossy_result",
+          detail: "The source's sound is lossless (\(facts.codec)), the result's is not (\(written)): such a file "
+            + "can't hold it. With \"format\":\"wav\" nothing is lost.")
+      ]
+    }
+    guard written != facts.codec else { return [] }
     return [
       Anomaly(
         code: "format_changed",
@@ -33,7 +52,7 @@ extension Anomaly {
     ]
   }
 
-  /// The same of a source that libsndfile reads.
+  /// The same for a source that libsndfile reads.
   public static func ofKind(_ source: AudioFormat) -> [Anomaly] {
     guard let target = try? OutputFormat.same.format(for: source),
       target.container != source.container || target.codec.name != source.codec.name
@@ -46,12 +65,12 @@ extension Anomaly {
     ]
   }
 
-  /// Whether a warning of a recording is true of what is made of it, too: it tells of the sound, not of the file.
+  /// Whether a warning about a recording also holds for its cleaned result: it is about the sound, not the file.
   public static func isOfSound(_ code: String) -> Bool {
     ["non_finite_samples", "frames_missing", "streams_left_out", "silence_left_out"].contains(code)
   }
 
-  /// Whether a warning tells what the making of a cleaned file changed.
+  /// Whether a warning is about what cleaning changed.
   public static func isOfResult(_ code: String) -> Bool {
     ["format_changed", "lossy_result", "tracks_left_out"].contains(code)
   }

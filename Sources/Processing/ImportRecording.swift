@@ -163,29 +163,6 @@ extension Anomaly {
     return found
   }
 
-  /// What a cleaned file lacks of the tracks that its source has.
-  public static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
-    let parts = tracks.leftOut
-    guard !parts.isEmpty else { return [] }
-    return [
-      Anomaly(
-        code: "tracks_left_out",
-        detail: "What could not be written beside the cleaned sound is left out: \(parts.joined(separator: ", ")).")
-    ]
-  }
-
-  /// What the making of a cleaned file loses of the sound.
-  public static func ofWriting(_ facts: MediaFacts) -> [Anomaly] {
-    guard facts.losesSound, let codec = facts.writtenCodec else { return [] }
-    return [
-      Anomaly(
-        code: "lossy_result",
-        detail:
-          "The source's sound is lossless (\(facts.codec)), the result's is not (\(codec)): such a file can't hold "
-          + "it. With \"format\":\"wav\" nothing is lost.")
-    ]
-  }
-
   /// What decoding all of it told.
   static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
     var found = ofHeaders(facts)

@@ -166,9 +166,7 @@ struct DenoiseCommand: ParsableCommand {
     let soundFile = try OutputFile(path: destination, through: begun.sound)
     var report = WorkerReport()
     var outcome = try job.run { display.show($0) }
-    if let tracks = begun.encoding?.tracks {
-      outcome.warnings += Anomaly.leftOut(tracks) + Anomaly.ofWriting(tracks.facts)
-    }
+    if let tracks = begun.encoding?.tracks { outcome.warnings += Anomaly.leftOut(tracks) }
     if options.fenced == nil, begun.format == .same, window == nil {
       let source = try? begun.decoding == nil ? AudioReader(path: input, limits: options.limits).format : nil
       outcome.warnings += begun.decoding.map { Anomaly.ofKind($0.facts) } ?? source.map(Anomaly.ofKind) ?? []
