@@ -15,29 +15,16 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ViewerTests"))
+from material import workers
+from webdriver import free_port, wait
 
 NAME = "audio.example.com"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # What a proxy may take of memory, and hold back of a body, however long the body is.
 PROXY_MEMORY = 48 << 20
 HELD_BACK = 8 << 20
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def wait(what, condition, seconds=120):
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, f"waited in vain: {what}"
-        time.sleep(0.02)
 
 
 def blocks(language):
@@ -224,22 +211,13 @@ class Walk:
         status, _, body = self.ask("GET", location + "/audio", fields={"If-None-Match": fields["ETag"]})
         assert (status, body) == (304, b"")
 
-    def worker(self, command):
-        """The process that does a job for the service."""
-        for name in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                with open(f"/proc/{name}/stat") as stat, open(f"/proc/{name}/cmdline", "rb") as words:
-                    if int(stat.read().rpartition(")")[2].split()[1]) == self.service.pid and command in words.read().split(b"\0"):
-                        return int(name)
-        return None
-
     def events(self, location):
         """An event comes when it happens: the job's worker stands still until it was read."""
         status, fields, body = self.ask(
             "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": self.origin})
         assert status == 202, body
         job, connection = self.below(fields["Location"]), self.connect()
-        worker = wait("the job has a worker", lambda: self.worker(b"denoise"))
+        [worker] = wait("the job has a worker", lambda: workers(self.service.pid, b"denoise"))
         os.kill(worker, signal.SIGSTOP)
         try:
             connection.request("GET", job + "/events", headers={"Accept": "text/event-stream"})

@@ -1,14 +1,17 @@
 """What the tests run on: made-up recordings, and a service of their own."""
 
 import array
+import contextlib
 import http.client
 import json
 import math
 import os
 import random
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 import wave
 
 from webdriver import free_port, wait
@@ -21,12 +24,12 @@ def speech_like(seconds, rate, seed):
     samples = array.array("h", bytes(2 * int(seconds * rate)))
     phase = 0.0
     for k in range(len(samples)):
-        time = k / rate
-        place = time % 4
+        moment = k / rate
+        place = moment % 4
         value = hiss[(k * 7919) % 65536]
         if place > 1.4:
-            phase += 2 * math.pi * (170 + 60 * math.sin(2 * time)) / rate
-            loudness = max(0.0, math.sin(math.pi * (place - 1.4) / 2.6)) * (0.55 + 0.45 * math.sin(9 * time))
+            phase += 2 * math.pi * (170 + 60 * math.sin(2 * moment)) / rate
+            loudness = max(0.0, math.sin(math.pi * (place - 1.4) / 2.6)) * (0.55 + 0.45 * math.sin(9 * moment))
             value += loudness * 6500 * (math.sin(phase) + 0.5 * math.sin(2 * phase) + 0.3 * math.sin(5 * phase))
         samples[k] = max(-32768, min(32767, round(value)))
     return samples
@@ -54,6 +57,17 @@ def write_video(path, seconds, *codecs):
     return write_media(
         path, "-f", "lavfi", "-i", f"color=black:s=160x90:r=25:d={seconds},geq=lum='40+mod(N\\,25)*7':cb=128:cr=128",
         "-f", "lavfi", "-i", f"sine=440:d={seconds}", *codecs)
+
+
+def workers(service, command):
+    """The processes that do jobs of one kind for a service, by its process id."""
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat") as stat, open(f"/proc/{name}/cmdline", "rb") as words:
+                if int(stat.read().rpartition(")")[2].split()[1]) == service and command in words.read().split(b"\0"):
+                    found.add(int(name))
+    return found
 
 
 class Service:
@@ -85,6 +99,37 @@ class Service:
     def close(self):
         self.stop()
         self.folder.cleanup()
+
+    @contextlib.contextmanager
+    def holding(self, command):
+        """Stops each worker of a kind as it begins, and yields a call that lets them run for a moment."""
+        held, is_over = set(), threading.Event()
+
+        def send(number):
+            for worker in list(held):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker, number)
+
+        def hold():
+            while not is_over.wait(0.002):
+                for worker in workers(self.process.pid, command) - held:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGSTOP)
+                    held.add(worker)
+
+        def step():
+            send(signal.SIGCONT)
+            time.sleep(0.02)
+            send(signal.SIGSTOP)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        try:
+            yield step
+        finally:
+            is_over.set()
+            thread.join()
+            send(signal.SIGCONT)
 
     def request(self, method, path, body=None, fields={}):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
@@ -123,6 +168,10 @@ class ServiceElsewhere(Service):
     def __init__(self, port):
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
+
+    @contextlib.contextmanager
+    def holding(self, command):
+        yield lambda: None
         self.binary = None
 
     def close(self):

@@ -151,9 +151,11 @@ class Story:
         # Sixteen minutes of stereo, so that it takes a moment to read.
         talk = write_wav(os.path.join(self.folder, "talk.wav"), block, 44100, channels=2, repeats=30)
         self.browser.run(WATCH)
-        self.page.drop([first, talk])
-        wait("both are listed", lambda: self.page.names() == ["talk.wav", "first.wav"], 60)
-        wait("the last one is opened", lambda: self.browser.text("#name") == "talk.wav")
+        with self.service.holding(b"waveform") as step:
+            self.page.drop([first, talk])
+            wait("both are listed", lambda: self.page.names() == ["talk.wav", "first.wav"])
+            wait("the last one is opened", lambda: self.browser.text("#name") == "talk.wav")
+            wait("a part of it is drawn", lambda: step() or self.page.reach() > 0.02)
         self.page.wait_for_waveform()
         wait("the waveform reaches the end", lambda: self.page.reach() > 0.98)
         assert self.page.ink("#overview-canvas") > 1000 and self.page.ink("#ruler") > 100

@@ -23,7 +23,7 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def wait(what, condition, seconds=60):
+def wait(what, condition, seconds=120):
     """Waits until `condition` is true and returns its value; fails naming `what`."""
     end = time.monotonic() + seconds
     while True:
