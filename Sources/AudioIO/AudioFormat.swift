@@ -1,5 +1,5 @@
 /// The kind of file: what surrounds the coded samples.
-public enum AudioContainer: String, Sendable, CaseIterable {
+package enum AudioContainer: String, Sendable, CaseIterable {
   case wav, rf64, w64, aiff, au, caf, flac, ogg, mp3
   // See `RareContainers`.
   case nist, ircam, paf, pvf, svx, avr, xi, wve, sds, mat4, mat5, htk, mpc2k
@@ -15,7 +15,7 @@ public enum AudioContainer: String, Sendable, CaseIterable {
 }
 
 /// How one sample, or a block of them, is coded. Names are those of the API.
-public enum AudioCodec: String, Sendable, CaseIterable {
+package enum AudioCodec: String, Sendable, CaseIterable {
   case pcmU8 = "pcm_u8"
   case pcmS8 = "pcm_s8"
   case pcmS16 = "pcm_s16"
@@ -51,7 +51,7 @@ public enum AudioCodec: String, Sendable, CaseIterable {
   case mp1, mp2, mp3
 
   /// What the API calls the codec: the depth of FLAC and ALAC is a property of the stream, not another codec.
-  public var name: String {
+  package var name: String {
     switch self {
     case .flacS8, .flacS16, .flacS24: "flac"
     case .alac16, .alac20, .alac24, .alac32: "alac"
@@ -60,7 +60,7 @@ public enum AudioCodec: String, Sendable, CaseIterable {
   }
 
   /// How samples pass between this codec and our memory without losing or inventing anything.
-  public var sampleKind: SampleKind {
+  package var sampleKind: SampleKind {
     switch self {
     case .pcmU8, .pcmS8, .flacS8, .dpcm8: .integer(bits: 8)
     case .pcmS16, .flacS16, .alac16: .integer(bits: 16)
@@ -89,11 +89,11 @@ public enum AudioCodec: String, Sendable, CaseIterable {
 
   /// Whether the number of frames in a file is known without decoding it: constant bytes per frame, or a codec
   /// whose header libsndfile can be trusted about.
-  public var hasReliableFrameCount: Bool { sampleKind != .lossy }
+  package var hasReliableFrameCount: Bool { sampleKind != .lossy }
 }
 
 /// The shape of one decoded sample.
-public enum SampleKind: Sendable, Equatable {
+package enum SampleKind: Sendable, Equatable {
   /// Two's complement of `bits` significant bits.
   case integer(bits: Int)
   /// IEEE 754, nominally ±1 but free to go beyond and to be NaN.
@@ -103,18 +103,18 @@ public enum SampleKind: Sendable, Equatable {
 }
 
 /// What a file holds, in the words of its own header.
-public struct AudioFormat: Sendable, Equatable {
+package struct AudioFormat: Sendable, Equatable {
   /// What surrounds the samples.
-  public var container: AudioContainer
+  package var container: AudioContainer
   /// How they are coded.
-  public var codec: AudioCodec
+  package var codec: AudioCodec
   /// Hertz, 1 or more.
-  public var sampleRate: Int
+  package var sampleRate: Int
   /// 1 or more.
-  public var channels: Int
+  package var channels: Int
 
   /// A format of known parts.
-  public init(container: AudioContainer, codec: AudioCodec, sampleRate: Int, channels: Int) {
+  package init(container: AudioContainer, codec: AudioCodec, sampleRate: Int, channels: Int) {
     self.container = container
     self.codec = codec
     self.sampleRate = sampleRate
@@ -123,7 +123,7 @@ public struct AudioFormat: Sendable, Equatable {
 
   /// Whether libsndfile 1.2.0 can go to any frame. It can't in codecs that go on from the sample before, and loses the
   /// last block of a MIDI sample dump and of PAF of 24 bits.
-  public var isSeekable: Bool {
+  package var isSeekable: Bool {
     switch codec {
     case .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24, .nmsADPCM32, .dwvw12, .dwvw16, .dwvw24, .dpcm8,
       .dpcm16:
@@ -133,7 +133,7 @@ public struct AudioFormat: Sendable, Equatable {
   }
 
   /// The file name extension people expect.
-  public var fileExtension: String {
+  package var fileExtension: String {
     switch (container, codec) {
     case (.rf64, _): "wav"
     case (.ogg, .opus): "opus"
@@ -147,7 +147,7 @@ public struct AudioFormat: Sendable, Equatable {
   }
 
   /// The registered or customary media type.
-  public var mediaType: String {
+  package var mediaType: String {
     switch container {
     case .wav, .rf64: "audio/wav"
     case .w64: "audio/x-w64"
@@ -164,19 +164,19 @@ public struct AudioFormat: Sendable, Equatable {
 }
 
 /// What a recording may be at the most; more is refused before it is decoded.
-public struct AudioLimits: Sendable, Equatable {
+package struct AudioLimits: Sendable, Equatable {
   /// Channels, default 32.
-  public var channels = 32
+  package var channels = 32
   /// Hertz, default 1 … 768 000.
-  public var sampleRates = 1...768_000
+  package var sampleRates = 1...768_000
   /// Seconds of sound, default 24 hours.
-  public var durationSeconds = 86_400.0
+  package var durationSeconds = 86_400.0
 
   /// The default limits.
-  public init() {}
+  package init() {}
 
   /// No limits: for a file that has been judged already.
-  public static let none: AudioLimits = {
+  package static let none: AudioLimits = {
     var limits = AudioLimits()
     limits.channels = .max
     limits.sampleRates = 1...(.max)
@@ -185,7 +185,7 @@ public struct AudioLimits: Sendable, Equatable {
   }()
 
   /// Throws the first limit that a file of this shape breaks. `frames` is nil where the length is not known.
-  public func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
+  package func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
     guard channels >= 1, channels <= self.channels else {
       throw .channelsOutOfRange(channels: channels, limit: self.channels)
     }

@@ -1,5 +1,5 @@
 /// What can go wrong between a path and its samples.
-public enum AudioIOError: Error, Sendable, Equatable {
+package enum AudioIOError: Error, Sendable, Equatable {
   /// The bytes are of no kind that is read here; `found` says what they look like, where that is known.
   case unsupportedMedia(found: String?)
   /// The file says it is sound, yet the decoder refuses it; `reason` is libsndfile's own text.

@@ -5,7 +5,7 @@ import Processing
 import Storage
 
 /// The whole service: catalog, files, jobs and server, from start to stop.
-public final class Service: Sendable {
+package final class Service: Sendable {
   private let context: Context
   private let responder: any HTTPResponder
   private let server: HTTPServer
@@ -16,7 +16,7 @@ public final class Service: Sendable {
   ///
   /// Throws where the directory can't be used, another service uses it, or its catalog is damaged or lost while there
   /// are recordings.
-  public init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
+  package init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     let store = try MediaStore(directory: configuration.dataDirectory)
@@ -129,12 +129,12 @@ public final class Service: Sendable {
   }
 
   /// For tests in process: the answer to a request without a socket.
-  public func respond(to request: HTTPRequest) async throws -> HTTPResponse {
+  package func respond(to request: HTTPRequest) async throws -> HTTPResponse {
     try await responder.respond(to: request).response
   }
 
   /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
-  public func start() throws -> String {
+  package func start() throws -> String {
     try context.webhooks.resume()
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
@@ -152,7 +152,7 @@ public final class Service: Sendable {
   }
 
   /// Ends the jobs' children at once, stops accepting, lets running requests finish within the grace period.
-  public func stop() async {
+  package func stop() async {
     context.runner.live.endWaits()
     retention.stop()
     // Not after the requests, which may take their time: a job that one of them still brings waits for the next start.

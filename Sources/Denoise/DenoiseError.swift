@@ -1,5 +1,5 @@
 /// Why there is no noise profile.
-public enum DenoiseError: Error, Equatable {
+package enum DenoiseError: Error, Equatable {
   /// The sound given holds `frames` frames; a profile needs `needed`, two analysis frames' length.
   case regionTooShort(frames: Int64, needed: Int64)
 }

@@ -13,7 +13,7 @@
 /// the input, with a second thread 3.9 s. Its bits depend on the samples, the profile and the settings alone: not on
 /// the sizes of the pieces, not on the threads, and not on where in the recording the denoiser started, from
 /// `contextFrames` on. Samples that are not finite count as 0, larger ones than 1e12 as that; all output is finite.
-public struct Denoiser: ~Copyable {
+package struct Denoiser: ~Copyable {
   private let channels: Int
   private let grid: SegmentGrid
   private var cutter: FrameCutter
@@ -37,7 +37,7 @@ public struct Denoiser: ~Copyable {
   ///   - startFrame: the frame of the recording that the first sample given belongs to. A window of a recording comes
   ///     out as in the whole where it is given with `contextFrames` around it.
   ///   - usesSecondThread: whether gains and synthesis run on a thread of their own, about half of the work.
-  public init(
+  package init(
     profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
     usesSecondThread: Bool = false
   ) {
@@ -69,7 +69,7 @@ public struct Denoiser: ~Copyable {
   /// - Parameters:
   ///   - input: interleaved, whole frames, full scale ±1; any number of them.
   ///   - output: called with interleaved samples, whole frames; may not be called at all, or more than once.
-  public mutating func process<E: Error>(
+  package mutating func process<E: Error>(
     _ input: Span<Float>, _ output: (Span<Float>) throws(E) -> Void
   ) throws(E) {
     precondition(input.count.isMultiple(of: channels), "samples come in whole frames")
@@ -79,7 +79,7 @@ public struct Denoiser: ~Copyable {
   }
 
   /// Ends the sound and gives the rest: in all as many frames as were taken in. Nothing may be processed after it.
-  public mutating func finish<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
+  package mutating func finish<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
     let hop = Int64(store.frame.hop)
     guard inputEnd > start else { return }
     // The last frame to touch the sound is the one that begins in its last hop.
@@ -98,7 +98,7 @@ public struct Denoiser: ~Copyable {
   /// - Parameters:
   ///   - sampleRate: in Hz.
   ///   - channels: many channels at a high rate need less, as their segments are shorter to bound the memory.
-  public static func contextFrames(sampleRate: Int, channels: Int = 1) -> (before: Int64, after: Int64) {
+  package static func contextFrames(sampleRate: Int, channels: Int = 1) -> (before: Int64, after: Int64) {
     SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels).context
   }
 

@@ -11,9 +11,9 @@
 //   other data (Apple's mebx)    left out: ffmpeg 5.1 writes them without their description, or not at all
 
 /// Which tracks of a file are copied beside the new sound.
-public struct CopiedTracks: Sendable, Equatable {
+package struct CopiedTracks: Sendable, Equatable {
   /// Of the file.
-  public let facts: MediaFacts
+  package let facts: MediaFacts
   private let extent: Extent
 
   private enum Extent { case all, withoutExtras, picturesAlone }
@@ -26,7 +26,7 @@ public struct CopiedTracks: Sendable, Equatable {
   /// some tenths of a second; not at all for a plain recording of pictures and one sound.
   ///
   /// Throws `.system` where ffmpeg can't be started.
-  public static func writable(
+  package static func writable(
     of original: String, _ facts: MediaFacts, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) -> CopiedTracks {
     for extent in [Extent.all, .withoutExtras] {
@@ -65,7 +65,7 @@ public struct CopiedTracks: Sendable, Equatable {
   }
 
   /// What is left out, in words: "1 cover", "2 tracks of data".
-  public var leftOut: [String] {
+  package var leftOut: [String] {
     let isAlone = extent == .picturesAlone
     let counts = [
       (isAlone ? facts.audioTracks - 1 : 0, "track of sound", "tracks of sound"),

@@ -14,14 +14,14 @@ import Glibc
 //   The others are in `Demuxer+Kinds`.
 
 /// The kinds of file that ffmpeg reads for us, by its names for them. None of them opens another file.
-public enum Demuxer: String, Sendable, Codable, CaseIterable {
+package enum Demuxer: String, Sendable, Codable, CaseIterable {
   case mov, matroska, asf, aac, amr, ac3, eac3, ogg
   // See `Demuxer+Kinds`.
   case mpegts, mpeg, avi, flv, caf, wv, tta, ape, mpc, mpc8, dts, voc, wav
 
   /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds,
   /// or can't be read. A few small reads.
-  public init?(path: String) {
+  package init?(path: String) {
     guard let start = FileStart(path: path), let found = Demuxer(start) else { return nil }
     self = found
   }
@@ -77,7 +77,7 @@ public enum Demuxer: String, Sendable, Codable, CaseIterable {
 }
 
 /// The kind of file, as the API names it.
-public enum MediaContainer: String, Sendable, Codable, CaseIterable {
+package enum MediaContainer: String, Sendable, Codable, CaseIterable {
   case mp4, m4a, mov, webm, mkv, asf, adts, amr, ac3, ogg
   case ts, mpg, avi, flv, caf, wv, tta, ape, mpc, dts, voc, wav
   // Those of libsndfile's in which it can't seek; see `MediaFacts.demuxer`.
@@ -106,7 +106,7 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   }
 
   /// What people call such a file.
-  public var words: String {
+  package var words: String {
     switch self {
     case .mp4, .m4a, .mov: "an MP4, M4A or MOV file"
     case .webm, .mkv: "a WebM or Matroska file"
@@ -137,7 +137,7 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   }
 
   /// The ending of a file's name that people expect.
-  public func fileExtension(hasVideo: Bool) -> String {
+  package func fileExtension(hasVideo: Bool) -> String {
     switch self {
     case .mkv: hasVideo ? "mkv" : "mka"
     case .mp4, .m4a, .mov, .webm, .amr, .ac3: rawValue
@@ -150,7 +150,7 @@ public enum MediaContainer: String, Sendable, Codable, CaseIterable {
   }
 
   /// The registered or customary media type.
-  public func mediaType(hasVideo: Bool) -> String {
+  package func mediaType(hasVideo: Bool) -> String {
     let kind = hasVideo ? "video" : "audio"
     return switch self {
     case .mp4, .m4a: "\(kind)/mp4"

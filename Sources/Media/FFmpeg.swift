@@ -1,13 +1,13 @@
 import Glibc
 
 /// The ffmpeg that is used, where there is one.
-public struct FFmpeg: Sendable, Equatable {
+package struct FFmpeg: Sendable, Equatable {
   /// Of `ffmpeg`; `ffprobe` is beside it.
-  public let path: String
+  package let path: String
 
   /// The program at `path`, or named so in one of the folders of PATH; nil where there is none, or no ffprobe beside
   /// it.
-  public init?(_ name: String = "ffmpeg") {
+  package init?(_ name: String = "ffmpeg") {
     let variable = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
     let candidates = name.contains("/") ? [name] : variable.split(separator: ":").map { "\($0)/\(name)" }
     let found = candidates.first { unsafe access($0, X_OK) == 0 }
@@ -16,7 +16,7 @@ public struct FFmpeg: Sendable, Equatable {
   }
 
   /// The program of that name, to read the file at `path`. Throws `.missingProgram` where there is none.
-  public static func find(_ name: String, toRead path: String, as demuxer: Demuxer) throws(MediaError) -> FFmpeg {
+  package static func find(_ name: String, toRead path: String, as demuxer: Demuxer) throws(MediaError) -> FFmpeg {
     guard let found = FFmpeg(name) else { throw .missingProgram(MediaContainer(demuxer, path: path)) }
     return found
   }
@@ -29,7 +29,7 @@ public struct FFmpeg: Sendable, Equatable {
   var probePath: String { Self.probe(beside: path) }
 
   /// Of both programs.
-  public var paths: [String] { [path, probePath] }
+  package var paths: [String] { [path, probePath] }
 
   /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer`
   /// and nothing else, and no decoder but these for sound is used.

@@ -1,6 +1,6 @@
 /// Checks that ffmpeg and ffprobe can read 800 samples of silence from a pipe, in the same fence as any file. What
 /// fails on that as well as on a file is not the file's fault.
-public struct FFmpegCheck {
+package struct FFmpegCheck {
   private let headers: FencedRun
   private let packets: FencedRun
 
@@ -9,7 +9,7 @@ public struct FFmpegCheck {
   private static let input = ["-protocol_whitelist", "file,pipe", "-f", "s16le", "-i", "pipe:0"]
 
   /// Starts both. Throws `.system` if a program can't be started.
-  public init(_ ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+  package init(_ ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     headers = try FencedRun(
       [ffmpeg.probePath, "-v", "quiet", "-show_entries", "stream=codec_name", "-of", "json"] + Self.input,
       in: fencing, takesInput: true)
@@ -19,7 +19,7 @@ public struct FFmpegCheck {
   }
 
   /// Waits for both.
-  public func works() -> Bool {
+  package func works() -> Bool {
     for run in [headers, packets] {
       _ = run.write(Self.silence.span)
       guard !run.answer().isEmpty, run.failure == nil else { return false }

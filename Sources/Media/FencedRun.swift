@@ -3,11 +3,11 @@ import Glibc
 
 /// How a program is started so that it can do no harm: by this program itself, which fences itself in and then becomes
 /// the other one.
-public struct Fencing: Sendable, Equatable {
+package struct Fencing: Sendable, Equatable {
   /// The number that the file that it reads has in the program.
-  public static let inputDescriptor: Int32 = 3
+  package static let inputDescriptor: Int32 = 3
   /// The number that the file that it writes has in the program.
-  public static let outputDescriptor: Int32 = 4
+  package static let outputDescriptor: Int32 = 4
 
   /// The words that start the launcher; none where programs are started as they are.
   private let launcher: [String]
@@ -15,7 +15,7 @@ public struct Fencing: Sendable, Equatable {
   let processorSeconds: Int?
 
   /// Limits as `WorkerFence` writes them. With `dropsRoot`, root starts the program as another user.
-  public init(limits: String, dropsRoot: Bool) {
+  package init(limits: String, dropsRoot: Bool) {
     launcher = ["/proc/self/exe", "run-fenced", "--fence", limits] + (dropsRoot ? ["--drop-root"] : [])
     processorSeconds = limits.split(separator: ",").dropFirst().first.flatMap { Int($0) }
   }

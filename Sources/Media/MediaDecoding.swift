@@ -34,21 +34,21 @@ extension MediaFacts {
 
 /// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
 /// missing. Confined; blocks.
-public final class MediaDecoding {
+package final class MediaDecoding {
   /// What is decoded.
-  public let facts: MediaFacts
+  package let facts: MediaFacts
   /// Of the file.
-  public let path: String
+  package let path: String
   private let run: FencedRun
   private var samples: [Float]
   /// Frames given out.
-  public private(set) var position: Int64 = 0
+  package private(set) var position: Int64 = 0
 
   /// Samples read at a time.
   private static let samplesPerRead = 65_536
 
   /// Starts to decode, before this process fences itself in. Throws `.system` where ffmpeg can't be started.
-  public init(path: String, facts: MediaFacts, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+  package init(path: String, facts: MediaFacts, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
@@ -79,7 +79,7 @@ public final class MediaDecoding {
 
   /// Gives the next frames to `body`, interleaved, full scale ±1, and returns how many there were; 0 at the end, where
   /// `body` isn't called.
-  public func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
+  package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     let left = facts.endsAsPromised ? facts.promisedFrames.map { $0 - position } ?? .max : .max
     guard left > 0 else { return 0 }
     var frames = Int(min(Int64(run.read(into: &samples) / facts.channels), left))
@@ -100,7 +100,7 @@ public final class MediaDecoding {
 
   /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor
   /// time, and `.undecodable` where nothing came.
-  public func finish() throws(MediaError) {
+  package func finish() throws(MediaError) {
     if run.end() == SIGXCPU { throw .tooLong }
     if let failure = run.failure { throw .programFailed(failure) }
     guard position > 0 else { throw .undecodable(facts.container, codec: facts.codec) }

@@ -6,7 +6,7 @@
 extension MediaFacts {
 
   /// What is known of a file that was made so; nil where none is made.
-  public var ofResult: MediaFacts? {
+  package var ofResult: MediaFacts? {
     guard let writtenCodec else { return nil }
     var facts = self
     (facts.container, facts.codec, facts.bitRate) = (writtenContainer, writtenCodec, nil)
@@ -61,7 +61,7 @@ extension MediaEncoding {
   /// `facts`, with the samples that are written in place of its sound, and `tracks` beside it.
   ///
   /// Throws `.system` where ffmpeg can't be started.
-  public convenience init(
+  package convenience init(
     replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, into path: String,
     with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {

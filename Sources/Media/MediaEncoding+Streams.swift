@@ -28,13 +28,13 @@ extension MediaFacts {
 
   /// The kind of file that takes this one's place. ffmpeg gives a program stream one time for all pictures that begin
   /// in a packet, from which MPEG-1 and 2 tell the others; H.264 doesn't. So that becomes a transport stream.
-  public var writtenContainer: MediaContainer {
+  package var writtenContainer: MediaContainer {
     guard container == .mpg, let pictures, !["mpeg1video", "mpeg2video"].contains(pictures) else { return container }
     return .ts
   }
 
   /// Whether `streamCodec` decides.
-  public var isStream: Bool {
+  package var isStream: Bool {
     [.ts, .mpg, .avi, .flv, .caf, .wv, .tta, .voc, .wav].contains(container) && demuxer != nil
   }
 

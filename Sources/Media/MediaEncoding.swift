@@ -1,7 +1,7 @@
 /// A sound file that ffmpeg makes of the samples it is given, where libsndfile can't. Confined; blocks.
-public final class MediaEncoding {
+package final class MediaEncoding {
   /// How the sound is coded.
-  public enum Codec: String, Sendable, CaseIterable {
+  package enum Codec: String, Sendable, CaseIterable {
     case opus, mp3
   }
 
@@ -13,7 +13,7 @@ public final class MediaEncoding {
   /// rate that the codec has: Opus has few, MP3 none above 48 kHz and two channels at the most.
   ///
   /// Throws `.system` where ffmpeg can't be started.
-  public init(
+  package init(
     path: String, codec: Codec, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
     let input = Self.input(sampleRate, channels, Self.opusLayout(channels))
@@ -33,7 +33,7 @@ public final class MediaEncoding {
   }
 
   /// Numbers of channels that come into their places in Opus: of 5 and 7 ffmpeg 5.1 puts some in others'.
-  public static let opusChannels: Set = [1, 2, 3, 4, 6, 8]
+  package static let opusChannels: Set = [1, 2, 3, 4, 6, 8]
 
   /// The places that Opus has for so many channels (RFC 7845 §5.1.1.2), where ffmpeg, left to itself, takes others: the
   /// last of three for one of low frequencies, and the last two of four for centre and back.
@@ -50,12 +50,12 @@ public final class MediaEncoding {
   }
 
   /// Takes interleaved samples of full scale ±1. Throws `.encoderFailed` where ffmpeg takes no more.
-  public func write(_ samples: Span<Float>) throws(MediaError) {
+  package func write(_ samples: Span<Float>) throws(MediaError) {
     guard run.write(samples) else { throw .encoderFailed }
   }
 
   /// Waits until ffmpeg has ended. Throws `.encoderFailed` where it did so badly.
-  public func finish() throws(MediaError) {
+  package func finish() throws(MediaError) {
     guard run.finishInput() else { throw .encoderFailed }
   }
 }

@@ -1,97 +1,97 @@
 import FoundationEssentials
 
 /// What is known of a file that ffmpeg reads for us: enough to decode it, and to say what it is.
-public struct MediaFacts: Codable, Sendable, Equatable {
+package struct MediaFacts: Codable, Sendable, Equatable {
   /// What ffmpeg is told that it is; nil for what libsndfile decodes, yet can't seek in.
-  public var demuxer: Demuxer?
+  package var demuxer: Demuxer?
   /// The kind of file, as the API names it.
-  public var container: MediaContainer
+  package var container: MediaContainer
   /// How the sound is coded, as the API names it: "aac", "opus".
-  public var codec: String
+  package var codec: String
   /// Of the decoded sound, in hertz.
-  public var sampleRate: Int
+  package var sampleRate: Int
   /// Of the decoded sound.
-  public var channels: Int
+  package var channels: Int
   /// ffmpeg's name for the places of three or four channels, of which it would make others; else nil.
-  public var layout: String?
+  package var layout: String?
   /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
-  public var firstFrame: Int64?
+  package var firstFrame: Int64?
   /// Frames by which the first sound's time is later than those behind it say; nil where nobody looked.
-  public var firstIsLate: Int64?
+  package var firstIsLate: Int64?
   /// Bits a second of the coded sound, where the file says so.
-  public var bitRate: Int?
+  package var bitRate: Int?
   /// Frames that the file promises from frame 0 on, as far as it does.
-  public var promisedFrames: Int64?
+  package var promisedFrames: Int64?
   /// Whether a header says how long this very track is; else the promised frames are a guess.
-  public var promisesLength: Bool
+  package var promisesLength: Bool
   /// Whether there are just the promised frames: what is decoded past them is an encoder's padding, and what is missing
   /// of an AMR file's end silence.
-  public var endsAsPromised: Bool
+  package var endsAsPromised: Bool
   /// Tracks of sound; the first one is used.
-  public var audioTracks: Int
+  package var audioTracks: Int
   /// The first track of pictures, if there is one.
-  public var video: Video?
+  package var video: Video?
   /// The codec of that track, also where its size is not found, so that `video` is nil; nil without one, and where an
   /// older version wrote the facts.
-  public var pictures: String?
+  package var pictures: String?
   /// Whether the file's own sizes show that its end is missing; nil where nobody looked.
-  public var isCut: Bool?
+  package var isCut: Bool?
   /// Whether nothing in the file tells how long it is, though such files do; nil where nobody looked.
-  public var lacksLength: Bool?
+  package var lacksLength: Bool?
   /// Seconds that the coder left out while nobody spoke; nil where nobody looked.
-  public var silentSeconds: Double?
+  package var silentSeconds: Double?
   /// The tracks beside these two; nil where an older version wrote the facts.
-  public var others: OtherTracks?
+  package var others: OtherTracks?
   /// Bytes before the first frame of a raw stream, or the first packet of a program stream; nil if there are none, or
   /// ID3v2 tags alone.
-  public var leadingBytes: Int?
+  package var leadingBytes: Int?
   /// Bits of a sample of uncompressed or losslessly coded sound; nil where it is coded with loss, or nobody looked.
-  public var sampleBits: Int?
+  package var sampleBits: Int?
 
   /// A track of pictures.
-  public struct Video: Codable, Sendable, Equatable {
+  package struct Video: Codable, Sendable, Equatable {
     /// "h264", "vp9" …
-    public var codec: String
+    package var codec: String
     /// In pixels.
-    public var width: Int
+    package var width: Int
     /// In pixels.
-    public var height: Int
+    package var height: Int
   }
 
   /// Tracks beside the sound that is used and the pictures, and what else stands in the headers.
-  public struct OtherTracks: Codable, Sendable, Equatable {
+  package struct OtherTracks: Codable, Sendable, Equatable {
     /// Tracks of subtitles.
-    public var subtitles = 0
+    package var subtitles = 0
     /// Files that a Matroska file carries.
-    public var attachments = 0
+    package var attachments = 0
     /// Pictures that stand for the whole file.
-    public var covers = 0
+    package var covers = 0
     /// The numbers of those that are JPEG or PNG.
-    public var plainCovers: [Int] = []
+    package var plainCovers: [Int] = []
     /// Tracks of data, but for chapters and time code, which are written anew from what the headers tell.
-    public var data = 0
+    package var data = 0
     /// The numbers of those that ffmpeg can write: GoPro's sensors.
-    public var sensors: [Int] = []
+    package var sensors: [Int] = []
     /// Of the sound, three letters; nil where it is not told.
-    public var language: String?
+    package var language: String?
     /// Whether the file's metadata stand under QuickTime's long keys, as a phone's place and model do.
-    public var hasLongKeys = false
+    package var hasLongKeys = false
 
     init() {}
   }
 
   /// Whether the sound is coded without loss, as integers of at most 24 bits.
-  public var isInteger: Bool {
+  package var isInteger: Bool {
     ["alac", "flac", "wmalossless", "pcm_s16", "pcm_s24", "pcm_u8", "pcm_s8", "tta"].contains(codec)
       || sampleBits.map { $0 <= 24 } ?? false
   }
 
   /// What the file's name should end in.
-  public var fileExtension: String { container.fileExtension(hasVideo: video != nil) }
+  package var fileExtension: String { container.fileExtension(hasVideo: video != nil) }
   /// The media type to serve the file with, as sound.
-  public var mediaType: String { container.mediaType(hasVideo: false) }
+  package var mediaType: String { container.mediaType(hasVideo: false) }
   /// The media type to serve the file with, as pictures with sound.
-  public var videoMediaType: String { container.mediaType(hasVideo: true) }
+  package var videoMediaType: String { container.mediaType(hasVideo: true) }
 }
 
 extension MediaFacts {
@@ -99,7 +99,7 @@ extension MediaFacts {
   var hasPictures: Bool { pictures != nil || video != nil }
 
   /// A file of one track that libsndfile decodes, yet can't seek in.
-  public init(
+  package init(
     decodedInOrder container: MediaContainer, codec: String, sampleRate: Int, channels: Int, frames: Int64?,
     sampleBits: Int?
   ) {
@@ -110,7 +110,7 @@ extension MediaFacts {
   }
 
   /// As rows and command lines have it.
-  public var json: String {
+  package var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(self) else { return "{}" }
@@ -118,7 +118,7 @@ extension MediaFacts {
   }
 
   /// nil where `json` is of another version's making, or no facts.
-  public init?(json: String) {
+  package init?(json: String) {
     guard let facts = try? JSONDecoder().decode(MediaFacts.self, from: Data(json.utf8)), facts.sampleRate > 0,
       facts.channels > 0
     else { return nil }
@@ -127,7 +127,7 @@ extension MediaFacts {
 }
 
 /// What can go wrong between a file and what ffmpeg makes of it.
-public enum MediaError: Error, Sendable, Equatable {
+package enum MediaError: Error, Sendable, Equatable {
   /// There is no ffmpeg here.
   case missingProgram(MediaContainer)
   /// The same, where something was to be written.

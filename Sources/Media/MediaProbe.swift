@@ -17,7 +17,7 @@ import FoundationEssentials
 import Glibc
 
 /// A look at a file, from its start, which comes before this process fences itself in, to its facts, which come after.
-public struct MediaProbe {
+package struct MediaProbe {
   private let container: MediaContainer
   private let demuxer: Demuxer
   private let path: String
@@ -29,7 +29,7 @@ public struct MediaProbe {
   private let leadingBytes: Int?
 
   /// Starts to look at the file at `path`. Throws `.system` where a program can't be started.
-  public init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+  package init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.demuxer = demuxer
     self.path = path
     container = MediaContainer(demuxer, path: path)
@@ -82,7 +82,7 @@ public struct MediaProbe {
 
   /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded,
   /// and `.programFailed` if it is not the file's fault, or may not be.
-  public func facts() throws(MediaError) -> MediaFacts {
+  package func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     var start = PacketList(text: packets.text(upTo: Self.outputLimit))
     if let pictures { start.add(pictures: pictures.text(upTo: Self.outputLimit)) }

@@ -14,7 +14,7 @@ import Glibc
 // can't become the program (EX_USAGE of sysexits.h), 126 and 127 are what shells and the dynamic loader exit with.
 
 /// Why a program that was started failed, for reasons other than what it was asked.
-public enum ProgramFailure: Sendable, Equatable {
+package enum ProgramFailure: Sendable, Equatable {
   /// It was ended by a signal of its own making.
   case crashed(signal: Int32)
   /// It had no memory left of what its fence allows.

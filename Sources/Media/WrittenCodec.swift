@@ -12,7 +12,7 @@
 
 extension MediaFacts {
   /// How sound is coded that takes the place of this file's; nil where no such file is written.
-  public var writtenCodec: String? {
+  package var writtenCodec: String? {
     // libsndfile writes what it reads.
     if demuxer == nil { return codec }
     if isStream { return streamCodec }
@@ -35,7 +35,7 @@ extension MediaFacts {
 
   /// Whether a file made in place of this one loses what this one has kept. What a stream's sound becomes is said
   /// otherwise, as `format_changed`.
-  public var losesSound: Bool {
+  package var losesSound: Bool {
     guard demuxer != nil, !isStream, isLossless, let writtenCodec else { return false }
     return writtenCodec != losslessCodec || writtenCodec != "pcm_f32" && hasManyBits
   }

@@ -3,32 +3,32 @@ import Denoise
 import Waveform
 
 /// What decoding a file from end to end told.
-public struct Analysis: Codable, Sendable, Equatable {
+package struct Analysis: Codable, Sendable, Equatable {
   /// Frames that were really decoded.
-  public var frames: Int64
+  package var frames: Int64
   /// What the file's header got wrong, and what was done about it.
-  public var warnings: [Anomaly]
+  package var warnings: [Anomaly]
   /// Where there is only noise, best first; nil where nobody asked.
-  public var noiseRegions: [NoiseRegion]?
+  package var noiseRegions: [NoiseRegion]?
 }
 
 /// Decodes a recording once and writes all levels of its waveform.
-public struct AnalyzeRecording: Sendable {
+package struct AnalyzeRecording: Sendable {
   /// The sound file to read.
-  public let source: String
+  package let source: String
   /// The pyramid file to write.
-  public let pyramid: String
+  package let pyramid: String
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
   /// Cores that may be used, 1 or more: for what takes long to decode.
-  public let threads: Int
+  package let threads: Int
   /// Whether to look for noise regions in the same pass.
-  public let findsNoiseRegions: Bool
+  package let findsNoiseRegions: Bool
   /// Where to keep the sound map for those who read `source` later (see SampleWindow); nil: nowhere.
-  public let soundMap: String?
+  package let soundMap: String?
 
   /// Work on `source`; nothing happens before `run`.
-  public init(
+  package init(
     source: String, pyramid: String, limits: AudioLimits = AudioLimits(), threads: Int = 1,
     findsNoiseRegions: Bool = false, soundMap: String? = nil
   ) {
@@ -44,7 +44,7 @@ public struct AnalyzeRecording: Sendable {
   ///
   /// `progress` is called after every chunk, several thousand times an hour of sound; what it says is readable in the
   /// file by then. Memory is constant. What `threads` there are changes the time only.
-  public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
+  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let (format, map, claimedFrames) = (reader.format, reader.map, reader.promisedFrames)
     let length = ExpectedLength(reader, path: source)

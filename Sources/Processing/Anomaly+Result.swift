@@ -3,7 +3,7 @@ import Media
 
 extension Anomaly {
   /// Names the tracks of the source that the cleaned file lacks.
-  public static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
+  package static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
     let parts = tracks.leftOut
     guard !parts.isEmpty else { return [] }
     return [
@@ -15,7 +15,7 @@ extension Anomaly {
 
   /// Says how a cleaned file that should be of its source's kind differs from it: it is of another kind or codec, or
   /// its sound is no longer lossless. At most one warning. `facts` are the source's.
-  public static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
+  package static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
     guard facts.demuxer != nil else { return facts.soundFormat.map(ofKind) ?? [] }
     guard let written = facts.writtenCodec else {
       let pictures = facts.video == nil ? "" : " The pictures are left out."
@@ -53,7 +53,7 @@ extension Anomaly {
   }
 
   /// The same for a source that libsndfile reads.
-  public static func ofKind(_ source: AudioFormat) -> [Anomaly] {
+  package static func ofKind(_ source: AudioFormat) -> [Anomaly] {
     guard let target = try? OutputFormat.same.format(for: source),
       target.container != source.container || target.codec.name != source.codec.name
     else { return [] }
@@ -66,12 +66,12 @@ extension Anomaly {
   }
 
   /// Whether a warning about a recording also holds for its cleaned result: it is about the sound, not the file.
-  public static func isOfSound(_ code: String) -> Bool {
+  package static func isOfSound(_ code: String) -> Bool {
     ["non_finite_samples", "frames_missing", "streams_left_out", "silence_left_out"].contains(code)
   }
 
   /// Whether a warning is about what cleaning changed.
-  public static func isOfResult(_ code: String) -> Bool {
+  package static func isOfResult(_ code: String) -> Bool {
     ["format_changed", "lossy_result", "tracks_left_out"].contains(code)
   }
 }

@@ -3,24 +3,24 @@ import Glibc
 import Media
 
 /// What a conversion made.
-public struct ConversionOutcome: Codable, Sendable, Equatable {
+package struct ConversionOutcome: Codable, Sendable, Equatable {
   /// Frames of the source, all of which are in the result.
-  public var frames: Int64
+  package var frames: Int64
 }
 
 /// Writes a recording's sound in another format, frame 0 for frame 0.
-public struct ConvertRecording {
+package struct ConvertRecording {
   /// The sound file to read.
-  public let source: String
+  package let source: String
   /// The sound file to write.
-  public let output: String
+  package let output: String
   /// The kind of file to write.
-  public let format: OutputFormat
+  package let format: OutputFormat
   /// What writes it; nil where libsndfile does.
-  public let encoding: MediaEncoding?
+  package let encoding: MediaEncoding?
 
   /// Work on `source`; nothing happens before `run`.
-  public init(source: String, output: String, format: OutputFormat, encoding: MediaEncoding? = nil) {
+  package init(source: String, output: String, format: OutputFormat, encoding: MediaEncoding? = nil) {
     self.source = source
     self.output = output
     self.format = format
@@ -29,7 +29,7 @@ public struct ConvertRecording {
 
   /// How a recording gets into a format: what libsndfile writes it writes; what has a rate or channels that the codec
   /// lacks goes through ffmpeg, which resamples. Throws `.unwritable` where neither can.
-  public static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
+  package static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
     .Codec?
   {
     do {
@@ -45,7 +45,7 @@ public struct ConvertRecording {
   }
 
   /// Reads to the end and leaves a durable file. Memory is constant; `progress` is called after every chunk.
-  public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
+  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: .none) }
     let length = ExpectedLength(reader, path: source)
     var writer: AudioWriter?

@@ -4,58 +4,58 @@ import Media
 import Waveform
 
 /// What became of a denoise job.
-public struct DenoiseOutcome: Codable, Sendable, Equatable {
+package struct DenoiseOutcome: Codable, Sendable, Equatable {
   /// The region used, or the quantile.
-  public struct Noise: Codable, Sendable, Equatable {
+  package struct Noise: Codable, Sendable, Equatable {
     /// Seconds, with `end`.
-    public var start: Double?
+    package var start: Double?
     /// Seconds, with `start`.
-    public var end: Double?
+    package var end: Double?
     /// 0 … 1, where there is no region.
-    public var quantile: Double?
+    package var quantile: Double?
   }
 
   /// Frames of the result: as many as the source decodes to.
-  public var frames: Int64
+  package var frames: Int64
   /// What the noise was learnt from.
-  public var noise: Noise
+  package var noise: Noise
   /// The noise learnt, in at most 96 points.
-  public var profile: PowerSpectrum?
+  package var profile: PowerSpectrum?
   /// Where the result holds only noise, best first; nil where nobody asked.
-  public var noiseRegions: [NoiseRegion]?
+  package var noiseRegions: [NoiseRegion]?
   /// Samples of the result that were beyond full scale and were cut to it.
-  public var clippedSamples: Int64
+  package var clippedSamples: Int64
   /// What the source's header got wrong, and what was done about it.
-  public var warnings: [Anomaly]
+  package var warnings: [Anomaly]
 }
 
 /// Removes a recording's noise from beginning to end; writes the result and its waveform in the same pass.
-public struct DenoiseRecording {
+package struct DenoiseRecording {
   /// The sound file to clean.
-  public let source: String
+  package let source: String
   /// The sound file to write.
-  public let output: String
+  package let output: String
   /// Where the result's waveform grows; nil for none.
-  public let pyramid: String?
+  package let pyramid: String?
   /// Where the noise is learnt from.
-  public let noise: NoiseSource
+  package let noise: NoiseSource
   /// How it is removed.
-  public let settings: DenoiseSettings
+  package let settings: DenoiseSettings
   /// The kind of file to write.
-  public let format: OutputFormat
+  package let format: OutputFormat
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
   /// Whether to look for noise regions in the result.
-  public let findsNoiseRegions: Bool
+  package let findsNoiseRegions: Bool
   /// The stretch of the result to write; nil for all of it.
-  public let window: TimeWindow?
+  package let window: TimeWindow?
   /// Whether to use a second core; the result is the same.
-  public let usesSecondThread: Bool
+  package let usesSecondThread: Bool
   /// What is given the result as well, to be put into a copy of the source; nil for nothing.
-  public let encoding: (any CleanedFile)?
+  package let encoding: (any CleanedFile)?
 
   /// Work on `source`; nothing happens before `run`.
-  public init(
+  package init(
     source: String, output: String, pyramid: String?, noise: NoiseSource, settings: DenoiseSettings,
     format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
     window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: (any CleanedFile)? = nil
@@ -76,7 +76,7 @@ public struct DenoiseRecording {
   /// Runs in constant memory; `progress` is called after every chunk. The output has as many frames as the source
   /// decodes to, its rate, channels and (where the format can hold it) depth. With a window it has that window's, with
   /// the bits they have in the whole; only some seconds around it are read.
-  public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
+  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
     var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)

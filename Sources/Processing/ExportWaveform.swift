@@ -3,28 +3,28 @@ import Glibc
 import Waveform
 
 /// The kinds of file a waveform is written to.
-public enum WaveformFile: String, Sendable {
+package enum WaveformFile: String, Sendable {
   case dat, json, png, svg
 
   /// Whether it is drawn.
-  public var isPicture: Bool { self == .png || self == .svg }
+  package var isPicture: Bool { self == .png || self == .svg }
 
   /// What the ending of a file's name asks for; nil where it says nothing known.
-  public init?(path: String) {
+  package init?(path: String) {
     guard let ending = path.split(separator: ".").last else { return nil }
     self.init(rawValue: ending.lowercased())
   }
 }
 
 /// A recording's sound file and its finished pyramid.
-public struct AnalyzedRecording: Sendable {
+package struct AnalyzedRecording: Sendable {
   /// The recording's sound file: read again where the scale is finer than the pyramid.
-  public let source: String
+  package let source: String
   /// The recording's finished pyramid.
-  public let pyramid: String
+  package let pyramid: String
 
   /// A recording of these two files.
-  public init(source: String, pyramid: String) {
+  package init(source: String, pyramid: String) {
     self.source = source
     self.pyramid = pyramid
   }
@@ -40,19 +40,19 @@ public struct AnalyzedRecording: Sendable {
 }
 
 /// Writes one window of a finished pyramid to a file of its own.
-public struct ExportWaveform: Sendable {
+package struct ExportWaveform: Sendable {
   /// What is shown.
-  public let recording: AnalyzedRecording
+  package let recording: AnalyzedRecording
   /// The window to write.
-  public let query: WaveformQuery
+  package let query: WaveformQuery
   /// How pictures look.
-  public let style: PictureStyle
+  package let style: PictureStyle
   /// What is drawn over the recording, in pictures.
-  public let overlay: AnalyzedRecording?
+  package let overlay: AnalyzedRecording?
 
   /// A window of a recording whose sound file is `source`; that is read again where the scale is finer than the
   /// pyramid.
-  public init(
+  package init(
     source: String, pyramid: String, query: WaveformQuery, style: PictureStyle = PictureStyle(),
     overlay: AnalyzedRecording? = nil
   ) {
@@ -63,7 +63,7 @@ public struct ExportWaveform: Sendable {
   }
 
   /// Throws `.waveform` where the query doesn't fit the recording; nothing is written then.
-  public func write(_ kind: WaveformFile, to path: String) throws(ProcessingError) {
+  package func write(_ kind: WaveformFile, to path: String) throws(ProcessingError) {
     switch kind {
     case .json: try writeFile(slice().strictJSON(), to: path)
     case .dat:

@@ -2,24 +2,24 @@ import CLinux
 import Media
 
 /// What this machine has to fence workers and ffmpeg in with.
-public struct FenceSupport: Sendable, Equatable {
+package struct FenceSupport: Sendable, Equatable {
   /// The version of Landlock, which closes files; 0 if the kernel has none.
-  public var landlockVersion: Int
+  package var landlockVersion: Int
   /// Whether the kernel filters system calls.
-  public var hasFilter: Bool
+  package var hasFilter: Bool
   /// Whether ffmpeg runs as a user without rights: not as root.
-  public var dropsRoot: Bool
+  package var dropsRoot: Bool
   /// An ffmpeg or ffprobe that the user without rights can't start, so that root would start it as root.
-  public var closedProgram: String?
+  package var closedProgram: String?
 
   /// What this process finds. A handful of system calls; root's file rights of this thread are changed and restored, so
   /// call it at the start.
-  public static let current = FenceSupport(
+  package static let current = FenceSupport(
     landlockVersion: Int(stillwave_landlock_version()), hasFilter: stillwave_has_filter(),
     dropsRoot: stillwave_can_drop_root())
 
   /// The same with a look at the ffmpeg that is used: a few system calls. Nothing is missing where there is none.
-  public static func current(with ffmpeg: String) -> FenceSupport {
+  package static func current(with ffmpeg: String) -> FenceSupport {
     var support = current
     guard support.dropsRoot, let found = FFmpeg(ffmpeg) else { return support }
     support.closedProgram = found.paths.first { unsafe !stillwave_other_can_run($0) }
@@ -27,13 +27,13 @@ public struct FenceSupport: Sendable, Equatable {
   }
 
   /// A value of known parts.
-  public init(landlockVersion: Int, hasFilter: Bool, dropsRoot: Bool, closedProgram: String? = nil) {
+  package init(landlockVersion: Int, hasFilter: Bool, dropsRoot: Bool, closedProgram: String? = nil) {
     (self.landlockVersion, self.hasFilter, self.dropsRoot) = (landlockVersion, hasFilter, dropsRoot)
     self.closedProgram = closedProgram
   }
 
   /// What an operator should know about the fence; nil if nothing is missing.
-  public var warning: (code: String, detail: String)? {
+  package var warning: (code: String, detail: String)? {
     var parts: [String] = []
     if landlockVersion == 0 {
       parts.append("The kernel has no Landlock: other files of the same user are open to a decoder that is taken over.")

@@ -2,24 +2,24 @@ import AudioIO
 import Denoise
 
 /// What a region is called where Denoise isn't imported.
-public typealias FoundNoiseRegion = NoiseRegion
+package typealias FoundNoiseRegion = NoiseRegion
 
 /// Reads a recording once to find where it holds nothing but noise.
-public struct FindNoiseRegions: Sendable {
+package struct FindNoiseRegions: Sendable {
   /// The sound file to read.
-  public let source: String
+  package let source: String
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
 
   /// Work on `source`; nothing happens before `run`.
-  public init(source: String, limits: AudioLimits = AudioLimits()) {
+  package init(source: String, limits: AudioLimits = AudioLimits()) {
     self.source = source
     self.limits = limits
   }
 
   /// The regions, best first; none where nothing is steady enough. `progress` is called after every chunk with the
   /// frames read and the fraction of the work. Memory is constant.
-  public func run(progress: (Int64, Double) -> Void) throws(ProcessingError) -> [NoiseRegion] {
+  package func run(progress: (Int64, Double) -> Void) throws(ProcessingError) -> [NoiseRegion] {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let length = ExpectedLength(reader, path: source)
     var finder = NoiseRegionFinder(sampleRate: reader.format.sampleRate, channels: reader.format.channels)

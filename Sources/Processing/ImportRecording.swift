@@ -10,7 +10,7 @@ import Waveform
 
 extension MediaFacts {
   /// What the working copy of such a file is; RF64 in place of WAV where it gets long.
-  public var workingFormat: AudioFormat {
+  package var workingFormat: AudioFormat {
     let fitsFLAC = isInteger && channels <= 8 && sampleRate <= 655_350
     // What libsndfile decodes becomes 16 bits again in any other format, too.
     let integers: AudioCodec = demuxer == nil && (sampleBits ?? 24) <= 16 ? .flacS16 : .flacS24
@@ -29,20 +29,20 @@ extension MediaFacts {
 }
 
 /// Makes the working copy of a recording and, in the same pass, its waveform.
-public struct ImportRecording {
+package struct ImportRecording {
   /// What is decoded.
-  public let decoding: any WorkingSource
+  package let decoding: any WorkingSource
   /// The sound file to write.
-  public let working: String
+  package let working: String
   /// The pyramid file to write; nil for none.
-  public let pyramid: String?
+  package let pyramid: String?
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
   /// Whether to look for noise regions in the same pass.
-  public let findsNoiseRegions: Bool
+  package let findsNoiseRegions: Bool
 
   /// Work on `decoding`; nothing is read before `run`.
-  public init(
+  package init(
     _ decoding: any WorkingSource, working: String, pyramid: String? = nil, limits: AudioLimits = AudioLimits(),
     findsNoiseRegions: Bool = false
   ) {
@@ -55,7 +55,7 @@ public struct ImportRecording {
 
   /// Reads to the end and leaves both files durable. `progress` is called after every chunk; what it says is readable
   /// in the pyramid by then. Memory is constant.
-  public func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
+  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let (facts, format) = (decoding.facts, decoding.facts.workingFormat)
     try audio { () throws(AudioIOError) in
       try limits.check(channels: format.channels, sampleRate: Int64(format.sampleRate), frames: nil)

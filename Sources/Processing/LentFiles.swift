@@ -3,17 +3,17 @@ import Dispatch
 import Glibc
 
 /// Files that a worker has lent to ffmpeg's user and could not take back, because it was ended first.
-public enum LentFiles {
+package enum LentFiles {
   /// Gives those of the files that are still lent their mode back, in the background, as soon as no program uses them
   /// any more. Others stay as they are, and so does what isn't there.
-  public static func takeBack(_ paths: [String]) {
+  package static func takeBack(_ paths: [String]) {
     // Only root lends.
     guard geteuid() == 0 else { return }
     for path in paths { takeBack(path, attempts: attempts) }
   }
 
   /// Whether a file is lent at this moment. If so, it is taken back as above.
-  public static func settle(_ path: String) -> Bool {
+  package static func settle(_ path: String) -> Bool {
     guard geteuid() == 0 else { return false }
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { return false }

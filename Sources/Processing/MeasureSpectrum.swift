@@ -2,19 +2,19 @@ import AudioIO
 import Denoise
 
 /// What a spectrum is called where Denoise isn't imported.
-public typealias NoiseSpectrum = PowerSpectrum
+package typealias NoiseSpectrum = PowerSpectrum
 
 /// The mean power spectrum of a stretch of a recording.
-public struct MeasureSpectrum: Sendable {
+package struct MeasureSpectrum: Sendable {
   /// The sound file to read.
-  public let source: String
+  package let source: String
   /// The stretch.
-  public let window: TimeWindow
+  package let window: TimeWindow
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
 
   /// Work on `source`; nothing happens before `run`.
-  public init(source: String, window: TimeWindow, limits: AudioLimits = AudioLimits()) {
+  package init(source: String, window: TimeWindow, limits: AudioLimits = AudioLimits()) {
     self.source = source
     self.window = window
     self.limits = limits
@@ -22,7 +22,7 @@ public struct MeasureSpectrum: Sendable {
 
   /// Reads the stretch. Throws `.regionOutside` where it is not within the recording, `.denoise` where it is shorter
   /// than two analysis frames.
-  public func run() throws(ProcessingError) -> PowerSpectrum {
+  package func run() throws(ProcessingError) -> PowerSpectrum {
     let learner = NoiseLearner(source: source, noise: .region(start: window.start, end: window.end), limits: limits)
     return PowerSpectrum(try learner.learn { _ in }.profile)
   }

@@ -1,7 +1,7 @@
 import Denoise
 
 /// Where the noise profile is learnt from.
-public enum NoiseSource: Sendable, Equatable {
+package enum NoiseSource: Sendable, Equatable {
   /// Seconds of the recording in which only noise is heard.
   case region(start: Double, end: Double)
   /// The quiet quantile of every frequency over the whole recording, 0 … 1: for recordings without such a stretch. Of
@@ -11,23 +11,25 @@ public enum NoiseSource: Sendable, Equatable {
   case automatic
 
   /// The quantile where nobody asked for one.
-  public static let usualQuantile = 0.2
+  package static let usualQuantile = 0.2
   /// Regions found in a recording at the most.
-  public static let regionLimit = NoiseRegionFinder.regionLimit
+  package static let regionLimit = NoiseRegionFinder.regionLimit
 }
 
 extension NoiseSource {
   /// What `automatic` comes to where these regions, best first, were found.
-  public init(best regions: [NoiseRegion]) {
+  package init(best regions: [NoiseRegion]) {
     self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
   }
 
   /// Frames a region must have at the least: two analysis frames.
-  public static func minimumFrames(sampleRate: Int) -> Int64 { 2 * Int64(AnalysisFrame(sampleRate: sampleRate).length) }
+  package static func minimumFrames(sampleRate: Int) -> Int64 {
+    2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
+  }
 
   /// Whether the region lies in a recording of `duration` seconds. It may end up to 10 ms past it, where it is cut:
   /// times are rounded where they are shown and typed.
-  public static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
+  package static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
     start >= 0 && start < end && start < duration && end <= duration + 0.01
   }
 }

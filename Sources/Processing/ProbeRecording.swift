@@ -2,52 +2,52 @@ import AudioIO
 import Media
 
 /// What the first seconds of a file tell about it: the answer to an upload is made of this.
-public struct Probe: Codable, Sendable, Equatable {
+package struct Probe: Codable, Sendable, Equatable {
   /// The kind of file, as the API names it.
-  public var container: String
+  package var container: String
   /// The codec, as the API names it.
-  public var codec: String
+  package var codec: String
   /// Hertz.
-  public var sampleRate: Int
+  package var sampleRate: Int
   /// Channels, 1 or more.
-  public var channels: Int
+  package var channels: Int
   /// As the header has it; the waveform job counts what is really there.
-  public var frames: Int64?
+  package var frames: Int64?
   /// A guess at the frames, where the header has none.
-  public var estimatedFrames: Int64?
+  package var estimatedFrames: Int64?
   /// What the file's name should end in.
-  public var fileExtension: String
+  package var fileExtension: String
   /// The media type to serve the file with.
-  public var mediaType: String
+  package var mediaType: String
   /// What the header got wrong, as far as the beginning shows it.
-  public var warnings: [Anomaly]
+  package var warnings: [Anomaly]
   /// What has to be known to make a working copy of it; nil for what is read as it is.
-  public var media: MediaFacts?
+  package var media: MediaFacts?
 }
 
 /// Sniffs a file, opens it and decodes a little of it.
-public struct ProbeRecording: Sendable {
+package struct ProbeRecording: Sendable {
   /// The file to look at.
-  public let source: String
+  package let source: String
   /// What a recording may be at the most.
-  public let limits: AudioLimits
+  package let limits: AudioLimits
 
   /// Samples decoded at the most: enough to know that there is sound, quick even for a slow codec.
   private static let sampleLimit = 1 << 20
 
   /// Work on `source`; nothing happens before `run`.
-  public init(source: String, limits: AudioLimits = AudioLimits()) {
+  package init(source: String, limits: AudioLimits = AudioLimits()) {
     self.source = source
     self.limits = limits
   }
 
   /// Throws `.audio` where the file is no sound, breaks a limit, or not one frame of it decodes.
-  public func run() throws(ProcessingError) -> Probe {
+  package func run() throws(ProcessingError) -> Probe {
     do { return try probe() } catch { throw .audio(error) }
   }
 
   /// The same of a file that ffmpeg reads, at which `look` has begun to look. Throws `.media` as well.
-  public func run(_ look: MediaProbe) throws(ProcessingError) -> Probe {
+  package func run(_ look: MediaProbe) throws(ProcessingError) -> Probe {
     let facts = try media { () throws(MediaError) in try look.facts() }
     try audio { () throws(AudioIOError) in
       try limits.check(

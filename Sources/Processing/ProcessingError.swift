@@ -4,7 +4,7 @@ import Media
 import Waveform
 
 /// Why a piece of work on one file could not be finished.
-public enum ProcessingError: Error, Sendable {
+package enum ProcessingError: Error, Sendable {
   case audio(AudioIOError)
   case media(MediaError)
   case waveform(WaveformError)
@@ -24,7 +24,7 @@ func audio<R: ~Copyable>(_ body: () throws(AudioIOError) -> R) throws(Processing
 }
 
 /// For the commands, which start ffmpeg before their work begins.
-public func media<R: ~Copyable>(_ body: () throws(MediaError) -> R) throws(ProcessingError) -> R {
+package func media<R: ~Copyable>(_ body: () throws(MediaError) -> R) throws(ProcessingError) -> R {
   do { return try body() } catch { throw .media(error) }
 }
 

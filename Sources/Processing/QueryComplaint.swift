@@ -1,13 +1,13 @@
 import Waveform
 
 /// What is wrong with a window that somebody asked for: words for the API and the commands alike.
-public struct QueryComplaint: Sendable, Equatable {
+package struct QueryComplaint: Sendable, Equatable {
   /// The parameter to blame, as the API names it; the commands' flags have the same names.
-  public let parameter: String
+  package let parameter: String
   /// Stable, snake_case.
-  public let code: String
+  package let code: String
   /// A sentence that says what was wrong and what would be right.
-  public let detail: String
+  package let detail: String
 
   private init(_ parameter: String, code: String = "invalid_parameter", _ detail: String) {
     self.parameter = parameter
@@ -16,7 +16,7 @@ public struct QueryComplaint: Sendable, Equatable {
   }
 
   /// nil where the error is not the asker's.
-  public init?(_ error: WaveformError) {
+  package init?(_ error: WaveformError) {
     switch error {
     case .timeOutOfRange(let parameter, let seconds):
       self.init(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")

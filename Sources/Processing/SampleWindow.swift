@@ -4,33 +4,33 @@ import Synchronization
 import Waveform
 
 /// Slices finer than a pyramid's finest level, from the samples themselves. Safe to share between threads.
-public final class SampleWindow: Sendable {
+package final class SampleWindow: Sendable {
   /// The recording's sound file.
-  public let path: String
+  package let path: String
   /// Where the file's sound map is kept; nil: nowhere.
-  public let mapPath: String?
+  package let mapPath: String?
   /// Where in the file the sound is, once that was looked for: in a long MP3 it takes longer than the slice.
   private let map = Mutex<SoundMap?>(nil)
 
   /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them, which takes up
   /// the map at `mapPath`, or leaves one there.
-  public init(path: String, mapPath: String? = nil) {
+  package init(path: String, mapPath: String? = nil) {
     self.path = path
     self.mapPath = mapPath
   }
 
   /// A recording of the service's, whose map is beside its sound file.
-  public convenience init(recordingAt path: String) {
+  package convenience init(recordingAt path: String) {
     self.init(path: path, mapPath: Self.mapPath(of: path))
   }
 
   /// Where the service keeps the map of the sound file at `path`: in the recording's folder, with which it goes.
-  public static func mapPath(of path: String) -> String { path + ".map" }
+  package static func mapPath(of path: String) -> String { path + ".map" }
 
   /// Decodes the window's frames and no others, but for what the codec needs to get there. Blocks.
   ///
   /// The first slice of an MP3 or Ogg file without a map reads all of it, at the speed of the disk.
-  public func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
+  package func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange
     var reader = try AudioReader(path: path, limits: .none, map: soundMap())
     var samples: [Int16] = []

@@ -1,12 +1,12 @@
 /// Figures in sentences for people.
-public enum Words {
+package enum Words {
   /// "1 frame", "2 frames".
-  public static func count(_ number: some BinaryInteger, _ noun: String) -> String {
+  package static func count(_ number: some BinaryInteger, _ noun: String) -> String {
     number == 1 ? "1 \(noun)" : "\(number) \(noun)s"
   }
 
   /// Seconds to the millisecond, whole ones without a point.
-  public static func seconds(_ seconds: Double) -> String {
+  package static func seconds(_ seconds: Double) -> String {
     let rounded = (seconds * 1000).rounded() / 1000
     return Int64(exactly: rounded).map { "\($0)" } ?? "\(rounded)"
   }

@@ -8,7 +8,7 @@ import Waveform
 
 extension WorkerFailure {
   /// A file whose beginning alone costs more processor time than an upload may.
-  public static let probeTooSlow = WorkerFailure(
+  package static let probeTooSlow = WorkerFailure(
     code: "probe_too_slow",
     detail:
       "Looking at this file takes more processor time than an upload may use: it has too many or too large headers, "
@@ -16,7 +16,7 @@ extension WorkerFailure {
 
   /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is
   /// for the person who gave the files, and not for strangers.
-  public init(_ error: ProcessingError, namesPaths: Bool = false) {
+  package init(_ error: ProcessingError, namesPaths: Bool = false) {
     switch error {
     case .audio(let error): self.init(error)
     case .media(let error): self.init(error)
@@ -141,7 +141,7 @@ extension WorkerFailure {
   }
 
   /// A full disk is as full half a second later.
-  public static let diskFull = WorkerFailure(
+  package static let diskFull = WorkerFailure(
     code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
 
   /// A container that has one codec bears its name.

@@ -7,29 +7,29 @@ import Glibc
 /// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
 /// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its
 /// folder's. Which of these this machine lacks, `FenceSupport` tells.
-public struct WorkerFence: Sendable, Equatable {
+package struct WorkerFence: Sendable, Equatable {
   /// Memory that no file backs, in bytes.
-  public var memoryBytes: Int64
+  package var memoryBytes: Int64
   /// Processor time over all threads.
-  public var processorSeconds: Int64
+  package var processorSeconds: Int64
   /// Length of each file that is written, in bytes.
-  public var outputBytes: Int64
+  package var outputBytes: Int64
 
   /// Files open at once: a handle for every thread, and the dispatch queues' own.
-  public static let descriptorLimit = 64
+  package static let descriptorLimit = 64
 
   /// A value of known parts, each 0 or more.
-  public init(memoryBytes: Int64, processorSeconds: Int64, outputBytes: Int64) {
+  package init(memoryBytes: Int64, processorSeconds: Int64, outputBytes: Int64) {
     self.memoryBytes = memoryBytes
     self.processorSeconds = processorSeconds
     self.outputBytes = outputBytes
   }
 
   /// The three numbers, as one word of a command line has them: `1073741824,60,4096`.
-  public var text: String { "\(memoryBytes),\(processorSeconds),\(outputBytes)" }
+  package var text: String { "\(memoryBytes),\(processorSeconds),\(outputBytes)" }
 
   /// nil where `text` is no such word.
-  public init?(text: String) {
+  package init?(text: String) {
     let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int64($0) }
     guard numbers.count == 3, let memory = numbers[0], let seconds = numbers[1], let output = numbers[2],
       memory >= 0, seconds >= 0, output >= 0
@@ -41,7 +41,7 @@ public struct WorkerFence: Sendable, Equatable {
   /// has other threads, which would keep their files and their rights. Returns the errno with which the kernel refused
   /// a part of the fence that it has: then the process is not to look at any file. nil if all holds that the kernel
   /// has.
-  public func enter(source: String, folder: String?) -> Int32? {
+  package func enter(source: String, folder: String?) -> Int32? {
     var report = WorkerReport()
     report.error = memoryExhausted
     unsafe stillwave_on_memory_exhausted(String(decoding: report.line(), as: UTF8.self))
@@ -52,16 +52,16 @@ public struct WorkerFence: Sendable, Equatable {
   }
 
   /// What a program gets besides its standard descriptors, and who it runs as.
-  public struct Program: Sendable {
+  package struct Program: Sendable {
     /// The descriptor of the file that it reads, and of the one that it writes.
-    public var input, output: Int32?
+    package var input, output: Int32?
     /// Whether root becomes another user first.
-    public var dropsRoot: Bool
+    package var dropsRoot: Bool
     /// The process that starts it; nil if it may be any.
-    public var parent: Int32?
+    package var parent: Int32?
 
     /// A value of these parts.
-    public init(input: Int32?, output: Int32?, dropsRoot: Bool, parent: Int32? = nil) {
+    package init(input: Int32?, output: Int32?, dropsRoot: Bool, parent: Int32? = nil) {
       (self.input, self.output, self.dropsRoot, self.parent) = (input, output, dropsRoot, parent)
     }
   }
@@ -69,7 +69,7 @@ public struct WorkerFence: Sendable, Equatable {
   /// Fences this process in and becomes the program whose path is the first of `words`. Returns only if that fails: the
   /// errno. Files other than its two, its own and its libraries are closed to it, as are the network and other
   /// programs.
-  public func become(_ words: [String], _ program: Program) -> Int32 {
+  package func become(_ words: [String], _ program: Program) -> Int32 {
     let texts = unsafe words.map { unsafe strdup($0) } + [nil]
     guard let path = unsafe texts[0] else { return EINVAL }
     stillwave_lower_limits(

@@ -15,31 +15,31 @@ import FoundationEssentials
 //                                                                                      1
 
 /// One line from a worker. Exactly one member is set.
-public struct WorkerReport: Codable, Sendable, Equatable {
+package struct WorkerReport: Codable, Sendable, Equatable {
   /// How far the worker is.
-  public var progress: WorkerProgress?
+  package var progress: WorkerProgress?
   /// The errno with which the kernel refused the worker's filter of system calls; the work goes on without.
-  public var unfenced: Int32?
+  package var unfenced: Int32?
   /// What `probe` found.
-  public var probe: Probe?
+  package var probe: Probe?
   /// What `waveform` found.
-  public var analysis: Analysis?
+  package var analysis: Analysis?
   /// What `denoise` made.
-  public var denoised: DenoiseOutcome?
+  package var denoised: DenoiseOutcome?
   /// What `convert` made.
-  public var converted: ConversionOutcome?
+  package var converted: ConversionOutcome?
   /// What `noise-regions` found, best first.
-  public var noiseRegions: [NoiseRegion]?
+  package var noiseRegions: [NoiseRegion]?
   /// What `spectrum` measured.
-  public var spectrum: PowerSpectrum?
+  package var spectrum: PowerSpectrum?
   /// Why the worker gave up.
-  public var error: WorkerFailure?
+  package var error: WorkerFailure?
 
   /// A report with no member set yet.
-  public init() {}
+  package init() {}
 
   /// The line, newline included.
-  public func line() -> [UInt8] {
+  package func line() -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -48,7 +48,7 @@ public struct WorkerReport: Codable, Sendable, Equatable {
   }
 
   /// nil where the line is none of a worker's, or says nothing or two things at once.
-  public init?(line: ArraySlice<UInt8>) {
+  package init?(line: ArraySlice<UInt8>) {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
@@ -62,18 +62,18 @@ public struct WorkerReport: Codable, Sendable, Equatable {
 }
 
 /// How far a worker is.
-public struct WorkerProgress: Codable, Sendable, Equatable {
+package struct WorkerProgress: Codable, Sendable, Equatable {
   /// 0 … 1 of the work, never falling.
-  public var fraction: Double
+  package var fraction: Double
   /// Frames whose waveform points are in the file now.
-  public var readyFrames: Int64
+  package var readyFrames: Int64
   /// Frames in all, where the file says so dependably.
-  public var totalFrames: Int64?
+  package var totalFrames: Int64?
   /// A guess, where it doesn't.
-  public var estimatedFrames: Int64?
+  package var estimatedFrames: Int64?
 
   /// A value of known parts.
-  public init(fraction: Double, readyFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64?) {
+  package init(fraction: Double, readyFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64?) {
     self.fraction = fraction
     self.readyFrames = readyFrames
     self.totalFrames = totalFrames
@@ -82,16 +82,16 @@ public struct WorkerProgress: Codable, Sendable, Equatable {
 }
 
 /// Why a worker gave up.
-public struct WorkerFailure: Codable, Sendable, Equatable {
+package struct WorkerFailure: Codable, Sendable, Equatable {
   /// Stable, snake_case.
-  public var code: String
+  package var code: String
   /// A sentence for the client.
-  public var detail: String
+  package var detail: String
   /// Whether the same work may succeed another time: not where the file itself is at fault.
-  public var retry: Bool
+  package var retry: Bool
 
   /// A value of known parts.
-  public init(code: String, detail: String, retry: Bool) {
+  package init(code: String, detail: String, retry: Bool) {
     self.code = code
     self.detail = detail
     self.retry = retry
@@ -99,14 +99,14 @@ public struct WorkerFailure: Codable, Sendable, Equatable {
 }
 
 /// Something about a file that its header got wrong, and what was done about it.
-public struct Anomaly: Codable, Sendable, Equatable {
+package struct Anomaly: Codable, Sendable, Equatable {
   /// Stable, snake_case.
-  public var code: String
+  package var code: String
   /// A sentence for the client.
-  public var detail: String
+  package var detail: String
 
   /// A value of known parts.
-  public init(code: String, detail: String) {
+  package init(code: String, detail: String) {
     self.code = code
     self.detail = detail
   }

@@ -2,7 +2,7 @@ import AudioIO
 import Media
 
 /// What a working copy is made of: sound that is decoded once, from its first frame to its last. Confined; blocks.
-public protocol WorkingSource: AnyObject {
+package protocol WorkingSource: AnyObject {
   /// What is decoded.
   var facts: MediaFacts { get }
   /// Of the file.
@@ -23,36 +23,36 @@ public protocol WorkingSource: AnyObject {
 
 extension MediaDecoding: WorkingSource {
   /// Ends ffmpeg.
-  public func end() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
+  package func end() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 
   /// What the headers and the decoder told.
-  public func warnings(notFinite: Int64) -> [Anomaly] {
+  package func warnings(notFinite: Int64) -> [Anomaly] {
     Anomaly.ofImport(facts, frames: position, notFinite: notFinite)
   }
 }
 
 /// The sound of a file that libsndfile decodes, yet can't seek in. The file is opened with the first read, behind the
 /// fence.
-public final class SoundDecoding: WorkingSource {
+package final class SoundDecoding: WorkingSource {
   /// What is decoded.
-  public let facts: MediaFacts
+  package let facts: MediaFacts
   /// Of the file.
-  public let path: String
+  package let path: String
   private let limits: AudioLimits
   private var reader: AudioReader?
   private var failure: AudioIOError?
   /// Frames given out.
-  public private(set) var position: Int64 = 0
+  package private(set) var position: Int64 = 0
 
   /// Nothing is read before `read`.
-  public init(path: String, facts: MediaFacts, limits: AudioLimits) {
+  package init(path: String, facts: MediaFacts, limits: AudioLimits) {
     self.path = path
     self.facts = facts
     self.limits = limits
   }
 
   /// Opens the file, the first time.
-  public func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
+  package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     guard var reader = open() else { return 0 }
     // A body that throws has ended the work.
     let got = try reader.readFloat(body)
@@ -71,13 +71,13 @@ public final class SoundDecoding: WorkingSource {
   }
 
   /// Throws what opening the file threw, and `.empty` if it has no frame.
-  public func end() throws(ProcessingError) {
+  package func end() throws(ProcessingError) {
     if let failure { throw .audio(failure) }
     guard position > 0 else { throw .audio(.empty) }
   }
 
   /// What the header and the decoder told.
-  public func warnings(notFinite: Int64) -> [Anomaly] {
+  package func warnings(notFinite: Int64) -> [Anomaly] {
     guard let reader = reader.take() else { return [] }
     return Anomaly.ofReading(
       reader.map, claimedFrames: reader.claimedFrames, decodedFrames: position, nonFiniteSamples: notFinite,
@@ -86,7 +86,7 @@ public final class SoundDecoding: WorkingSource {
 }
 
 /// What takes a cleaned recording's samples beside its working copy: the file that people get.
-public protocol CleanedFile: AnyObject {
+package protocol CleanedFile: AnyObject {
   /// Takes interleaved samples of full scale ±1.
   func append(_ samples: Span<Float>) throws(ProcessingError)
   /// Makes the file whole.
@@ -95,16 +95,16 @@ public protocol CleanedFile: AnyObject {
 
 extension MediaEncoding: CleanedFile {
   /// Gives them to ffmpeg.
-  public func append(_ samples: Span<Float>) throws(ProcessingError) {
+  package func append(_ samples: Span<Float>) throws(ProcessingError) {
     try media { () throws(MediaError) in try write(samples) }
   }
 
   /// Waits for ffmpeg.
-  public func close() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
+  package func close() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 }
 
 /// A file in the source's own format, written by libsndfile.
-public final class SoundEncoding: CleanedFile {
+package final class SoundEncoding: CleanedFile {
   private let path: String
   private let format: AudioFormat
   private let source: String
@@ -114,7 +114,7 @@ public final class SoundEncoding: CleanedFile {
   /// Writes the file at `path`, as what `facts` tell of. Nothing is read or written before the first samples come.
   ///
   /// Throws `.unwritable` if libsndfile doesn't write such a file.
-  public init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
+  package init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
     guard let format = facts.soundFormat, AudioWriter.canWrite(format) else {
       throw .audio(.unwritable(facts.soundFormat ?? facts.workingFormat))
     }
@@ -124,7 +124,7 @@ public final class SoundEncoding: CleanedFile {
   }
 
   /// Creates the file, the first time.
-  public func append(_ samples: Span<Float>) throws(ProcessingError) {
+  package func append(_ samples: Span<Float>) throws(ProcessingError) {
     var writer: AudioWriter
     if let begun = self.writer.take() {
       writer = begun
@@ -140,7 +140,7 @@ public final class SoundEncoding: CleanedFile {
   }
 
   /// Makes it durable.
-  public func close() throws(ProcessingError) {
+  package func close() throws(ProcessingError) {
     guard let writer = writer.take() else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .audio(error) }
   }

@@ -2,7 +2,7 @@ import GRDB
 import Glibc
 
 /// What can go wrong in keeping recordings, as facts; words for people are made elsewhere.
-public enum StorageError: Error, Equatable, Sendable {
+package enum StorageError: Error, Equatable, Sendable {
   /// The disk, or the quota on it, has no room left. The same call may succeed later.
   case diskFull
 

@@ -1,5 +1,5 @@
 /// What can go wrong with a waveform; each case carries the facts, the service finds the words.
-public enum WaveformError: Error, Equatable, Sendable {
+package enum WaveformError: Error, Equatable, Sendable {
   /// `start` or `end` is negative, infinite or not a number. `parameter` is `start` or `end`.
   case timeOutOfRange(parameter: String, seconds: Double)
   /// The window ends before, or where, it starts (seconds).

@@ -203,7 +203,7 @@ extension OutputFormat: ExpressibleByArgument {
 /// `START-END` in seconds, `auto`, or `quantile:Q`.
 extension NoiseSource: ExpressibleByArgument {
   /// nil where the text is none of the three.
-  public init?(argument: String) {
+  package init?(argument: String) {
     if argument == "auto" {
       self = .automatic
     } else if argument.hasPrefix("quantile:"), let quantile = Double(argument.dropFirst(9)),
@@ -218,7 +218,7 @@ extension NoiseSource: ExpressibleByArgument {
   }
 
   /// As the help shows it.
-  public var defaultValueDescription: String { "auto" }
+  package var defaultValueDescription: String { "auto" }
 }
 
 /// `START-END` in seconds.

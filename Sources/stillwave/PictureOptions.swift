@@ -55,14 +55,14 @@ struct PictureOptions: ParsableArguments {
 
 extension PictureColor: ExpressibleByArgument {
   /// CSS's hexadecimal forms, or one of the names.
-  public init?(argument: String) { self.init(argument) }
+  package init?(argument: String) { self.init(argument) }
 }
 
 extension PictureLook: ExpressibleByArgument {}
 
 extension PictureAmplitude: ExpressibleByArgument {
   /// `auto` or a factor.
-  public init?(argument: String) {
+  package init?(argument: String) {
     if argument == "auto" {
       self = .auto
     } else {

@@ -179,7 +179,7 @@ extension WaveformFile: ExpressibleByArgument {}
 
 extension ChannelSelection: ExpressibleByArgument {
   /// `mix`, `split` or a channel's number from 0.
-  public init?(argument: String) {
+  package init?(argument: String) {
     switch argument {
     case "mix": self = .mix
     case "split": self = .split

@@ -195,10 +195,10 @@ extension WorkerOptions {
 
 extension MediaFacts: ExpressibleByArgument {
   /// As `json` writes it.
-  public init?(argument: String) { self.init(json: argument) }
+  package init?(argument: String) { self.init(json: argument) }
 }
 
 extension WorkerFence: ExpressibleByArgument {
   /// `MEMORY,SECONDS,OUTPUT`.
-  public init?(argument: String) { self.init(text: argument) }
+  package init?(argument: String) { self.init(text: argument) }
 }

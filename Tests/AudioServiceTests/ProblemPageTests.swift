@@ -47,9 +47,10 @@ import Testing
     var codes: [String: String] = [:]
     for module in ["HTTP", "Media", "AudioService", "Processing"] {
       let folder = root.appendingPathComponent("Sources/\(module)")
-      for name in try FileManager.default.subpathsOfDirectory(atPath: folder.path)
-      where name.hasSuffix(".swift") && !filesOfWarnings.contains(name) && name != "ProblemExplanation.swift" {
-        let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
+      for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where path.hasSuffix(".swift") {
+        let name = (path as NSString).lastPathComponent
+        guard !filesOfWarnings.contains(name), name != "ProblemExplanation.swift" else { continue }
+        let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
         for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
       }
     }

@@ -1,0 +1,289 @@
+/// Decodes a sound file from its first frame to its last, in constant memory. Confined: one caller at a time; blocks.
+package struct AudioReader: ~Copyable {
+  /// What the file holds, as its header has it.
+  package let format: AudioFormat
+  /// What libsndfile makes of the header, corrected to the file's size where it could tell. It is a claim: count what
+  /// was decoded. nil where the header does not know (an Ogg stream without its end claims 2^63 − 1 frames).
+  package let claimedFrames: Int64?
+  /// The same where it is a promise; nil where libsndfile has only divided the bytes of MPEG audio by its bit rate, as
+  /// in a WAV file.
+  package var promisedFrames: Int64? {
+    switch format.codec {
+    case .mp1, .mp2, .mp3: format.container == .mp3 ? claimedFrames : nil
+    default: claimedFrames
+    }
+  }
+
+  /// What the header itself said.
+  package let header: ContainerHeader
+  /// The frame that the next read begins with.
+  package private(set) var position: Int64 = 0
+  /// Samples so far that were NaN or infinite; they were given as 0.
+  package private(set) var nonFiniteSamples: Int64 = 0
+  /// Frames so far that can't be decoded, though the file goes on behind them; they were given as silence.
+  package private(set) var lostFrames: Int64 = 0
+
+  /// Frames of one read at the most.
+  package let framesPerRead: Int
+
+  /// Where the sound is in the file: for further readers of the same one.
+  package let map: SoundMap
+  private let path: String
+  /// The stream that is being decoded.
+  private var stream = 0
+  private var file: SndfileHandle
+  /// Frames to be decoded and thrown away first.
+  private var skip: Int64 = 0
+  /// Frames of silence that come before what the decoder gives next, for sound that is lost.
+  private var silence: Int64 = 0
+  /// Frames of silence that a decoder would give first, but libsndfile's leaves out.
+  private var lead: Int64 = 0
+  /// Whether the present stream has no more to give.
+  private var isOver = false
+  private var order: ChannelOrder?
+  private var floats: PageBuffer<Float>
+  private var shorts: PageBuffer<Int16>
+  /// Where the file's samples are of that kind.
+  private var doubles: PageBuffer<Double>?
+
+  /// Opens the file at `path`, whatever its name says. `map` is that of the same file, where it is known already:
+  /// without it all of an MP3, Ogg or FLAC file is read first.
+  ///
+  /// Throws `.unsupportedMedia` for what is no sound that can be read here, a limit's error where the header breaks
+  /// one, `.undecodable` where libsndfile refuses it.
+  package init(path: String, limits: AudioLimits = AudioLimits(), map known: SoundMap? = nil) throws(AudioIOError) {
+    let map = if let known { known } else { try SoundMap(path: path) }
+    if let channels = map.header.channels, let sampleRate = map.header.sampleRate {
+      try limits.check(channels: channels, sampleRate: sampleRate, frames: nil)
+    }
+    let opening = try map.streams[0].opening(at: 0, path: path)
+    let file = try SndfileHandle(reading: path, opening.pieces)
+    guard let format = AudioFormat(file.info) else { throw .unsupportedMedia(found: nil) }
+    let claimedFrames = map.frames ?? (file.hasKnownLength ? Int64(file.info.frames) : nil)
+    try limits.check(channels: format.channels, sampleRate: Int64(format.sampleRate), frames: claimedFrames)
+    self.path = path
+    self.map = map
+    header = map.header
+    self.file = file
+    (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
+    self.claimedFrames = claimedFrames
+    self.format = format
+    // About 64 K samples: two buffers that stay in the second-level cache.
+    framesPerRead = max(65_536 / format.channels, 1)
+    order = ChannelOrder(format)
+    floats = PageBuffer(count: framesPerRead * format.channels)
+    shorts = PageBuffer(count: framesPerRead * format.channels)
+    if format.codec == .pcmF64 { doubles = PageBuffer(count: framesPerRead * format.channels) }
+  }
+
+  /// Whether libsndfile hands out this file's samples as 16-bit integers without wrapping any.
+  private var readsIntegers: Bool {
+    if case .integer = format.codec.sampleKind { return true }
+    return false
+  }
+
+  /// Decodes up to `frames` frames (`framesPerRead` at the most) and gives them to `body`, interleaved: integers
+  /// without their low bits (24 bits: >> 8), anything else as the nearest of x · 32768, clamped.
+  ///
+  /// Returns the number of frames, 0 at the end, where `body` isn't called.
+  package mutating func readInt16<E: Error>(
+    upTo frames: Int = .max, _ body: (Span<Int16>) throws(E) -> Void
+  ) throws(E) -> Int {
+    let wanted = min(frames, framesPerRead)
+    let got = readsIntegers ? readDecoded(wanted, asIntegers: true) : readQuantised(wanted)
+    guard got > 0 else { return 0 }
+    position += Int64(got)
+    try shorts.withSpan(got * format.channels, body)
+    return got
+  }
+
+  /// Decodes into `shorts` or `floats`, from one stream into the next.
+  private mutating func readDecoded(_ frames: Int, asIntegers: Bool) -> Int {
+    while true {
+      let left = map.end(of: stream).map { $0 - position } ?? .max
+      if left > 0 {
+        let wanted = Int(min(Int64(frames), left))
+        if lead > 0 {
+          let count = Int(min(Int64(wanted), lead))
+          lead -= Int64(count)
+          return giveSilence(count, asIntegers: asIntegers)
+        }
+        if silence == 0 {
+          let got = decode(wanted, asIntegers: asIntegers)
+          if got > 0 { return got }
+          // The next stream begins where the map says: silence stands for what could not be decoded.
+          silence = soundAfterDamage() ?? (stream + 1 < map.streams.count ? left : 0)
+        }
+        let count = Int(min(Int64(wanted), silence))
+        silence -= Int64(count)
+        lostFrames += Int64(count)
+        return giveSilence(count, asIntegers: asIntegers)
+      }
+      guard stream + 1 < map.streams.count else { return 0 }
+      open(stream + 1, at: 0)
+    }
+  }
+
+  private mutating func giveSilence(_ frames: Int, asIntegers: Bool) -> Int {
+    if asIntegers {
+      shorts.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
+    } else {
+      floats.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
+    }
+    return frames
+  }
+
+  /// Frames that a decoder may lose at a time, in blocks: each is a try.
+  private static let damagedBlockLimit: Int64 = 1024
+
+  /// After a FLAC block that doesn't decode, libsndfile returns nothing more, not even the intact blocks that follow.
+  /// Skips to the next block that decodes and returns the gap in frames; nil if there is none.
+  private mutating func soundAfterDamage() -> Int64? {
+    guard case .flac(let found) = map.streams[stream].source, found.blockSize > 0 else { return nil }
+    let place = position - map.streams[stream].start
+    var next = (place / found.blockSize + 1) * found.blockSize
+    let limit = min(found.samples, next + Self.damagedBlockLimit * found.blockSize)
+    while next < limit {
+      // Anew: it doesn't recover from its error.
+      open(stream, at: 0)
+      if !isOver, file.seek(to: found.firstSample + next) == found.firstSample + next { return next - place }
+      next += found.blockSize
+    }
+    isOver = true
+    return nil
+  }
+
+  /// Decodes from the present stream; 0 at its end.
+  private mutating func decode(_ frames: Int, asIntegers: Bool) -> Int {
+    while skip > 0, !isOver {
+      let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
+      skip -= Int64(got)
+      isOver = got == 0
+    }
+    let got = isOver ? 0 : asIntegers ? file.read(into: shorts, frames: frames) : readFloats(frames)
+    isOver = got <= 0
+    if got > 0, !asIntegers, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
+    return got
+  }
+
+  /// libsndfile itself would make infinity of the loudest doubles.
+  private mutating func readFloats(_ frames: Int) -> Int {
+    guard let doubles = doubles.take() else { return file.read(into: floats, frames: frames) }
+    let got = file.read(into: doubles, frames: frames)
+    let count = max(got, 0) * format.channels
+    doubles.withSpan(count) { source in
+      floats.withMutableSpan(count) { target in
+        for index in source.indices { target[index] = narrowed(source[index]) }
+      }
+    }
+    self.doubles = consume doubles
+    return got
+  }
+
+  /// Takes up the stream of that number; one that can't be opened is over at once.
+  private mutating func open(_ number: Int, at frame: Int64) {
+    (stream, skip, silence, lead) = (number, 0, 0, 0)
+    do {
+      let opening = try map.streams[number].opening(at: frame, path: path)
+      (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
+      file = try SndfileHandle(reading: path, opening.pieces)
+      isOver = Int(file.info.channels) != format.channels
+    } catch {
+      isOver = true
+    }
+  }
+
+  private mutating func readQuantised(_ frames: Int) -> Int {
+    let got = readDecoded(frames, asIntegers: false)
+    guard got > 0 else { return 0 }
+    let count = got * format.channels
+    let notFinite = floats.withSpan(count) { source in
+      shorts.withMutableSpan(count) { quantise16(source, into: &$0) }
+    }
+    nonFiniteSamples += Int64(notFinite)
+    return got
+  }
+
+  /// Decodes up to `frames` frames (`framesPerRead` at the most) and gives them to `body`, interleaved, full scale ±1,
+  /// not clamped, every sample finite.
+  ///
+  /// Returns the number of frames, 0 at the end, where `body` isn't called.
+  package mutating func readFloat<E: Error>(
+    upTo frames: Int = .max, _ body: (Span<Float>) throws(E) -> Void
+  ) throws(E) -> Int {
+    let got = readDecoded(min(frames, framesPerRead), asIntegers: false)
+    guard got > 0 else { return 0 }
+    position += Int64(got)
+    let count = got * format.channels
+    if !readsIntegers { nonFiniteSamples += Int64(floats.withMutableSpan(count) { replaceNonFinite(&$0) }) }
+    try floats.withSpan(count, body)
+    return got
+  }
+
+  /// Continues at `frame`, counted from 0, with the samples that decoding from the start would give.
+  ///
+  /// Throws `.seekFailed` where the file can't. Costs a few milliseconds at the most, but in an Ogg file of unknown
+  /// length, or a codec that libsndfile can't seek in, which are decoded from their start.
+  package mutating func seek(to frame: Int64) throws(AudioIOError) {
+    let number = map.stream(of: frame)
+    let start = map.streams[number].start
+    switch map.streams[number].source {
+    case .mpeg:
+      guard frame - start < map.streams[number].frames ?? 0 else { throw .seekFailed(frame: frame) }
+      open(number, at: frame - start)
+      position = frame
+    case .flac(let found):
+      if number != stream { open(number, at: 0) }
+      let entry = frame - start + found.firstSample
+      (isOver, skip, silence, position) = (false, 0, 0, frame)
+      if file.seek(to: entry) != entry {
+        guard let gap = soundAfterDamage() else { throw .seekFailed(frame: frame) }
+        silence = gap
+      }
+    case .file, .pieces:
+      if number != stream { open(number, at: 0) }
+      let entry = entryFrame(before: frame - start)
+      if !format.isSeekable {
+        // From the start: the frames before are decoded and thrown away.
+        open(number, at: 0)
+        (isOver, skip, silence, position) = (isOver, frame - start, 0, frame)
+        break
+      }
+      if entry == 0, format.container == .ogg {
+        // Not by seeking, which in a damaged file may miss the start by Opus's 312 frames of delay.
+        open(number, at: 0)
+      } else if file.seek(to: entry) != entry {
+        throw .seekFailed(frame: frame)
+      }
+      (isOver, skip, silence, position) = (false, frame - start - entry, 0, frame)
+    }
+    // Now, so that a place that isn't there is told here.
+    while skip > 0 {
+      let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
+      guard got > 0 else { throw .seekFailed(frame: frame) }
+      skip -= Int64(got)
+    }
+  }
+
+  /// After a seek libsndfile 1.2.0 begins a Vorbis block with the half of another one, an Opus one with another state,
+  /// and is off by what the last page was cut by when it lands in that. A page of Vorbis holds up to 255 blocks, of
+  /// 1024 frames from nearly every encoder; one of Opus seldom more than a second. Where the length isn't known
+  /// libsndfile can't seek at all but to the start.
+  private func entryFrame(before frame: Int64) -> Int64 {
+    guard format.container == .ogg else { return frame }
+    guard file.hasKnownLength else { return 0 }
+    let lastPage = format.codec == .vorbis ? 258 * 1024 : 2 * Int64(format.sampleRate)
+    return max(min(frame - 8192, Int64(file.info.frames) - lastPage), 0)
+  }
+}
+
+/// Puts 0 for NaN and infinity; returns how many there were.
+private func replaceNonFinite(_ samples: inout MutableSpan<Float>) -> Int {
+  var count: Int32 = 0
+  for index in samples.indices {
+    let finite = samples[index].isFinite
+    count &+= finite ? 0 : 1
+    samples[index] = finite ? samples[index] : 0
+  }
+  return Int(count)
+}

@@ -1,0 +1,76 @@
+/// The kinds of file a client may ask for.
+package enum OutputFormat: String, Sendable, CaseIterable {
+  /// Container, codec and depth of the source.
+  case same
+  case wav, flac, mp3, ogg, opus
+
+  /// What a file of this kind made from `source` looks like: rate and channels stay, depth stays where the container
+  /// can hold it, and a lossy source becomes 16-bit in a lossless container.
+  ///
+  /// Throws `.unwritable` where the rate or the channels don't fit.
+  package func format(for source: AudioFormat) throws(AudioIOError) -> AudioFormat {
+    var target = source
+    switch self {
+    case .same: target = Self.writable(source)
+    case .wav:
+      target.container = .wav
+      target.codec = Self.pcm(for: source.codec.sampleKind)
+    case .flac:
+      target.container = .flac
+      target.codec = Self.flac(for: source.codec.sampleKind)
+    case .mp3: (target.container, target.codec) = (.mp3, .mp3)
+    case .ogg: (target.container, target.codec) = (.ogg, .vorbis)
+    case .opus: (target.container, target.codec) = (.ogg, .opus)
+    }
+    guard Self.holdsRateAndChannels(target), AudioWriter.canWrite(target) else { throw .unwritable(target) }
+    return target
+  }
+
+  /// What libsndfile reads but doesn't write is kept in its nearest relative.
+  private static func writable(_ source: AudioFormat) -> AudioFormat {
+    guard !AudioWriter.canWrite(source) else { return source }
+    var target = source
+    switch source.codec {
+    case .mp1 where source.container == .mp3, .mp2 where source.container == .mp3: target.codec = .mp3
+    case .alac20 where source.container == .caf: target.codec = .alac24
+    default:
+      target.container = .wav
+      target.codec = pcm(for: source.codec.sampleKind)
+    }
+    return target
+  }
+
+  private static func pcm(for kind: SampleKind) -> AudioCodec {
+    switch kind {
+    case .integer(let bits) where bits <= 8: .pcmU8
+    case .integer(let bits) where bits <= 16: .pcmS16
+    case .integer(let bits) where bits <= 24: .pcmS24
+    case .integer: .pcmS32
+    case .float: .pcmF32
+    case .lossy: .pcmS16
+    }
+  }
+
+  private static func flac(for kind: SampleKind) -> AudioCodec {
+    switch kind {
+    case .integer(let bits) where bits <= 8: .flacS8
+    case .integer(let bits) where bits <= 16: .flacS16
+    case .lossy: .flacS16
+    case .integer, .float: .flacS24
+    }
+  }
+
+  /// The codecs' own limits, which libsndfile's format check doesn't know: FLAC (RFC 9639 §9.1), MP3 (ISO 11172-3 and
+  /// 13818-3), Opus (RFC 6716 §2.1.3 and the rates libsndfile encodes).
+  private static func holdsRateAndChannels(_ format: AudioFormat) -> Bool {
+    switch format.codec {
+    case .flacS8, .flacS16, .flacS24: format.channels <= 8 && format.sampleRate <= 655_350
+    case .mp3:
+      format.channels <= 2
+        && [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000].contains(format.sampleRate)
+    case .opus: format.channels <= 8 && [8000, 12000, 16000, 24000, 48000].contains(format.sampleRate)
+    case .vorbis: format.channels <= 8 && format.sampleRate <= 200_000
+    default: true
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import FoundationEssentials
+import Logging
+import Storage
+
+/// Writes each entry as one line of JSON to the standard error, on a thread of its own.
+package struct JSONLogHandler: LogHandler {
+  /// The least level that is written.
+  package var logLevel: Logger.Level = .info
+  /// Members of every line.
+  package var metadata: Logger.Metadata = [:]
+  private let label: String
+
+  /// A handler for the logger `label`.
+  package init(label: String) { self.label = label }
+
+  /// One member of every line.
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  /// Numbers stay numbers, anything else becomes text.
+  private enum Member: Encodable, Sendable {
+    case text(String)
+    case number(Double)
+
+    init(_ value: Logger.MetadataValue) {
+      if case .stringConvertible(let number) = value, let number = Double("\(number)") {
+        self = .number(number)
+      } else {
+        self = .text("\(value)")
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .text(let text): try container.encode(text)
+      case .number(let number): try container.encode(number)
+      }
+    }
+  }
+
+  /// Returns when all lines are written, or after so many seconds: for the end of the process.
+  package static func flush(within seconds: Double) { LogWriter.standardError.flush(within: seconds) }
+
+  /// Leaves one line to be written. Never blocks.
+  package func log(event: LogEvent) {
+    var members: [String: Member] = [
+      "time": .text(Timestamp.now.rfc3339), "level": .text(event.level.rawValue), "message": .text("\(event.message)"),
+    ]
+    for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) where "\(value)" != "" {
+      members[key] = Member(value)
+    }
+    LogWriter.standardError.write { [members] in
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      guard let line = try? encoder.encode(members) else { return [] }
+      return Array(line) + [UInt8(ascii: "\n")]
+    }
+  }
+}

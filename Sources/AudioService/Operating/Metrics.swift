@@ -1,0 +1,56 @@
+import HTTP
+import Synchronization
+
+/// What the service counts, in Prometheus' text format (version 0.0.4).
+final class Metrics: Sendable {
+  let uploads = Counter()
+  let bytesReceived = Counter()
+  private let webhooks: Webhooks
+  private let started = ContinuousClock.now
+  init(_ webhooks: Webhooks) { self.webhooks = webhooks }
+
+  private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
+
+  /// Where the HTTP server's own counters come from.
+  func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) { server.withLock { $0 = statistics } }
+
+  func text(liveJobs: Int, orphans: Int) -> String {
+    var text = ""
+    func metric(_ name: String, _ kind: String, _ help: String, _ values: [(label: String, value: String)]) {
+      text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
+      for (label, value) in values { text += "\(name)\(label) \(value)\n" }
+    }
+    metric("stillwave_upload_bytes_total", "counter", "Bytes of uploads.", [("", "\(bytesReceived.value)")])
+    metric("stillwave_uploads_total", "counter", "Uploads that became recordings.", [("", "\(uploads.value)")])
+    if let statistics = server.withLock({ $0 })?() {
+      metric(
+        "stillwave_http_responses_total", "counter", "Responses by class of status.",
+        (1...5).map { ("{class=\"\($0)xx\"}", "\(statistics.responses[$0])") })
+      metric(
+        "stillwave_http_request_seconds_total", "counter", "Seconds spent on requests.",
+        [("", "\(statistics.requestSeconds)")])
+      metric("stillwave_http_sent_bytes_total", "counter", "Bytes of responses.", [("", "\(statistics.bytesSent)")])
+      metric(
+        "stillwave_http_connections", "gauge", "Connections open now.", [("", "\(statistics.openConnections)")])
+      metric(
+        "stillwave_http_connections_total", "counter", "Connections by what became of them.",
+        [
+          ("{outcome=\"accepted\"}", "\(statistics.acceptedConnections - statistics.refusedConnections)"),
+          ("{outcome=\"refused\"}", "\(statistics.refusedConnections)"),
+        ])
+    }
+    metric(
+      "stillwave_orphaned_files", "gauge", "Folders and uploads kept aside because nothing says what they are.",
+      [("", "\(orphans)")])
+    metric("stillwave_jobs_unfinished", "gauge", "Jobs that wait or run.", [("", "\(liveJobs)")])
+    metric(
+      "stillwave_webhooks_total", "counter", "Webhooks by what became of them.",
+      [
+        ("{outcome=\"delivered\"}", "\(webhooks.delivered.value)"),
+        ("{outcome=\"given_up\"}", "\(webhooks.failed.value)"),
+      ])
+    let uptime = (ContinuousClock.now - started) / .seconds(1)
+    metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])
+    return text
+  }
+}

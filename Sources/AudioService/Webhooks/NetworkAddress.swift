@@ -1,0 +1,110 @@
+// Which addresses are reachable from anywhere, by IANA's registries of special-purpose addresses (RFC 6890 and its
+// updates). What is not for certain on the open net counts as private: a webhook's address comes from a stranger, and a
+// request to one of these would let that stranger ask machines that trust this one.
+//
+//   IPv4, refused: 0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16
+//   198.18/15
+//                  198.51.100/24 203.0.113/24 224/4 240/4
+//   IPv6, allowed: 2000::/3 but 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20; of addresses that stand for an
+//   IPv4
+//                  one, those that stand for an allowed one: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16
+//                  (6to4)
+
+import Glibc
+
+/// An IPv4 or IPv6 address.
+struct NetworkAddress: Hashable, Sendable {
+  /// 4 or 16, in network order.
+  let bytes: [UInt8]
+
+  /// An address of 4 or 16 bytes.
+  init?(bytes: [UInt8]) {
+    guard bytes.count == 4 || bytes.count == 16 else { return nil }
+    self.bytes = bytes
+  }
+
+  /// "192.0.2.1" or "2001:db8::1".
+  init?(_ text: String) {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    if unsafe inet_pton(AF_INET, text, &bytes) == 1 {
+      self.bytes = Array(bytes.prefix(4))
+    } else if unsafe inet_pton(AF_INET6, text, &bytes) == 1 {
+      self.bytes = bytes
+    } else {
+      return nil
+    }
+  }
+
+  /// Whether it is reachable from anywhere.
+  var isPublic: Bool {
+    if bytes.count == 4 { return !Self.privateIPv4.contains { $0.contains(self) } }
+    if let embedded = embeddedIPv4 { return embedded.isPublic }
+    return Self.publicIPv6.contains(self) && !Self.privateIPv6.contains { $0.contains(self) }
+  }
+
+  /// The IPv4 address that this one stands for.
+  var embeddedIPv4: NetworkAddress? {
+    if Self.mapped.contains(self) || Self.nat64.contains(self) { return NetworkAddress(bytes: Array(bytes[12...])) }
+    if Self.sixToFour.contains(self) { return NetworkAddress(bytes: Array(bytes[2..<6])) }
+    return nil
+  }
+
+  private static let privateIPv4 = networks(
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/4", "240.0.0.0/4")
+  private static let publicIPv6 = network("2000::/3")
+  private static let privateIPv6 = networks("2001::/23", "2001:db8::/32", "3fff::/20")
+  private static let mapped = network("::ffff:0:0/96")
+  private static let nat64 = network("64:ff9b::/96")
+  private static let sixToFour = network("2002::/16")
+
+  private static func network(_ text: String) -> Network {
+    guard let network = Network(text) else { preconditionFailure("\(text) is a network") }
+    return network
+  }
+
+  private static func networks(_ texts: String...) -> [Network] { texts.map(network) }
+}
+
+/// All addresses that begin with the same bits.
+package struct Network: Hashable, Sendable {
+  private let address: NetworkAddress
+  private let prefixLength: Int
+
+  /// "10.0.0.0/8", "fd00::/8", or one address alone.
+  package init?(_ text: String) {
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let address = NetworkAddress(String(parts[0])) else { return nil }
+    self.address = address
+    let bits = address.bytes.count * 8
+    guard parts.count == 2 else {
+      prefixLength = bits
+      return
+    }
+    guard let length = Int(parts[1]), (0...bits).contains(length) else { return nil }
+    prefixLength = length
+  }
+
+  /// Whether an address of the same family begins with the same bits.
+  func contains(_ other: NetworkAddress) -> Bool {
+    guard other.bytes.count == address.bytes.count else { return false }
+    return zip(address.bytes, other.bytes).enumerated().allSatisfy { index, pair in
+      let bits = min(max(prefixLength - index * 8, 0), 8)
+      return (pair.0 ^ pair.1) >> UInt8(8 - bits) == 0 || bits == 0
+    }
+  }
+}
+
+/// Which addresses webhooks may go to.
+struct WebhookNetworks: Sendable {
+  /// Private ones that are allowed all the same.
+  let allowed: [Network]
+
+  func permits(_ address: NetworkAddress) -> Bool {
+    if address.isPublic { return true }
+    return allowed.contains { network in
+      network.contains(address) || address.embeddedIPv4.map(network.contains) ?? false
+    }
+  }
+}

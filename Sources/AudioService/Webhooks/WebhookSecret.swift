@@ -1,0 +1,28 @@
+import Storage
+
+/// What signs webhooks. Shows itself nowhere.
+package struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectable {
+  private let key: [UInt8]
+
+  /// Fewest bytes that can't be guessed.
+  package static let leastBytes = 16
+  /// Whether webhooks can be sent from here: it takes libcurl, which is loaded when it is needed.
+  package static var canBeUsed: Bool { WebhookCall.isReady }
+
+  /// nil where the text is shorter than `leastBytes`.
+  package init?(_ text: String) {
+    guard text.utf8.count >= Self.leastBytes else { return nil }
+    key = Array(text.utf8)
+  }
+
+  /// Not the secret.
+  package var description: String { "(secret)" }
+  /// Not the secret either.
+  package var customMirror: Mirror { Mirror(self, children: []) }
+
+  /// The value of `Stillwave-Signature` for a body sent at `time`.
+  func signature(of body: [UInt8], at time: Timestamp) -> String {
+    let seconds = time.milliseconds / 1000
+    return "t=\(seconds),v1=\(HMACSHA256.hexDigest(of: Array("\(seconds).".utf8) + body, key: key))"
+  }
+}

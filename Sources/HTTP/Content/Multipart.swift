@@ -1,0 +1,299 @@
+// multipart/form-data (RFC 7578, RFC 2046 §5.1):
+//
+//   [ preamble CRLF ] "--" boundary blanks CRLF  *( fields CRLF )  CRLF  content
+//   *( CRLF "--" boundary blanks CRLF … )   CRLF "--" boundary "--"   epilogue
+//
+// A boundary is 1 to 70 characters. The CRLF in front of a delimiter belongs to it and not to the content; the first
+// delimiter may stand without one at the very start. Content of any length passes through in pieces.
+
+/// Why multipart content was refused.
+package enum MultipartError: Error, Equatable, Sendable {
+  /// It does not follow the grammar.
+  case malformed(Fault)
+  /// It ended before the closing delimiter.
+  case truncated
+  /// A part's fields are longer than this many bytes, or more than fit.
+  case partHeadTooLarge(limit: Int)
+  /// More parts than this.
+  case tooManyParts(limit: Int)
+
+  /// What was wrong.
+  package enum Fault: String, Sendable {
+    /// A delimiter followed by something other than CRLF or `--`.
+    case delimiter
+    /// A line of a part's head is not a field.
+    case field
+    /// No `Content-Disposition: form-data` with a name.
+    case disposition = "Content-Disposition"
+    /// More than a few KB in front of the first delimiter.
+    case preamble
+  }
+
+  /// The answer for the client.
+  package var problem: Problem {
+    switch self {
+    case .malformed(let fault):
+      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body is malformed: \(fault.rawValue).")
+    case .truncated:
+      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body lacks its closing delimiter.")
+    case .partHeadTooLarge(let limit):
+      Problem(
+        .badRequest, code: "malformed_multipart", detail: "A part's header section is longer than \(limit) bytes.")
+    case .tooManyParts(let limit):
+      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body has more than \(limit) parts.")
+    }
+  }
+}
+
+/// What multipart content may hold.
+package struct MultipartLimits: Sendable {
+  /// Parts.
+  package var partCount = 64
+  /// Bytes of a part's fields.
+  package var partHeadBytes = 8 * 1024
+  /// Bytes in front of the first delimiter.
+  package var preambleBytes = 4 * 1024
+
+  /// The defaults.
+  package init() {}
+}
+
+/// The head of one part.
+package struct MultipartPart: Sendable {
+  /// The form field's name.
+  package let name: String
+  /// The file's name as the client gave it; never a path to be opened.
+  package let filename: String?
+  /// All of the part's fields.
+  package let fields: HTTPFields
+}
+
+/// Takes multipart content apart, in pieces of any size. Holds no more than one piece and one part's head.
+struct MultipartParser {
+  enum Event: Equatable {
+    case needsInput
+    /// A part begins; its content follows.
+    case part(HTTPFields)
+    case content([UInt8])
+    case partEnded
+    /// The closing delimiter was seen; the rest is dropped.
+    case ended
+  }
+
+  private enum Phase { case preamble, delimiterEnd, fields, content, ended }
+
+  private let delimiter: [UInt8]
+  private let limits: MultipartLimits
+  private var phase = Phase.preamble
+  /// Begins with a CRLF that was not sent, so that a delimiter at the very start is like any other.
+  private var buffer: [UInt8] = Array("\r\n".utf8)
+  private var start = 0
+  private var preambleBytes = 0
+  private var partCount = 0
+  private var fields = FieldSection()
+  private var headBytes = 0
+  private var owesPartEnd = false
+
+  init(boundary: String, limits: MultipartLimits) {
+    delimiter = Array("\r\n--\(boundary)".utf8)
+    self.limits = limits
+  }
+
+  var hasEnded: Bool { phase == .ended }
+
+  mutating func append(_ piece: [UInt8]) {
+    if start > 0 {
+      buffer.removeFirst(start)
+      start = 0
+    }
+    buffer.append(contentsOf: piece)
+  }
+
+  /// The next thing that can be told.
+  mutating func next() throws(MultipartError) -> Event {
+    while true {
+      if owesPartEnd {
+        owesPartEnd = false
+        return .partEnded
+      }
+      switch phase {
+      case .preamble:
+        let found = skipPreamble()
+        guard preambleBytes <= limits.preambleBytes else { throw .malformed(.preamble) }
+        guard let found else { return .needsInput }
+        start = found + delimiter.count
+        phase = .delimiterEnd
+      case .delimiterEnd:
+        guard let event = try takeDelimiterEnd() else { continue }
+        return event
+      case .fields:
+        guard let event = try takeField() else { continue }
+        return event
+      case .content:
+        return takeContent()
+      case .ended:
+        (start, buffer) = (0, [])
+        return .ended
+      }
+    }
+  }
+
+  private mutating func skipPreamble() -> Int? {
+    let (found, safe) = search()
+    preambleBytes += (found ?? safe) - start
+    start = found ?? safe
+    return found
+  }
+
+  /// Behind a delimiter: `--` ends everything, CRLF begins a part. Blanks before the CRLF are allowed padding.
+  private mutating func takeDelimiterEnd() throws(MultipartError) -> Event? {
+    while start < buffer.count, ASCII.isBlank(buffer[start]) { start += 1 }
+    guard start + 2 <= buffer.count else { return .needsInput }
+    let end = buffer[start..<start + 2]
+    start += 2
+    if end.elementsEqual("--".utf8) {
+      phase = .ended
+      return .ended
+    }
+    guard end.elementsEqual("\r\n".utf8) else { throw .malformed(.delimiter) }
+    partCount += 1
+    guard partCount <= limits.partCount else { throw .tooManyParts(limit: limits.partCount) }
+    (fields, headBytes, phase) = (FieldSection(), 0, .fields)
+    return nil
+  }
+
+  private mutating func takeField() throws(MultipartError) -> Event? {
+    guard let lineFeed = buffer[start...].firstIndex(of: ASCII.lineFeed) else {
+      guard headBytes + buffer.count - start <= limits.partHeadBytes else {
+        throw .partHeadTooLarge(limit: limits.partHeadBytes)
+      }
+      return .needsInput
+    }
+    let line = buffer[start...lineFeed]
+    headBytes += line.count
+    start = lineFeed + 1
+    guard headBytes <= limits.partHeadBytes else { throw .partHeadTooLarge(limit: limits.partHeadBytes) }
+    guard line.count >= 2, line[lineFeed - 1] == ASCII.carriageReturn else { throw .malformed(.field) }
+    if line.count == 2 {
+      phase = .content
+      // The empty line's CRLF is also the one in front of a delimiter that follows at once: an empty part.
+      start -= 2
+      return .part(HTTPFields(fields))
+    }
+    do { try FieldLine.parse(line.dropLast(2), into: &fields) } catch { throw .malformed(.field) }
+    return nil
+  }
+
+  private mutating func takeContent() -> Event {
+    if headBytes > 0 {
+      // The head's last CRLF is still there: content begins behind it unless a delimiter begins with it.
+      guard buffer.count - start >= delimiter.count || !matchesDelimiter(at: start, partially: true) else {
+        return .needsInput
+      }
+      if !matchesDelimiter(at: start, partially: false) { start += 2 }
+      headBytes = 0
+    }
+    let (found, safe) = search()
+    let end = found ?? safe
+    if end > start {
+      let content = Array(buffer[start..<end])
+      start = end
+      if found != nil { finishPart() }
+      return .content(content)
+    }
+    guard found != nil else { return .needsInput }
+    finishPart()
+    owesPartEnd = false
+    return .partEnded
+  }
+
+  private mutating func finishPart() {
+    start += delimiter.count
+    phase = .delimiterEnd
+    owesPartEnd = true
+  }
+
+  /// Where the delimiter begins; or else how far the buffer certainly belongs to what comes before it.
+  private func search() -> (found: Int?, safe: Int) {
+    let bytes = buffer.span
+    var index = start
+    while index < bytes.count {
+      if bytes[index] == ASCII.carriageReturn, matchesDelimiter(at: index, partially: true) {
+        return bytes.count - index >= delimiter.count ? (index, index) : (nil, index)
+      }
+      index += 1
+    }
+    return (nil, bytes.count)
+  }
+
+  /// Whether the delimiter, or as much of it as the buffer can hold from there, stands at `index`.
+  private func matchesDelimiter(at index: Int, partially: Bool) -> Bool {
+    let count = min(delimiter.count, buffer.count - index)
+    guard partially || count == delimiter.count else { return false }
+    for offset in 0..<count where buffer[index + offset] != delimiter[offset] { return false }
+    return true
+  }
+}
+
+/// Reads multipart/form-data from a request's body as a stream: `nextPart`, then `read` until nil, and again.
+package struct MultipartReader {
+  private let body: RequestBody
+  private var parser: MultipartParser
+  private var isInPart = false
+
+  /// Nil where the content type is not multipart/form-data with a valid boundary.
+  package init?(contentType: String, body: RequestBody, limits: MultipartLimits = MultipartLimits()) {
+    guard let type = ParameterizedValue(contentType), type.value.equalsIgnoringCase("multipart/form-data"),
+      let boundary = type["boundary"], (1...70).contains(boundary.utf8.count), !boundary.hasSuffix(" "),
+      boundary.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F })
+    else { return nil }
+    self.body = body
+    parser = MultipartParser(boundary: boundary, limits: limits)
+  }
+
+  /// The next part, nil behind the last. What was not read of the one before is skipped.
+  package mutating func nextPart() async throws -> MultipartPart? {
+    while isInPart { _ = try await read() }
+    while true {
+      switch try await nextEvent() {
+      case .part(let fields):
+        isInPart = true
+        return try Self.part(fields)
+      case .ended:
+        while try await body.read() != nil {}
+        return nil
+      case .needsInput, .content, .partEnded: continue
+      }
+    }
+  }
+
+  /// The next piece of the current part's content; nil at its end.
+  package mutating func read() async throws -> [UInt8]? {
+    guard isInPart else { return nil }
+    while true {
+      switch try await nextEvent() {
+      case .content(let content): return content
+      case .partEnded, .ended:
+        isInPart = false
+        return nil
+      case .needsInput, .part: continue
+      }
+    }
+  }
+
+  private mutating func nextEvent() async throws -> MultipartParser.Event {
+    while true {
+      let event = try parser.next()
+      guard event == .needsInput else { return event }
+      guard let piece = try await body.read() else { throw MultipartError.truncated }
+      parser.append(piece)
+    }
+  }
+
+  private static func part(_ fields: HTTPFields) throws(MultipartError) -> MultipartPart {
+    guard let field = fields["Content-Disposition"], let disposition = ParameterizedValue(field),
+      disposition.value.equalsIgnoringCase("form-data"), let name = disposition["name"]
+    else { throw .malformed(.disposition) }
+    return MultipartPart(name: name, filename: disposition.filename, fields: fields)
+  }
+}

@@ -1,0 +1,163 @@
+import Synchronization
+
+/// Content with what is needed to answer conditions and ranges about it.
+package struct Representation: Sendable {
+  /// Bytes or a file; a stream is always answered whole.
+  package var body: ResponseBody
+  fileprivate let head: Head
+
+  /// What is said about the content. Put together once, and shared: objects that are polled keep their representation.
+  fileprivate final class Head: Sendable {
+    let contentType: String
+    let etag: String?
+    let acceptsRanges: Bool
+    let lastModified: HTTPDate?
+    /// What a 304 has too (RFC 9110 §15.4.5).
+    let metadata: HTTPFields
+    /// `metadata` and the media type.
+    let fields: HTTPFields
+    /// The coded form of content in memory, made when it is first asked for.
+    private let coded = Mutex<[UInt8]?>(nil)
+
+    /// Nil where the content is not at hand.
+    func coded(_ content: ResponseBody) -> [UInt8]? {
+      if let known = coded.withLock({ $0 }) { return known }
+      guard let content = content.bytesAtHand else { return nil }
+      var stream = GzipStream()
+      let made = stream.compress(content, isLast: true)
+      coded.withLock { $0 = made }
+      return made
+    }
+
+    init(_ contentType: String, _ etag: String?, _ cacheControl: String, _ fields: HTTPFields, _ acceptsRanges: Bool) {
+      (self.contentType, self.etag, self.acceptsRanges) = (contentType, etag, acceptsRanges)
+      lastModified = fields["Last-Modified"].flatMap(HTTPDate.init)
+      var fields = fields
+      if let etag { fields["ETag"] = etag }
+      fields["Cache-Control"] = cacheControl
+      if acceptsRanges { fields["Accept-Ranges"] = "bytes" }
+      if ContentCoding.isWorthwhile(contentType) { fields.vary(by: "Accept-Encoding") }
+      metadata = fields
+      fields["Content-Type"] = contentType
+      self.fields = fields
+    }
+  }
+
+  /// A representation of these parts.
+  ///
+  /// `etag`: with its quotes, `W/` in front where it is weak; nil where there is none. `fields`: further ones, such as
+  /// `Vary`, `Content-Disposition` or `Last-Modified`. `acceptsRanges`: whether parts of it are served.
+  package init(
+    body: ResponseBody, contentType: String, etag: String?, cacheControl: String, fields: HTTPFields = [:],
+    acceptsRanges: Bool = false
+  ) {
+    self.body = body
+    head = Head(contentType, etag, cacheControl, fields, acceptsRanges)
+  }
+}
+
+extension HTTPResponse {
+  /// The answer where the request's conditions spare the content: 304 or 412. Nil where it must be sent: whoever makes
+  /// it at some cost asks here first.
+  package init?(sparing representation: Representation, for request: HTTPRequest) {
+    switch Precondition(request, etag: representation.head.etag, lastModified: representation.head.lastModified) {
+    case .notModified:
+      self.init(.notModified, fields: representation.head.metadata)
+      if let etag = representation.head.etag { fields["ETag"] = Precondition.tagHeld(by: request, of: etag) }
+    case .failed:
+      self =
+        Problem(.preconditionFailed, code: "precondition_failed", detail: "What is here has another version.")
+        .response()
+    case .proceed: return nil
+    }
+  }
+
+  /// Answers a request for a representation: 200, 206, 304, 412 or 416, as its conditions and ranges ask.
+  package init(_ representation: Representation, for request: HTTPRequest) {
+    if request.isPlain {
+      self.init(.ok, fields: representation.head.fields, body: representation.body)
+      return
+    }
+    if let spared = HTTPResponse(sparing: representation, for: request) {
+      self = spared
+      return
+    }
+    var fields = representation.head.fields
+    guard representation.head.acceptsRanges, request.method == .get, let length = representation.body.length,
+      representation.body.canBeSliced,
+      Precondition.allowsRange(request, etag: representation.head.etag, lastModified: representation.head.lastModified)
+    else {
+      self.init(.ok, fields: fields, body: representation.body)
+      code(representation, for: request)
+      return
+    }
+    switch ByteRangeRequest(request.fields["Range"], length: length) {
+    case .whole:
+      self.init(.ok, fields: fields, body: representation.body)
+      if !request.fields.contains("Range") { code(representation, for: request) }
+    case .unsatisfiable:
+      self =
+        Problem(
+          .rangeNotSatisfiable, code: "range_not_satisfiable", detail: "The content has \(length) bytes.",
+          parameter: "Range", fields: ["Content-Range": "bytes */\(length)"]
+        ).response()
+    case .ranges(let ranges) where ranges.count == 1:
+      fields["Content-Range"] = Self.contentRange(ranges[0], length)
+      self.init(.partialContent, fields: fields, body: representation.body.slice(ranges[0]))
+    case .ranges(let ranges):
+      self = Self.multipart(ranges, of: representation, length, fields)
+    }
+  }
+
+  /// Takes the coded form that the representation keeps: whoever asks for the same object again spares the work.
+  private mutating func code(_ representation: Representation, for request: HTTPRequest) {
+    guard let length = representation.body.length, ContentCoding.isCodedAtOnce(length),
+      ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request),
+      let coded = representation.head.coded(representation.body)
+    else { return }
+    body = .bytes(coded)
+    fields["Content-Encoding"] = "gzip"
+    if let etag = representation.head.etag { fields["ETag"] = ContentCoding.tag(etag) }
+  }
+
+  /// multipart/byteranges (RFC 9110 §14.6).
+  private static func multipart(
+    _ ranges: [Range<Int64>], of representation: Representation, _ length: Int64, _ fields: HTTPFields
+  ) -> HTTPResponse {
+    let boundary =
+      RequestIdentifier.make(.random(in: .min ... .max)) + RequestIdentifier.make(.random(in: .min ... .max))
+    var parts: [ResponseBody] = []
+    for range in ranges {
+      let head =
+        "\r\n--\(boundary)\r\nContent-Type: \(representation.head.contentType)\r\n"
+        + "Content-Range: \(contentRange(range, length))\r\n\r\n"
+      parts.append(.bytes(Array(head.utf8)))
+      parts.append(representation.body.slice(range))
+    }
+    parts.append(.bytes(Array("\r\n--\(boundary)--\r\n".utf8)))
+    var fields = fields
+    fields["Content-Type"] = "multipart/byteranges; boundary=\(boundary)"
+    return HTTPResponse(.partialContent, fields: fields, body: .sequence(parts))
+  }
+
+  private static func contentRange(_ range: Range<Int64>, _ length: Int64) -> String {
+    "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(length)"
+  }
+}
+
+extension ResponseBody {
+  fileprivate var canBeSliced: Bool {
+    switch self {
+    case .empty, .bytes, .file: true
+    case .sequence, .stream: false
+    }
+  }
+
+  fileprivate func slice(_ range: Range<Int64>) -> ResponseBody {
+    switch self {
+    case .bytes(let bytes): .bytes(Array(bytes[Int(range.lowerBound)..<Int(range.upperBound)]))
+    case .file(let file): .file(file.slice(range))
+    case .empty, .sequence, .stream: self
+    }
+  }
+}

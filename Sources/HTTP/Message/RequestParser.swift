@@ -1,0 +1,182 @@
+// A request's head (RFC 9112 §2 to §5), read strictly:
+//
+//   [ CRLF ]  method SP target SP "HTTP/" DIGIT "." DIGIT CRLF  *( name ":" OWS value OWS CRLF )  CRLF
+//
+// Lines end in CRLF and in nothing else; a bare LF, a bare CR, NUL or another control byte is an error, and so is a
+// line that continues the one before. One empty line in front is allowed (§2.2).
+
+import Glibc
+
+/// Reads heads from the bytes of a connection, in pieces of any size.
+///
+/// Lines that lie whole in the input are parsed where they lie; only a line cut by the end of the input is copied.
+/// What is kept between calls is bounded by the limits.
+///
+/// The last head of usual size is kept with its bytes: a client that polls or pages sends the same one again and again,
+/// and to compare them costs a twentieth of reading them.
+struct RequestParser {
+  private let limits: HTTPLimits
+  private var partialLine: [UInt8] = []
+  private var requestLine: (method: HTTPMethod, target: RequestTarget, version: HTTPVersion)?
+  private var fields = FieldSection()
+  private var fieldBytes = 0
+  private var mayStartEmpty = true
+  private var last: (bytes: [UInt8], head: RequestHead)?
+  /// Whether the head that is being read, or was refused, is a HEAD request's: that is answered without content
+  /// whatever is wrong with it (RFC 9110 §9.3.2).
+  private(set) var isHead = false
+
+  /// A longer head is read anew: an idle connection is to cost little.
+  private static let longestKept = 1024
+
+  init(limits: HTTPLimits) {
+    self.limits = limits
+  }
+
+  /// Whether there is more of a head than an empty line in front of it.
+  var hasBegun: Bool {
+    requestLine != nil || !partialLine.isEmpty && !(mayStartEmpty && partialLine == [ASCII.carriageReturn])
+  }
+
+  /// Takes what it needs of `input[start..<end]`. The head is nil while it is not whole; `next` is the first byte not
+  /// taken. After a head the parser is ready for the next one.
+  mutating func consume(_ input: [UInt8], from start: Int, to end: Int) throws(HTTPParseError)
+    -> (head: RequestHead?, next: Int)
+  {
+    let isAtStart = requestLine == nil && partialLine.isEmpty && mayStartEmpty
+    if isAtStart, let last, Self.begins(input, from: start, to: end, with: last.bytes) {
+      return (last.head, start + last.bytes.count)
+    }
+    var position = start
+    while let lineFeed = Self.lineFeed(in: input, position, end) {
+      noteMethod(input[position...lineFeed])
+      try checkLength(input[position...lineFeed])
+      var head: RequestHead?
+      if partialLine.isEmpty {
+        head = try parse(input[position...lineFeed])
+      } else {
+        partialLine.append(contentsOf: input[position...lineFeed])
+        let line = partialLine
+        partialLine = []
+        head = try parse(line[...])
+      }
+      position = lineFeed + 1
+      if let head {
+        if isAtStart, position - start <= Self.longestKept { last = (Array(input[start..<position]), head) }
+        return (head, position)
+      }
+    }
+    noteMethod(input[position..<end])
+    try checkLength(input[position..<end])
+    partialLine.append(contentsOf: input[position..<end])
+    return (nil, end)
+  }
+
+  /// The fields of a head that was refused, as far as it has come. If its request line was at fault, nothing behind it
+  /// has been read, and `rest`, what the last call was given, is looked through.
+  func refusedFields(in rest: ArraySlice<UInt8> = []) -> HTTPFields {
+    var fields = fields
+    if requestLine == nil {
+      let lines = rest.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+      let behindFirst = lines.drop { $0.elementsEqual(CollectionOfOne(ASCII.carriageReturn)) }.dropFirst()
+      for line in behindFirst {
+        guard line.last == ASCII.carriageReturn, line.count > 1 else { break }
+        // One that is no field either is not what the refusal is about.
+        try? FieldLine.parse(line.dropLast(), into: &fields)
+      }
+    }
+    return HTTPFields(fields)
+  }
+
+  /// Looks at the beginning of a request line, which lies in `partialLine` and in `rest`.
+  private mutating func noteMethod(_ rest: ArraySlice<UInt8>) {
+    guard requestLine == nil else { return }
+    isHead = (partialLine.prefix(5) + rest.prefix(5)).starts(with: "HEAD ".utf8)
+  }
+
+  private static func begins(_ input: [UInt8], from start: Int, to end: Int, with bytes: [UInt8]) -> Bool {
+    guard end - start >= bytes.count else { return false }
+    return unsafe input.withUnsafeBytes { input in
+      unsafe bytes.withUnsafeBytes { bytes in
+        guard let kept = bytes.baseAddress, let given = input.baseAddress else { return false }
+        return unsafe memcmp(given + start, kept, bytes.count) == 0
+      }
+    }
+  }
+
+  private static func lineFeed(in input: [UInt8], _ start: Int, _ end: Int) -> Int? {
+    let bytes = input.span
+    var index = start
+    while index < end {
+      if bytes[index] == ASCII.lineFeed { return index }
+      index += 1
+    }
+    return nil
+  }
+
+  /// Checks the line begun in `partialLine` with what has come of its rest.
+  private func checkLength(_ rest: ArraySlice<UInt8>) throws(HTTPParseError) {
+    let length = partialLine.count + rest.count
+    if requestLine == nil {
+      guard length > limits.requestLineBytes + 2 else { return }
+      // 414 says that the target is too long; what has no blank by now has no target.
+      let limit = limits.requestLineBytes
+      let more = max(0, limit - partialLine.count)
+      guard partialLine.prefix(limit).contains(ASCII.space) || rest.prefix(more).contains(ASCII.space) else {
+        throw .malformed(.requestLine)
+      }
+      throw .requestLineTooLong(limit: limits.requestLineBytes)
+    } else {
+      guard fieldBytes + length <= limits.headBytes + 2 else { throw .headTooLarge(limit: limits.headBytes) }
+    }
+  }
+
+  /// Parses one line, its CRLF included; gives the head at the empty line.
+  private mutating func parse(_ lineAndEnd: ArraySlice<UInt8>) throws(HTTPParseError) -> RequestHead? {
+    let line = lineAndEnd.dropLast(2)
+    guard lineAndEnd.count >= 2, lineAndEnd[lineAndEnd.endIndex - 2] == ASCII.carriageReturn else {
+      throw .malformed(.lineEnd)
+    }
+    guard let start = requestLine else {
+      if line.isEmpty, mayStartEmpty {
+        mayStartEmpty = false
+      } else {
+        requestLine = try Self.parseRequestLine(line)
+      }
+      return nil
+    }
+    guard line.isEmpty else {
+      fieldBytes += lineAndEnd.count
+      guard fields.count < limits.fieldCount else { throw .tooManyFields(limit: limits.fieldCount) }
+      try FieldLine.parse(line, into: &fields)
+      return nil
+    }
+    let head = try RequestHead(
+      method: start.method, target: start.target, version: start.version, fields: HTTPFields(fields))
+    (requestLine, fields, fieldBytes, mayStartEmpty) = (nil, FieldSection(), 0, true)
+    return head
+  }
+
+  private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError)
+    -> (HTTPMethod, RequestTarget, HTTPVersion)
+  {
+    guard let firstSpace = line.firstIndex(of: ASCII.space), firstSpace > line.startIndex,
+      let secondSpace = line[(firstSpace + 1)...].firstIndex(of: ASCII.space), secondSpace > firstSpace + 1,
+      line[..<firstSpace].allSatisfy(ASCII.isTokenByte)
+    else { throw .malformed(.requestLine) }
+    let version = try version(line[(secondSpace + 1)...])
+    let method = HTTPMethod(rawValue: String(decoding: line[..<firstSpace], as: UTF8.self))
+    guard method.isKnown else { throw .unknownMethod(method.rawValue) }
+    let target = try RequestTarget(parsing: line[(firstSpace + 1)..<secondSpace], method: method)
+    return (method, target, version)
+  }
+
+  private static func version(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> HTTPVersion {
+    let start = text.startIndex
+    guard text.count == 8, text.prefix(5).elementsEqual("HTTP/".utf8), text[start + 6] == UInt8(ascii: "."),
+      ASCII.isDigit(text[start + 5]), ASCII.isDigit(text[start + 7])
+    else { throw .malformed(.requestLine) }
+    guard text[start + 5] == UInt8(ascii: "1") else { throw .unsupportedVersion }
+    return text[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
+  }
+}

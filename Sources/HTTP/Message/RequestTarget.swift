@@ -1,0 +1,97 @@
+// request-target = origin-form | absolute-form | asterisk-form        (RFC 9112 §3.2)
+//   origin-form    "/" path [ "?" query ]
+//   absolute-form  "http://" authority [ path ] [ "?" query ]
+//   asterisk-form  "*", for OPTIONS alone
+// authority-form belongs to CONNECT, which is not served. A fragment never crosses the wire: "#" is refused.
+
+/// One `name=value` of a query, decoded.
+package struct QueryItem: Sendable, Equatable {
+  /// Decoded once; `+` is a blank.
+  package let name: String
+  /// Decoded once; empty where there was no `=`.
+  package let value: String
+
+  /// An item as it would be after decoding.
+  package init(name: String, value: String) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// What a request is about: the path and query of its target, escapes decoded exactly once. An object, because every
+/// responder looks at it.
+package final class RequestTarget: Sendable {
+  /// The path as it was sent, escapes and all; `*` for `OPTIONS *`.
+  package let path: String
+  /// The decoded segments: `/v1/a%2Fb` has two, `v1` and `a/b`; `/` has one, which is empty.
+  package let segments: [String]
+  /// In the order sent, repeats kept.
+  package let query: [QueryItem]
+  /// The host and port of an absolute target.
+  let authority: String?
+
+  /// Another path, already taken apart, with the query and authority of `other`.
+  init(path: String, segments: [String], of other: RequestTarget) {
+    (self.path, self.segments, query, authority) = (path, segments, other.query, other.authority)
+  }
+
+  /// Checks and takes apart a target.
+  init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
+    guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
+    if target.count == 1, target.first == 0x2A {
+      guard method == .options else { throw .malformed(.target) }
+      (path, segments, query, authority) = ("*", [], [], nil)
+      return
+    }
+    var origin = target
+    if target.first == ASCII.slash {
+      authority = nil
+    } else {
+      let (host, rest) = try Self.absolute(target)
+      (authority, origin) = (String(decoding: host, as: UTF8.self), rest)
+    }
+    let mark = origin.firstIndex(of: ASCII.question)
+    let pathBytes = origin[..<(mark ?? origin.endIndex)]
+    // No URI has one, and browsers take it for a slash (WHATWG URL).
+    guard !pathBytes.contains(ASCII.backslash) else { throw .malformed(.target) }
+    path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
+    segments = try Self.segments(pathBytes)
+    query = try mark.map { (mark) throws(HTTPParseError) in try Self.query(origin[(mark + 1)...]) } ?? []
+  }
+
+  private static func absolute(
+    _ target: ArraySlice<UInt8>
+  ) throws(HTTPParseError) -> (authority: ArraySlice<UInt8>, origin: ArraySlice<UInt8>) {
+    if target.prefix(8).equalsIgnoringCase("https://") { throw .misdirected }
+    guard target.prefix(7).equalsIgnoringCase("http://") else { throw .malformed(.target) }
+    let rest = target.dropFirst(7)
+    let end = rest.firstIndex { $0 == ASCII.slash || $0 == ASCII.question } ?? rest.endIndex
+    guard RequestHead.isHost(rest[..<end]) else { throw .malformed(.target) }
+    return (rest[..<end], rest[end...])
+  }
+
+  private static func segments(_ path: ArraySlice<UInt8>) throws(HTTPParseError) -> [String] {
+    var segments: [String] = []
+    var start = path.startIndex + (path.isEmpty ? 0 : 1)
+    while true {
+      let end = path[start...].firstIndex(of: ASCII.slash) ?? path.endIndex
+      guard let segment = ASCII.percentDecoded(path[start..<end]) else { throw .malformed(.escape) }
+      segments.append(segment)
+      if end == path.endIndex { return segments }
+      start = end + 1
+    }
+  }
+
+  private static func query(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> [QueryItem] {
+    var items: [QueryItem] = []
+    for pair in text.split(separator: UInt8(ascii: "&")) {
+      let equals = pair.firstIndex(of: UInt8(ascii: "="))
+      let value = equals.map { pair[($0 + 1)...] } ?? pair[pair.endIndex...]
+      guard let name = ASCII.percentDecoded(pair[..<(equals ?? pair.endIndex)], plusIsSpace: true),
+        let value = ASCII.percentDecoded(value, plusIsSpace: true)
+      else { throw .malformed(.escape) }
+      items.append(QueryItem(name: name, value: value))
+    }
+    return items
+  }
+}

@@ -1,0 +1,108 @@
+// The names in requests that say who talks to whom: Host (RFC 9110 §7.2) and Origin (RFC 6454 §7).
+//
+//   authority   host [ ":" port ]
+//   origin      scheme "://" host [ ":" port ]     or "null", for a page that has none to show
+
+/// A host and a port, compared without regard to case and to a default port written out.
+struct Authority: Hashable, Sendable {
+  /// In lower case, without a closing dot, and without escapes that aren't needed; an IPv6 address without its
+  /// brackets.
+  let host: String
+  /// Nil where it is the scheme's own.
+  let port: UInt16?
+  private let isV6: Bool
+
+  /// Takes apart what stood in a Host field that the parser has accepted, or behind an origin's scheme. An empty port
+  /// is the default (RFC 3986 §3.2.3).
+  init?(_ text: some StringProtocol, defaultPort: UInt16) {
+    guard RequestHead.isHost(Array(text.utf8)[...]) else { return nil }
+    let lowered = Self.decodingUnreserved(text).lowercased()
+    isV6 = lowered.hasPrefix("[")
+    let end = isV6 ? lowered.firstIndex(of: "]") : lowered.firstIndex(of: ":")
+    var name = lowered[..<(end ?? lowered.endIndex)]
+    var rest = lowered[name.endIndex...]
+    if isV6 {
+      name = name.dropFirst()
+      rest = rest.dropFirst()
+    } else if name.count > 1, name.hasSuffix(".") {
+      name = name.dropLast()
+    }
+    host = String(name)
+    let number = UInt16(rest.dropFirst())
+    port = number == defaultPort ? nil : number
+  }
+
+  /// `%6c` is an `l` (RFC 3986 §6.2.2.2); what must be escaped stays so.
+  private static func decodingUnreserved(_ text: some StringProtocol) -> String {
+    guard text.utf8.contains(ASCII.percent) else { return String(text) }
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == ASCII.percent, index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
+        let low = ASCII.hexValue(bytes[index + 2]), isUnreserved(high << 4 | low)
+      {
+        decoded.append(high << 4 | low)
+        index += 3
+      } else {
+        decoded.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: decoded, as: UTF8.self)
+  }
+
+  private static func isUnreserved(_ byte: UInt8) -> Bool {
+    ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte)
+  }
+
+  /// Whether the name always means this machine: `localhost` and what is under it (RFC 6761 §6.3), 127.0.0.0/8, ::1.
+  var isLoopback: Bool {
+    if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "0:0:0:0:0:0:0:1" { return true }
+    return isIPv4 && host.hasPrefix("127.")
+  }
+
+  /// Whether it is an address, and so a name that nobody can point elsewhere.
+  var isAddress: Bool { isV6 || isIPv4 }
+
+  private var isIPv4: Bool {
+    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4
+      && parts.allSatisfy { part in (1...3).contains(part.utf8.count) && part.utf8.allSatisfy(ASCII.isDigit) }
+      && parts.allSatisfy { UInt8($0) != nil }
+  }
+}
+
+/// Where a web page comes from.
+package struct Origin: Hashable, Sendable {
+  let scheme: String
+  let authority: Authority
+
+  var defaultPort: UInt16 { scheme == "https" ? 443 : 80 }
+
+  /// Nil for anything but `http://…` or `https://…` with a host and perhaps a port: `null`, a path, a list.
+  package init?(_ text: String) {
+    let lowered = text.lowercased()
+    guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }
+    self.scheme = scheme
+    guard
+      let authority = Authority(text.dropFirst(scheme.utf8.count + 3), defaultPort: scheme == "https" ? 443 : 80)
+    else { return nil }
+    self.authority = authority
+  }
+}
+
+/// The origins whose pages may use a service.
+package enum AllowedOrigins: Sendable, Equatable {
+  /// Any page at all: `*`.
+  case any
+  /// These; none by default.
+  case only(Set<Origin>)
+
+  func contains(_ text: String) -> Bool {
+    switch self {
+    case .any: true
+    case .only(let origins): Origin(text).map(origins.contains) ?? false
+    }
+  }
+}

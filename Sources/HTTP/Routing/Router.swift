@@ -1,0 +1,182 @@
+/// Serves one route.
+package typealias Handler = @Sendable (HTTPRequest, PathParameters) throws -> HTTPAnswer
+
+/// What stood in the place of a pattern's `{names}`, decoded.
+package struct PathParameters: Sendable {
+  fileprivate let endpoint: Endpoint
+  fileprivate let target: RequestTarget
+
+  /// The value of a name that the route's pattern has; asking for any other is a mistake in the program.
+  package subscript(_ name: String) -> String {
+    guard let position = endpoint.position(of: name) else { preconditionFailure("the pattern has no {\(name)}") }
+    return target.segments[position]
+  }
+}
+
+/// A handler, and where its pattern's names stand in a path.
+private final class Endpoint: Sendable {
+  let method: HTTPMethod
+  let handler: Handler
+  private let names: [(name: String, position: Int)]
+
+  init(_ route: Route, _ names: [(name: String, position: Int)]) {
+    (method, handler, self.names) = (route.method, route.handler, names)
+  }
+
+  func position(of name: String) -> Int? { names.first { $0.name == name }?.position }
+}
+
+/// A row of the table that a router is made from.
+package struct Route: Sendable {
+  /// The method served.
+  package let method: HTTPMethod
+  /// `/v1/recordings/{id}/audio`: segments to be matched as they are, and names for one segment each.
+  package let pattern: String
+  let handler: Handler
+
+  /// A row whose handler may know its response at once.
+  package init(_ method: HTTPMethod, _ pattern: String, atOnce handler: @escaping Handler) {
+    precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
+    (self.method, self.pattern, self.handler) = (method, pattern, handler)
+  }
+
+  /// A row whose handler always has something to wait for.
+  package init(
+    _ method: HTTPMethod, _ pattern: String,
+    _ handler: @escaping @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
+  ) {
+    self.init(method, pattern, atOnce: { request, parameters in .later { try await handler(request, parameters) } })
+  }
+}
+
+extension Route {
+  /// The same row with another handler made of its own.
+  package func wrapping(_ wrap: (@escaping Handler) -> Handler) -> Route {
+    Route(method, pattern, atOnce: wrap(handler))
+  }
+}
+
+/// Why no route serves a request.
+package enum RoutingError: Error, Equatable, Sendable {
+  /// No pattern matches the path → 404.
+  case notFound
+  /// The path is known, the method is not among these → 405 with `Allow`.
+  case methodNotAllowed(allowed: [HTTPMethod])
+
+  /// The answer for the client.
+  package var problem: Problem {
+    switch self {
+    case .notFound: Problem(.notFound, code: "not_found", detail: "There is nothing at this path.")
+    case .methodNotAllowed(let allowed):
+      Problem(
+        .methodNotAllowed, code: "method_not_allowed", detail: "Allowed here: \(Router.list(allowed)).",
+        fields: ["Allow": Router.list(allowed)])
+    }
+  }
+}
+
+/// Finds the handler for a request by a tree of path segments. A literal segment goes before a `{name}`; a name never
+/// matches an empty segment. HEAD is served by GET's handler unless it has a row of its own; OPTIONS is answered with
+/// what is allowed unless it has a row.
+package final class Router: HTTPResponder {
+  /// The table, in its own order.
+  package let routes: [Route]
+
+  private struct Node: Sendable {
+    /// Few of them, and short: compared one by one faster than hashed.
+    var literals: [(segment: String, node: Int)] = []
+    var parameter: Int?
+    var endpoints: [Endpoint] = []
+  }
+  private let nodes: [Node]
+  private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
+
+  /// `problem` turns what a handler throws, and `RoutingError`, into the response.
+  package init(routes: [Route], problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse) {
+    self.routes = routes
+    self.problem = problem
+    var nodes = [Node()]
+    for route in routes { Self.add(route, to: &nodes) }
+    self.nodes = nodes
+  }
+
+  private static func add(_ route: Route, to nodes: inout [Node]) {
+    var node = 0
+    var names: [(name: String, position: Int)] = []
+    let segments = route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    for (position, segment) in segments.enumerated() {
+      let isParameter = segment.hasPrefix("{") && segment.hasSuffix("}")
+      let known =
+        isParameter ? nodes[node].parameter : nodes[node].literals.first { $0.segment == segment }?.node
+      if isParameter { names.append((String(segment.dropFirst().dropLast()), position)) }
+      if known == nil {
+        nodes.append(Node())
+        if isParameter {
+          nodes[node].parameter = nodes.count - 1
+        } else {
+          nodes[node].literals.append((segment, nodes.count - 1))
+        }
+      }
+      node = known ?? nodes.count - 1
+    }
+    precondition(!nodes[node].endpoints.contains { $0.method == route.method }, "\(route.pattern) stands twice")
+    nodes[node].endpoints.append(Endpoint(route, names))
+  }
+
+  /// Answers a request; whatever is thrown becomes a response by `problem`.
+  package func respond(to request: HTTPRequest) -> HTTPAnswer {
+    if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
+    guard let node = find(request.target, 0, 0) else {
+      return .now(problem(RoutingError.notFound, request))
+    }
+    guard let endpoint = endpoint(node, request.method) else {
+      let methods = Set(nodes[node].endpoints.map(\.method))
+      if request.method == .options { return .now(Self.options(methods)) }
+      return .now(problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request))
+    }
+    do {
+      let answer = try endpoint.handler(request, PathParameters(endpoint: endpoint, target: request.target))
+      guard case .later(let work) = answer else { return answer }
+      return .later { [problem] in await Self.finish(work, request, problem) }
+    } catch {
+      return .now(problem(error, request))
+    }
+  }
+
+  private static func finish(
+    _ work: @Sendable () async throws -> HTTPResponse, _ request: HTTPRequest,
+    _ problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
+  ) async -> HTTPResponse {
+    do { return try await work() } catch { return problem(error, request) }
+  }
+
+  private func endpoint(_ node: Int, _ method: HTTPMethod) -> Endpoint? {
+    for endpoint in nodes[node].endpoints where endpoint.method == method { return endpoint }
+    return method == .head ? endpoint(node, .get) : nil
+  }
+
+  /// The node whose pattern a path matches from a segment on, literal before parameter; steps back where a literal led
+  /// nowhere.
+  private func find(_ target: RequestTarget, _ index: Int, _ node: Int) -> Int? {
+    guard index < target.segments.count else { return nodes[node].endpoints.isEmpty ? nil : node }
+    for literal in nodes[node].literals.indices
+    where nodes[node].literals[literal].segment == target.segments[index] {
+      if let found = find(target, index + 1, nodes[node].literals[literal].node) { return found }
+    }
+    guard let next = nodes[node].parameter, !target.segments[index].isEmpty else { return nil }
+    return find(target, index + 1, next)
+  }
+
+  private static func options(_ methods: Set<HTTPMethod>) -> HTTPResponse {
+    HTTPResponse(.noContent, fields: ["Allow": list(allowed(methods))])
+  }
+
+  private static func allowed(_ methods: Set<HTTPMethod>) -> [HTTPMethod] {
+    var all = methods
+    if all.contains(.get) { all.insert(.head) }
+    all.insert(.options)
+    return all.sorted { $0.rawValue < $1.rawValue }
+  }
+
+  static func list(_ methods: [HTTPMethod]) -> String { methods.map(\.rawValue).joined(separator: ", ") }
+}

@@ -1,0 +1,26 @@
+import AudioIO
+import Denoise
+
+/// Which frames of a recording are wanted, and which must be read so that they come out as in the whole.
+struct FrameWindow {
+  var wanted: Range<Int64> = 0..<Int64.max
+  var read: Range<Int64> = 0..<Int64.max
+
+  /// The whole recording where `window` is nil.
+  init(_ window: TimeWindow?, of format: AudioFormat) {
+    guard let window else { return }
+    func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(format.sampleRate), 0x1p60).rounded()) }
+    let start = frame(window.start)
+    wanted = start..<max(frame(window.end), start + 1)
+    let context = Denoiser.contextFrames(sampleRate: format.sampleRate, channels: format.channels)
+    read = max(0, wanted.lowerBound - context.before)..<(wanted.upperBound + context.after)
+  }
+
+  /// The part of `samples`, interleaved, the first of which is of frame `position`, that is wanted.
+  func wanted(of samples: Span<Float>, at position: Int64, channels: Int) -> Range<Int> {
+    let frames = Int64(samples.count / channels)
+    let from = min(max(wanted.lowerBound - position, 0), frames)
+    let to = min(max(wanted.upperBound - position, from), frames)
+    return (Int(from) * channels)..<(Int(to) * channels)
+  }
+}

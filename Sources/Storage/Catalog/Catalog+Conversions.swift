@@ -1,0 +1,113 @@
+import GRDB
+
+extension Catalog {
+  /// The conversion of a recording to `format`, nil where there is none.
+  package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
+    try read { try Self.conversion(of: id, to: format, $0) }
+  }
+
+  /// The unfinished job that converts a recording so, or else `job`, inserted: one at a time, however many ask. Whether
+  /// it was inserted tells `isNew`.
+  ///
+  /// Throws `.noSuchRecording` where the recording was deleted meanwhile.
+  package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+    try write { db in
+      let same = try Self.unfinishedJobs(touching: job.recording, db).first {
+        $0.kind == .convert && $0.recording == job.recording && $0.parameters == job.parameters
+      }
+      if let same { return (same, false) }
+      try Self.insert(job, db)
+      return (job, true)
+    }
+  }
+
+  /// Keeps a conversion in place of an older one of its kind, and forgets as many of those asked for longest ago as it
+  /// takes for all of them to have at most `limit` bytes together. The forgotten ones, whose files are the caller's to
+  /// remove; nil, and nothing is kept, where the recording is gone.
+  package func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) -> [Conversion]? {
+    try write { db in
+      guard try Self.recording(conversion.recording, db) != nil else { return nil }
+      var forgotten: [Conversion] = []
+      if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
+        older.file != conversion.file
+      {
+        forgotten.append(older)
+      }
+      try ConversionRow(conversion: conversion).insert(db, onConflict: .replace)
+      var total = try Int64.fetchOne(db, sql: "SELECT sum(bytes) FROM conversions") ?? 0
+      let others = try Self.intact(
+        Row.fetchAll(
+          db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
+      ) { try ConversionRow(row: $0).conversion }
+      for other in others where total > limit {
+        try Self.forget(other, db)
+        total -= other.bytes
+        forgotten.append(other)
+      }
+      return forgotten
+    }
+  }
+
+  /// Notes that a conversion was asked for; writes where the last note is an hour old.
+  package func touch(_ conversion: Conversion) throws(StorageError) {
+    guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
+    try write { db in
+      try db.execute(
+        sql: "UPDATE conversions SET used_at = ? WHERE file = ?",
+        arguments: [Timestamp.now.milliseconds, conversion.file])
+    }
+  }
+
+  /// Forgets a conversion whose file is gone.
+  package func forget(_ conversion: Conversion) throws(StorageError) { try write { try Self.forget(conversion, $0) } }
+
+  /// Forgets the conversions of recordings that are no more; their files went with the recordings.
+  static func forgetOrphanedConversions(_ db: Database) throws {
+    try db.cachedStatement(
+      sql: "DELETE FROM conversions WHERE recording NOT IN (SELECT id FROM recordings)"
+    ).execute()
+  }
+
+  private static func forget(_ conversion: Conversion, _ db: Database) throws {
+    try db.cachedStatement(sql: "DELETE FROM conversions WHERE file = ?").execute(arguments: [conversion.file])
+  }
+
+  private static func conversion(of id: RecordingID, to format: String, _ db: Database) throws -> Conversion? {
+    // One that can't be read is as good as none: it is made again in its place.
+    try intact(
+      Row.fetchAll(
+        db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ? AND format = ?"),
+        arguments: [id.text, format])
+    ) { try ConversionRow(row: $0).conversion }.first
+  }
+}
+
+/// A conversion as a row of `conversions`.
+struct ConversionRow: FetchableRecord, PersistableRecord {
+  static let databaseTableName = "conversions"
+
+  let conversion: Conversion
+
+  init(conversion: Conversion) { self.conversion = conversion }
+
+  init(row: Row) throws {
+    conversion = Conversion(
+      recording: try identifier(row, "recording"), format: try value(row, "format"), file: try value(row, "file"),
+      bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
+      usedAt: Timestamp(milliseconds: try value(row, "used_at")))
+    guard MediaStore.isFileName(conversion.file), conversion.file.hasPrefix("converted-"), conversion.bytes >= 0,
+      conversion.usedAt.isPlausible
+    else {
+      throw StorageError.corrupt(column: "conversions", value: conversion.recording.text)
+    }
+  }
+
+  func encode(to container: inout PersistenceContainer) throws {
+    container["recording"] = conversion.recording.text
+    container["format"] = conversion.format
+    container["file"] = conversion.file
+    container["bytes"] = conversion.bytes
+    container["sha256"] = conversion.sha256
+    container["used_at"] = conversion.usedAt.milliseconds
+  }
+}

@@ -1,0 +1,37 @@
+import GRDB
+
+extension Catalog {
+  /// Deletes at most `limit` recordings that were created before `instant`, oldest first, but for those that an
+  /// unfinished job reads or makes; which they were. Their finished jobs stay. `MediaStore.remove` is the caller's to
+  /// call for each.
+  package func deleteRecordings(createdBefore instant: Timestamp, limit: Int) throws(StorageError) -> [RecordingID] {
+    // Ids begin with the millisecond that they were made in, which is never after `created_at`: by the primary key,
+    // only the old ones are looked at.
+    try write { db in
+      let deleted = try String.fetchAll(
+        db.cachedStatement(
+          sql: """
+            DELETE FROM recordings WHERE id IN (
+              SELECT id FROM recordings WHERE id < :bound AND created_at < :instant AND NOT EXISTS (
+                SELECT 1 FROM jobs
+                WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
+              ORDER BY id LIMIT :limit)
+            RETURNING id
+            """),
+        arguments: [
+          "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
+        ]
+      ).compactMap(RecordingID.init)
+      for id in deleted { try Self.noteRemoval(of: id.text, db) }
+      try Self.forgetOrphanedConversions(db)
+      return deleted
+    }
+  }
+
+  /// The text that all ids made at `instant`, or later, are not before: 48 bits of milliseconds (RFC 9562 §5.7).
+  private static func firstID(madeAt instant: Timestamp) -> String {
+    let digits = String(max(0, instant.milliseconds), radix: 16)
+    let padded = String(repeating: "0", count: max(0, 12 - digits.count)) + digits
+    return padded.prefix(8) + "-" + padded.dropFirst(8)
+  }
+}

@@ -1,0 +1,138 @@
+import GRDB
+
+extension Catalog {
+  /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, and inserts nothing, where so many are
+  /// unfinished already.
+  package func insert(_ upload: Upload, limits: UploadLimits) throws(StorageError) {
+    try write { db in
+      let open = try Self.openUploads(db)
+      guard open[upload.client] ?? 0 < limits.perClient else {
+        throw StorageError.tooManyUploadsOfClient(limit: limits.perClient)
+      }
+      guard open.values.reduce(0, +) < limits.total else { throw StorageError.tooManyUploads(limit: limits.total) }
+      try UploadRow(upload: upload).insert(db)
+    }
+  }
+
+  /// The uploads of which no byte is durable, oldest first, that may give way to another of `client`: those of clients
+  /// that have more unfinished ones than it, the client with the most of them first.
+  package func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
+    try read { db in
+      let open = try Self.openUploads(db)
+      let own = open[client] ?? 0
+      let empty = try Self.intact(
+        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id")
+      ) { try UploadRow(row: $0).upload }
+      func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
+      // Sorting keeps equals in order: the oldest of a client stays the first.
+      return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }.map(\.id)
+    }
+  }
+
+  /// How many uploads of each client are unfinished.
+  private static func openUploads(_ db: Database) throws -> [String: Int] {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(sql: "SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client"))
+    return Dictionary(try rows.map { (try value($0, "client"), try value($0, "held")) }) { $1 }
+  }
+
+  /// The upload, nil where there is none.
+  package func upload(_ id: UploadID) throws(StorageError) -> Upload? {
+    try read { try Self.upload(id, $0) }
+  }
+
+  /// Writes down how far an upload is and when it expires. Its bytes up to there must be durable already.
+  ///
+  /// Throws `.noSuchUpload` where it is gone.
+  package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
+    try write { db in
+      try db.cachedStatement(sql: "UPDATE uploads SET offset = ?, expires_at = ? WHERE id = ?")
+        .execute(arguments: [offset, expiresAt.milliseconds, id.text])
+      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+    }
+  }
+
+  /// Inserts the recording that an upload became, with its job, and writes down that it did: all of it, or none.
+  ///
+  /// Throws `.noSuchUpload` where the upload is gone or has become a recording already: however often the end of an
+  /// upload is tried, one recording comes of it.
+  package func insert(
+    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp
+  ) throws(StorageError) {
+    try write { db in
+      try db.execute(
+        sql: "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL",
+        arguments: [recording.id.text, expiresAt.milliseconds, id.text])
+      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+      try RecordingRow(recording).insert(db)
+      for job in jobs { try Self.insert(job, db) }
+    }
+  }
+
+  /// Forgets an upload, and keeps `answer` in its place; false where it is gone already. Its part file is the caller's
+  /// to remove, after this.
+  @discardableResult
+  package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
+    try write { db in
+      try db.execute(sql: "DELETE FROM uploads WHERE id = ?", arguments: [id.text])
+      let isDeleted = db.changesCount == 1
+      if isDeleted {
+        try Self.noteRemoval(of: id.text, db)
+        try Self.keep(answer, db)
+      }
+      return isDeleted
+    }
+  }
+
+  /// Uploads that expired before `instant`, in no order.
+  package func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [UploadID] {
+    try read { db in
+      try Self.intact(
+        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds])
+      ) { try UploadRow(row: $0).upload.id }
+    }
+  }
+
+  /// The uploads that are not recordings yet, in no order: those that have a part file.
+  package func unfinishedUploads() throws(StorageError) -> [Upload] {
+    try read { db in
+      try Self.intact(Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL")) {
+        try UploadRow(row: $0).upload
+      }
+    }
+  }
+
+  private static func upload(_ id: UploadID, _ db: Database) throws -> Upload? {
+    try UploadRow.fetchOne(
+      db.cachedStatement(sql: "SELECT * FROM uploads WHERE id = ?"), arguments: [id.text])?.upload
+  }
+}
+
+/// An upload as a row of `uploads`.
+struct UploadRow: FetchableRecord, PersistableRecord {
+  static let databaseTableName = "uploads"
+
+  let upload: Upload
+
+  init(upload: Upload) { self.upload = upload }
+
+  init(row: Row) throws {
+    upload = Upload(
+      id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
+      metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
+      recording: try optionalIdentifier(row, "recording"), client: try value(row, "client"))
+    guard upload.length >= 1, (0...upload.length).contains(upload.offset), upload.expiresAt.isPlausible else {
+      throw StorageError.corrupt(column: "uploads", value: upload.id.text)
+    }
+  }
+
+  func encode(to container: inout PersistenceContainer) throws {
+    container["id"] = upload.id.text
+    container["length"] = upload.length
+    container["offset"] = upload.offset
+    container["metadata"] = upload.metadata
+    container["expires_at"] = upload.expiresAt.milliseconds
+    container["recording"] = upload.recording?.text
+    container["client"] = upload.client
+  }
+}

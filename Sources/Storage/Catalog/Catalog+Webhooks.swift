@@ -1,0 +1,33 @@
+import GRDB
+
+extension Catalog {
+  /// All webhooks, of unfinished jobs too, oldest job first, each with whether its job has finished.
+  package func webhooks() throws(StorageError) -> [(webhook: Webhook, isDue: Bool)] {
+    try read { db in
+      try Self.intact(
+        Row.fetchAll(
+          db.cachedStatement(
+            sql: """
+              SELECT webhooks.*, jobs.state NOT IN ('queued', 'running') AS is_due
+              FROM webhooks JOIN jobs ON jobs.id = webhooks.job ORDER BY webhooks.job
+              """)
+        )
+      ) { row in (try WebhookRow(row: row).webhook, try value(row, "is_due")) }
+    }
+  }
+
+  /// Notes an attempt that came to nothing. One that was removed meanwhile stays so.
+  package func update(_ webhook: Webhook) throws(StorageError) {
+    try write { db in
+      try db.cachedStatement(sql: "UPDATE webhooks SET attempts = ?, not_before = ? WHERE job = ?")
+        .execute(arguments: [webhook.attempts, webhook.notBefore.milliseconds, webhook.job.text])
+    }
+  }
+
+  /// The news is delivered, or given up.
+  package func removeWebhook(of job: JobID) throws(StorageError) {
+    try write { db in
+      try db.cachedStatement(sql: "DELETE FROM webhooks WHERE job = ?").execute(arguments: [job.text])
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import CCrypto
+
+/// A keyed digest (RFC 2104) with SHA-256, by libcrypto.
+package enum HMACSHA256 {
+  /// Of `message` under `key`, of any lengths: 64 lower-case hexadecimal digits.
+  package static func hexDigest(of message: [UInt8], key: [UInt8]) -> String {
+    var digest = [UInt8](repeating: 0, count: 32)
+    // libcrypto takes a missing key for "the same as before".
+    let key = key.isEmpty ? [0] : key
+    let done = unsafe digest.withUnsafeMutableBufferPointer { digest in
+      unsafe HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, digest.baseAddress, nil) != nil
+    }
+    precondition(done, "libcrypto has no SHA-256 or no memory")
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,294 @@
+import Glibc
+
+// What `stillwave check` holds against each other: the catalog's rows, the folders' descriptions, the files and their
+// hashes. It changes nothing; DataRepair puts right what can be. Beside a running service a row and its files are read
+// one after the other, so whatever seems wrong is held against the row once more before it is reported.
+
+/// Looks through a data directory for what is not as it should be.
+package struct DataCheck: Sendable {
+  /// Something that is not as it should be.
+  package struct Finding: Sendable, Equatable, Codable {
+    /// Stable, snake_case: "audio_missing".
+    package var code: String
+    /// The file or folder, by its path within the data directory.
+    package var path: String
+    /// What it means.
+    package var detail: String
+  }
+
+  /// What was looked at, and what was found.
+  package struct Report: Sendable, Equatable, Codable {
+    /// How many rows of recordings could be read.
+    package var recordings = 0
+    /// How many files were looked at.
+    package var files = 0
+    /// How long the audio files are together.
+    package var bytes: Int64 = 0
+    /// What a person or `--repair` has to do something about.
+    package var problems: [Finding] = []
+    /// What the next start tidies up by itself, or a person may want to look at.
+    package var notes: [Finding] = []
+
+    /// Nothing yet.
+    package init() {}
+
+    /// Whether all is well.
+    package var isSound: Bool { problems.isEmpty }
+  }
+
+  let store: MediaStore
+  private let readsAudio: Bool
+  private let pyramidFault: @Sendable (String) -> String?
+
+  /// - Parameters:
+  ///   - readsAudio: Whether every audio file is read to compare its SHA-256, or its length alone is compared.
+  ///   - pyramidFault: What is wrong with the waveform file at a path, in words; nil where nothing is.
+  package init(
+    _ store: MediaStore, readsAudio: Bool = true, pyramidFault: @escaping @Sendable (String) -> String?
+  ) {
+    (self.store, self.readsAudio, self.pyramidFault) = (store, readsAudio, pyramidFault)
+  }
+
+  /// Looks at everything. After each recording, `progress` is given the share of them that is done, 0 … 1, and returns
+  /// whether to go on. Throws `.cancelled`, or where a folder can't be read at all. Blocks.
+  package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
+    var report = Report()
+    guard let view = try openCatalog(&report) else { return report }
+    try checkRows(view, &report, progress)
+    try checkFolders(view.catalog, &report)
+    try checkUploads(view.catalog, &report)
+    try noteLeftovers(&report)
+    return report
+  }
+
+  private func openCatalog(_ report: inout Report) throws(StorageError) -> CatalogView? {
+    do {
+      let view = try CatalogView(path: store.catalogPath)
+      if view.isNew, try names(in: "recordings").contains(where: { RecordingID($0) != nil }) {
+        throw StorageError.lostCatalog(path: store.catalogPath)
+      }
+      if view.isOlder {
+        report.note(
+          "schema_older", "catalog.sqlite", "The next start brings the catalog of an earlier version up to date.")
+      }
+      return view
+    } catch StorageError.lostCatalog {
+      report.add("catalog_lost", "catalog.sqlite", "There are recordings, but the catalog is missing or empty.")
+    } catch StorageError.damagedCatalog(_, let detail) {
+      report.add("catalog_damaged", "catalog.sqlite", "The catalog is damaged: \(detail).")
+    } catch {
+      throw StorageError(error)
+    }
+    return nil
+  }
+
+  /// The names in one of the store's folders; none where it is not there.
+  private func names(in folder: String) throws(StorageError) -> [String] {
+    do { return try FileSystem.names(in: store.directory + "/" + folder) } catch .io(_, _, ENOENT) { return [] }
+  }
+
+  // MARK: Rows
+
+  private func checkRows(
+    _ view: CatalogView, _ report: inout Report, _ progress: (Double) -> Bool
+  ) throws(StorageError) {
+    let catalog = view.catalog
+    for id in try catalog.unreadableRecordings() {
+      report.add("row_unreadable", "catalog.sqlite", "The row of recording “\(id)” can't be read.")
+    }
+    for (table, count) in try catalog.unreadableCounts() {
+      report.note("row_unreadable", "catalog.sqlite", "\(count) rows of the table “\(table)” can't be read.")
+    }
+    let recordings = try catalog.recordings(limit: .max)
+    var undescribed: [Recording] = []
+    for (index, recording) in recordings.enumerated() {
+      if let current = try check(recording, catalog, &report), !isDescribed(current) { undescribed.append(current) }
+      guard progress(Double(index + 1) / Double(recordings.count)) else { throw .cancelled }
+    }
+    try checkDescriptions(undescribed, view, &report)
+    for recording in try catalog.strandedRecordings() {
+      report.add("job_missing", inner(recording.id), "The recording waits for a job that is not there.")
+    }
+  }
+
+  /// Checks a recording, and again where its row has changed meanwhile; nil if it was deleted.
+  private func check(
+    _ recording: Recording, _ catalog: Catalog, _ report: inout Report
+  ) throws(StorageError) -> Recording? {
+    var recording = recording
+    while true {
+      var found = Report()
+      try check(recording, files: catalog.conversionFiles(of: recording.id), &found)
+      if !found.problems.isEmpty || !found.notes.isEmpty {
+        // A row that can't be read any more is one that the next check reports.
+        guard let current = try catalog.recording(recording.id) else { return nil }
+        if current != recording {
+          recording = current
+          continue
+        }
+      }
+      report.add(found)
+      return recording
+    }
+  }
+
+  private func check(
+    _ recording: Recording, files conversions: [String], _ report: inout Report
+  ) throws(StorageError) {
+    report.recordings += 1
+    guard let audio = recording.audioFile else { return }
+    try checkAudio(audio, of: recording, &report)
+    if let name = recording.workingFile { checkWorkingCopy(name, of: recording, &report) }
+    if recording.waveformState == .ready, let name = recording.waveformFile {
+      report.files += 1
+      if !store.hasFile(name, of: recording.id) {
+        report.add("waveform_missing", inner(recording.id, name), "The waveform's file is missing.")
+      } else if let fault = pyramidFault(store.folder(of: recording.id) + "/" + name) {
+        report.add("waveform_damaged", inner(recording.id, name), "The waveform's file is damaged: \(fault).")
+      }
+    }
+    try noteStrangeFiles(of: recording, beside: conversions, &report)
+  }
+
+  private func checkWorkingCopy(_ name: String, of recording: Recording, _ report: inout Report) {
+    let path = inner(recording.id, name)
+    switch store.look(at: name, of: recording.id) {
+    case .absent: report.add("working_copy_missing", path, "The working copy of the audio is missing.")
+    case .unknown: report.add("working_copy_damaged", path, "The working copy of the audio can't be read.")
+    case .present(let bytes):
+      guard let expected = recording.workingBytes, bytes != expected else { return }
+      report.add("working_copy_damaged", path, "The working copy has \(bytes) bytes; the catalog says \(expected).")
+    }
+  }
+
+  /// Notes the files in a recording's folder that no row names.
+  private func noteStrangeFiles(
+    of recording: Recording, beside conversions: [String], _ report: inout Report
+  ) throws(StorageError) {
+    let named = [recording.audioFile, recording.workingFile, recording.waveformFile].compactMap { $0 } + conversions
+    // A map of a working copy or of the audio lies beside it.
+    let expected = Set(named + named.map { $0 + ".map" } + [RecordingDescription.fileName, MediaStore.marker])
+    for name in try names(in: inner(recording.id)).sorted() where !expected.contains(name) {
+      report.note("strange_file", inner(recording.id, name), "No row of the catalog names this file.")
+    }
+  }
+
+  private func isDescribed(_ recording: Recording) -> Bool {
+    recording.audioFile == nil || !FileSystem.isFolder(store.folder(of: recording.id))
+      || store.description(of: recording.id) == RecordingDescription(recording)
+  }
+
+  /// Reports those of `recordings` whose description stays other than their row. A service describes a recording just
+  /// after it has changed the row, so one whose row changes is looked at no more.
+  private func checkDescriptions(
+    _ recordings: [Recording], _ view: CatalogView, _ report: inout Report
+  ) throws(StorageError) {
+    var outdated = recordings
+    for _ in 0..<10 where !outdated.isEmpty {
+      var still: [Recording] = []
+      for recording in outdated where try view.catalog.recording(recording.id) == recording && !isDescribed(recording) {
+        still.append(recording)
+      }
+      outdated = still
+      if !outdated.isEmpty, view.isLive { usleep(100_000) }
+    }
+    for recording in outdated {
+      report.add(
+        "description_outdated", inner(recording.id, RecordingDescription.fileName),
+        "The folder's description is missing, damaged or not what the catalog says.")
+    }
+  }
+
+  private func checkAudio(_ name: String, of recording: Recording, _ report: inout Report) throws(StorageError) {
+    let path = inner(recording.id, name)
+    report.files += 1
+    do {
+      let length = try FileSystem.length(of: store.folder(of: recording.id) + "/" + name)
+      report.bytes += length
+      guard length == recording.bytes else {
+        let expected = recording.bytes.map { "\($0)" } ?? "an unknown number of"
+        return report.add("audio_damaged", path, "The audio has \(length) bytes; the catalog says \(expected).")
+      }
+      guard readsAudio, let expected = recording.sha256 else { return }
+      let file = try FileDescriptor(path: store.folder(of: recording.id) + "/" + name, flags: O_RDONLY)
+      if try MediaStore.measure(file).sha256 != expected {
+        report.add("audio_damaged", path, "The audio's SHA-256 is not what the catalog says.")
+      }
+    } catch .io(_, _, let number) where number == ENOENT || number == ENOTDIR {
+      report.add("audio_missing", path, "The audio is missing.")
+    } catch .io(let operation, _, let number) {
+      report.add("audio_damaged", path, "The audio can't be read: \(operation) failed (errno \(number)).")
+    }
+  }
+
+  // MARK: Files
+
+  private func checkFolders(_ catalog: Catalog, _ report: inout Report) throws(StorageError) {
+    for name in try names(in: "recordings") {
+      guard let id = RecordingID(name) else {
+        report.note("strange_file", "recordings/" + name, "The service did not make this.")
+        continue
+      }
+      // The mark first: it goes only after the row is there.
+      let isUnfinished = try store.isUnfinished(id)
+      switch (try catalog.claim(on: id), isUnfinished) {
+      case (.owned, false): break
+      case (.owned, true): report.note("mark_left", inner(id, MediaStore.marker), "The next start removes the mark.")
+      case (.removed, _), (.finished, _), (.unknown, true):
+        report.note("half_finished", inner(id), "The next start removes what is left of an upload or a deletion.")
+      case (.unknown, false):
+        guard FileSystem.isFolder(store.folder(of: id)) else { continue }
+        report.add("row_missing", inner(id), "The catalog has no row for this folder.")
+      }
+    }
+  }
+
+  private func checkUploads(_ catalog: Catalog, _ report: inout Report) throws(StorageError) {
+    for upload in try catalog.unfinishedUploads() {
+      let length = try store.lengthOfPart(of: upload.id) ?? -1
+      guard length < upload.offset, try catalog.upload(upload.id) == upload else { continue }
+      report.add(
+        "upload_damaged", "uploads/\(upload.id).part", "The upload was acknowledged up to byte \(upload.offset).")
+    }
+    var sweep = SweepReport()
+    for id in store.parts(&sweep) {
+      guard try catalog.claim(on: id) == .unknown, try !store.isSpare(id) else { continue }
+      report.add("row_missing", "uploads/\(id).part", "The catalog has no row for this upload.")
+    }
+  }
+
+  private func noteLeftovers(_ report: inout Report) throws(StorageError) {
+    for folder in ["incoming", "jobs", "removed"] {
+      let count = try names(in: folder).count
+      if count > 0 {
+        report.note("half_finished", folder, "\(count) files or folders are in work, or were left by a crash.")
+      }
+    }
+    let orphans = store.orphanCount()
+    if orphans > 0 {
+      report.note("orphaned_files", "orphaned", "\(orphans) folders or uploads are kept aside; they may be recordings.")
+    }
+  }
+
+  private func inner(_ id: RecordingID, _ name: String? = nil) -> String {
+    "recordings/" + id.text + (name.map { "/" + $0 } ?? "")
+  }
+}
+
+extension DataCheck.Report {
+  fileprivate mutating func add(_ code: String, _ path: String, _ detail: String) {
+    problems.append(DataCheck.Finding(code: code, path: path, detail: detail))
+  }
+
+  fileprivate mutating func add(_ other: Self) {
+    recordings += other.recordings
+    files += other.files
+    bytes += other.bytes
+    problems += other.problems
+    notes += other.notes
+  }
+
+  fileprivate mutating func note(_ code: String, _ path: String, _ detail: String) {
+    notes.append(DataCheck.Finding(code: code, path: path, detail: detail))
+  }
+}

@@ -1,0 +1,200 @@
+import GRDB
+import Glibc
+
+// What `stillwave check --repair` does, on a data directory that no service uses:
+//
+//   a catalog that is lost or damaged gives way to a new one, which is filled under another name: for folders that say
+//   nothing of themselves, with the rows that can still be read of the old one; then with what each folder says. When
+//   the new one is complete, the old one is moved aside, never removed, and the new one takes its place
+//   everything a start puts right (Reconciliation) is put right
+//   descriptions that are not what the catalog says are written again
+//   a waveform that is missing or damaged is built again by the next start
+//
+// Audio that is lost or changed can't be put right: the check that follows reports it again.
+
+/// Puts right what can be put right in a data directory.
+package struct DataRepair: Sendable {
+  private let store: MediaStore
+  private let pyramidFault: @Sendable (String) -> String?
+
+  /// For a directory that this process has claimed. `pyramidFault`: as for `DataCheck`.
+  package init(_ store: MediaStore, pyramidFault: @escaping @Sendable (String) -> String?) {
+    (self.store, self.pyramidFault) = (store, pyramidFault)
+  }
+
+  /// Repairs; what was done, one sentence for each kind. Throws where the disk refuses. Blocks.
+  package func run() throws(StorageError) -> [String] {
+    var done: [String] = []
+    try finishMoves()
+    guard let older = try sourcesOfNewCatalog(&done) else {
+      try repair(store.catalogPath, &done)
+      return done
+    }
+    let rebuilt = store.catalogPath + Self.rebuilt + UUIDv7().text
+    try repair(rebuilt, salvaging: older, &done)
+    try replaceCatalog(with: rebuilt, &done)
+    return done
+  }
+
+  private func repair(
+    _ path: String, salvaging older: [String] = [], _ done: inout [String]
+  ) throws(StorageError) {
+    let catalog = try Catalog(path: path)
+    let failure = FirstFailure()
+    catalog.keepDescriptions(in: store) { failure.note($1) }
+    for older in older { try salvage(from: older, into: catalog, &done) }
+    let report = Reconciliation(catalog: catalog, store: store).run(verified: true)
+    if report.adopted > 0 { done.append("\(report.adopted) recordings have their row in the catalog again.") }
+    if report.healed > 0 { done.append("\(report.healed) rows that could not be read were written again.") }
+    if report.orphans > 0 { done.append("\(report.orphans) folders or uploads were moved to “orphaned”.") }
+    let leftovers = report.incoming + report.uploads + report.recordings + report.jobs
+    if leftovers > 0 { done.append("\(leftovers) half-finished uploads, deletions or jobs were removed.") }
+    if let first = report.failures.first { throw first }
+    try repairFiles(of: catalog, &done)
+    if let error = failure.error { throw error }
+    try catalog.close()
+  }
+
+  // MARK: The catalog's place
+
+  private static let damaged = ".damaged-"
+  private static let rebuilt = ".rebuilt-"
+  private static let suffixes = ["", "-wal", "-shm"]
+
+  /// Takes up what a repair that was killed has left: removes the catalog it was building, and moves the rest of a
+  /// damaged catalog aside. A log that stays behind would be played into the next catalog in its place.
+  private func finishMoves() throws(StorageError) {
+    for name in try catalogFiles() where name.hasPrefix("catalog.sqlite" + Self.rebuilt) {
+      try FileSystem.remove(store.directory + "/" + name)
+    }
+    guard FileSystem.identity(of: store.catalogPath) == nil, let newest = try damagedCatalogs().first else { return }
+    for suffix in Self.suffixes.dropFirst() where FileSystem.identity(of: newest + suffix) == nil {
+      guard FileSystem.identity(of: store.catalogPath + suffix) != nil else { continue }
+      try FileSystem.rename(store.catalogPath + suffix, to: newest + suffix)
+    }
+  }
+
+  /// The catalogs to salvage rows from, if there must be a new one; nil if the catalog is good.
+  private func sourcesOfNewCatalog(_ done: inout [String]) throws(StorageError) -> [String]? {
+    do {
+      if try Catalog.inspect(path: store.catalogPath, withinSeconds: 3600) == .new { return try damagedCatalogs() }
+      // Opening finds what the check of the file can't: a schema that is damaged.
+      try Catalog(path: store.catalogPath).close()
+      return nil
+    } catch .damagedCatalog(_, let detail) {
+      done.append("The catalog is damaged (\(detail)).")
+      return [store.catalogPath]
+    }
+  }
+
+  /// Puts a catalog that is complete in the place of the damaged one, which is kept.
+  private func replaceCatalog(with rebuilt: String, _ done: inout [String]) throws(StorageError) {
+    let aside = store.catalogPath + Self.damaged + UUIDv7().text
+    var isMoved = false
+    // The file before its log: finishMoves() finds the rest by it.
+    for suffix in Self.suffixes where FileSystem.identity(of: store.catalogPath + suffix) != nil {
+      try FileSystem.rename(store.catalogPath + suffix, to: aside + suffix)
+      isMoved = true
+    }
+    for suffix in Self.suffixes.dropFirst() { _ = try FileSystem.removeFile(rebuilt + suffix) }
+    try FileSystem.syncFolder(store.directory)
+    try FileSystem.rename(rebuilt, to: store.catalogPath)
+    try FileSystem.syncFolder(store.directory)
+    if isMoved { done.append("The old catalog was moved to \(aside); a new one is in its place.") }
+  }
+
+  private func catalogFiles() throws(StorageError) -> [String] {
+    try FileSystem.names(in: store.directory).filter { $0.hasPrefix("catalog.sqlite") }
+  }
+
+  /// Catalogs that were moved aside, the newest first.
+  private func damagedCatalogs() throws(StorageError) -> [String] {
+    let start = "catalog.sqlite" + Self.damaged
+    return try catalogFiles().filter { $0.hasPrefix(start) && UUIDv7(String($0.dropFirst(start.count))) != nil }
+      .sorted(by: >).map { store.directory + "/" + $0 }
+  }
+
+  // MARK: Rows
+
+  /// Takes over the rows of a damaged catalog whose folders say nothing of themselves.
+  private func salvage(from path: String, into catalog: Catalog, _ done: inout [String]) throws(StorageError) {
+    var count = 0
+    for var recording in Self.readableRecordings(path) {
+      guard let audio = recording.audioFile, store.hasFile(audio, of: recording.id),
+        store.description(of: recording.id) == nil, try catalog.recording(recording.id) == nil
+      else { continue }
+      if recording.bytes == nil || recording.sha256 == nil {
+        // The table has lost the column.
+        let file = try FileDescriptor(path: store.folder(of: recording.id) + "/" + audio, flags: O_RDONLY)
+        let found = try MediaStore.measure(file)
+        (recording.bytes, recording.sha256) = (found.bytes, found.sha256)
+      }
+      try catalog.insert(recording)
+      count += 1
+    }
+    if count > 0 { done.append("\(count) rows of the damaged catalog were taken over.") }
+  }
+
+  /// What can be read of a damaged catalog: from either end of the table to the damage. Columns that the table doesn't
+  /// have, as it is from an earlier version, are NULL.
+  private static func readableRecordings(_ path: String) -> [Recording] {
+    var configuration = Configuration()
+    configuration.readonly = true
+    guard let file = try? DatabaseQueue(path: path, configuration: configuration) else { return [] }
+    defer { try? file.close() }
+    var found: [RecordingID: Recording] = [:]
+    for order in ["ASC", "DESC"] {
+      try? file.read { db in
+        let list = try columnList(db)
+        let rows = try Row.fetchCursor(db, sql: "SELECT \(list) FROM recordings ORDER BY rowid \(order)")
+        while let row = try rows.next() {
+          if let recording = try? RecordingRow(row: row).recording { found[recording.id] = recording }
+        }
+      }
+    }
+    return Array(found.values)
+  }
+
+  private static func columnList(_ db: Database) throws -> String {
+    let model = try DatabaseQueue()
+    try Schema.migrator.migrate(model)
+    let known = try model.read { try $0.columns(in: "recordings").map(\.name) }
+    let present = Set(try db.columns(in: "recordings").map(\.name))
+    return known.map { present.contains($0) ? $0 : "NULL AS \($0)" }.joined(separator: ", ")
+  }
+
+  private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
+    var (corrected, described, rebuilt) = (0, 0, 0)
+    for recording in try catalog.recordings(limit: .max) {
+      let reconciliation = Reconciliation(catalog: catalog, store: store)
+      if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) { corrected += 1 }
+    }
+    if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
+    for recording in try catalog.recordings(limit: .max) where recording.audioFile != nil {
+      if lacksWaveform(recording), let audio = recording.audioFile, store.hasFile(audio, of: recording.id) {
+        try catalog.update(recording.id) { ($0.waveformState, $0.waveformJob) = (.queued, nil) }
+        try catalog.resume(stranded: recording.id)
+        rebuilt += 1
+      }
+      let current = try catalog.recording(recording.id) ?? recording
+      if store.description(of: recording.id) != RecordingDescription(current) {
+        catalog.describe(recording.id)
+        described += 1
+      }
+    }
+    if rebuilt > 0 { done.append("\(rebuilt) waveforms will be built again when the service starts.") }
+    if described > 0 { done.append("\(described) descriptions were written again.") }
+  }
+
+  private func lacksWaveform(_ recording: Recording) -> Bool {
+    if let working = recording.workingFile {
+      switch store.look(at: working, of: recording.id) {
+      case .absent: return true
+      case .present(let bytes): if let expected = recording.workingBytes, bytes != expected { return true }
+      case .unknown: break
+      }
+    }
+    guard recording.waveformState == .ready, let name = recording.waveformFile else { return false }
+    return !store.hasFile(name, of: recording.id) || pyramidFault(store.folder(of: recording.id) + "/" + name) != nil
+  }
+}

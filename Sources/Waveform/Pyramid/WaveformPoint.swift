@@ -1,0 +1,96 @@
+// A point of a pyramid: what is kept of a run of frames of one lane (the mix, or one channel).
+//
+// While frames are added up, exactly:           PointSums
+//   low, high     Int16   smallest and largest sample
+//   squares       Int64   Σ x²      (≤ 2^23 frames · 2^30 = 2^53)
+//   absolutes     Int64   Σ |x|
+// In the file, rounded once, 8 bytes:            WaveformPoint
+//   bits  0–15  minimum   Int16
+//   bits 16–31  maximum   Int16
+//   bits 32–47  RMS       UInt16  √(Σx² / frames), to the nearest (32768 at most, so unsigned)
+//   bits 48–63  average   UInt16  Σ|x| / frames, to the nearest
+//
+// Integer sums do not depend on order, so a recording gives the same points however it was split. Every level is
+// rounded from its own exact sums: an RMS that was rounded is at most ½ off, and by Minkowski's inequality the
+// weighted quadratic mean of such values is at most ½ off too; rounding that once more stays within one step.
+
+/// The exact sums over a run of frames of one lane.
+struct PointSums: Equatable, Sendable {
+  var low = Int16.max
+  var high = Int16.min
+  var squares: Int64 = 0
+  var absolutes: Int64 = 0
+
+  @inline(__always)
+  mutating func add(_ sample: Int16) {
+    let wide = Int64(sample)
+    low = min(low, sample)
+    high = max(high, sample)
+    squares &+= wide &* wide
+    absolutes &+= abs(wide)
+  }
+
+  @inline(__always)
+  mutating func merge(_ other: PointSums) {
+    low = min(low, other.low)
+    high = max(high, other.high)
+    squares &+= other.squares
+    absolutes &+= other.absolutes
+  }
+
+  /// The point as it goes into the file: √(Σx² / frames) and Σ|x| / frames to the nearest step. Up to 2^53 the sums are
+  /// exact as doubles, and so is the share of a power of two: multiplying is dividing then.
+  ///
+  /// Adding ½ and cutting off is `rounded()` for what isn't negative, without the call into libm.
+  ///
+  /// `share`: 1 / frames, a power of two.
+  @inline(__always)
+  func point(share: Double) -> WaveformPoint {
+    point(meanSquare: Double(squares) * share, mean: Double(absolutes) * share)
+  }
+
+  /// The same of any number of frames, at least 1.
+  func point(frames: Int64) -> WaveformPoint {
+    point(meanSquare: Double(squares) / Double(frames), mean: Double(absolutes) / Double(frames))
+  }
+
+  @inline(__always)
+  private func point(meanSquare: Double, mean: Double) -> WaveformPoint {
+    WaveformPoint(
+      minimum: low, maximum: high, rms: UInt16(meanSquare.squareRoot() + 0.5), average: UInt16(mean + 0.5))
+  }
+}
+
+/// Minimum, maximum, RMS and average of a run of frames of one lane, on the 16-bit scale.
+package struct WaveformPoint: Equatable, Sendable {
+  /// The smallest sample.
+  package var minimum: Int16
+  /// The largest sample.
+  package var maximum: Int16
+  /// The root of the mean square, rounded.
+  package var rms: UInt16
+  /// The mean of the absolute values, rounded.
+  package var average: UInt16
+
+  /// A point of four known values.
+  package init(minimum: Int16, maximum: Int16, rms: UInt16, average: UInt16) {
+    self.minimum = minimum
+    self.maximum = maximum
+    self.rms = rms
+    self.average = average
+  }
+
+  @inline(__always)
+  init(word: UInt64) {
+    minimum = Int16(truncatingIfNeeded: word)
+    maximum = Int16(truncatingIfNeeded: word >> 16)
+    rms = UInt16(truncatingIfNeeded: word >> 32)
+    average = UInt16(truncatingIfNeeded: word >> 48)
+  }
+
+  /// The point as one number; its little-endian bytes are what the file holds.
+  var word: UInt64 {
+    UInt64(UInt16(bitPattern: minimum)) | UInt64(UInt16(bitPattern: maximum)) << 16 | UInt64(rms) << 32
+      | UInt64(average) << 48
+  }
+}

@@ -1,0 +1,235 @@
+// The written forms of a waveform. A form is a row of sections, each an opening and a run of numbers, and a closing:
+//
+//   json         {"version":2,"channels":…,"sample_rate":…,"samples_per_pixel":…,"bits":…,"length":…
+//                ,"data":[ … ],"rms":[ … ],"average":[ … ]        as far as they were asked for
+//                ,"start_frame":…,"available_frames":…,"total_frames":…[,"estimated_frames":…],"complete":…}
+//   strictJSON   the first seven members, and the newline that audiowaveform ends with
+//   peaksJSON    {"peaks":[[ … ],[ … ]],"duration":…}: min, max, min, max … of a lane in −1 … 1, with six decimals
+//                (1/60 of a 16-bit step)
+//   dat          little-endian (audiowaveform, doc/DataFormat.md):
+//                int32 version: 1 or 2; uint32 flags: bit 0 set for 8 bits, no other; int32 sample rate;
+//                int32 samples per pixel; uint32 length: pixels; int32 channels, in version 2 only;
+//                then for each pixel, for each channel: minimum, maximum, as int8 or int16
+
+/// A window written in one of the forms: whole from a slice of all of it, or piece by piece, so that an answer of any
+/// length needs the memory of a piece.
+package struct WaveformDocument: Sendable {
+  /// What is written.
+  package let window: WaveformWindow
+  /// How.
+  package let form: WaveformForm
+
+  private struct Section: Sendable {
+    var opening: [UInt8]
+    var numbers: Numbers
+  }
+
+  private enum Numbers: Sendable {
+    /// Minimum and maximum as JSON.
+    case peaks, rms, average
+    /// Minimum and maximum of one lane, as fractions in JSON.
+    case fractions(lane: Int)
+    /// Minimum and maximum as bytes.
+    case binary
+  }
+
+  private var sections: [Section] = []
+  private var closing: [UInt8] = []
+
+  /// `WaveformWindow.check` tells beforehand whether a form can hold what was asked.
+  package init(_ window: WaveformWindow, as form: WaveformForm) {
+    self.init(window, as: form, length: window.pixelCount)
+  }
+
+  fileprivate init(_ window: WaveformWindow, as form: WaveformForm, length: Int) {
+    self.window = window
+    self.form = form
+    switch form {
+    case .json: planJSON(length)
+    case .strictJSON:
+      sections = [Section(opening: head(length) + Array(",\"data\":[".utf8), numbers: .peaks)]
+      closing = Array("]}\n".utf8)
+    case .peaksJSON: planPeaks()
+    case .dat(let version): sections = [Section(opening: datHeader(version, length), numbers: .binary)]
+    }
+  }
+
+  /// Bytes of the whole, where that is known before it is written: for `.dat`.
+  package var byteCount: Int64? {
+    guard case .dat = form else { return nil }
+    return Int64(sections[0].opening.count) + window.numberCount * (window.query.bits == .eight ? 1 : 2)
+  }
+
+  /// All of it, from the slice of all of its window.
+  package func bytes(of slice: WaveformSlice) -> [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity(7 * (slice.data.count + slice.rms.count + slice.average.count) + 400)
+    for section in sections {
+      text.append(contentsOf: section.opening)
+      write(section.numbers, of: slice, to: &text)
+    }
+    text.append(contentsOf: closing)
+    return text
+  }
+
+  /// The same in pieces of about `numbers` numbers each.
+  package func pieces(ofNumbers numbers: Int) -> Pieces { Pieces(document: self, numbers: numbers) }
+
+  /// A document's pieces, in order.
+  package struct Pieces: Sendable {
+    private let document: WaveformDocument
+    private let numbers: Int
+    private var section = 0
+    private var pixel = 0
+
+    fileprivate init(document: WaveformDocument, numbers: Int) {
+      (self.document, self.numbers) = (document, numbers)
+    }
+
+    /// The next piece; nil behind the last. `slice` is asked for the whole slice of a part of the window at a time.
+    package mutating func next<Failure: Error>(
+      _ slice: (WaveformWindow) throws(Failure) -> WaveformSlice
+    ) throws(Failure) -> [UInt8]? {
+      guard section <= document.sections.count else { return nil }
+      guard section < document.sections.count else {
+        section += 1
+        return document.closing.isEmpty ? nil : document.closing
+      }
+      let present = document.sections[section]
+      let last = min(pixel + pixelsEach(present.numbers), document.window.pixelCount)
+      var text = pixel == 0 ? present.opening : document.separator
+      if pixel < last {
+        var part = document.window.part(pixel..<last)
+        if case .fractions(let lane) = present.numbers, part.lanes > 1 { part = part.lane(lane) }
+        document.write(present.numbers, of: try slice(part), to: &text)
+      }
+      pixel = last
+      if pixel == document.window.pixelCount { (section, pixel) = (section + 1, 0) }
+      return text
+    }
+
+    private func pixelsEach(_ kind: Numbers) -> Int {
+      switch kind {
+      case .peaks, .binary: max(1, numbers / (2 * document.window.lanes))
+      case .rms, .average: max(1, numbers / document.window.lanes)
+      case .fractions: max(1, numbers / 2)
+      }
+    }
+  }
+
+  // MARK: Sections
+
+  private mutating func planJSON(_ length: Int) {
+    let measures = window.query.measures
+    var before = head(length)
+    for (measure, name, numbers) in [
+      (Measures.peak, "data", Numbers.peaks), (.rms, "rms", .rms), (.average, "average", .average),
+    ] where measures.contains(measure) {
+      sections.append(Section(opening: before + Array(",\"\(name)\":[".utf8), numbers: numbers))
+      before = [UInt8(ascii: "]")]
+    }
+    let extent = window.extent
+    let total = extent.isComplete ? extent.availableFrames : extent.totalFrames
+    var tail = ",\"start_frame\":\(window.startFrame),\"available_frames\":\(extent.availableFrames)"
+    tail += ",\"total_frames\":\(total.map { "\($0)" } ?? "null")"
+    if total == nil, let estimate = extent.estimatedFrames { tail += ",\"estimated_frames\":\(estimate)" }
+    tail += ",\"complete\":\(extent.isComplete)}"
+    closing = before + Array(tail.utf8)
+  }
+
+  private mutating func planPeaks() {
+    for lane in 0..<window.lanes {
+      sections.append(
+        Section(opening: Array((lane == 0 ? "{\"peaks\":[[" : "],[").utf8), numbers: .fractions(lane: lane)))
+    }
+    let seconds = Double(window.frameRange.count) / Double(window.extent.sampleRate)
+    closing = Array("]],\"duration\":\(seconds)}".utf8)
+  }
+
+  private func head(_ length: Int) -> [UInt8] {
+    Array(
+      """
+      {"version":2,"channels":\(window.lanes),"sample_rate":\(window.extent.sampleRate),\
+      "samples_per_pixel":\(window.scale),"bits":\(window.query.bits.rawValue),"length":\(length)
+      """.utf8)
+  }
+
+  /// Version 1 has no room for a channel count: more lanes than one are written as version 2, as audiowaveform does.
+  private func datHeader(_ version: Int, _ length: Int) -> [UInt8] {
+    let isFirst = version == 1 && window.lanes == 1
+    var words = [
+      isFirst ? 1 : 2, window.query.bits == .eight ? 1 : 0, UInt32(window.extent.sampleRate),
+      UInt32(clamping: window.scale), UInt32(length),
+    ]
+    if !isFirst { words.append(UInt32(window.lanes)) }
+    return words.flatMap { word in
+      stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: word >> $0) }
+    }
+  }
+
+  private var separator: [UInt8] {
+    if case .dat = form { return [] }
+    return [UInt8(ascii: ",")]
+  }
+
+  // MARK: Numbers
+
+  private func write(_ numbers: Numbers, of slice: WaveformSlice, to text: inout [UInt8]) {
+    switch numbers {
+    case .peaks: NumberText.append(slice.data.span, to: &text)
+    case .rms: NumberText.append(slice.rms.span, to: &text)
+    case .average: NumberText.append(slice.average.span, to: &text)
+    case .fractions(let lane): writeFractions(of: slice, lane: slice.lanes == 1 ? 0 : lane, to: &text)
+    case .binary:
+      for value in slice.data {
+        text.append(UInt8(truncatingIfNeeded: value))
+        if window.query.bits == .sixteen { text.append(UInt8(truncatingIfNeeded: value >> 8)) }
+      }
+    }
+  }
+
+  private func writeFractions(of slice: WaveformSlice, lane: Int, to text: inout [UInt8]) {
+    let fullScale = window.query.bits == .eight ? 128 : 32768
+    for pixel in 0..<slice.data.count / (2 * slice.lanes) {
+      if pixel > 0 { text.append(UInt8(ascii: ",")) }
+      let index = 2 * (pixel * slice.lanes + lane)
+      Self.appendFraction(Int(slice.data[index]), of: fullScale, to: &text)
+      text.append(UInt8(ascii: ","))
+      Self.appendFraction(Int(slice.data[index + 1]), of: fullScale, to: &text)
+    }
+  }
+
+  /// `value / fullScale` with as many of six decimals as it needs: -0.5, 0, 0.250031, -1.
+  private static func appendFraction(_ value: Int, of fullScale: Int, to text: inout [UInt8]) {
+    var millionths = (value.magnitude * 2_000_000 / UInt(fullScale) + 1) / 2
+    if value < 0 { text.append(UInt8(ascii: "-")) }
+    text.append(UInt8(ascii: "0") + UInt8(millionths / 1_000_000))
+    millionths %= 1_000_000
+    guard millionths > 0 else { return }
+    text.append(UInt8(ascii: "."))
+    var unit: UInt = 100_000
+    while millionths > 0 {
+      text.append(UInt8(ascii: "0") + UInt8(millionths / unit))
+      millionths %= unit
+      unit /= 10
+    }
+  }
+}
+
+extension WaveformSlice {
+  /// The API's own form: audiowaveform's version 2 object with members of ours beside it.
+  package func json() -> [UInt8] { written(as: .json) }
+
+  /// audiowaveform's file, byte for byte: its seven members alone, and a newline.
+  package func strictJSON() -> [UInt8] { written(as: .strictJSON) }
+
+  /// wavesurfer.js's form: one array per lane, and the seconds that the pixels cover.
+  package func peaksJSON() -> [UInt8] { written(as: .peaksJSON) }
+
+  /// The slice as a `.dat` file of version 2, or 1.
+  package func dat(version: Int = 2) -> [UInt8] { written(as: .dat(version: version)) }
+
+  private func written(as form: WaveformForm) -> [UInt8] {
+    WaveformDocument(window, as: form, length: length).bytes(of: self)
+  }
+}

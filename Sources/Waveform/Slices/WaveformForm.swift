@@ -1,0 +1,33 @@
+/// The forms in which a slice can be written.
+package enum WaveformForm: Sendable, Hashable {
+  /// The API's own object.
+  case json
+  /// audiowaveform's file with its seven members alone.
+  case strictJSON
+  /// audiowaveform's binary file.
+  case dat(version: Int)
+  /// wavesurfer.js's object.
+  case peaksJSON
+}
+
+extension WaveformWindow {
+  /// Checks that a form can hold what was asked, before the slice is made.
+  ///
+  /// Throws `.measureNotInForm` for anything but peaks outside `json`, `.versionUnavailable` for a `.dat` that is
+  /// neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale past a `.dat`'s 31 bits, and
+  /// `.tooManyNumbers` for more than 1,000,000 numbers of JSON.
+  package func check(_ form: WaveformForm) throws(WaveformError) {
+    if form != .json, query.measures != .peak { throw .measureNotInForm }
+    if case .dat(let version) = form {
+      guard version == 2 || version == 1 && lanes == 1 else {
+        throw .versionUnavailable(version: version, lanes: lanes)
+      }
+      guard scale <= Int(Int32.max) else {
+        throw .scaleOutOfRange(scale: Int64(scale), limit: Int64(Int32.max))
+      }
+    } else if numberCount > Self.jsonNumberLimit {
+      throw .tooManyNumbers(
+        count: numberCount, limit: Self.jsonNumberLimit, parameter: query.resolution.parameter)
+    }
+  }
+}

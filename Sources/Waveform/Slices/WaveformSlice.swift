@@ -1,0 +1,85 @@
+/// The pixels of a window, ready to be written in one of the API's forms.
+package struct WaveformSlice: Sendable, Equatable {
+  /// What these are the pixels of.
+  package let window: WaveformWindow
+  /// Lanes per pixel: 1, or every channel.
+  package let lanes: Int
+  /// Minimum, maximum for each lane of each pixel, on the scale of the query's bits. Empty unless peaks were asked for.
+  package private(set) var data: [Int16] = []
+  /// One value for each lane of each pixel; empty unless asked for.
+  package private(set) var rms: [UInt16] = []
+  /// One value for each lane of each pixel; empty unless asked for.
+  package private(set) var average: [UInt16] = []
+
+  /// Pixels in the slice.
+  package private(set) var length: Int
+
+  /// A slice finer than the pyramid, made of the samples themselves.
+  ///
+  /// `samples`: those of `window.frameRange`, interleaved, all channels of the recording. Where there are fewer, the
+  /// slice has only the pixels that are whole. `window.needsSamples` must be true, or the window empty. O(samples).
+  package init(_ window: WaveformWindow, samples: Span<Int16>) {
+    precondition(window.needsSamples || window.pixelCount == 0, "from 256 frames a pixel, slices are the pyramid's")
+    self.init(empty: window)
+    let channels = window.extent.channels
+    let given = samples.count / channels
+    let wanted = window.frameRange.count
+    length = given >= wanted ? window.pixelCount : given / window.scale
+    for pixel in 0..<length {
+      let first = pixel * window.scale
+      let last = min(first + window.scale, wanted)
+      appendPixel(samples.extracting(first * channels..<last * channels), frames: last - first)
+    }
+  }
+
+  init(empty window: WaveformWindow) {
+    self.window = window
+    lanes = window.lanes
+    length = window.pixelCount
+    let values = length * lanes
+    if window.query.measures.contains(.peak) { data.reserveCapacity(2 * values) }
+    if window.query.measures.contains(.rms) { rms.reserveCapacity(values) }
+    if window.query.measures.contains(.average) { average.reserveCapacity(values) }
+  }
+
+  /// Appends one lane of one pixel, brought to the query's bits.
+  @inline(__always)
+  mutating func append(_ point: WaveformPoint) {
+    let eight = window.query.bits == .eight
+    let measures = window.query.measures
+    if measures.contains(.peak) {
+      // Division truncates toward zero, as audiowaveform's does; a shift would not.
+      data.append(eight ? point.minimum / 256 : point.minimum)
+      data.append(eight ? point.maximum / 256 : point.maximum)
+    }
+    if measures.contains(.rms) { rms.append(eight ? Self.eightBits(point.rms) : point.rms) }
+    if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
+  }
+
+  /// Rounded; a spoiled file's values go up to 65535, so the sum needs more than 16 bits.
+  private static func eightBits(_ value: UInt16) -> UInt16 { UInt16(min((Int(value) + 128) / 256, 127)) }
+
+  private mutating func appendPixel(_ samples: Span<Int16>, frames: Int) {
+    let channels = window.extent.channels
+    switch window.query.channels {
+    case .mix where channels > 1:
+      var mix = InlineArray<256, Int16>(repeating: 0)
+      PeakKernel.downmix(samples, channels: channels, to: &mix)
+      append(Self.point(mix.span.extracting(0..<frames), first: 0, step: 1, frames: frames))
+    case .mix:
+      append(Self.point(samples, first: 0, step: 1, frames: frames))
+    case .channel(let channel):
+      append(Self.point(samples, first: channel, step: channels, frames: frames))
+    case .split:
+      for channel in 0..<channels {
+        append(Self.point(samples, first: channel, step: channels, frames: frames))
+      }
+    }
+  }
+
+  private static func point(_ samples: Span<Int16>, first: Int, step: Int, frames: Int) -> WaveformPoint {
+    var sums = PointSums()
+    for index in stride(from: first, to: samples.count, by: step) { sums.add(samples[index]) }
+    return sums.point(frames: Int64(frames))
+  }
+}

@@ -1,0 +1,182 @@
+// From seconds to pixels.
+//
+// Let r be the sample rate, N the frames that are available, L the length: N when complete, else the total, the
+// estimate, or N, whichever is known first. S = round(start · r), E = max(round(end · r), S + 1), cut to L.
+// Pixels are counted from frame 0, `scale` = s frames each:
+//
+//   first pixel    ⌊S / s⌋
+//   end pixel      ⌈E / s⌉, and where E = L the end of the whole:  ⌈L / s⌉ below 256 frames,
+//                  ⌈P·256 / s⌉ for the P = ⌈L / 256⌉ points from 256 up
+//   ready pixels   when complete all; else ⌊N / s⌋ from 256 up (their frames have all been read), none below
+//
+// The answer's pixels are first ..< min(end, ready). A width w chooses the least s with end − first ≤ w. That is the
+// least s with s ≥ ⌈E' / (⌊S / s⌋ + w)⌉, where E' is E, or P·256 at the end. The right side never falls when s grows,
+// so setting s to it again and again climbs to the least solution and can't pass it; it starts at the lower bound
+// ⌈(E' − S) / w⌉, and in practice stops after a few steps.
+
+/// A query made exact: whole pixels counted from frame 0, cut to what is available.
+package struct WaveformWindow: Sendable, Hashable {
+  /// The largest scale that may be asked for. A width may lead to a larger one.
+  package static let scaleLimit = 1 << 24
+  /// The most pixels a width may ask for, and the most below 256 frames per pixel.
+  package static let pixelLimit = 20_000
+  /// The most numbers of an answer in JSON.
+  package static let jsonNumberLimit: Int64 = 1_000_000
+  /// The most numbers of any answer: 2^26 are 128 MiB of 16-bit values, 24 hours of 48 kHz split in two at scale 256.
+  package static let numberLimit: Int64 = 1 << 26
+
+  /// Frames per pixel.
+  package let scale: Int
+  /// The first pixel, counted from frame 0.
+  package private(set) var firstPixel: Int64
+  /// Pixels that can be answered now.
+  package private(set) var pixelCount: Int
+  /// What was asked.
+  package private(set) var query: WaveformQuery
+  /// What there was to answer from.
+  package let extent: WaveformExtent
+
+  /// The first pixel's first frame: a multiple of `scale`.
+  package var startFrame: Int64 { firstPixel * Int64(scale) }
+
+  /// The frames of the pixels, ending with the recording. Below 256 frames per pixel: the samples needed.
+  package var frameRange: Range<Int64> {
+    let end = min((firstPixel + Int64(pixelCount)) * Int64(scale), extent.availableFrames)
+    return pixelCount == 0 ? startFrame..<startFrame : startFrame..<max(startFrame, end)
+  }
+
+  /// Whether the slice must be made of samples, because it is finer than the pyramid. An empty one needs none.
+  package var needsSamples: Bool { scale < PeakKernel.pointFrames && pixelCount > 0 }
+
+  /// Lanes in the answer: 1, or every channel.
+  package var lanes: Int { query.channels == .split ? extent.channels : 1 }
+
+  /// Numbers in the answer.
+  package var numberCount: Int64 { Int64(pixelCount) * Self.numbers(perPixelOf: query, lanes: lanes) }
+
+  /// Makes a query exact.
+  ///
+  /// Throws `.timeOutOfRange`, `.windowReversed`, `.scaleOutOfRange`, `.widthOutOfRange`, `.tooManyPixels`,
+  /// `.channelOutOfRange`, `.noMeasures` for a bad query, `.unsupportedFormat` for an impossible extent.
+  package init(_ query: WaveformQuery, of extent: WaveformExtent) throws(WaveformError) {
+    _ = try PyramidLayout(sampleRate: extent.sampleRate, channels: extent.channels)
+    if case .channel(let channel) = query.channels, !(0..<extent.channels).contains(channel) {
+      throw .channelOutOfRange(channel: channel, channels: extent.channels)
+    }
+    guard !query.measures.isDisjoint(with: [.peak, .rms, .average]) else { throw .noMeasures }
+    let span = try FrameSpan(query, of: extent)
+    let scale = try span.scale(for: query.resolution)
+    let first = span.start / Int64(scale)
+    let end = span.endPixel(scale: scale)
+    let ready = span.readyPixels(scale: scale, extent: extent)
+
+    // Judged by what is asked, not by what has been read, so that the answer does not turn into an error as it grows.
+    let asked = max(0, end - first)
+    if scale < PeakKernel.pointFrames, asked > Self.pixelLimit {
+      throw .tooManyPixels(count: asked, limit: Int64(Self.pixelLimit))
+    }
+    let lanes = query.channels == .split ? extent.channels : 1
+    let perPixel = Self.numbers(perPixelOf: query, lanes: lanes)
+    guard asked <= Self.numberLimit / perPixel else {
+      throw .tooManyPixels(count: asked, limit: Self.numberLimit / perPixel)
+    }
+    self.scale = scale
+    firstPixel = first
+    pixelCount = Int(max(0, min(end, ready) - first))
+    self.query = query
+    self.extent = extent
+  }
+
+  /// Some of the pixels, counted from the window's first.
+  package func part(_ pixels: Range<Int>) -> WaveformWindow {
+    precondition(pixels.lowerBound >= 0 && pixels.upperBound <= pixelCount, "a part lies within the window")
+    var part = self
+    part.firstPixel += Int64(pixels.lowerBound)
+    part.pixelCount = pixels.count
+    return part
+  }
+
+  /// One of the lanes of a window in which the channels are split.
+  func lane(_ channel: Int) -> WaveformWindow {
+    var lane = self
+    lane.query.channels = .channel(channel)
+    return lane
+  }
+
+  private static func numbers(perPixelOf query: WaveformQuery, lanes: Int) -> Int64 {
+    let measures = query.measures
+    return Int64(lanes)
+      * ((measures.contains(.peak) ? 2 : 0) + (measures.contains(.rms) ? 1 : 0) + (measures.contains(.average) ? 1 : 0))
+  }
+}
+
+/// A query's window in frames.
+struct FrameSpan {
+  let start: Int64
+  /// Past the last frame; at most `length`, and `start` where nothing is left.
+  let end: Int64
+  let length: Int64
+
+  init(_ query: WaveformQuery, of extent: WaveformExtent) throws(WaveformError) {
+    let limit = PyramidLayout.frameLimit
+    let known = extent.isComplete ? extent.availableFrames : extent.totalFrames ?? extent.estimatedFrames
+    // A length that turned out too short must not hide what has been read.
+    length = min(max(known ?? 0, extent.availableFrames, 0), limit)
+    let from = query.start ?? 0
+    guard from.isFinite, from >= 0 else { throw .timeOutOfRange(parameter: "start", seconds: from) }
+    start = Self.frame(from, rate: extent.sampleRate)
+    var past = length
+    if let to = query.end {
+      guard to.isFinite, to >= 0 else { throw .timeOutOfRange(parameter: "end", seconds: to) }
+      guard to > from else { throw .windowReversed(start: from, end: to) }
+      past = max(Self.frame(to, rate: extent.sampleRate), start + 1)
+    }
+    end = max(start, min(past, length))
+  }
+
+  private static func frame(_ seconds: Double, rate: Int) -> Int64 {
+    Int64(min((seconds * Double(rate)).rounded(), Double(PyramidLayout.frameLimit)))
+  }
+
+  /// The window's end as pixels of `scale` count it: the end of the last point, where the window ends with the whole.
+  private func end(scale: Int64) -> Int64 {
+    guard scale >= 256, end == length, start < end else { return end }
+    return (length + 255) / 256 * 256
+  }
+
+  func endPixel(scale: Int) -> Int64 {
+    let scale = Int64(scale)
+    return start < end ? (end(scale: scale) + scale - 1) / scale : start / scale
+  }
+
+  func readyPixels(scale: Int, extent: WaveformExtent) -> Int64 {
+    if extent.isComplete { return .max }
+    return scale < PeakKernel.pointFrames ? 0 : max(0, extent.availableFrames) / Int64(scale)
+  }
+
+  func scale(for resolution: WaveformResolution) throws(WaveformError) -> Int {
+    switch resolution {
+    case .scale(let scale):
+      guard (1...WaveformWindow.scaleLimit).contains(scale) else {
+        throw .scaleOutOfRange(scale: Int64(scale), limit: Int64(WaveformWindow.scaleLimit))
+      }
+      return scale
+    case .width(let width):
+      guard (1...WaveformWindow.pixelLimit).contains(width) else {
+        throw .widthOutOfRange(width: width, limit: WaveformWindow.pixelLimit)
+      }
+      let fine = leastScale(width: Int64(width), end: end(scale: 1), from: 1)
+      return Int(fine < 256 ? fine : leastScale(width: Int64(width), end: end(scale: 256), from: 256))
+    }
+  }
+
+  private func leastScale(width: Int64, end: Int64, from: Int64) -> Int64 {
+    var scale = max(from, (end - start + width - 1) / width)
+    while true {
+      let pixels = start / scale + width
+      let needed = (end + pixels - 1) / pixels
+      if needed <= scale { return scale }
+      scale = needed
+    }
+  }
+}

@@ -1,9 +1,0 @@
-extension WaveformExtent {
-  /// All of a finished pyramid; of one that is not finished, nothing.
-  public init(finished file: PyramidFile) {
-    let frames = file.totalFrames
-    self.init(
-      sampleRate: file.sampleRate, channels: file.channels, availableFrames: frames ?? 0, totalFrames: frames,
-      isComplete: frames != nil)
-  }
-}
