@@ -70,7 +70,8 @@ let package = Package(
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Storage", "Randomness"], swiftSettings: strict),
-    .testTarget(name: "MediaTests", dependencies: ["Media", "Randomness"], swiftSettings: strict),
+    .testTarget(
+      name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],

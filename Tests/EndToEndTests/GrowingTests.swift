@@ -9,6 +9,10 @@ struct GrowingTests {
     let available: Int
   }
 
+  /// How often a job must be seen on its way, so that a test has judged something. An idle machine looks twenty times and
+  /// more; a busy one wakes the test late, which says nothing of the service.
+  private static let fewestLooks = 3
+
   @Test func aWaveformReadWhileItGrowsNeverTakesAValueBack() throws {
     let server = try TestServer()
     let client = server.client
@@ -16,7 +20,7 @@ struct GrowingTests {
     let (sights, whole) = try watch(
       try #require(recording["id"].string), job: try #require(recording["waveform"]["job"].string), server)
     #expect(whole["total_frames"].int == recording["format"]["frames"].int)
-    #expect(sights.count >= 5, "seen while growing: \(sights.map(\.available))")
+    #expect(sights.count >= Self.fewestLooks, "seen while growing: \(sights.map(\.available))")
     try server.stop()
   }
 
@@ -47,7 +51,7 @@ struct GrowingTests {
         }
       }
     }
-    #expect(steps.count >= 10, "seen at \(steps.sorted())")
+    #expect(steps.count >= Self.fewestLooks, "seen at \(steps.sorted())")
     for scale in scales {
       #expect(served[scale]?.isEmpty == false)
       for (start, data) in served[scale] ?? [:] {
@@ -83,9 +87,10 @@ struct GrowingTests {
       fractions.insert(document["progress"].double ?? 0)
       if let eta = document["eta"].double { remaining.append(eta) }
     }
-    #expect(fractions.count >= 10 && remaining.count >= 5, "progress \(fractions.sorted()), eta \(remaining)")
+    #expect(
+      fractions.count >= Self.fewestLooks && !remaining.isEmpty, "progress \(fractions.sorted()), eta \(remaining)")
     #expect(remaining.allSatisfy { $0 >= 0 && $0 < 600 })
-    #expect(sights.count >= 5)
+    #expect(sights.count >= Self.fewestLooks)
     #expect(whole["total_frames"] == source["format"]["frames"])
     let finished = try client.recording(output)
     let audio = try client.get("/v1/recordings/\(output)/audio")

@@ -33,11 +33,7 @@ struct FencedRunTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: folder) }
     let program = folder.appending(path: "ffmpeg")
-    for name in ["ffmpeg", "ffprobe"] {
-      let path = folder.appending(path: name)
-      try Data("#!/bin/bash\nhead -c 8000 /dev/zero\n\(script)\n".utf8).write(to: path)
-      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path.path)
-    }
+    try ScriptedProgram.write("head -c 8000 /dev/zero\n\(script)\n", as: ["ffmpeg", "ffprobe"], in: folder.path)
     let facts = MediaFacts(
       demuxer: .mov, container: .mp4, codec: "aac", sampleRate: 8000, channels: 1, promisesLength: false,
       endsAsPromised: false, audioTracks: 1)

@@ -14,14 +14,9 @@ struct OpusLeadTests {
     let real = try #require(FFmpeg())
     // Stands for another version: the same program, told to have its input later.
     let script =
-      "#!/bin/sh\nfor word; do shift; [ \"$word\" = lavfi ] && set -- \"$@\" lavfi -itsoffset \(late) || "
+      "for word; do shift; [ \"$word\" = lavfi ] && set -- \"$@\" lavfi -itsoffset \(late) || "
       + "set -- \"$@\" \"$word\"; done\nexec \(real.path) \"$@\"\n"
-    for name in ["ffmpeg", "ffprobe"] {
-      let path = "\(folder)/\(name)"
-      let made = FileManager.default.createFile(
-        atPath: path, contents: Data(script.utf8), attributes: [.posixPermissions: 0o755])
-      try #require(made)
-    }
+    try ScriptedProgram.write(script, as: ["ffmpeg", "ffprobe"], in: folder)
     let ffmpeg = try #require(FFmpeg("\(folder)/ffmpeg"))
     return try MediaEncoding.opusLead("webm", tryingAt: "\(folder)/trial.webm", with: ffmpeg, in: .none)
   }
