@@ -85,11 +85,13 @@ static void allow_values(
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+// Children that the fenced process may still end. Threads may start programs at the same time.
 static pid_t ended[8];
-static size_t ended_count;
+static _Atomic size_t ended_count;
 
 void stillwave_may_end(pid_t child) {
-  if (ended_count < COUNT(ended)) ended[ended_count++] = child;
+  size_t index = ended_count++;
+  if (index < COUNT(ended)) ended[index] = child;
 }
 
 static void allow_by_arguments(struct filter *filter) {
@@ -111,7 +113,7 @@ static void allow_by_arguments(struct filter *filter) {
   allow_value(filter, "kill", 0, (uint64_t)getpid());
   allow_value(filter, "tgkill", 0, (uint64_t)getpid());
   // The end of a program that it has started.
-  for (size_t index = 0; index < ended_count; index++)
+  for (size_t index = 0; index < ended_count && index < COUNT(ended); index++)
     allow_if(filter, "kill", 2,
              (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, (uint64_t)ended[index]),
                                      SCMP_CMP64(1, SCMP_CMP_EQ, SIGKILL)});
