@@ -49,17 +49,18 @@ let package = Package(
     .target(
       name: "Processing", dependencies: ["AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
       swiftSettings: strict),
+    .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Waveform", "AudioIO", "Media", "CCurl", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Webhooks", "Waveform", "AudioIO", "Media", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "HTTP", "Media", "Processing", "Storage", "Waveform",
+        "AudioService", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -79,10 +80,14 @@ let package = Package(
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "AudioService", "AudioIO", "HTTP", "Processing", "Storage", "Waveform", "Contract",
+        "AudioService", "AudioIO", "HTTP", "Processing", "Storage", "Waveform", "Webhooks", "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
+    .testTarget(
+      name: "WebhooksTests", dependencies: ["Webhooks", "Storage", "Receivers"], swiftSettings: strict),
+    // Receives webhooks; for tests.
+    .target(name: "Receivers", dependencies: ["HTTP"], path: "Tests/Receivers", swiftSettings: strict),
     // The seed of what tests choose at random.
     .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
     // Reads openapi.yaml and checks answers against its schemas; for tests.

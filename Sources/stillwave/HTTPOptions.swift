@@ -1,6 +1,7 @@
 import ArgumentParser
 import AudioService
 import HTTP
+import Webhooks
 
 /// The settings of the HTTP server; see `HTTPLimits` for what each one means and what answer it leads to.
 struct HTTPOptions: ParsableArguments, Sendable {

@@ -5,6 +5,7 @@ import Dispatch
 import Glibc
 import Logging
 import Processing
+import Webhooks
 
 /// Every setting is a flag and an environment variable; the flag wins.
 struct ServeCommand: AsyncParsableCommand, Sendable {
@@ -183,14 +184,14 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     settings.stallSeconds = try positive("stall-timeout", stallTimeout, default: settings.stallSeconds)
     settings.gracePeriodSeconds = try positive("grace-period", gracePeriod, default: settings.gracePeriodSeconds)
     settings.maximumAgeSeconds = try age()
-    settings.webhookSecret = try secret()
-    settings.webhookNetworks = try list("webhook-networks", webhookNetworks).map { text in
+    settings.webhooks.secret = try secret()
+    settings.webhooks.networks = try list("webhook-networks", webhookNetworks).map { text in
       guard let network = Network(text) else {
         throw ValidationError("--webhook-networks takes networks such as 10.0.0.0/8; “\(text)” is none.")
       }
       return network
     }
-    settings.webhookAuthorities = try authorities()
+    settings.webhooks.authorities = try authorities()
     return settings
   }
 

@@ -1,5 +1,6 @@
 import HTTP
 import Testing
+import Webhooks
 
 @testable import AudioService
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Storage
 import Testing
+import Webhooks
 
 @testable import AudioService
 

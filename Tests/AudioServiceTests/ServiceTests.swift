@@ -4,6 +4,7 @@ import HTTP
 import Logging
 import Storage
 import Testing
+import Webhooks
 
 @testable import AudioService
 
@@ -112,7 +113,7 @@ import Testing
       ("{\"name\":\"\"}", false), ("[]", false),
     ])
   func denoiseSchema(body: String, isGood: Bool) async throws {
-    let bench = try TestBench { $0.webhookSecret = WebhookSecret("a secret of the tests") }
+    let bench = try TestBench { $0.webhooks.secret = WebhookSecret("a secret of the tests") }
     let source = try bench.recording()
     let response = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: body)
     #expect(response.status.code == (isGood ? 202 : 400))

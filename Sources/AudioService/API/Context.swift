@@ -1,5 +1,6 @@
 import HTTP
 import Storage
+import Webhooks
 
 /// What every handler needs. One object: a copy of a dozen references would cost every request as many atomic counts.
 final class Context: Sendable {
@@ -10,7 +11,7 @@ final class Context: Sendable {
   let probes: ProbeLane
   let previews: WorkerLane
   let drawings: DrawingLane
-  let webhooks: Webhooks
+  let webhooks: WebhookSender
   let intake: RecordingIntake
   let uploads: UploadSessions
   let idempotency: IdempotencyKeys
@@ -40,7 +41,9 @@ final class Context: Sendable {
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
         perClient: configuration.maximumWaitingPreviewsPerClient))
     drawings = DrawingLane(configuration)
-    webhooks = Webhooks(configuration, catalog: catalog, log: log)
+    webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
+      try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
+    }
     runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
     files = MissingFiles(catalog: catalog, store: store)
     waveforms = WaveformTable(

@@ -15,6 +15,7 @@
 import HTTP
 import Storage
 import Synchronization
+import Webhooks
 
 /// Answers requests that carry a key once, however often they come.
 final class IdempotencyKeys: Sendable {

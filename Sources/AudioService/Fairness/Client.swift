@@ -10,6 +10,7 @@
 //                         the client is the proxy itself
 
 import HTTP
+import Webhooks
 
 /// The client that a request counts toward. Opaque: equal or not.
 struct Client: Hashable, Sendable {

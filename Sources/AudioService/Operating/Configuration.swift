@@ -1,6 +1,7 @@
 import AudioIO
 import HTTP
 import Storage
+import Webhooks
 
 /// Every setting of the service, with its default. `stillwave serve --help` lists them.
 package struct Configuration: Sendable {
@@ -82,18 +83,8 @@ package struct Configuration: Sendable {
   var conversionWaitSeconds = 10.0
   /// Seconds after which a recording is deleted; by default never.
   package var maximumAgeSeconds: Double?
-  /// What webhooks are signed with; without it there are none.
-  package var webhookSecret: WebhookSecret?
-  /// Private networks that webhooks may go to; none by default.
-  package var webhookNetworks: [Network] = []
-  /// A file with the certificates (PEM) of the authorities that webhooks over https trust; by default the system's.
-  package var webhookAuthorities: String?
-  /// Times a webhook is sent before it is given up.
-  var webhookAttempts = 10
-  /// The pause after a webhook's first attempt; each further pause is three times as long, six hours at the most.
-  var webhookPauseSeconds = 10.0
-  /// Seconds that a receiver has to answer a webhook.
-  var webhookTimeoutSeconds = 15.0
+  /// How webhooks are signed, and where they may go.
+  package var webhooks = WebhookSettings()
   /// Called when a finished job has found its recording and is about to add files to it, where tests delete it.
   var willAddFiles: @Sendable (JobID) -> Void = { _ in }
   /// Limits of the HTTP server.

@@ -1,13 +1,14 @@
 import HTTP
 import Synchronization
+import Webhooks
 
 /// What the service counts, in Prometheus' text format (version 0.0.4).
 final class Metrics: Sendable {
   let uploads = Counter()
   let bytesReceived = Counter()
-  private let webhooks: Webhooks
+  private let webhooks: WebhookSender
   private let started = ContinuousClock.now
-  init(_ webhooks: Webhooks) { self.webhooks = webhooks }
+  init(_ webhooks: WebhookSender) { self.webhooks = webhooks }
 
   private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
 
@@ -46,8 +47,8 @@ final class Metrics: Sendable {
     metric(
       "stillwave_webhooks_total", "counter", "Webhooks by what became of them.",
       [
-        ("{outcome=\"delivered\"}", "\(webhooks.delivered.value)"),
-        ("{outcome=\"given_up\"}", "\(webhooks.failed.value)"),
+        ("{outcome=\"delivered\"}", "\(webhooks.deliveredCount)"),
+        ("{outcome=\"given_up\"}", "\(webhooks.givenUpCount)"),
       ])
     let uptime = (ContinuousClock.now - started) / .seconds(1)
     metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])

@@ -1,9 +1,10 @@
 import HTTP
 import Logging
 import Storage
+import Webhooks
 
 /// One structured line per request and per job.
-struct ServiceLog: Sendable {
+struct ServiceLog: WebhookLog {
   private let logger: Logger
 
   init(_ logger: Logger) { self.logger = logger }
@@ -45,6 +46,10 @@ struct ServiceLog: Sendable {
 
   func failure(_ message: String, _ metadata: [String: String] = [:]) {
     logger.error("\(message)", metadata: metadata.mapValues { "\($0)" })
+  }
+
+  func failure(_ message: String, _ metadata: [String: String], _ error: any Error) {
+    failure(message, metadata.merging(["error": logText(error)]) { $1 })
   }
 
   /// To the microsecond.

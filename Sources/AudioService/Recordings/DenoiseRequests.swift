@@ -45,7 +45,7 @@ struct DenoiseRequests: Sendable {
     let members = try JSONMembers(body, known: Self.known)
     let asked = try Self.parameters(members)
     let nameAsked = try members.recordingName()
-    let callback = try members.callbackURL(context.configuration)
+    let callback = try members.callbackURL(context.configuration.webhooks)
     _ = try await context.audioPath(of: source)
     guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format, members)

@@ -25,7 +25,7 @@ struct Previews: Sendable {
     let window = try Self.window(members)
     let asked = try DenoiseRequests.parameters(members)
     _ = try members.recordingName()
-    _ = try members.callbackURL(context.configuration)
+    _ = try members.callbackURL(context.configuration.webhooks)
     let client = context.client(of: request)
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)

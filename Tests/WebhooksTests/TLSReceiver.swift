@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Somebody who asked for webhooks over https: `openssl s_server` with a certificate for `host` by an authority that
+/// A receiver of webhooks over https: `openssl s_server` with a certificate for `host` by an authority that
 /// nobody knows. It takes one connection, says 204 to it, and keeps what was sent.
 final class TLSReceiver {
   let url: String

@@ -1,30 +1,27 @@
 // Which addresses are reachable from anywhere, by IANA's registries of special-purpose addresses (RFC 6890 and its
-// updates). What is not for certain on the open net counts as private: a webhook's address comes from a stranger, and a
-// request to one of these would let that stranger ask machines that trust this one.
+// updates). An address that isn't certainly on the open net counts as private: a webhook's address comes from a
+// stranger, and a call to a private one would let that stranger reach machines that trust this one.
 //
-//   IPv4, refused: 0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16
-//   198.18/15
-//                  198.51.100/24 203.0.113/24 224/4 240/4
-//   IPv6, allowed: 2000::/3 but 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20; of addresses that stand for an
-//   IPv4
-//                  one, those that stand for an allowed one: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16
-//                  (6to4)
+//   IPv4, refused:  0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16
+//                   198.18/15 198.51.100/24 203.0.113/24 224/4 240/4
+//   IPv6, allowed:  2000::/3, except 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20
+//   IPv4 in IPv6:   judged as the IPv4 address: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16 (6to4)
 
 import Glibc
 
 /// An IPv4 or IPv6 address.
-struct NetworkAddress: Hashable, Sendable {
+package struct NetworkAddress: Hashable, Sendable {
   /// 4 or 16, in network order.
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// An address of 4 or 16 bytes.
-  init?(bytes: [UInt8]) {
+  package init?(bytes: [UInt8]) {
     guard bytes.count == 4 || bytes.count == 16 else { return nil }
     self.bytes = bytes
   }
 
   /// "192.0.2.1" or "2001:db8::1".
-  init?(_ text: String) {
+  package init?(_ text: String) {
     var bytes = [UInt8](repeating: 0, count: 16)
     if unsafe inet_pton(AF_INET, text, &bytes) == 1 {
       self.bytes = Array(bytes.prefix(4))
@@ -87,7 +84,7 @@ package struct Network: Hashable, Sendable {
   }
 
   /// Whether an address of the same family begins with the same bits.
-  func contains(_ other: NetworkAddress) -> Bool {
+  package func contains(_ other: NetworkAddress) -> Bool {
     guard other.bytes.count == address.bytes.count else { return false }
     return zip(address.bytes, other.bytes).enumerated().allSatisfy { index, pair in
       let bits = min(max(prefixLength - index * 8, 0), 8)

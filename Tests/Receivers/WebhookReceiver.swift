@@ -1,19 +1,25 @@
 import HTTP
 import Synchronization
-import Testing
 
-/// Somebody who asked for webhooks: an HTTP server on a port of its own, which answers `/hook` as it is told.
-final class WebhookReceiver: Sendable {
-  struct Received: Sendable {
-    let contentType, signature: String?
-    let body: [UInt8]
+/// A receiver of webhooks: an HTTP server on a port of its own, which answers `/hook` as the test chooses.
+package final class WebhookReceiver: Sendable {
+  /// A request that came in.
+  package struct Received: Sendable {
+    /// The fields of these names.
+    package let contentType, signature: String?
+    /// Its content.
+    package let body: [UInt8]
   }
 
-  enum Reaction: Sendable {
+  /// How it answers one request.
+  package enum Reaction: Sendable {
+    /// With a status.
     case answers(Int)
+    /// With 302 and this location.
     case redirects(String)
     /// Never.
     case staysSilent
+    /// With 200 and content that never ends.
     case answersWithoutEnd
   }
 
@@ -45,12 +51,13 @@ final class WebhookReceiver: Sendable {
     }
   }
 
-  let url: String
+  /// Where it listens.
+  package let url: String
   private let records: Records
   private let server: HTTPServer
 
-  /// Reacts to the first requests as told, in turn, and with 204 to those after.
-  init(_ reactions: Reaction...) throws {
+  /// Gives these answers to the first requests, in order, and 204 to later ones.
+  package init(_ reactions: Reaction...) throws {
     let records = Records()
     records.state.withLock { $0.reactions = reactions }
     self.records = records
@@ -63,7 +70,9 @@ final class WebhookReceiver: Sendable {
     url = "http://\(try server.start())/hook"
   }
 
-  var received: [Received] { records.state.withLock { $0.received } }
+  /// The requests so far.
+  package var received: [Received] { records.state.withLock { $0.received } }
 
-  func stop() async { await server.stop(within: 0) }
+  /// Closes the port.
+  package func stop() async { await server.stop(within: 0) }
 }

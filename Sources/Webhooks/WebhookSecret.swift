@@ -1,15 +1,15 @@
 import Storage
 
-/// What signs webhooks. Shows itself nowhere.
+/// The key that signs webhooks. Its descriptions don't show it.
 package struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectable {
   private let key: [UInt8]
 
-  /// Fewest bytes that can't be guessed.
+  /// Minimum length in bytes, so that it can't be guessed.
   package static let leastBytes = 16
-  /// Whether webhooks can be sent from here: it takes libcurl, which is loaded when it is needed.
+  /// Whether webhooks can be sent on this machine: they need libcurl, which is loaded on first use.
   package static var canBeUsed: Bool { WebhookCall.isReady }
 
-  /// nil where the text is shorter than `leastBytes`.
+  /// Returns nil if the text is shorter than `leastBytes`.
   package init?(_ text: String) {
     guard text.utf8.count >= Self.leastBytes else { return nil }
     key = Array(text.utf8)

@@ -1,46 +1,45 @@
-// One POST by libcurl. What the URL names is not trusted: the address of every connection is judged when its socket is
-// made, after all looking up of names, so the address that is judged is the address that is called, whatever a name
-// server answers the second time. Nothing is followed, no proxy and no other protocol is used, and of the answer
-// nothing but the status counts. Over https the receiver must have a certificate for the host in the URL, by an
-// authority that is trusted: libcurl checks both unless told otherwise. It reads no environment variable for that, as
-// its command does.
+// One POST by libcurl. The URL comes from a stranger, so the address of every connection is checked when its socket is
+// made, after all name lookups: the address that is checked is the address that is called, even if a name server
+// answers differently the second time. Redirects aren't followed, no proxy and no other protocol is used, and only the
+// status of the answer counts. Over https the receiver must have a certificate for the host in the URL, signed by a
+// trusted authority: libcurl checks both by default. Unlike the curl command, it reads no environment variable for that.
 
 import CCurl
 import Glibc
 import Synchronization
 
-/// What became of a call.
+/// The outcome of a call.
 enum WebhookOutcome: Sendable, Equatable {
-  /// It was answered with this status.
+  /// The receiver answered with this status.
   case answered(Int)
-  /// Every address that the host has is in a network that may not be called.
+  /// Every address of the host is in a network that must not be called.
   case refused
-  /// No answer came: the reason in libcurl's words.
+  /// No answer came, for this reason in libcurl's words.
   case failed(String)
 
-  /// Whether the receiver has taken the news.
+  /// Whether the receiver has acknowledged the webhook.
   var isDelivered: Bool {
     if case .answered(let status) = self { return (200..<300).contains(status) }
     return false
   }
 
-  /// Whether another attempt would end the same way: which networks may be called is a setting, not a passing state.
+  /// Whether another attempt would end the same way: the networks that may be called are a setting.
   var isFinal: Bool { self == .refused }
 }
 
 /// One POST of a few KB.
 @safe final class WebhookCall: Sendable {
   private let networks: WebhookNetworks
-  /// Set from any thread; libcurl asks for it at least once a second.
+  /// libcurl asks at least once a second.
   private let isCancelled: @Sendable () -> Bool
   private let wasRefused = Atomic(false)
   private let wasPermitted = Atomic(false)
   private let received = Atomic(0)
 
-  /// Bytes of an answer that are read: whoever sends more is not listened to.
+  /// Bytes of an answer that are read at most; the call ends when more come.
   private static let answerLimit = 16 * 1024
 
-  /// Whether there is a libcurl to call with. Before any other call, and not at the same time as another.
+  /// Whether libcurl could be loaded. Evaluated before any call; not safe at the same time as one.
   static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   private init(_ networks: WebhookNetworks, _ isCancelled: @escaping @Sendable () -> Bool) {
@@ -48,8 +47,8 @@ enum WebhookOutcome: Sendable, Equatable {
     self.isCancelled = isCancelled
   }
 
-  /// Sends `body`, and blocks until it is answered, for `seconds` at the most, names and connections included.
-  /// `authorities`, a PEM file, tells who may sign certificates; by default those that the system trusts.
+  /// Sends `body` and blocks until it is answered, for at most `seconds`, including name lookups and connecting.
+  /// `authorities` is a PEM file with the authorities that may sign certificates; by default the system's.
   static func post(
     _ body: [UInt8], to url: String, fields: [String], seconds: Double, networks: WebhookNetworks,
     authorities: String? = nil, isCancelled: @escaping @Sendable () -> Bool = { false }

@@ -1,9 +1,8 @@
-import Storage
 import Testing
 
-@testable import AudioService
+@testable import Webhooks
 
-/// Whom webhooks over https trust.
+/// The receivers that webhooks over https trust.
 @Suite struct WebhookTLSTests {
   private func call(_ receiver: TLSReceiver, trusting authorities: String?) throws -> WebhookOutcome {
     let loopback = WebhookNetworks(allowed: [try #require(Network("127.0.0.0/8"))])
@@ -12,7 +11,7 @@ import Testing
       seconds: 30, networks: loopback, authorities: authorities)
   }
 
-  @Test func aReceiverOfAnAuthorityThatIsTrustedGetsTheNews() throws {
+  @Test func aReceiverOfAnAuthorityThatIsTrustedIsSentTheJob() throws {
     let receiver = try TLSReceiver(for: "IP:127.0.0.1")
     #expect(try call(receiver, trusting: receiver.authority) == .answered(204))
     let received = try receiver.received()
@@ -36,22 +35,5 @@ import Testing
       return
     }
     #expect(try !receiver.received().contains("POST"))
-  }
-
-  @Test func theSettingReachesTheCall() async throws {
-    let receiver = try TLSReceiver(for: "IP:127.0.0.1")
-    let loopback = try #require(Network("127.0.0.0/8"))
-    let bench = try TestBench {
-      $0.webhookSecret = WebhookSecret("a secret of the tests")
-      $0.webhookNetworks = [loopback]
-      $0.webhookAuthorities = receiver.authority
-    }
-    let source = try bench.recording()
-    let answer = try await bench.respond(
-      .post, "/v1/recordings/\(source.id)/denoise", body: "{\"callback_url\":\"\(receiver.url)\"}")
-    #expect(answer.status == .accepted)
-    try await bench.eventually { bench.context.webhooks.delivered.value == 1 }
-    #expect(try receiver.received().contains("Stillwave-Signature: t="))
-    await bench.runner.stop()
   }
 }

@@ -1,12 +1,12 @@
 import CCurl
 
-/// Where a webhook goes: an http or https URL, taken apart by the library that will call it, so that both mean the same
-/// host by it.
-struct WebhookAddress: Sendable {
+/// Where a webhook goes: an http or https URL, parsed by libcurl, which also makes the call, so that both see the same
+/// host in it.
+struct WebhookAddress: Sendable, Equatable {
   let text: String
-  /// Host and port, by which deliveries take turns.
+  /// Host and port: the unit of the limit on calls at once.
   let authority: String
-  /// The address itself, where the URL has no name to look up; also for spellings like `0x7f.1`.
+  /// The address itself if the URL has no name to look up, in spellings like `0x7f.1` too.
   let literal: NetworkAddress?
 
   /// Longest URL in bytes.

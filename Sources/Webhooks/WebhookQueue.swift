@@ -1,0 +1,78 @@
+import Storage
+
+/// Which webhook is sent next.
+///
+///     jobEnded              begin              answered
+///     expected ───────► due ─────► running ─────────────► gone
+///                        ▲            │ to be tried again
+///                        └── pausing ◄┘
+///                   pauseEnded
+///
+/// At most `callLimit` calls run at once, and `callLimitPerHost` to one host and port: a slow receiver doesn't hold up
+/// the others. A value without a clock, a catalog or a network.
+struct WebhookQueue {
+  /// A webhook with its parsed URL.
+  struct Delivery: Sendable {
+    var webhook: Webhook
+    let address: WebhookAddress
+
+    /// Parses the URL by libcurl. Returns nil if it isn't one: it was checked when it was asked for, so its row was
+    /// changed by hand, and is left alone.
+    init?(_ webhook: Webhook) {
+      guard let address = WebhookAddress(webhook.url) else { return nil }
+      self.webhook = webhook
+      self.address = address
+    }
+  }
+
+  /// Calls at once.
+  static let callLimit = 8
+  /// Calls at once to one host and port.
+  static let callLimitPerHost = 2
+
+  /// Their jobs haven't ended yet.
+  private var expected: [JobID: Delivery] = [:]
+  /// Between two attempts.
+  private var pausing: [JobID: Delivery] = [:]
+  private var due: [Delivery] = []
+  /// Calls under way, by host and port.
+  private var running: [String: Int] = [:]
+  /// Calls under way.
+  private(set) var runningCount = 0
+
+  /// Adds a webhook whose job goes on.
+  mutating func expect(_ delivery: Delivery) { expected[delivery.webhook.job] = delivery }
+
+  /// Adds a webhook that is tried again after a pause.
+  mutating func pause(_ delivery: Delivery) { pausing[delivery.webhook.job] = delivery }
+
+  /// The job has ended. Returns whether a webhook is due for it.
+  mutating func jobEnded(_ id: JobID) -> Bool { makeDue(expected.removeValue(forKey: id)) }
+
+  /// The pause of a job's webhook is over. Returns whether the webhook is due.
+  mutating func pauseEnded(_ id: JobID) -> Bool { makeDue(pausing.removeValue(forKey: id)) }
+
+  private mutating func makeDue(_ delivery: Delivery?) -> Bool {
+    guard let delivery else { return false }
+    due.append(delivery)
+    return true
+  }
+
+  /// Takes the next webhook to send, which counts as running until `end`. Returns nil if the limits are reached.
+  mutating func begin() -> Delivery? {
+    guard runningCount < Self.callLimit else { return nil }
+    let next = due.firstIndex { running[$0.address.authority, default: 0] < Self.callLimitPerHost }
+    guard let next else { return nil }
+    let delivery = due.remove(at: next)
+    running[delivery.address.authority, default: 0] += 1
+    runningCount += 1
+    return delivery
+  }
+
+  /// The call of a webhook that was begun has ended.
+  mutating func end(_ delivery: Delivery) {
+    guard let count = running[delivery.address.authority] else { preconditionFailure("a call that ends was begun") }
+    running[delivery.address.authority] = count > 1 ? count - 1 : nil
+    runningCount -= 1
+  }
+}

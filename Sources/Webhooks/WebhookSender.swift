@@ -1,0 +1,170 @@
+// The finished Job is POSTed to the `callback_url` of its request, with
+//
+//   Stillwave-Signature: t=1795233906,v1=<HMAC-SHA256 of "1795233906." and the body, 64 hexadecimal digits>
+//
+// under the configured secret. The second at which it was sent, t, is part of what is signed, so that a receiver can
+// refuse old messages. Any 2xx acknowledges it. Anything else, including a redirect, is tried again after pauses of
+// 10 s, 30 s, 90 s … 6 h, ten times in all over some 15 hours; an address that must not be called is given up at once.
+// The webhook's row in the catalog lasts from the request to the acknowledgment: after a crash in between it is
+// delivered twice rather than never.
+
+import Dispatch
+import Storage
+import Synchronization
+
+/// Sends finished jobs to the clients that gave a `callback_url`.
+package final class WebhookSender: Sendable {
+  private struct State {
+    var queue = WebhookQueue()
+    var onIdle: CheckedContinuation<Void, Never>?
+  }
+
+  private let settings: WebhookSettings
+  private let catalog: Catalog
+  private let log: any WebhookLog
+  private let document: @Sendable (Job) throws -> [UInt8]
+  private let networks: WebhookNetworks
+  private let state = Mutex(State())
+  private let isStopping = Atomic(false)
+  private let timers = DispatchQueue(label: "webhooks")
+  private let delivered = Atomic(0)
+  private let givenUp = Atomic(0)
+
+  /// `document` encodes a finished job as JSON, as it is sent.
+  package init(
+    _ settings: WebhookSettings, catalog: Catalog, log: any WebhookLog,
+    document: @escaping @Sendable (Job) throws -> [UInt8]
+  ) {
+    self.settings = settings
+    self.catalog = catalog
+    self.log = log
+    self.document = document
+    networks = WebhookNetworks(allowed: settings.networks)
+  }
+
+  /// Webhooks that were acknowledged since the start.
+  package var deliveredCount: Int { delivered.load(ordering: .relaxed) }
+  /// Webhooks that were given up since the start.
+  package var givenUpCount: Int { givenUp.load(ordering: .relaxed) }
+
+  /// Queues what an earlier run of the service left undelivered. Called before the first job begins. Throws if the
+  /// catalog can't be read.
+  package func resume() throws(StorageError) {
+    for (webhook, isDue) in try catalog.webhooks() {
+      if isDue {
+        pause(Double(webhook.notBefore.milliseconds - Timestamp.now.milliseconds) / 1000, webhook)
+      } else {
+        expect(webhook)
+      }
+    }
+  }
+
+  /// Adds a webhook whose row is in the catalog and whose job hasn't begun yet. Parses its URL.
+  package func expect(_ webhook: Webhook) {
+    guard let delivery = WebhookQueue.Delivery(webhook) else { return }
+    state.withLock { $0.queue.expect(delivery) }
+  }
+
+  /// Sends the webhook of a job that has ended, if it has one. Without one this costs a lookup.
+  package func jobEnded(_ id: JobID) {
+    if state.withLock({ $0.queue.jobEnded(id) }) { fill() }
+  }
+
+  /// Breaks off the calls under way, for the next start to repeat, and returns when they have ended.
+  package func stop() async {
+    isStopping.store(true, ordering: .sequentiallyConsistent)
+    await withCheckedContinuation { continuation in
+      let isIdle = state.withLock { state in
+        if state.queue.runningCount > 0 { state.onIdle = continuation }
+        return state.queue.runningCount == 0
+      }
+      if isIdle { return continuation.resume() }
+      // libcurl asks every second; only a name lookup can take longer.
+      timers.asyncAfter(deadline: .now() + 2) { [self] in becomeIdle() }
+    }
+  }
+
+  private func becomeIdle() {
+    state.withLock { state in
+      defer { state.onIdle = nil }
+      return state.onIdle
+    }?.resume()
+  }
+
+  private func pause(_ seconds: Double, _ webhook: Webhook) {
+    guard let delivery = WebhookQueue.Delivery(webhook) else { return }
+    state.withLock { $0.queue.pause(delivery) }
+    timers.asyncAfter(deadline: .now() + max(seconds, 0)) { [weak self] in
+      guard let self, state.withLock({ $0.queue.pauseEnded(webhook.job) }) else { return }
+      fill()
+    }
+  }
+
+  private func fill() {
+    while !isStopping.load(ordering: .sequentiallyConsistent), let next = state.withLock({ $0.queue.begin() }) {
+      // A serial queue of its own: a call that waits for its receiver takes no thread from other work.
+      DispatchQueue(label: "webhook").async { [self] in
+        deliver(next)
+        let isIdle = state.withLock { state in
+          state.queue.end(next)
+          return state.queue.runningCount == 0
+        }
+        if isIdle { becomeIdle() }
+        fill()
+      }
+    }
+  }
+
+  // MARK: One attempt, on a thread of its own
+
+  private func deliver(_ delivery: WebhookQueue.Delivery) {
+    let webhook = delivery.webhook
+    do {
+      guard let job = try catalog.job(webhook.job) else { return try catalog.removeWebhook(of: webhook.job) }
+      guard job.state.isFinished else { return expect(webhook) }
+      try note(call(delivery.address, document(job)), delivery)
+    } catch {
+      log.failure("a webhook could not be noted", ["job": webhook.job.text], error)
+      pause(settings.pauseSeconds, webhook)
+    }
+  }
+
+  private func call(_ address: WebhookAddress, _ body: [UInt8]) -> WebhookOutcome {
+    guard let secret = settings.secret else { return .failed("there is no secret to sign with") }
+    return WebhookCall.post(
+      body, to: address.text,
+      fields: [
+        "Content-Type: application/json", "Expect:",
+        "Stillwave-Signature: \(secret.signature(of: body, at: .now))",
+      ],
+      seconds: settings.timeoutSeconds, networks: networks, authorities: settings.authorities,
+      isCancelled: { [self] in isStopping.load(ordering: .sequentiallyConsistent) })
+  }
+
+  /// The log has the host alone: the rest of a URL may hold a password.
+  private func note(_ outcome: WebhookOutcome, _ delivery: WebhookQueue.Delivery) throws(StorageError) {
+    var webhook = delivery.webhook
+    webhook.attempts += 1
+    let facts = [
+      "job": webhook.job.text, "host": delivery.address.authority, "attempt": "\(webhook.attempts)",
+      "outcome": "\(outcome)",
+    ]
+    if outcome.isDelivered {
+      try catalog.removeWebhook(of: webhook.job)
+      delivered.wrappingAdd(1, ordering: .relaxed)
+      log.notice("a webhook was delivered", facts)
+    } else if isStopping.load(ordering: .sequentiallyConsistent) {
+      // Broken off by the service: not held against the receiver.
+    } else if outcome.isFinal || webhook.attempts >= settings.maximumAttempts {
+      try catalog.removeWebhook(of: webhook.job)
+      givenUp.wrappingAdd(1, ordering: .relaxed)
+      log.failure("a webhook was given up", facts)
+    } else {
+      let seconds = settings.pause(after: webhook.attempts)
+      webhook.notBefore = Timestamp(milliseconds: Timestamp.now.milliseconds + Int64(seconds * 1000))
+      try catalog.update(webhook)
+      log.notice("a webhook is tried again later", facts)
+      pause(seconds, webhook)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+/// What an operator sets about webhooks.
+package struct WebhookSettings: Sendable {
+  /// What signs webhooks; without it there are none.
+  package var secret: WebhookSecret?
+  /// Private networks that webhooks may go to; none by default.
+  package var networks: [Network] = []
+  /// A file with the certificates (PEM) of the authorities that webhooks over https trust; by default the system's.
+  package var authorities: String?
+  /// Attempts before a webhook is given up.
+  package var maximumAttempts = 10
+  /// The pause after a webhook's first attempt; each further pause is three times as long, up to six hours.
+  package var pauseSeconds = 10.0
+  /// Seconds that a receiver has to answer.
+  package var timeoutSeconds = 15.0
+
+  /// All defaults.
+  package init() {}
+
+  /// Longest URL in bytes.
+  package static let urlLengthLimit = WebhookAddress.lengthLimit
+  private static let longestPauseSeconds = 6.0 * 3600
+
+  /// Throws if webhooks can't go to a URL, as far as that is known before it is called: a name is looked up, and its
+  /// address checked, at each call.
+  package func check(url: String) throws(WebhookRefusal) {
+    guard let address = WebhookAddress(url) else { throw .malformed }
+    guard secret != nil else { throw .off }
+    if let literal = address.literal, !WebhookNetworks(allowed: networks).permits(literal) { throw .privateNetwork }
+  }
+
+  /// The pause after `attempts` attempts, 1 or more, in seconds: 1, 3, 9 … times `pauseSeconds`.
+  func pause(after attempts: Int) -> Double {
+    let growth = (1..<max(attempts, 1)).reduce(1.0) { factor, _ in min(factor * 3, 1e9) }
+    return min(pauseSeconds * growth, Self.longestPauseSeconds)
+  }
+}
+
+/// Why webhooks can't go to a URL.
+package enum WebhookRefusal: Error, Equatable {
+  /// Not an absolute http or https URL in ASCII, or one with a user or a fragment.
+  case malformed
+  /// There is no secret to sign webhooks with.
+  case off
+  /// An address inside a private network that isn't allowed.
+  case privateNetwork
+}

@@ -1,0 +1,13 @@
+import Foundation
+import Storage
+
+/// A folder for one test, removed when the last reference goes.
+final class TemporaryFolder: Sendable {
+  let path = NSTemporaryDirectory() + "stillwave-webhooks-" + JobID().text
+
+  init() throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import Receivers
+import Storage
+import Synchronization
+import Testing
+
+@testable import Webhooks
+
+/// A sender with a catalog of its own, without the service around it. A job's document is its id.
+private final class Bench {
+  final class Log: WebhookLog {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+
+    func notice(_ message: String, _ metadata: [String: String]) { add("notice", message, metadata) }
+    func failure(_ message: String, _ metadata: [String: String]) { add("failure", message, metadata) }
+    func failure(_ message: String, _ metadata: [String: String], _ error: any Error) {
+      add("failure", message, ["outcome": "\(error)"])
+    }
+    private func add(_ level: String, _ message: String, _ metadata: [String: String]) {
+      lines.withLock { $0.append("\(level): \(message): \(metadata["outcome"] ?? "")") }
+    }
+  }
+
+  private let folder: TemporaryFolder
+  let catalog: Catalog
+  let log = Log()
+  private(set) var sender: WebhookSender
+  private let settings: WebhookSettings
+
+  init(_ change: (inout WebhookSettings) -> Void = { _ in }) throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder.path + "/catalog.sqlite")
+    var settings = WebhookSettings()
+    settings.secret = WebhookSecret("a secret of the tests")
+    settings.networks = [try #require(Network("127.0.0.0/8"))]
+    settings.pauseSeconds = 0.001
+    // On a busy machine a receiver may get no thread for a minute.
+    settings.timeoutSeconds = 600
+    change(&settings)
+    self.settings = settings
+    sender = Self.sender(settings, catalog, log)
+  }
+
+  private static func sender(_ settings: WebhookSettings, _ catalog: Catalog, _ log: Log) -> WebhookSender {
+    WebhookSender(settings, catalog: catalog, log: log) { Array($0.id.text.utf8) }
+  }
+
+  /// A job that has ended, with a webhook; the sender knows.
+  @discardableResult
+  func endedJob(callback: String) throws -> JobID {
+    let recording = Recording(
+      name: "a", format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1))
+    let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
+    let webhook = Webhook(job: job.id, url: callback)
+    try catalog.insert(recording, jobs: [job], webhooks: [webhook])
+    sender.expect(webhook)
+    sender.jobEnded(job.id)
+    return job.id
+  }
+
+  /// Stops the sender and starts another, as the next start of the service does.
+  func restart() async throws {
+    await sender.stop()
+    sender = Self.sender(settings, catalog, log)
+    try sender.resume()
+  }
+
+  var waiting: [Webhook] { get throws { try catalog.webhooks().map(\.webhook) } }
+
+  func eventually(_ condition: () throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(300)
+    while try !condition() {
+      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      try await Task.sleep(for: .milliseconds(2))
+    }
+  }
+}
+
+@Suite struct WebhookSenderTests {
+  @Test func whatIsNotTakenIsSentAgain() async throws {
+    let bench = try Bench { $0.timeoutSeconds = 2 }
+    let receiver = try WebhookReceiver(
+      .answers(500), .redirects("http://169.254.169.254/latest/meta-data/"), .answers(404), .staysSilent)
+    let job = try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { try bench.waiting.isEmpty }
+    #expect(receiver.received.map(\.body) == Array(repeating: Array(job.text.utf8), count: 5))
+    try await bench.eventually { bench.sender.deliveredCount == 1 }
+    #expect(bench.sender.givenUpCount == 0)
+    await receiver.stop()
+  }
+
+  @Test func aReceiverThatNeverTakesItIsGivenUp() async throws {
+    let bench = try Bench { $0.maximumAttempts = 3 }
+    let receiver = try WebhookReceiver(.answers(500), .answers(500), .answers(500))
+    try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { try bench.waiting.isEmpty && bench.sender.givenUpCount == 1 }
+    #expect(receiver.received.count == 3)
+    await receiver.stop()
+  }
+
+  @Test func anAddressThatMayNotBeCalledIsGivenUpAtOnce() async throws {
+    // A name, which nobody can judge before it is looked up.
+    let bench = try Bench { $0.networks = [] }
+    let receiver = try WebhookReceiver()
+    try bench.endedJob(callback: receiver.url.replacingOccurrences(of: "127.0.0.1", with: "localhost"))
+    try await bench.eventually { !bench.log.all.isEmpty }
+    #expect(try bench.waiting.isEmpty && bench.sender.givenUpCount == 1)
+    #expect(receiver.received.isEmpty && bench.log.all == ["failure: a webhook was given up: refused"])
+    await receiver.stop()
+  }
+
+  @Test func aPauseOutlastsARestart() async throws {
+    let bench = try Bench { $0.pauseSeconds = 1000 }
+    let receiver = try WebhookReceiver(.answers(500))
+    try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { try bench.waiting.first?.attempts == 1 }
+    var webhook = try #require(try bench.waiting.first)
+    let pause = webhook.notBefore.milliseconds - Timestamp.now.milliseconds
+    #expect(pause > 900_000 && pause <= 1_000_000)
+
+    // The second attempt comes after the restart, once its time has come.
+    webhook.notBefore = .now
+    try bench.catalog.update(webhook)
+    try await bench.restart()
+    try await bench.eventually { try bench.waiting.isEmpty }
+    #expect(receiver.received.count == 2)
+    await receiver.stop()
+  }
+
+  @Test func whatAStopLeavesUndeliveredTheNextStartDelivers() async throws {
+    let bench = try Bench()
+    let receiver = try WebhookReceiver(.staysSilent)
+    try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { receiver.received.count == 1 }
+    await bench.sender.stop()
+    #expect(try bench.waiting.map(\.attempts) == [0])
+
+    try await bench.restart()
+    try await bench.eventually { try bench.waiting.isEmpty }
+    #expect(receiver.received.count == 2)
+    await receiver.stop()
+  }
+
+  @Test func authoritiesAreTrustedAsSet() async throws {
+    let receiver = try TLSReceiver(for: "IP:127.0.0.1")
+    let bench = try Bench { $0.authorities = receiver.authority }
+    try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { bench.sender.deliveredCount == 1 }
+    #expect(try receiver.received().contains("Stillwave-Signature: t="))
+  }
+}
