@@ -12,8 +12,8 @@ final class Context: Sendable {
   let previews: WorkerLane
   let drawings: DrawingLane
   let webhooks: WebhookSender
-  let intake: RecordingIntake
-  let uploads: UploadSessions
+  let admission: UploadAdmission
+  let uploads: UploadSessionTable
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
   let files: MissingFiles
@@ -52,9 +52,9 @@ final class Context: Sendable {
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
-    intake = RecordingIntake(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
-    uploads = UploadSessions(
-      .init(configuration: configuration, catalog: catalog, store: store, intake: intake, metrics: metrics),
+    admission = UploadAdmission(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
+    uploads = UploadSessionTable(
+      .init(configuration: configuration, catalog: catalog, store: store, admission: admission, metrics: metrics),
       work: work, log: log)
     idempotency = IdempotencyKeys(catalog: catalog, work: work, proxies: configuration.trustedProxies)
   }

@@ -2,14 +2,15 @@ import HTTP
 
 /// The whole API as one table, in the order of openapi.yaml; a test holds the two against each other.
 func routes(_ context: Context) -> [Route] {
-  let uploads = Uploads(context: context)
+  let uploads = DirectUploads(context: context)
   let recordings = Recordings(context: context)
   let waveforms = Waveforms(context: context)
   let pictures = WaveformPictures(context: context)
   let audio = AudioFiles(context: context)
   let denoise = DenoiseRequests(context: context)
   let noiseRegions = NoiseRegions(context: context)
-  let previews = Previews(context: context)
+  let previews = DenoisePreviews(context: context)
+  let spectra = Spectra(context: context)
   let resumable = ResumableUploads(context: context)
   let jobs = Jobs(context: context)
   let events = JobEvents(context: context)
@@ -31,9 +32,9 @@ func routes(_ context: Context) -> [Route] {
     Route(.get, "/v1/recordings/{id}/waveform.png", pictures.png),
     Route(.get, "/v1/recordings/{id}/waveform.svg", pictures.svg),
     Route(.post, "/v1/recordings/{id}/denoise", denoise.create),
-    Route(.post, "/v1/recordings/{id}/denoise/preview", previews.denoise),
+    Route(.post, "/v1/recordings/{id}/denoise/preview", previews.create),
     Route(.get, "/v1/recordings/{id}/noise-regions", noiseRegions.list),
-    Route(.get, "/v1/recordings/{id}/spectrum", previews.spectrum),
+    Route(.get, "/v1/recordings/{id}/spectrum", spectra.read),
     Route(.options, "/v1/uploads", resumable.describe),
     Route(.post, "/v1/uploads", resumable.create),
     Route(.head, "/v1/uploads/{id}", resumable.serve),

@@ -105,12 +105,12 @@ struct Conversions: Sendable {
   /// The job that makes it, begun by this request or by another.
   private func begin(_ recording: Recording, _ format: Format, for client: Client) async throws -> Job {
     let room = try context.runner.reserve(for: client)
-    let (catalog, intake) = (context.catalog, context.intake)
+    let (catalog, admission) = (context.catalog, context.admission)
     let wanted = Job(
       kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.rawValue)),
       client: client.key)
     let begun = try await context.work.run {
-      try intake.checkDiskNow(for: recording.bytes ?? 0)
+      try admission.checkDiskNow(for: recording.bytes ?? 0)
       return try catalog.conversionJob(orElse: wanted)
     }
     if begun.isNew {

@@ -46,7 +46,7 @@ struct ResumableUploads: Sendable {
       if hasBytes { try request.requireUploadBytes() }
       try checkBody(request, fits: length)
       let client = context.client(of: request)
-      try await context.intake.checkRoom(for: length, of: client)
+      try await context.admission.checkRoom(for: length, of: client)
 
       let id = try await context.uploads.create(length: length, metadata: metadata, for: client)
       return try await context.uploads.using(id) { session in
@@ -75,7 +75,7 @@ struct ResumableUploads: Sendable {
         .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has 1 byte at least.",
         parameter: "Upload-Length")
     }
-    do { try context.intake.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
+    do { try context.admission.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
       var problem = RequestBodyError.tooLarge(limit: limit).problem
       problem.fields["Tus-Max-Size"] = "\(limit)"
       throw problem
@@ -137,7 +137,7 @@ struct ResumableUploads: Sendable {
       _ = try await request.body.read()
       return HTTPResponse(.noContent, fields: fields(of: try await session.finish()))
     }
-    try await context.intake.checkDisk(for: request.body.declaredLength ?? 0)
+    try await context.admission.checkDisk(for: request.body.declaredLength ?? 0)
     return HTTPResponse(.noContent, fields: fields(of: try await receive(request, into: session, status, checksum)))
   }
 

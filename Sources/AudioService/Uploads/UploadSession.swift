@@ -43,7 +43,7 @@ final class UploadSession: @unchecked Sendable {
   }
 
   let id: UploadID
-  private let context: UploadSessions.Context
+  private let dependencies: Dependencies
   private let queue: DispatchQueue
   private var state = State.unopened
   /// As it stands in the catalogue.
@@ -54,8 +54,8 @@ final class UploadSession: @unchecked Sendable {
   private var bytesSinceCheck: Int64 = 0
   private let spent = Atomic<Bool>(false)
 
-  init(_ id: UploadID, _ context: UploadSessions.Context) {
-    (self.id, self.context) = (id, context)
+  init(_ id: UploadID, _ dependencies: Dependencies) {
+    (self.id, self.dependencies) = (id, dependencies)
     queue = DispatchQueue(label: "upload")
   }
 
@@ -84,19 +84,19 @@ final class UploadSession: @unchecked Sendable {
 
   /// Of what the part has, only what the row promises counts: the rest may be anything after a crash.
   private func load() throws {
-    guard var upload = try context.catalog.upload(id) else {
-      throw try UploadRefusal(of: id, in: context.catalog)?.error ?? ServiceError.noSuchUpload(id.text)
+    guard var upload = try dependencies.catalog.upload(id) else {
+      throw try UploadRefusal(of: id, in: dependencies.catalog)?.error ?? ServiceError.noSuchUpload(id.text)
     }
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
-    guard let part = try context.store.openPart(of: id) else {
-      try context.catalog.deleteUpload(id)
+    guard let part = try dependencies.store.openPart(of: id) else {
+      try dependencies.catalog.deleteUpload(id)
       throw ServiceError.noSuchUpload(id.text)
     }
     if part.byteCount < upload.offset {
       // Something other than a crash took them; see LostParts.
       upload.offset = part.byteCount
-      try context.catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
+      try dependencies.catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
     }
     try part.truncate(to: upload.offset)
     state = .receiving(part, offset: upload.offset)
@@ -140,8 +140,8 @@ final class UploadSession: @unchecked Sendable {
       throw error
     }
     upload.offset = offset
-    upload.expiresAt = context.expiry(from: .now)
-    try context.catalog.advance(id, to: offset, expiresAt: upload.expiresAt)
+    upload.expiresAt = dependencies.expiry(from: .now)
+    try dependencies.catalog.advance(id, to: offset, expiresAt: upload.expiresAt)
     self.upload = upload
     checkpointAt = .now
   }
@@ -198,13 +198,13 @@ final class UploadSession: @unchecked Sendable {
   private func checkNowAndThen(_ bytes: Int64) throws {
     bytesSinceCheck += bytes
     let isDue =
-      bytesSinceCheck >= context.configuration.uploadCheckpointBytes
-      || checkpointAt + .seconds(context.configuration.uploadCheckpointSeconds) < .now
+      bytesSinceCheck >= dependencies.configuration.uploadCheckpointBytes
+      || checkpointAt + .seconds(dependencies.configuration.uploadCheckpointSeconds) < .now
     guard isDue else { return }
     bytesSinceCheck = 0
     checkpointAt = .now
     try checkpoint()
-    try context.intake.checkDiskNow(for: 0)
+    try dependencies.admission.checkDiskNow(for: 0)
   }
 
   /// A request has ended. `isWhole`: all of its body has come. What counts is kept; throws `.checksumMismatch` where
@@ -253,10 +253,10 @@ final class UploadSession: @unchecked Sendable {
     do {
       let client = try await run { [self] in Client(key: try open().client) }
       // Where there is none the upload stays, and may be tried again.
-      let room = try context.intake.runner.reserve(for: client)
-      let probe = try await context.intake.probe(path: part.path, bytes: part.byteCount, for: client)
+      let room = try dependencies.admission.runner.reserve(for: client)
+      let probe = try await dependencies.admission.probe(path: part.path, bytes: part.byteCount, for: client)
       let (recording, job) = try await run { [self] in try keep(part, probe) }
-      context.intake.runner.submit(job, source: recording, room: room)
+      dependencies.admission.runner.submit(job, source: recording, room: room)
     } catch {
       try await run { [self] in
         finishing = nil
@@ -273,24 +273,26 @@ final class UploadSession: @unchecked Sendable {
   private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job) {
     let upload = try open()
     let recordingID = RecordingID()
-    let stored = try context.store.adopt(part, as: recordingID, name: RecordingIntake.fileName(probe))
+    let stored = try dependencies.store.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
-    let (recording, job) = RecordingIntake.rows(recordingID, stored, name: name, probe, for: Client(key: upload.client))
-    let expiresAt = context.expiry(from: .now)
+    let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client))
+    let expiresAt = dependencies.expiry(from: .now)
     do throws(StorageError) {
-      try context.catalog.insert(recording, jobs: [job], finishing: id, expiresAt: expiresAt)
+      try dependencies.catalog.insert(new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt)
     } catch {
       // A commit may have been made although it failed: then the next start decides.
-      if (try? context.catalog.recording(recordingID)) == .some(nil) { try? context.store.remove(recordingID) }
+      if (try? dependencies.catalog.recording(recordingID)) == .some(nil) {
+        try? dependencies.store.remove(recordingID)
+      }
       throw error
     }
     self.upload?.recording = recordingID
     self.upload?.expiresAt = expiresAt
     finishing = nil
     become(.finished)
-    context.store.removePart(of: id)
-    context.metrics.uploads.add(1)
-    return (recording, job)
+    dependencies.store.removePart(of: id)
+    dependencies.metrics.uploads.add(1)
+    return (new.recording, new.job)
   }
 
   /// Removes it: row first, bytes after. Its recording, if it became one, stays. With `instant`, only where it expired
@@ -313,7 +315,7 @@ final class UploadSession: @unchecked Sendable {
   func discard() async throws {
     do { try await remove() } catch ServiceError.rejectedByProbe {
       try await run { [self] in
-        try UploadRefusal.forget(id, in: context.catalog)
+        try UploadRefusal.forget(id, in: dependencies.catalog)
         become(.unusable(.noSuchUpload(id.text)))
       }
     }
@@ -332,10 +334,10 @@ final class UploadSession: @unchecked Sendable {
   }
 
   private func removeNow(_ reason: ServiceError, keeping refusal: UploadRefusal? = nil) throws {
-    try context.catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
+    try dependencies.catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
     writer?.outcome.tell(.failure(reason))
     writer = nil
-    context.store.removePart(of: id)
+    dependencies.store.removePart(of: id)
     become(.unusable(reason))
   }
 }

@@ -3,10 +3,10 @@ import Processing
 import Storage
 import Synchronization
 
-/// `POST /v1/recordings`: the file's bytes, raw or as one part of a form, become a recording.
+/// `POST /v1/recordings`: a file that comes whole in one request, raw or as one part of a form, becomes a recording.
 ///
 /// Nothing is answered 201 before bytes and row are durable; nothing of an upload that fails stays.
-struct Uploads: Sendable {
+struct DirectUploads: Sendable {
   let context: Context
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -22,7 +22,7 @@ struct Uploads: Sendable {
     _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
   ) async throws -> HTTPResponse {
     let client = context.client(of: request)
-    let room = try await context.intake.reserveRoom(for: request.body.declaredLength ?? 0, of: client)
+    let room = try await context.admission.reserveRoom(for: request.body.declaredLength ?? 0, of: client)
     let catalog = context.catalog
     try await context.work.run { () throws(StorageError) in try catalog.checkFile() }
     request.body.limit(to: context.configuration.maximumUploadBytes)
@@ -30,7 +30,7 @@ struct Uploads: Sendable {
     let received = try await receive(request)
     let probe: Probe
     do {
-      probe = try await context.intake.probe(path: received.file.path, bytes: received.file.byteCount, for: client)
+      probe = try await context.admission.probe(path: received.file.path, bytes: received.file.byteCount, for: client)
     } catch {
       received.file.discard()
       throw error
@@ -113,11 +113,11 @@ struct Uploads: Sendable {
   /// The disk is looked at again on the way: a body in chunks didn't say how long it would be, and others write too.
   private func append(_ piece: [UInt8], to file: IncomingFile) async throws {
     context.metrics.bytesReceived.add(piece.count)
-    let intake = context.intake
+    let admission = context.admission
     try await context.work.run {
       let before = file.byteCount / Self.bytesBetweenChecks
       try file.append(piece.span)
-      if file.byteCount / Self.bytesBetweenChecks != before { try intake.checkDiskNow(for: 0) }
+      if file.byteCount / Self.bytesBetweenChecks != before { try admission.checkDiskNow(for: 0) }
     }
   }
 
@@ -135,15 +135,15 @@ struct Uploads: Sendable {
     let (catalog, store) = (context.catalog, context.store)
     return try await context.work.run {
       let id = RecordingID()
-      let stored = try store.adopt(file, as: id, name: RecordingIntake.fileName(probe))
+      let stored = try store.adopt(file, as: id, name: NewRecording.fileName(probe))
       do {
-        let (recording, job) = RecordingIntake.rows(id, stored, name: name, probe, for: client)
+        let new = NewRecording(id, stored, name: name, probe, for: client)
         let made = Made(
-          recording: recording, job: job, location: "/v1/recordings/\(id)",
-          document: try JSONDocument(RecordingDocument(recording, live: nil)))
+          recording: new.recording, job: new.job, location: "/v1/recordings/\(id)",
+          document: try JSONDocument(RecordingDocument(new.recording, live: nil)))
         let answer = key?.answer(
           Self.fingerprint(stored.sha256, name: name), .created, location: made.location, made.document)
-        try catalog.insert(recording, jobs: [job], answer: answer)
+        try catalog.insert(new.recording, jobs: [new.job], answer: answer)
         return made
       } catch {
         // A commit may have been made although it failed: then the next start decides.

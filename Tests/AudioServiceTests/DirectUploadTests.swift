@@ -5,7 +5,7 @@ import Testing
 
 @testable import AudioService
 
-@Suite struct UploadTests {
+@Suite struct DirectUploadTests {
   private func upload(
     _ bench: TestBench, _ target: String = "/v1/recordings", fields: HTTPFields = [:], body: String = "RIFF"
   ) async throws -> (status: Int, body: String) {

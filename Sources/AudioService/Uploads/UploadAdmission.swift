@@ -2,8 +2,8 @@ import HTTP
 import Processing
 import Storage
 
-/// What both ways in, at once and in pieces, have in common: what may come in, and how a file becomes a recording.
-struct RecordingIntake: Sendable {
+/// What may be uploaded, directly or resumably: by its length, the room on the disk and in the queue, and its content.
+struct UploadAdmission: Sendable {
   let configuration: Configuration
   let store: MediaStore
   let runner: JobRunner
@@ -32,8 +32,8 @@ struct RecordingIntake: Sendable {
   }
 
   func checkDisk(for bytes: Int64) async throws {
-    let intake = self
-    try await work.run { () throws(ServiceError) in try intake.checkDiskNow(for: bytes) }
+    let admission = self
+    try await work.run { () throws(ServiceError) in try admission.checkDiskNow(for: bytes) }
   }
 
   /// The same on a queue that may block.
@@ -52,30 +52,5 @@ struct RecordingIntake: Sendable {
       try await checkDisk(for: overflow ? .max : bytes)
     }
     return probe
-  }
-
-  /// The rows of a recording whose file is in its folder.
-  static func rows(
-    _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client
-  ) -> (Recording, Job) {
-    let job = Job(kind: .waveform, recording: id, client: client.key)
-    let recording = Recording(
-      id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
-      sha256: stored.sha256, format: RecordingFormat(probe), waveformJob: job.id, audioFile: stored.name,
-      media: probe.media?.json,
-      warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
-    return (recording, job)
-  }
-
-  /// The name that a recording's file has on the disk.
-  static func fileName(_ probe: Probe) -> String { "audio.\(probe.fileExtension)" }
-}
-
-extension RecordingFormat {
-  init(_ probe: Probe) {
-    self.init(
-      container: probe.container, codec: probe.codec, sampleRate: probe.sampleRate, channels: probe.channels,
-      frames: probe.frames, estimatedFrames: probe.estimatedFrames,
-      duration: probe.frames.map { Double($0) / Double(probe.sampleRate) })
   }
 }

@@ -2,28 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// The uploads in pieces: makes them, hands them out, one session each, and gives them up when their time is over.
-final class UploadSessions: Sendable {
-  /// What sessions need.
-  struct Context: Sendable {
-    let configuration: Configuration
-    let catalog: Catalog
-    let store: MediaStore
-    let intake: RecordingIntake
-    let metrics: Metrics
-
-    func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }
-
-    /// Of an upload of which nothing has come.
-    func emptyExpiry(from instant: Timestamp) -> Timestamp {
-      Self.expiry(from: instant, min(configuration.emptyUploadExpirySeconds, configuration.uploadExpirySeconds))
-    }
-
-    private static func expiry(from instant: Timestamp, _ seconds: Double) -> Timestamp {
-      Timestamp(milliseconds: instant.milliseconds + Int64(seconds * 1000))
-    }
-  }
-
+/// The resumable uploads: makes them, hands out one session for each, and removes them when they expire.
+final class UploadSessionTable: Sendable {
   private struct Entry {
     let session: UploadSession
     var users = 0
@@ -33,13 +13,13 @@ final class UploadSessions: Sendable {
   /// for it a look into the catalogue and its end a second reading of the file.
   private static let idleLimit = 64
 
-  private let context: Context
+  private let dependencies: UploadSession.Dependencies
   private let work: WorkQueue
   private let log: ServiceLog
   private let entries = Mutex<[UploadID: Entry]>([:])
 
-  init(_ context: Context, work: WorkQueue, log: ServiceLog) {
-    (self.context, self.work, self.log) = (context, work, log)
+  init(_ dependencies: UploadSession.Dependencies, work: WorkQueue, log: ServiceLog) {
+    (self.dependencies, self.work, self.log) = (dependencies, work, log)
   }
 
   /// Announces an upload of `length` bytes, with nothing of it yet. Durable when it returns.
@@ -55,14 +35,15 @@ final class UploadSessions: Sendable {
 
   private var limits: UploadLimits {
     UploadLimits(
-      total: context.configuration.maximumOpenUploads, perClient: context.configuration.maximumOpenUploadsPerClient)
+      total: dependencies.configuration.maximumOpenUploads,
+      perClient: dependencies.configuration.maximumOpenUploadsPerClient)
   }
 
   /// Nothing is lost with an empty upload but its address, which is answered with 404 from then on.
   private func makeRoom(for client: Client) async throws -> Bool {
-    let context = context
+    let dependencies = dependencies
     let candidates = try await work.run { () throws(StorageError) in
-      try context.catalog.emptyUploads(givingWayTo: client.key)
+      try dependencies.catalog.emptyUploads(givingWayTo: client.key)
     }
     for id in candidates where !isUsed(id) {
       if try await using(id, { try await $0.removeIfEmpty() }) { return true }
@@ -71,16 +52,16 @@ final class UploadSessions: Sendable {
   }
 
   private func insert(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
-    let (context, limits) = (context, limits)
+    let (dependencies, limits) = (dependencies, limits)
     return try await work.run { () throws(StorageError) in
       let upload = Upload(
-        length: length, metadata: metadata, expiresAt: context.emptyExpiry(from: .now), client: client.key)
+        length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: .now), client: client.key)
       // The part first: a row without one would have lost its bytes.
-      _ = try context.store.makePart(of: upload.id)
+      _ = try dependencies.store.makePart(of: upload.id)
       do throws(StorageError) {
-        try context.catalog.insert(upload, limits: limits)
+        try dependencies.catalog.insert(upload, limits: limits)
       } catch {
-        context.store.removePart(of: upload.id)
+        dependencies.store.removePart(of: upload.id)
         throw error
       }
       return upload.id
@@ -95,9 +76,9 @@ final class UploadSessions: Sendable {
   }
 
   private func take(_ id: UploadID) -> UploadSession {
-    let context = context
+    let dependencies = dependencies
     return entries.withLock { entries in
-      var entry = entries[id] ?? Entry(session: UploadSession(id, context))
+      var entry = entries[id] ?? Entry(session: UploadSession(id, dependencies))
       entry.users += 1
       entries[id] = entry
       return entry.session
@@ -121,11 +102,11 @@ final class UploadSessions: Sendable {
   /// Removes uploads that expired before `now` and have no request in progress, and the answers that are too old to be
   /// repeated.
   func removeExpired(now: Timestamp = .now) async {
-    let context = context
+    let dependencies = dependencies
     do {
       let expired = try await work.run { () throws(StorageError) in
-        try context.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
-        return try context.catalog.uploads(expiredBefore: now)
+        try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
+        return try dependencies.catalog.uploads(expiredBefore: now)
       }
       for id in expired where !isUsed(id) {
         try await using(id) { try await $0.remove(ifExpiredBefore: now) }
@@ -139,7 +120,7 @@ final class UploadSessions: Sendable {
 
   /// Removes what expires, from now on for as long as this lives.
   func keepRemovingExpired() {
-    let configuration = context.configuration
+    let configuration = dependencies.configuration
     let expiry = min(configuration.uploadExpirySeconds, configuration.emptyUploadExpirySeconds)
     let pause = min(max(expiry / 4, 1), 600)
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak self] in

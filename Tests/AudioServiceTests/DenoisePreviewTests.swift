@@ -6,30 +6,14 @@ import Testing
 
 @testable import AudioService
 
-/// What is computed while the request waits: previews and spectra, in children of a lane of their own.
-@Suite struct PreviewTests {
-  private static let script = """
+/// Previews, and what they share with spectra: refusals, failures and recordings that are still being made.
+@Suite struct DenoisePreviewTests {
+  static let script = """
     case $command in
       denoise) echo "$noise" > "$folder/noise"; finish; echo "RIFF of ${output##*/}" > "$output" ;;
       *) echo '{"spectrum":{"frequencies":[0,20.83],"power_db":[-81.2,-77]}}' ;;
     esac
     """
-
-  private func check(
-    _ bench: TestBench, _ method: HTTPMethod, _ target: String, body: String = "", _ status: Int
-  ) async throws -> String {
-    let response = try await bench.respond(method, target, body: body)
-    let bytes = Data(try await response.body.collect())
-    var headers = ["X-Request-Id": "test"]
-    for (name, value) in response.fields { headers[name] = value }
-    let violations = try OpenAPIDocument().validate(
-      method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
-      contentType: response.fields["Content-Type"], headers: headers, body: bytes)
-    #expect(violations.isEmpty, "\(violations)")
-    let text = String(decoding: bytes, as: UTF8.self)
-    #expect(response.status.code == status, "\(text)")
-    return text
-  }
 
   @Test func aPreviewIsTheChildsFileAndLeavesNothing() async throws {
     let bench = try TestBench(script: Self.script)
@@ -38,8 +22,8 @@ import Testing
       $0.noiseRegions = [RecordingNoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)]
     }
     let path = "/v1/recordings/\(source.id)/denoise/preview"
-    let answer = try await check(
-      bench, .post, path, body: #"{"window":{"start":1,"end":31},"strength":"strong","name":"a","format":"flac"}"#, 200)
+    let answer = try await bench.check(
+      .post, path, body: #"{"window":{"start":1,"end":31},"strength":"strong","name":"a","format":"flac"}"#, 200)
     #expect(answer == "RIFF of preview.wav\n")
     #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == "1.26-2.76\n")
     #expect(try bench.catalog.jobs(limit: 9).isEmpty && bench.catalog.recordings(limit: 9).count == 1)
@@ -61,8 +45,8 @@ import Testing
   func wrongPreview(body: String, status: Int, parameter: String) async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
-    let answer = try await check(
-      bench, .post, "/v1/recordings/\(source.id)/denoise/preview", body: body, status)
+    let answer = try await bench.check(
+      .post, "/v1/recordings/\(source.id)/denoise/preview", body: body, status)
     #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
   }
 
@@ -71,14 +55,14 @@ import Testing
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.format.duration = 8.38952380952381 }
     let path = "/v1/recordings/\(source.id)"
-    let late = try await check(bench, .get, path + "/spectrum?start=9.123456789&end=10", 422)
+    let late = try await bench.check(.get, path + "/spectrum?start=9.123456789&end=10", 422)
     #expect(late.contains("The window begins at 9.123 s; the recording lasts 8.39 s."), "\(late)")
-    let outside = try await check(
-      bench, .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":8,"end":9}}"#, 422
+    let outside = try await bench.check(
+      .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":8,"end":9}}"#, 422
     )
     #expect(outside.contains("The noise region 8–9 s is not within the recording, which lasts 8.39 s."), "\(outside)")
-    let short = try await check(
-      bench, .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":1,"end":1.001}}"#,
+    let short = try await bench.check(
+      .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":1,"end":1.001}}"#,
       422)
     #expect(short.contains("The noise region has 1 frame; "), "\(short)")
   }
@@ -100,34 +84,12 @@ import Testing
     #expect(try await bench.respond(.get, path + "/spectrum?start=1&end=2").status.code == status)
   }
 
-  @Test func aSpectrumIsServedForEver() async throws {
-    let bench = try TestBench(script: Self.script)
-    let source = try bench.recording()
-    let path = "/v1/recordings/\(source.id)/spectrum?start=1.25&end=2.75"
-    #expect(try await check(bench, .get, path, 200) == #"{"frequencies":[0,20.83],"power_db":[-81.2,-77]}"#)
-    let answer = try await bench.respond(.get, path)
-    let etag = try #require(answer.fields["ETag"])
-    #expect(try await bench.respond(.get, path, fields: ["If-None-Match": etag]).status.code == 304)
-  }
-
-  @Test(
-    "a spectrum of no stretch is refused",
-    arguments: [
-      ("", 400), ("?start=1", 400), ("?end=2", 400), ("?start=2&end=2", 400), ("?start=-1&end=2", 400),
-      ("?start=0&end=601", 400), ("?start=60&end=61", 422),
-    ])
-  func wrongSpectrum(query: String, status: Int) async throws {
-    let bench = try TestBench(script: Self.script)
-    let source = try bench.recording()
-    _ = try await check(bench, .get, "/v1/recordings/\(source.id)/spectrum\(query)", status)
-  }
-
   @Test func whatIsStillBeingMadeHasNeither() async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.audioFile = nil }
     let path = "/v1/recordings/\(source.id)"
-    _ = try await check(bench, .get, path + "/spectrum?start=1&end=2", 409)
-    _ = try await check(bench, .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2}}"#, 409)
+    _ = try await bench.check(.get, path + "/spectrum?start=1&end=2", 409)
+    _ = try await bench.check(.post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2}}"#, 409)
   }
 }

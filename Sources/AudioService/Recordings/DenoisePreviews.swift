@@ -1,0 +1,54 @@
+import AudioIO
+import HTTP
+import Processing
+import Storage
+
+/// `POST …/denoise/preview`: a window of a recording, denoised while the request waits.
+struct DenoisePreviews: Sendable {
+  let context: Context
+
+  /// Longest window of a preview, in seconds.
+  private static let windowLimit = 30.0
+
+  private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
+
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters.checkNone(request)
+    let source = try await context.recording(parameters)
+    let members = try await JSONMembers(bodyOf: request, known: Self.known)
+    let window = try Self.window(members)
+    let asked = try DenoiseRequests.parameters(members)
+    _ = try members.recordingName()
+    _ = try members.callbackURL(context.configuration.webhooks)
+    let client = context.client(of: request)
+    let path = try await context.soundPath(of: source)
+    try DenoiseRequests.check(asked.noise, fits: source.format, members)
+    try window.check(startsIn: source.format, parameter: "window.start")
+
+    let (store, work) = (context.store, JobID())
+    let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: work) }
+    // The answer's file stays open, and so readable, when its folder is gone.
+    defer { context.work.start { store.removeWorkFolder(of: work) } }
+    let output = folder + "/preview.wav"
+    _ = try await context.waitedReport(
+      of: [
+        "denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)", "--work-folder",
+        folder,
+      ] + JobCommand.arguments(asked, source: source), on: source, for: client)
+    let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
+    return HTTPResponse(
+      .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))
+  }
+
+  private static func window(_ members: JSONMembers) throws -> TimeWindow {
+    let expected = "an object with start and end in seconds, \(Words.seconds(windowLimit)) s apart at the most"
+    guard let value = members.value("window") else { throw members.invalid("window", expected) }
+    let window = try members.nested(value, as: "window", expecting: expected)
+    let (start, end) = (try window.number("start", in: 0...1e9), try window.number("end", in: 0...1e9))
+    guard let start else { throw window.invalid("start", "given") }
+    guard let end, end > start, end - start <= windowLimit else {
+      throw window.invalid("end", "greater than start, by \(Words.seconds(windowLimit)) s at the most")
+    }
+    return TimeWindow(start: start, end: end)
+  }
+}

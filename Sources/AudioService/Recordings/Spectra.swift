@@ -1,0 +1,70 @@
+import HTTP
+import Processing
+import Storage
+
+/// `GET …/spectrum`: the mean power spectrum of a stretch, computed while the request waits.
+struct Spectra: Sendable {
+  let context: Context
+
+  /// Longest stretch, in seconds.
+  private static let stretchLimit = 600.0
+
+  private struct Spectrum: Encodable {
+    let frequencies, powerDb: [Double]
+  }
+
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let query = try QueryParameters(request, known: ["start", "end"])
+    let (start, end) = (try query.number("start"), try query.number("end"))
+    let source = try await context.recording(parameters)
+    guard let start, start >= 0 else { throw query.invalid("start", start, "a number of seconds, 0 or more") }
+    guard let end, end > start, end - start <= Self.stretchLimit else {
+      throw query.invalid("end", end, "after “start”, by \(Words.seconds(Self.stretchLimit)) s at the most")
+    }
+    let path = try await context.soundPath(of: source)
+    try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
+    let last = min(end, source.format.duration ?? end)
+    let report = try await context.waitedReport(
+      of: ["spectrum", path, "--window", "\(start)-\(last)"], on: source, for: context.client(of: request))
+    guard let spectrum = report.spectrum else { throw ServiceError.workerUnavailable(reason: "no spectrum came") }
+    let answer = Spectrum(frequencies: spectrum.frequencies, powerDb: spectrum.powerDB)
+    return HTTPResponse(
+      Representation(
+        body: .bytes(try JSONDocument.encoded(answer)), contentType: "application/json",
+        etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: "private, max-age=31536000, immutable"),
+      for: request)
+  }
+}
+
+extension Context {
+  /// The report of a child that works on a recording while the request waits, for a minute at most.
+  func waitedReport(
+    of arguments: [String], on source: Recording, for client: Client
+  ) async throws -> WorkerReport {
+    try await previews.report(
+      of: arguments + ["--progress", "json", "--until-standard-input-closes"] + configuration.limitArguments
+        + WorkerFence.preview(of: source, configuration).arguments,
+      for: client, timeoutSeconds: 60)
+  }
+}
+
+extension TimeWindow {
+  /// Throws where it begins at or after the recording's end; `parameter` names the start in the request.
+  func check(startsIn format: RecordingFormat, parameter: String) throws {
+    guard let duration = format.duration, start >= duration else { return }
+    throw Problem(
+      .unprocessableContent, code: "window_outside",
+      detail: "The window begins at \(Words.seconds(start)) s; the recording lasts \(Words.seconds(duration)) s.",
+      parameter: parameter)
+  }
+}
+
+extension QueryParameters {
+  fileprivate func invalid(_ name: String, _ value: Double?, _ expected: String) -> Problem {
+    guard let value else {
+      return Problem(
+        .badRequest, code: "invalid_parameter", detail: "“\(name)” must be given: \(expected).", parameter: name)
+    }
+    return invalid(name, "\(value)", expected)
+  }
+}
