@@ -1,79 +1,79 @@
-// The life of a connection (RFC 9112 §9), decided without a socket and without a clock:
+// The life of a connection (RFC 9112 §9) as a pure state machine, without a socket or a clock:
 //
-//               first byte            whole head              answer written
+//               first byte          complete head             answer sent
 //     idle ───────────────► head ───────────────► exchange ──────────────────► idle      persistent, body read
-//      │                     │                       │  └───────────────────► draining ─► idle  a small rest unread
+//      │                     │                       │  └───────────────────► draining ─► idle  short rest unread
 //      │ idle too long       │ bad, too slow         │
 //      ▼                     ▼                       ▼ not persistent
 //    closed                exchange without       lingering ──► closed
 //                          a handler (rejected)
 //
-// In an exchange the body and the answer move independently: a handler may answer before it has read the body, and may
-// go on reading while it answers. Lingering means that our half is shut and input is read and dropped: a socket
-// closed with unread input sends a reset, which destroys an answer that the client has not read yet.
+// During an exchange the request body and the answer progress independently: a handler may answer before it has read
+// the body, and may keep reading while it answers. To linger is to shut down our half and discard input: closing a
+// socket that has unread input sends a reset, which destroys an answer that the client has not read yet.
 
 /// What a connection does next, given what happened to it.
 struct ConnectionState: Sendable {
   /// What happened.
   enum Event {
-    /// The first bytes of a request came in.
+    /// The first bytes of a request arrived.
     case headBegan
-    /// A head is whole.
+    /// A head is complete.
     case head(body: BodyLength, isPersistent: Bool, expectsContinue: Bool)
-    /// The head breaks a rule, or the server has no room: an answer follows, and nothing else is served.
+    /// The head is invalid, or the server has no room: send an answer, then close.
     case rejected
-    /// The handler waits for content; some may have come with the head.
+    /// The handler waits for content. `hasCome`: some arrived together with the head.
     case bodyWanted(hasCome: Bool)
-    /// Bytes of the body's content came in.
+    /// Bytes of the body's content arrived.
     case bodyArrived(Int)
-    /// The last byte of the body has been seen.
+    /// The end of the body was reached.
     case bodyCompleted
-    /// The body breaks a rule.
+    /// The body is malformed.
     case bodyFaulted
-    /// The answer's head is about to be written; `unread` is what is left of the body, nil where that is not known.
+    /// The answer's head is about to be written. `unread`: bytes of the body still unread, nil if unknown.
     case answerBegan(unread: Int64?, isPersistent: Bool)
-    /// Output waits for the client.
+    /// Output is blocked until the client reads.
     case outputBlocked
-    /// The client took so many bytes.
+    /// The client took this many bytes.
     case outputAdvanced(Int)
-    /// The client has taken everything there was for it.
+    /// The output queue is empty.
     case outputDrained
-    /// The answer is with the kernel, whole.
+    /// The kernel has accepted the whole answer.
     case answerWritten
-    /// Bytes were dropped while lingering.
+    /// Bytes were discarded while lingering.
     case dropped(Int)
     /// The client will send no more.
     case inputEnded
-    /// The connection is gone.
+    /// The connection broke.
     case reset
     /// `deadline` has passed.
     case deadline
     /// The server is stopping.
     case stopping
-    /// The server has waited long enough with stopping.
+    /// The time allowed for stopping is up.
     case lastCall
   }
 
-  /// What to do about it.
+  /// What to do in response.
   struct Actions: OptionSet, Sendable {
     let rawValue: UInt16
-    /// Give the request to the handler.
+    /// Pass the request to the handler.
     static let startHandler = Actions(rawValue: 1)
     /// Send "100 Continue".
     static let sendContinue = Actions(rawValue: 2)
-    /// Answer 408 without a handler.
+    /// Send a 408 answer, without a handler.
     static let rejectSlowHead = Actions(rawValue: 4)
-    /// Tell the waiting reader that the body ended early.
+    /// Fail the pending body read: the body ended early.
     static let failBodyTruncated = Actions(rawValue: 8)
-    /// Tell the waiting reader that the body came too slowly.
+    /// Fail the pending body read: the body came too slowly.
     static let failBodyTimedOut = Actions(rawValue: 16)
     /// Cancel the handler's Task.
     static let cancelHandler = Actions(rawValue: 32)
-    /// Shut our half down.
+    /// Shut down our half of the connection.
     static let shutdownOutput = Actions(rawValue: 64)
     /// Close.
     static let close = Actions(rawValue: 128)
-    /// Close so that the client sees a reset and not an orderly end.
+    /// Close with a reset instead of an orderly end.
     static let abort = Actions(rawValue: 256)
   }
 
@@ -103,7 +103,7 @@ struct ConnectionState: Sendable {
     (since, lastDrop) = (now, now)
   }
 
-  /// Whether input has a use now. While it has none the socket is not read.
+  /// Whether input can be used now. While it can't, the socket is not read.
   var wantsInput: Bool {
     switch phase {
     case .idle, .head, .draining, .lingering: true
@@ -112,12 +112,12 @@ struct ConnectionState: Sendable {
     }
   }
 
-  /// Whether the body can still be read.
+  /// Why the body can't be read any further, or nil.
   var bodyFault: RequestBodyError? { body == .failed ? bodyError : nil }
   private var bodyError = RequestBodyError.truncated
 
-  /// When to come back with `.deadline`, nil where nothing is waited for. A server that is stopping lingers for half a
-  /// second at most: no client that reads needs longer.
+  /// When to send `.deadline`, or nil if nothing is being waited for. While the server is stopping, a connection
+  /// lingers for half a second at most: a client that reads at all needs no longer.
   var deadline: Instant? {
     switch phase {
     case .idle: return since.adding(seconds: limits.idleSeconds)
@@ -134,19 +134,19 @@ struct ConnectionState: Sendable {
     }
   }
 
-  /// How long the bytes received so far may have been waited for.
+  /// How much waiting the bytes received so far allow.
   private var allowedWait: Double {
     max(limits.bodyRateGraceSeconds, Double(bodyBytes) / limits.bodyBytesPerSecond)
   }
 
-  /// When a client that should read has stalled for too long, or been too slow on the whole: one that takes a byte
-  /// every half minute would else hold its connection for ever.
+  /// When a client that should be reading has stalled for too long, or has been too slow on average. Without the
+  /// average, a client that takes one byte every half minute would hold its connection forever.
   private var writeDeadline: Instant? {
     let allowed = max(limits.writeRateGraceSeconds, Double(writtenBytes) / limits.writeBytesPerSecond)
     return blockedSince?.adding(seconds: min(limits.writeStallSeconds, max(0, allowed - blockedSeconds)))
   }
 
-  /// Takes an event and says what to do.
+  /// Handles an event and returns what to do.
   mutating func on(_ event: Event, at now: Instant) -> Actions {
     if phase == .closed { return [] }
     switch event {
@@ -201,7 +201,7 @@ struct ConnectionState: Sendable {
       return expire(now)
     case .stopping:
       isStopping = true
-      // Not closed at once: what the client is just sending would be answered by a reset.
+      // Lingers instead of closing at once: closing would answer a request that is just arriving with a reset.
       return phase == .idle ? linger(now) : []
     case .lastCall:
       return lastCall()
@@ -223,7 +223,7 @@ struct ConnectionState: Sendable {
     return []
   }
 
-  /// A client that has not waited for the 100 it asked for is not owed one (RFC 9110 §10.1.1).
+  /// A client that has already sent content no longer needs the 100 it asked for (RFC 9110 §10.1.1).
   private mutating func wantBody(_ hasCome: Bool, _ now: Instant) -> Actions {
     guard phase == .exchange, body == .unread else { return [] }
     (body, since) = (.wanted, now)
@@ -231,7 +231,7 @@ struct ConnectionState: Sendable {
     return owesContinue && !hasCome ? .sendContinue : []
   }
 
-  /// Only time spent waiting counts towards the slowest rate: a handler that is slow to read is not the client's fault.
+  /// Only time spent waiting counts toward the minimum rate: a handler that reads slowly is not the client's fault.
   private mutating func arrive(_ count: Int, _ now: Instant) -> Actions {
     bodyBytes += Int64(count)
     owesContinue = false
@@ -241,8 +241,8 @@ struct ConnectionState: Sendable {
     return []
   }
 
-  /// The connection is kept only if what is left of the body is known to be little and on its way. A client that still
-  /// waits for a 100 may or may not send the body: where its next request begins cannot be known.
+  /// The connection is kept only if the unread rest of the body is known to be small and is on its way. A client still
+  /// waiting for a 100 may or may not send the body, so there is no telling where its next request begins.
   private mutating func beginAnswer(_ unread: Int64?, _ persistent: Bool) {
     (writtenBytes, blockedSeconds) = (0, 0)
     let canDrain = body == .complete || !owesContinue && (unread.map { $0 <= limits.unreadBodyBytes } ?? false)
@@ -253,8 +253,7 @@ struct ConnectionState: Sendable {
     if let blockedSince { blockedSeconds += now.seconds(since: blockedSince) }
   }
 
-  /// A handler that waits for the rest of a body is told that it did not come, so that it can clean up and answer; what
-  /// waits for anything else is broken off.
+  /// Fails a pending body read, so that the handler can clean up and answer; cancels everything else.
   private mutating func lastCall() -> Actions {
     guard phase == .exchange, body == .wanted else { return [close(), .cancelHandler, .failBodyTruncated] }
     (body, bodyError) = (.failed, .timedOut)
@@ -283,7 +282,8 @@ struct ConnectionState: Sendable {
     return [.shutdownOutput, .failBodyTruncated]
   }
 
-  /// The end of input ends an idle connection; an answer that is due is still given (RFC 9112 §9.5: half-closed).
+  /// The end of input ends an idle connection. During an exchange the answer is still sent (RFC 9112 §9.5:
+  /// half-closed).
   private mutating func endInput(_ now: Instant) -> Actions {
     inputHasEnded = true
     switch phase {

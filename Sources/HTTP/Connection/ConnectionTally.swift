@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Counts the open connections: all of them, and those of each client. What `take` counts is given back once.
+/// Counts open connections, in total and per client. Each connection that `take` counts is given back once.
 final class ConnectionTally: Sendable {
-  /// What becomes of a new connection.
+  /// What to do with a new connection.
   enum Decision: Equatable {
     case serve
-    /// Counted like any other until it has its answer.
+    /// Counted like any other connection until it has been answered.
     case refuse(Refusal)
     /// Not counted.
     case hangUp
   }
 
   enum Refusal: Equatable {
-    /// All clients together have as many as the server takes.
+    /// All clients together have as many connections as the server allows.
     case serverIsFull
-    /// This client does.
+    /// This client has as many connections as one client may have.
     case clientIsFull(limit: Int)
   }
 
@@ -29,18 +29,18 @@ final class ConnectionTally: Sendable {
   private let clientLimit: Int
   private let state = Mutex(State())
 
-  /// Refusals that are answered at a time; past that clients are only hung up on.
+  /// Number of refusals that are answered at once; further clients are disconnected without an answer.
   private static let refusalsAtOnce = 32
-  /// Of these, those of one client: a refused connection may take seconds to go, and must not fill the server.
+  /// The same for one client: a refused connection may take seconds to close, and must not fill the server.
   private static let refusalsAtOnceOfAClient = 8
 
-  /// `clientLimit`: nil for a quarter of the limit, but at least 16.
+  /// Creates a tally. `clientLimit`: nil for a quarter of `limit`, but at least 16.
   init(limit: Int, clientLimit: Int?) {
     self.limit = limit
     self.clientLimit = clientLimit ?? max(limit / 4, min(limit, 16))
   }
 
-  /// Open now.
+  /// Number of open connections.
   var total: Int { state.withLock { $0.total } }
 
   func add(to statistics: inout ServerStatistics) {
@@ -50,7 +50,8 @@ final class ConnectionTally: Sendable {
     statistics.refusedConnections = state.refused
   }
 
-  /// Counts a connection in, unless it is to be hung up on. `client`: nil for one without a limit of its own.
+  /// Counts a connection, unless the decision is to hang up. `client`: nil for a connection exempt from the limit per
+  /// client.
   func take(for client: String?) -> Decision {
     state.withLock { state in
       let decision = decision(for: client, state)
@@ -63,7 +64,7 @@ final class ConnectionTally: Sendable {
     }
   }
 
-  /// Counts one less.
+  /// Removes a connection from the count.
   func give(back client: String?) {
     state.withLock { state in
       state.total -= 1

@@ -1,8 +1,8 @@
 /// The deadlines of a loop's connections: a binary heap, earliest first.
 ///
-/// Entries are never moved or removed when a deadline changes; their owners tell by a `Reminder` which one counts.
+/// Entries are never moved or removed when a deadline changes; each owner has a `Reminder` that knows its valid entry.
 struct DeadlineHeap {
-  /// A deadline and whose it is.
+  /// A deadline and its owner.
   struct Entry: Equatable {
     var deadline: Instant
     var owner: UInt64
@@ -26,7 +26,7 @@ struct DeadlineHeap {
     }
   }
 
-  /// Takes out the earliest entry if it is due.
+  /// Removes and returns the earliest entry if it is due.
   mutating func popDue(at now: Instant) -> Entry? {
     guard let first = entries.first, first.deadline <= now else { return nil }
     entries.swapAt(0, entries.count - 1)
@@ -45,22 +45,23 @@ struct DeadlineHeap {
   }
 }
 
-/// Which of an owner's entries counts: the latest put in, which is the earliest.
+/// The entry of one owner that is valid: the latest inserted, which is the earliest.
 ///
-/// It lies at or before the owner's deadline; when it comes up, the owner looks whether the deadline has moved and puts
-/// in a new one. A deadline that only moves away, as a kept connection's does with every request, costs nothing. An
-/// entry that an earlier one has overtaken brings no other when it comes up: else each would live for ever.
+/// The entry is at or before the owner's deadline. When it comes due, the owner checks whether the deadline has moved
+/// and inserts a new entry. A deadline that only moves later, as a persistent connection's does with every request,
+/// costs nothing. An entry that was superseded by an earlier one must not insert another when it comes due, or each
+/// would live forever.
 struct Reminder {
   private var entry: Instant?
 
-  /// The time to be reminded at, where that takes a new entry.
+  /// Returns the time for a new entry, or nil if the current entry is early enough.
   mutating func newEntry(for deadline: Instant?) -> Instant? {
     guard let deadline, entry.map({ deadline < $0 }) ?? true else { return nil }
     entry = deadline
     return deadline
   }
 
-  /// Whether the entry that has come up is the one that counts; the next deadline then needs a new one.
+  /// Whether the entry that came due is the valid one. If so, the next deadline needs a new entry.
   mutating func hasCome(_ deadline: Instant) -> Bool {
     guard deadline == entry else { return false }
     entry = nil

@@ -3,46 +3,46 @@ import Dispatch
 import Glibc
 import Synchronization
 
-// One loop per core: a serial queue, and one dispatch source that watches one epoll descriptor, which in turn holds
-// all of the loop's connections, a timer and a wake-up. A source per connection costs 22–25 µs of CPU a request where
-// this costs 10–17; see DESIGN.md for the figures.
+// One loop per core: a serial queue with one dispatch source that watches one epoll descriptor, which in turn holds all
+// of the loop's connections, a timer, and a wake-up. With a source per connection, a request costs 22–25 µs of CPU;
+// here it costs 10–17.
 //
-// Connections are registered edge-triggered, once, for input and output: a request then needs no call but its own
-// `recv` and `sendmsg`.
+// Connections are registered once, edge-triggered, for input and output, so a request needs no system calls besides its
+// own `recv` and `sendmsg`.
 //
-// After work the loop waits in epoll_wait for up to a millisecond before it goes back to Dispatch (a round trip there
-// costs two more system calls and often a thread switch). Blocks sent to the queue meanwhile would wait as long, so
-// whoever sends one writes to the wake-up descriptor if the loop is lingering.
+// After work, the loop lingers in epoll_wait for up to a millisecond before it returns to Dispatch: a round trip there
+// costs two more system calls and often a thread switch. Blocks sent to the queue meanwhile would wait just as long, so
+// `async` writes to the wake-up descriptor if the loop is lingering.
 
-/// What epoll says about a descriptor.
+/// What epoll reports about a descriptor.
 struct Readiness: OptionSet, Sendable {
   let rawValue: UInt32
   static let input = Readiness(rawValue: EPOLLIN.rawValue)
   static let output = Readiness(rawValue: EPOLLOUT.rawValue)
   static let inputEnded = Readiness(rawValue: EPOLLRDHUP.rawValue)
-  /// Both halves are shut. What the client sent before may still be unread.
+  /// Both halves are shut. Data sent earlier by the client may still be unread.
   static let hungUp = Readiness(rawValue: EPOLLHUP.rawValue)
   static let broken = Readiness(rawValue: EPOLLERR.rawValue)
 }
 
-/// What a loop watches a descriptor, or a deadline, for. Called on the loop's queue.
+/// Handles the events of a descriptor, or of a deadline. Called on the loop's queue.
 protocol EventHandler: AnyObject {
   func handle(_ readiness: Readiness)
-  /// Told once of each deadline that was scheduled, also of one that something has made pointless since.
+  /// Called once for each scheduled deadline, even for one that has since become pointless.
   func deadlineReached(_ deadline: Instant)
 }
 
-/// A serial queue with descriptors and deadlines, on which async code can run too. Everything private is confined to
-/// `queue`; what other threads touch is atomic.
+/// A serial queue with descriptors and deadlines, which also runs async code. Private state is confined to `queue`;
+/// what other threads touch is atomic.
 @safe
 final class EventLoop: TaskExecutor, @unchecked Sendable {
-  /// Identifies a registration; never used again after `remove`.
+  /// Identifies a registration; never reused after `remove`.
   typealias Token = UInt64
 
   let queue: DispatchQueue
-  /// Where all of the loop's sockets are read into, one at a time.
+  /// The buffer into which all of the loop's sockets are read, one at a time.
   var readBuffer: [UInt8] = []
-  /// The time at which the present batch of events began.
+  /// The time at which the current batch of events began.
   private(set) var now = EventLoop.clock()
 
   private let poll: Int32
@@ -66,15 +66,15 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private static let timerToken: Token = .max - 1
   private static let lingerMilliseconds: Int32 = 1
 
-  /// Loops that no server uses now. A loop is never taken down: libdispatch on Linux touches a source's memory after it
-  /// was cancelled while an event for it was on its way, and then loses other sources and whole queues of work.
+  /// Loops that no server uses now. A loop is never torn down: libdispatch on Linux touches a source's memory after the
+  /// source was canceled with an event on its way, and then loses other sources and whole queues of work.
   private static let idle = Mutex<[EventLoop]>([])
 
-  /// A loop that no server uses: an idle one, or a new one, where nothing runs until `start`.
+  /// Returns a loop that no server uses: an idle one or a new one. Nothing runs on it until `start`.
   static func take(index: Int, readBytes: Int) throws(HTTPServerError) -> EventLoop {
     let known = idle.withLock { $0.popLast() }
     let loop = if let known { known } else { try EventLoop(index: index) }
-    // Nothing runs on the loop now, so that nobody else touches the buffer.
+    // Nothing runs on the loop now, so nothing else touches the buffer.
     loop.readBuffer = [UInt8](repeating: 0, count: readBytes)
     return loop
   }
@@ -96,7 +96,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     for descriptor in [poll, wakeUp, timer] where descriptor >= 0 { close(descriptor) }
   }
 
-  /// Begins to watch, or goes on to.
+  /// Starts watching; does nothing if already started.
   func start() {
     guard source == nil else { return }
     queue.setSpecific(key: Self.key, value: ObjectIdentifier(self))
@@ -106,7 +106,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     source.activate()
   }
 
-  /// The server is done with the loop: nothing is registered on it any more.
+  /// Makes the loop available to other servers. Nothing may be registered on it any longer.
   func end() { Self.idle.withLock { $0.append(self) } }
 
   // MARK: Running code
@@ -124,7 +124,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     if isLingering.load(ordering: .sequentiallyConsistent) { _ = eventfd_write(wakeUp, 1) }
   }
 
-  /// Runs a block on the loop: at once if the caller is there already.
+  /// Runs a block on the loop: immediately if the caller is already there.
   func execute(_ block: @escaping @Sendable () -> Void) {
     if isCurrent { block() } else { async(block) }
   }
@@ -134,19 +134,19 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 
-  /// Lets what else waits for the loop have its turn.
+  /// Lets everything else that is queued on the loop run first.
   func yield() async {
     await withCheckedContinuation { continuation in async { continuation.resume() } }
   }
 
   // MARK: Descriptors
 
-  /// Watches a connection's socket for everything, edge-triggered.
+  /// Watches a connection's socket for all events, edge-triggered.
   func add(_ descriptor: Int32, _ handler: any EventHandler) -> Token? {
     add(descriptor, handler, EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue)
   }
 
-  /// Watches a socket that other loops watch too; as few of them as possible are woken.
+  /// Watches a socket that other loops watch too; as few loops as possible are woken for each event.
   func addShared(_ descriptor: Int32, _ handler: any EventHandler) -> Token? {
     add(descriptor, handler, EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue)
   }
@@ -168,14 +168,14 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     return Token(slots[slot].generation) << 32 | Token(slot)
   }
 
-  /// Ends watching a descriptor that is still open.
+  /// Stops watching a descriptor that is still open.
   func remove(_ token: Token, _ descriptor: Int32) {
     dispatchPrecondition(condition: .onQueue(queue))
     control(EPOLL_CTL_DEL, descriptor, 0, 0)
     release(token)
   }
 
-  /// Ends watching a descriptor that is closed already, or a mere deadline.
+  /// Stops watching a descriptor that is already closed, or a deadline without a descriptor.
   func forget(_ token: Token) {
     dispatchPrecondition(condition: .onQueue(queue))
     if handler(token) != nil { release(token) }
@@ -206,22 +206,22 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private static func clock() -> Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
 
-  /// Reads the clock: for what happens outside a batch of events.
+  /// Reads the clock, for work outside a batch of events.
   func refreshNow() { now = Self.clock() }
 
-  /// The time, read anew.
+  /// Reads the clock and returns the time.
   func currentTime() -> Instant {
     refreshNow()
     return now
   }
 
-  /// Calls the handler's `deadlineReached` at that time, or a little after.
+  /// Calls the handler's `deadlineReached` at that time or slightly later.
   func schedule(_ deadline: Instant, for token: Token) {
     deadlines.insert(.init(deadline: deadline, owner: token))
     setTimer()
   }
 
-  /// Calls the deadline of a handler that watches no descriptor, once.
+  /// Calls the handler's `deadlineReached` once; the handler watches no descriptor.
   func schedule(after seconds: Double, _ handler: any EventHandler) -> Token {
     let token = claim(handler)
     schedule(now.adding(seconds: seconds), for: token)
@@ -245,7 +245,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     setTimer()
   }
 
-  /// The field `Date` of the present second, with its CRLF; made once a second.
+  /// The `Date` field for the current second, with its CRLF; formatted once a second.
   var dateLine: [UInt8] {
     let second = time(nil)
     if second != dateSecond {
@@ -255,7 +255,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     return dateText
   }
 
-  /// A number for a request's identifier (SplitMix64: distinct, not secret).
+  /// Returns a number for a request identifier (SplitMix64: distinct, not secret).
   func nextRandom() -> UInt64 {
     random &+= 0x9E37_79B9_7F4A_7C15
     var mixed = random

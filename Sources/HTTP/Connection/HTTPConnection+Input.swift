@@ -1,11 +1,11 @@
 import Dispatch
 
-// Input is taken only when there is a use for it: a head when the last answer is written, content when somebody reads
-// it, anything while lingering. In between the socket's own buffer fills and the client waits.
+// Input is read only when it can be used: a head once the last answer is written, content when the handler reads it,
+// anything while lingering. Otherwise the socket's buffer fills up and the client waits.
 
 extension HTTPConnection {
-  /// Takes input for as long as there is some and it is wanted. A handler that is started here, and answers at once,
-  /// comes back here to find the loop running: pipelined requests are served by it and not by recursion.
+  /// Reads input while there is some and it is wanted. A handler that is started here and answers immediately calls
+  /// this again and finds the loop running, so pipelined requests are served in a loop, not by recursion.
   func advance() {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard !isAdvancing else { return }
@@ -13,7 +13,7 @@ extension HTTPConnection {
     var rounds = 0
     while state.wantsInput, canTakeInput {
       rounds += 1
-      // A client that sends without end, requests or what is to be dropped, waits for the others' turn.
+      // A client that never stops sending, whether requests or bytes to discard, must let the others have their turn.
       if rounds > Self.roundsInARow {
         loop.async { [self] in advance() }
         break
@@ -32,7 +32,7 @@ extension HTTPConnection {
 
   private static var roundsInARow: Int { 64 }
 
-  /// A new request waits until the last answer is out: one in progress per connection.
+  /// A new request waits until the last answer is out: one request at a time per connection.
   private var canTakeInput: Bool {
     switch state.phase {
     case .idle, .head: output.isEmpty
@@ -43,7 +43,8 @@ extension HTTPConnection {
   private func receive() {
     switch socket.receive(into: &loop.readBuffer) {
     case .moved(let count):
-      // Less than asked for: the socket is empty, and the next bytes will be told. Not so the end (epoll(7)).
+      // Fewer bytes than asked for: the socket is empty and epoll will report the next bytes, but not the end
+      // (epoll(7)).
       if count < loop.readBuffer.count, !inputMayHaveEnded { isReadable = false }
       take(loop.readBuffer, from: 0, to: count, isPending: false)
     case .wouldBlock:
@@ -73,7 +74,8 @@ extension HTTPConnection {
     }
   }
 
-  /// Keeps what was not taken. Done before anybody else runs: the read buffer is the loop's.
+  /// Saves the bytes that were not consumed. This must happen before other code runs, because the read buffer is the
+  /// loop's.
   private func keep(_ bytes: [UInt8], from next: Int, to end: Int, _ isPending: Bool) {
     if next == end {
       pending = []
@@ -91,7 +93,7 @@ extension HTTPConnection {
       let (head, next) = try parser.consume(bytes, from: start, to: end)
       keep(bytes, from: next, to: end, isPending)
       guard let head else {
-        // An empty line in front of a request is no beginning of one.
+        // An empty line before a request does not begin it.
         if parser.hasBegun { perform(state.on(.headBegan, at: loop.now)) }
         return
       }
@@ -145,13 +147,13 @@ extension HTTPConnection {
     keep(bytes, from: position, to: end, isPending)
     exchange?.bytesReceived += Int64(piece.count)
     if piece.isEmpty, !framing.isComplete { return }
-    // The framing does not count: one byte behind 256 of a chunk's extension is as slow as one byte.
+    // The framing bytes don't count: one byte after 256 bytes of chunk extension is as slow as one byte.
     perform(state.on(.bodyArrived(count), at: loop.now))
     if framing.isComplete { perform(state.on(.bodyCompleted, at: loop.now)) }
     if isWanted { resumeBody(.success(piece.isEmpty ? nil : piece)) }
   }
 
-  /// The handler asks for the next piece.
+  /// Handles the handler's request for the next piece.
   func wantBody(_ id: UInt64, _ continuation: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>) {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return continuation.resume(returning: .failure(.truncated)) }
@@ -161,7 +163,7 @@ extension HTTPConnection {
     bodyWaiter = continuation
     perform(state.on(.bodyWanted(hasCome: pendingStart < pending.count), at: loop.currentTime()))
     readsInARow += 1
-    // A fast client and a handler that never waits would keep the loop to themselves.
+    // A fast client and a handler that never suspends would monopolize the loop.
     if readsInARow % 8 == 0 { loop.async { [self] in advance() } } else { advance() }
   }
 

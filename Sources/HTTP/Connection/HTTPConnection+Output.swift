@@ -1,10 +1,10 @@
 import Dispatch
 
-// Output is queued and written as far as the client takes it. Head and content leave in one call; a stream is asked
+// Output is queued and written as fast as the client takes it. Head and content leave in one call. A stream is asked
 // for its next piece only while little is queued.
 
 extension HTTPConnection {
-  /// The content of a stream, whose head is on its way.
+  /// The content of a stream whose head has been queued.
   struct Stream: Sendable {
     let exchange: UInt64
     let framing: ResponseFraming
@@ -19,7 +19,7 @@ extension HTTPConnection {
     _ = begin(core.configuration.refusal(problem, exchange.fields), exchange: exchange.id)
   }
 
-  /// Queues the head and the content, unless that is a stream, which remains to be sent.
+  /// Queues the head and the content. If the content is a stream, returns it for the caller to send.
   func begin(_ response: HTTPResponse, exchange id: UInt64) -> Stream? {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return nil }
@@ -50,7 +50,7 @@ extension HTTPConnection {
     return rest
   }
 
-  /// Pulls a stream to its end.
+  /// Sends a stream to its end.
   func send(_ stream: Stream) async {
     let id = stream.exchange
     var sent: Int64 = 0
@@ -65,7 +65,7 @@ extension HTTPConnection {
         schedule()
         while isCurrent(id), output.byteCount >= core.limits.queuedBytes { await roomForOutput() }
         pieces += 1
-        // A producer that never waits, and a client that takes everything, would keep the loop to themselves.
+        // A producer that never suspends and a client that takes everything would monopolize the loop.
         if pieces % 4 == 0 { await loop.yield() }
       }
     } catch {
@@ -86,7 +86,7 @@ extension HTTPConnection {
     }
   }
 
-  /// The head said more than can be kept: the client must see a broken connection, not the end of the content.
+  /// The head promised more than was sent: the client must see a broken connection, not the end of the content.
   private func breakOffAnswer(_ id: UInt64) {
     guard isCurrent(id) else { return }
     socket.abort()
@@ -99,7 +99,7 @@ extension HTTPConnection {
     var rounds = 0
     while isWritable, !output.isEmpty {
       rounds += 1
-      // Eight calls are up to 4 MB of a file; then it is somebody else's turn.
+      // Eight calls send up to 4 MB of a file; then it's another connection's turn.
       if rounds > 8 { return loop.async { [self] in resumeOutput() } }
       switch output.write(to: socket) {
       case .moved(let count):

@@ -1,25 +1,25 @@
 import Dispatch
 
-/// One client: performs what `ConnectionState` decides. Everything is confined to the loop's queue.
+/// One client's connection: performs what `ConnectionState` decides. All state is confined to the loop's queue.
 ///
-/// This file is the life of a connection; `HTTPConnection+Input` reads, `HTTPConnection+Output` writes.
+/// This file covers the connection's life; `HTTPConnection+Input` reads and `HTTPConnection+Output` writes.
 final class HTTPConnection: EventHandler, @unchecked Sendable {
   let core: ServerCore
   private let tally: AnswerTally
   let loop: EventLoop
   let socket: Socket
   let peer: String
-  /// Whose connection it counts as; nil for none's.
+  /// The client that the connection counts toward, or nil for none.
   let client: String?
   var state: ConnectionState
 
   // Input.
   var parser: RequestParser
   var framing: BodyFraming
-  /// Bytes received that nobody has had a use for yet: at most one read's worth.
+  /// Bytes received but not consumed yet: at most one read.
   var pending: [UInt8] = []
   var pendingStart = 0
-  /// Whether the socket may have input. Edge-triggered: it is told once.
+  /// Whether the socket may have input. It is edge-triggered: epoll reports each arrival once.
   var isReadable = true
   var inputMayHaveEnded = false
   var isAdvancing = false
@@ -32,7 +32,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   var answerIsQueued = false
   var roomWaiter: CheckedContinuation<Void, Never>?
 
-  // The exchange under way.
+  // The current exchange.
   var exchange: Exchange?
   private var handlerTask: Task<Void, Never>?
   private var exchangeCount: UInt64 = 0
@@ -49,13 +49,13 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     framing = BodyFraming(.none, limits: core.limits)
   }
 
-  /// Begins to serve.
+  /// Starts serving.
   func open() {
     guard watch() else { return }
     advance()
   }
 
-  /// False where the kernel has no room to watch the socket; the connection is closed then.
+  /// Returns false, with the connection closed, if the kernel has no room to watch the socket.
   private func watch() -> Bool {
     token = loop.add(socket.descriptor, self)
     guard token != nil else {
@@ -67,7 +67,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     return true
   }
 
-  /// Begins with the answer that there is no room.
+  /// Opens the connection only to answer that there is no room.
   func open(refusing refusal: ConnectionTally.Refusal) {
     guard watch() else { return }
     perform(state.on(.rejected, at: loop.now))
@@ -83,8 +83,9 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
       perform(state.on(.reset, at: loop.now))
       return
     }
-    // Where our half is shut too, a hang-up is all that is told of the client's. Input is read to its end even then: a
-    // socket closed with unread input sends a reset, which destroys what the client has not taken yet of its answer.
+    // If our half is shut too, a hang-up is the only event for the client's half. Even then input is read to its end:
+    // closing a socket that has unread input sends a reset, which destroys the part of the answer that the client
+    // hasn't read.
     if !readiness.isDisjoint(with: [.input, .inputEnded, .hungUp]) { isReadable = true }
     if readiness.contains(.output) {
       isWritable = true
@@ -99,13 +100,13 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     advance()
   }
 
-  /// The server is stopping: an idle connection closes, others after what they do.
+  /// Closes an idle connection; others close after their current exchange. Called when the server stops.
   func stop() {
     perform(state.on(.stopping, at: loop.now))
     schedule()
   }
 
-  /// The server has waited long enough: what waits for its client is told so, the rest broken off.
+  /// Fails a handler's pending body read and breaks off everything else. Called when the time for stopping is up.
   func giveUp() {
     perform(state.on(.lastCall, at: loop.now))
   }
@@ -120,9 +121,9 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   /// One request and its answer.
   struct Exchange {
     let id: UInt64
-    /// Nil where the head was refused.
+    /// Nil if the head was refused.
     let request: HTTPRequest?
-    /// The request's, or those of the refused head as far as it has come.
+    /// The request's fields, or as many as were received of a refused head.
     let fields: HTTPFields
     let requestID: String
     let began: Instant
@@ -131,14 +132,14 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     var bytesSent: Int64 = 0
   }
 
-  /// Begins to answer a whole head whose request is refused.
+  /// Starts answering a request that is refused although its head is complete.
   func beginRefusal(_ head: RequestHead) {
     exchangeCount += 1
     let id = requestID(RequestIdentifier.callers(head.fields))
     begin(HTTPRequest(head: head, body: .none, peer: peer, id: id), head.fields, id: id)
   }
 
-  /// Begins to answer what is refused before it is a head.
+  /// Starts answering a request that is refused before its head is complete.
   func beginRefusal(fields: HTTPFields) {
     exchangeCount += 1
     begin(nil, fields, id: requestID(RequestIdentifier.callers(fields)))
@@ -187,21 +188,21 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     }
   }
 
-  /// Runs what waits for something on the loop, cancelled when the client goes away.
+  /// Runs work that suspends on the loop; it is canceled when the client disconnects.
   private func run(_ id: UInt64, _ work: @escaping @Sendable (HTTPConnection) async -> Void) {
     worker?.handlerBegan()
     let task = Task.immediate(executorPreference: loop) { [self, worker] in
       await work(self)
       worker?.handlerEnded()
     }
-    // What never waited is done by now, and perhaps its connection with it.
+    // Work that never suspended is done by now, and so may be its connection.
     if exchange?.id == id { handlerTask = task }
   }
 
-  /// Whether that exchange is still the one under way.
+  /// Whether this exchange is still the current one.
   func isCurrent(_ id: UInt64) -> Bool { exchange?.id == id && state.phase != .closed }
 
-  /// Counts, tells the log, and forgets.
+  /// Counts and logs the exchange, and forgets it.
   func endExchange() {
     handlerTask = nil
     guard let exchange else { return }
@@ -254,14 +255,14 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     core.closed(self)
   }
 
-  /// Sees to it that the loop comes back in time.
+  /// Schedules the next deadline on the loop.
   func schedule() {
     guard let token, let entry = reminder.newEntry(for: state.deadline) else { return }
     loop.schedule(entry, for: token)
   }
 }
 
-/// The body of one exchange. Outlives neither the exchange nor, as far as anybody can tell, the connection.
+/// The body of one exchange. Reads fail once the exchange or its connection has ended.
 private final class ConnectionBody: BodySource {
   private let connection: HTTPConnection
   private let exchange: UInt64

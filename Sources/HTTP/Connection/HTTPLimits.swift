@@ -1,53 +1,52 @@
-/// What the server allows a client, each a setting. The defaults are those that a service on the open net needs.
+/// What the server allows clients; each limit is a setting. The defaults suit a service on the open internet.
 package struct HTTPLimits: Sendable {
-  /// Bytes of a request line; past it 414.
+  /// Maximum size of a request line, in bytes; beyond it, 414.
   package var requestLineBytes = 8 * 1024
-  /// Bytes of a header section; past it 431.
+  /// Maximum size of a header section, in bytes; beyond it, 431.
   package var headBytes = 16 * 1024
-  /// Fields of a header section; past it 431.
+  /// Maximum number of fields in a header section; beyond it, 431.
   package var fieldCount = 100
-  /// Time for the whole head, from its first byte; past it 408.
+  /// Time for the whole head, from its first byte; beyond it, 408.
   package var headSeconds = 10.0
-  /// Longest wait for the next bytes of a body; past it the body fails with `.timedOut`.
+  /// Longest wait for the next bytes of a body; beyond it the body fails with `.timedOut`.
   package var bodyGapSeconds = 30.0
-  /// Slowest mean rate of a body once `bodyRateGraceSeconds` have been spent waiting for it.
+  /// Slowest mean rate of a body, once `bodyRateGraceSeconds` have been spent waiting for it.
   package var bodyBytesPerSecond = 1024.0
-  /// How long a body may be slower than that.
+  /// How long a body may be slower than `bodyBytesPerSecond`.
   package var bodyRateGraceSeconds = 30.0
-  /// Longest stall of a client that should read; past it the connection is reset.
+  /// How long a client that should read may stall; beyond it the connection is reset.
   package var writeStallSeconds = 30.0
-  /// Slowest mean rate at which a client may take an answer once `writeRateGraceSeconds` have been spent waiting for
-  /// it.
+  /// Slowest mean rate at which a client may read an answer, once `writeRateGraceSeconds` have been spent waiting.
   package var writeBytesPerSecond = 1024.0
-  /// How long an answer may be taken more slowly than that.
+  /// How long a client may read more slowly than `writeBytesPerSecond`.
   package var writeRateGraceSeconds = 30.0
-  /// How long a connection may lie idle between requests.
+  /// How long a connection may be idle between requests.
   package var idleSeconds = 60.0
-  /// Bytes of trailers behind a chunked body.
+  /// Maximum size of the trailers after a chunked body, in bytes.
   package var trailerBytes = 8 * 1024
-  /// Bytes of extensions on one chunk.
+  /// Maximum size of the extensions of one chunk, in bytes.
   package var chunkExtensionBytes = 256
-  /// An unread rest of a body up to this size is read and dropped so that the connection can be kept.
+  /// If no more than this is left unread of a body, it is read and discarded to keep the connection.
   package var unreadBodyBytes: Int64 = 64 * 1024
-  /// After an early answer: how long input is still read and dropped, so that a client that sends its whole body before
-  /// it reads gets the answer.
+  /// After an early answer: how long to keep reading and discarding input, so that a client that sends its whole body
+  /// before it reads still gets the answer.
   package var lingerSeconds = 30.0
-  /// How long such a client may send nothing.
+  /// How long such a client may go without sending.
   package var lingerGapSeconds = 5.0
-  /// How much is read and dropped.
+  /// Maximum number of bytes read and discarded.
   package var lingerBytes: Int64 = 512 * 1024 * 1024
-  /// Open connections; past it 503. Never more than the process's descriptor limit less 64.
+  /// Maximum number of open connections; beyond it, 503. Never more than the process's descriptor limit less 64.
   package var connectionCount = 8192
-  /// Open connections of one client; past it 429. nil: a quarter of all, but at least 16.
+  /// Maximum number of open connections per client; beyond it, 429. Nil: a quarter of all, but at least 16.
   package var connectionCountPerClient: Int?
-  /// Bytes of one read from a socket.
+  /// Maximum size of one read from a socket, in bytes.
   package var readBytes = 64 * 1024
-  /// Bytes of a streamed response waiting for the client before its producer is made to wait; a piece of the stream may
-  /// come on top. The kernel holds up to some megabytes more.
+  /// Bytes of a streamed response that may wait for the client before the producer must wait too; one more piece may
+  /// come on top. The kernel buffers up to a few more megabytes.
   package var queuedBytes = 32 * 1024
-  /// Connections that the kernel holds for `accept`.
+  /// Length of the kernel's queue of connections for `accept`.
   package var backlog: Int32 = 1024
 
-  /// The defaults.
+  /// Creates the default limits.
   package init() {}
 }

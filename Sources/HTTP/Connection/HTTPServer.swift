@@ -14,18 +14,19 @@ package final class HTTPServer: Sendable {
   }
   private let running = Mutex<Running?>(nil)
 
-  /// A server that does not run yet.
+  /// Creates a server without starting it.
   package init(_ configuration: HTTPServerConfiguration, responder: any HTTPResponder) {
     core = ServerCore(configuration, responder)
   }
 
-  /// Sees to it that the process may open as many descriptors as so many connections need. Before the server is made,
-  /// which takes no more connections than there are descriptors.
+  /// Raises the process's descriptor limit to fit this many connections. Call this before creating the server, which
+  /// accepts no more connections than the limit allows.
   package static func raiseDescriptorLimit(forConnections count: Int) {
     ProcessLimits.raiseDescriptors(forConnections: count)
   }
 
-  /// Listens and serves; returns at once, with the address that is listened on. Ignores SIGPIPE for the process.
+  /// Starts listening and serving, and returns the address listened on. Does not block. Makes the process ignore
+  /// SIGPIPE.
   package func start() throws(HTTPServerError) -> SocketAddress {
     guard running.withLock({ $0 == nil }) else { throw .alreadyStarted }
     ProcessLimits.ignoreBrokenPipes()
@@ -44,8 +45,8 @@ package final class HTTPServer: Sendable {
     return listener.address
   }
 
-  /// Stops accepting, finishes what runs, closes idle connections, and breaks off what takes longer than that.
-  /// Afterwards the server can be started again.
+  /// Stops accepting, closes idle connections, and lets current requests finish for up to `seconds` before breaking
+  /// them off. Afterwards the server can be started again.
   package func stop(within seconds: Double) async {
     let stopping = running.withLock { running in
       defer { running = nil }
@@ -57,6 +58,6 @@ package final class HTTPServer: Sendable {
     for worker in stopping.workers { await worker.ended() }
   }
 
-  /// Open connections, requests and so on, now.
+  /// The current counters: open connections, requests, and so on.
   package var statistics: ServerStatistics { core.statistics }
 }

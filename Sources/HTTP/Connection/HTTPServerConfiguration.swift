@@ -1,71 +1,71 @@
-/// How a server is set up.
+/// The settings of a server.
 package struct HTTPServerConfiguration: Sendable {
-  /// An address or a name of this machine.
+  /// An address or name of this machine.
   package var host = "127.0.0.1"
-  /// 0 takes any free port.
+  /// The port; 0 picks any free port.
   package var port: UInt16 = 8080
-  /// Event loops: one per core.
+  /// Number of event loops; one per core by default.
   package var loopCount = ProcessLimits.processors
-  /// What a client is allowed.
+  /// The limits for clients.
   package var limits = HTTPLimits()
-  /// Which client a connection from an address counts toward; nil exempts it from the limit of each client's
-  /// connections. Runs for each connection, where it is accepted: must not block.
+  /// Returns the client that a connection from this address counts toward, or nil to exempt it from the limit per
+  /// client. Called for each accepted connection, on the loop: must not block.
   package var client: @Sendable (SocketAddress) -> String? = { $0.host }
-  /// Added to every response that lacks a field of that name.
+  /// Fields added to every response that lacks them.
   package var responseFields: HTTPFields = [:]
-  /// Told of every request, after the last byte of its answer or when its connection broke. Runs on the loop: must not
-  /// block.
+  /// Called for every request, after the last byte of its answer or when its connection broke. Runs on the loop: must
+  /// not block.
   package var onCompleted: (@Sendable (RequestRecord) -> Void)?
-  /// Gives the server's own refusals (malformed heads, timeouts, too many connections) their final form. The fields are
-  /// the request's, as far as they have come.
+  /// Turns the server's own refusals (malformed heads, timeouts, too many connections) into responses. The fields are
+  /// those of the request, as far as they were received.
   package var refusal: @Sendable (Problem, HTTPFields) -> HTTPResponse = { problem, _ in problem.response() }
 
-  /// The defaults.
+  /// Creates the default configuration.
   package init() {}
 }
 
-/// What an access log says of a request.
+/// A finished request, for an access log.
 package struct RequestRecord: Sendable {
   let request: HTTPRequest?
-  /// Nil where the client went away before there was an answer.
+  /// Nil if the client disconnected before there was an answer.
   package let status: HTTPStatus?
-  /// Content, without framing.
+  /// Bytes of content received, without framing.
   package let bytesReceived: Int64
-  /// Everything sent: head, framing and content.
+  /// All bytes sent: head, framing, and content.
   package let bytesSent: Int64
-  /// From the whole head to the last byte of the answer.
+  /// From the complete head to the last byte of the answer.
   package let seconds: Double
-  /// Address and port.
+  /// The client's address and port.
   package let peer: String
-  /// As in the response's `X-Request-Id`.
+  /// The same as in the response's `X-Request-Id`.
   package let requestID: String
 
-  /// Nil where the head was refused.
+  /// Nil if the head was refused.
   package var method: HTTPMethod? { request?.method }
-  /// As it was sent; nil where the head was refused.
+  /// The path as sent; nil if the head was refused.
   package var path: String? { request?.target.path }
-  /// The request's `traceparent` (W3C Trace Context), as it came.
+  /// The request's `traceparent` (W3C Trace Context), as received.
   package var traceparent: String? { request?.fields["traceparent"] }
 }
 
-/// Counters of a server, for metrics.
+/// A server's counters, for metrics.
 package struct ServerStatistics: Sendable {
-  /// Open now.
+  /// Number of connections open now.
   public internal(set) var openConnections = 0
-  /// Since the start.
+  /// Connections accepted since the start.
   public internal(set) var acceptedConnections = 0
-  /// Answered 429 or 503, or hung up on, because there were too many.
+  /// Connections answered with 429 or 503, or closed unanswered, because there were too many.
   public internal(set) var refusedConnections = 0
-  /// Heads answered, refused ones included.
+  /// Request heads answered, including refused ones.
   public internal(set) var requests = 0
-  /// Responses by the first digit of their status; at 0 those that there was nobody left to take.
+  /// Responses by the first digit of their status; index 0 counts requests whose client left before the answer.
   public internal(set) var responses = [Int](repeating: 0, count: 6)
-  /// Everything sent: heads, framing and content.
+  /// All bytes sent: heads, framing, and content.
   public internal(set) var bytesSent = 0
-  /// Spent on requests, each from its whole head to the last byte of its answer.
+  /// Total time spent on requests, each from its complete head to the last byte of its answer.
   public internal(set) var requestSeconds = 0.0
 
-  /// Those of a server that has done nothing.
+  /// Creates counters at zero.
   package init() {}
 }
 

@@ -1,4 +1,4 @@
-/// A point of the monotonic clock.
+/// A point in time on the monotonic clock.
 struct Instant: Comparable, Sendable {
   var nanoseconds: UInt64
 

@@ -1,14 +1,14 @@
 import Dispatch
 import Synchronization
 
-/// One loop's share of the server: it accepts, hands new connections to the loop that has fewest, and knows its own.
-/// Confined to the loop's queue but for `connectionCount`.
+/// One loop's share of the server: accepts connections, assigns each to the loop that has the fewest, and keeps its
+/// own. Confined to the loop's queue except for `load`.
 final class LoopWorker: EventHandler, @unchecked Sendable {
   let loop: EventLoop
   private let core: ServerCore
   private let tally: AnswerTally
   private let listener: ListeningSocket
-  /// All of them, set before the loops start.
+  /// All of the server's workers; set before accepting begins.
   private var workers: [LoopWorker] = []
   private var listenerToken: EventLoop.Token?
   private var retry: RetryTimer?
@@ -16,20 +16,20 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   private var isStopping = false
   private var stopTimer: RetryTimer?
   private var whenEmpty: CheckedContinuation<Void, Never>?
-  /// Handlers outlive their connections: one whose client is gone may have a file to remove.
+  /// Handlers outlive their connections: one whose client has gone may still have a file to remove.
   private var handlerCount = 0
   private let load = Atomic<Int>(0)
 
-  /// How long to leave clients in the backlog when descriptors are short and no connection closes.
+  /// How long to leave clients in the backlog if descriptors run out and no connection closes.
   private static let retrySeconds = 0.1
-  /// After the time for stopping is up: how long handlers have to answer and clean up, and then to end.
+  /// After the time for stopping is up: how long handlers may take to answer and clean up, and then to end.
   private static let cleanUpSeconds = 1.0
 
   init(loop: EventLoop, core: ServerCore, tally: AnswerTally, listener: ListeningSocket) {
     (self.loop, self.core, self.tally, self.listener) = (loop, core, tally, listener)
   }
 
-  /// Begins to accept.
+  /// Starts accepting.
   func start(among workers: [LoopWorker]) {
     loop.start()
     loop.async { [self] in
@@ -40,15 +40,15 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   // MARK: Accepting
 
-  /// A few at a time, so that the other loops get their share and clients already served their turn.
+  /// Accepts a few connections at a time, so that other loops get their share and connected clients their turn.
   func handle(_ readiness: Readiness) {
     for _ in 0..<8 {
       switch listener.accept() {
       case .connection(let descriptor, let peer): assign(descriptor, peer)
       case .none: return
       case .outOfDescriptors: return pauseAccepting()
-      // The socket stays readable for ever: a loop that went on watching it would take all of its core until it is told
-      // to stop.
+      // The socket stays readable forever, so a loop that kept watching it would use a whole core until the server
+      // stops.
       case .refused: return leaveListener()
       }
     }
@@ -97,7 +97,7 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
     finishIfEmpty()
   }
 
-  /// Out of descriptors: the listener is left alone, so that the loop does not spin on it, until one may be free.
+  /// Out of descriptors: stops watching the listener, so that the loop doesn't spin, until a descriptor may be free.
   private func pauseAccepting() {
     guard listenerToken != nil else { return }
     leaveListener()
@@ -120,13 +120,13 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   // MARK: Stopping
 
-  /// Stops accepting, lets the connections finish what they do, and breaks off those that take longer. Returns at once:
-  /// no thread has to be free for it.
+  /// Stops accepting, lets connections finish their current request, and breaks off those that take longer. Returns
+  /// immediately and needs no free thread.
   func stop(within seconds: Double) {
     loop.async { [self] in beginStop(seconds) }
   }
 
-  /// Returns when the last connection has ended. Called once, after `stop`.
+  /// Waits until the last connection has ended. Call it once, after `stop`.
   func ended() async {
     await withCheckedContinuation { continuation in
       loop.async { [self] in
@@ -155,7 +155,7 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
     for connection in Array(connections.values) { connection.breakOff() }
   }
 
-  /// The next step of stopping, unless all is done before.
+  /// Schedules the next step of stopping, unless everything ends earlier.
   private func later(_ seconds: Double, _ step: @escaping (LoopWorker) -> Void) {
     if let token = stopTimer?.token { loop.forget(token) }
     let timer = RetryTimer { [weak self] in self.map(step) }
@@ -177,7 +177,7 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   }
 }
 
-/// A deadline that is not a connection's.
+/// A deadline that doesn't belong to a connection.
 private final class RetryTimer: EventHandler {
   var token: EventLoop.Token?
   private let action: () -> Void

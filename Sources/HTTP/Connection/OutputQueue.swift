@@ -1,4 +1,4 @@
-/// What a connection has still to write, in order.
+/// The bytes and files that a connection still has to write, in order.
 struct OutputQueue {
   private enum Segment {
     case bytes([UInt8])
@@ -15,12 +15,12 @@ struct OutputQueue {
   private var segments: [Segment] = []
   private var first = 0
   private var offset: Int64 = 0
-  /// Bytes waiting in memory. Those of files do not count.
+  /// Bytes waiting in memory, not counting those of files.
   private(set) var byteCount = 0
 
   var isEmpty: Bool { first == segments.count }
 
-  /// Adds bytes. Small ones are joined, so that a stream of tiny pieces cannot make a long queue.
+  /// Adds bytes. Small pieces are joined, so that a stream of tiny pieces can't make a long queue.
   mutating func append(_ bytes: [UInt8]) {
     guard !bytes.isEmpty else { return }
     byteCount += bytes.count
@@ -33,7 +33,7 @@ struct OutputQueue {
     }
   }
 
-  /// Adds content that is not a stream.
+  /// Adds content that isn't a stream.
   mutating func append(_ body: ResponseBody) {
     switch body {
     case .bytes(let bytes): append(bytes)
@@ -45,7 +45,7 @@ struct OutputQueue {
 
   mutating func removeAll() { self = OutputQueue() }
 
-  /// Writes what one system call takes.
+  /// Writes as much as one system call takes.
   mutating func write(to socket: Socket) -> Socket.Transfer {
     let result: Socket.Transfer
     switch segments[first] {
@@ -57,7 +57,7 @@ struct OutputQueue {
       }
       result = socket.send(bytes, from: Int(offset), second, more: more)
     case .file(let file):
-      // Half a megabyte a call, so that one fast client does not hold the loop.
+      // Half a megabyte per call, so that one fast client doesn't hold up the loop.
       result = socket.send(
         file: file.descriptor, at: file.offset + offset, count: Int(min(file.length - offset, 512 * 1024)))
     }

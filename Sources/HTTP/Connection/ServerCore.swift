@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What all connections of a server share.
+/// The state shared by all connections of a server.
 final class ServerCore: Sendable {
   let configuration: HTTPServerConfiguration
   let limits: HTTPLimits
   let responder: any HTTPResponder
   let writer: ResponseWriter
   let connections: ConnectionTally
-  /// One for each loop.
+  /// One per loop.
   let tallies: [AnswerTally]
 
   init(_ configuration: HTTPServerConfiguration, _ responder: any HTTPResponder) {
@@ -16,7 +16,7 @@ final class ServerCore: Sendable {
     limits = configuration.limits
     writer = ResponseWriter(defaults: configuration.responseFields)
     tallies = (0..<max(1, configuration.loopCount)).map { _ in AnswerTally() }
-    // Never so many that the process runs out of descriptors for the rest.
+    // Leaves 64 descriptors for the rest of the process.
     connections = ConnectionTally(
       limit: max(1, min(limits.connectionCount, ProcessLimits.descriptors - 64)),
       clientLimit: limits.connectionCountPerClient)
@@ -35,12 +35,12 @@ final class ServerCore: Sendable {
   }
 }
 
-/// What one loop has answered. Only its loop adds, so that no core waits for another's cache line; anybody may read.
+/// Counts the answers of one loop. Only that loop adds, so no core waits for another's cache line; any thread may read.
 final class AnswerTally: Sendable {
   private let requests = Atomic<Int>(0)
   private let bytesSent = Atomic<Int>(0)
   private let nanoseconds = Atomic<Int>(0)
-  /// By the first digit of the status, 0 where the client went away before there was one.
+  /// By the first digit of the status; 0 if the client left before there was one.
   private let responses = InlineArray<6, Atomic<Int>> { _ in Atomic(0) }
 
   func countRequest() { Self.add(1, to: requests) }

@@ -7,8 +7,8 @@ import Glibc
 final class Socket: @unchecked Sendable {
   private(set) var descriptor: Int32
 
-  /// Takes over a descriptor. Small writes go out at once: an answer is written whole, so Nagle's algorithm could only
-  /// hold its end back for the client's delayed acknowledgement, 40 ms.
+  /// Takes ownership of a descriptor. Disables Nagle's algorithm: an answer is written whole, so Nagle could only hold
+  /// its last packet back until the client's delayed acknowledgement, 40 ms later.
   init(adopting descriptor: Int32) {
     self.descriptor = descriptor
     var on: Int32 = 1
@@ -17,16 +17,16 @@ final class Socket: @unchecked Sendable {
 
   deinit { close() }
 
-  /// What became of a read or a write.
+  /// The outcome of a read or a write.
   enum Transfer: Equatable {
     case moved(Int)
     case wouldBlock
-    /// The other side has shut its half.
+    /// The peer has shut down its half.
     case ended
     case failed
   }
 
-  /// Reads into the front of `buffer`, which keeps its size.
+  /// Reads into the start of `buffer`, whose size doesn't change.
   func receive(into buffer: inout [UInt8]) -> Transfer {
     while true {
       let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -37,7 +37,7 @@ final class Socket: @unchecked Sendable {
     }
   }
 
-  /// Writes the rest of `first` and all of `second` in one call. `more` says that a file follows at once.
+  /// Writes the rest of `first` and all of `second` in one call. `more`: a file follows immediately.
   func send(_ first: [UInt8], from offset: Int, _ second: [UInt8], more: Bool) -> Transfer {
     let flags = Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0)
     while true {
@@ -62,7 +62,7 @@ final class Socket: @unchecked Sendable {
     }
   }
 
-  /// Sends bytes of a file without copying them into the process. `.ended` where the file is shorter than that.
+  /// Sends bytes of a file without copying them into the process. Returns `.ended` if the file ends before `offset`.
   func send(file descriptor: Int32, at offset: Int64, count: Int) -> Transfer {
     while true {
       var position = off_t(offset)
@@ -74,17 +74,17 @@ final class Socket: @unchecked Sendable {
     }
   }
 
-  /// Ends our half: the client sees the end of the answer and can still send.
+  /// Shuts down our half: the client sees the end of the answer and can still send.
   func shutdownOutput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// Closes; nothing after the first time.
+  /// Closes the descriptor; later calls do nothing.
   func close() {
     guard descriptor >= 0 else { return }
     Glibc.close(descriptor)
     descriptor = -1
   }
 
-  /// Closes with a reset, so that a cut answer is not taken for a whole one.
+  /// Closes with a reset, so that a client can't take a truncated answer for a complete one.
   func abort() {
     guard descriptor >= 0 else { return }
     var option = linger(l_onoff: 1, l_linger: 0)
@@ -93,28 +93,28 @@ final class Socket: @unchecked Sendable {
   }
 }
 
-/// A listening socket, shared by the loops, with a descriptor in reserve for the day when there are no others.
+/// A listening socket shared by the loops, with a spare descriptor for when the process runs out.
 @safe
 final class ListeningSocket: @unchecked Sendable {
   let descriptor: Int32
   let address: SocketAddress
-  /// -1 while it is gone. One accepts at a time: else another loop would let a client in on the descriptor that was
-  /// freed to turn one away, and there would be no reserve any more.
+  /// The spare descriptor; -1 while it is closed. Only one thread accepts at a time. Otherwise another loop could
+  /// accept a client on the descriptor that was freed to turn one away, and the spare would be lost.
   private var reserve: Int32
-  /// A queue and no Mutex: with no descriptor left the thread sanitizer can't look up that it was told of Mutex.
+  /// A queue instead of a Mutex: with no descriptors left, the thread sanitizer can't look up its symbols for Mutex.
   private let accepting = DispatchQueue(label: "http.accept")
 
-  /// What became of an `accept`.
+  /// The outcome of an `accept`.
   enum Accepted {
     case connection(descriptor: Int32, peer: SocketAddress)
     case none
-    /// The client was turned away; no other can be let in until a descriptor is free.
+    /// The client was disconnected; no other can be accepted until a descriptor is free.
     case outOfDescriptors
-    /// `refuse` was called: there will be no other.
+    /// `refuse` was called: no more connections will come.
     case refused
   }
 
-  /// Listens on the first address that `host` has. Port 0 takes any free one.
+  /// Listens on the first address of `host`. Port 0 picks any free port.
   init(host: String, port: UInt16, backlog: Int32) throws(HTTPServerError) {
     var hints = unsafe addrinfo()
     unsafe hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
@@ -161,7 +161,7 @@ final class ListeningSocket: @unchecked Sendable {
 
   private static func openReserve() -> Int32 { unsafe open("/dev/null", O_RDONLY | O_CLOEXEC) }
 
-  /// Takes one waiting connection.
+  /// Accepts one waiting connection.
   func accept() -> Accepted { accepting.sync { acceptAlone() } }
 
   private func acceptAlone() -> Accepted {
@@ -186,12 +186,12 @@ final class ListeningSocket: @unchecked Sendable {
     }
   }
 
-  /// Lets nobody in from now on, whatever loops still watch the socket. Its descriptor is closed with its last owner.
+  /// Accepts no connections from now on, even if loops still watch the socket. The last owner closes the descriptor.
   func refuse() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-  /// With the reserve closed there is one descriptor: enough to take the client off the queue and hang up, where it
-  /// would otherwise wait for nothing. A file that is opened meanwhile may take it; the client then waits for the next
-  /// time, and the reserve comes back when a descriptor is free.
+  /// Closing the spare frees one descriptor, enough to accept the client and disconnect it instead of leaving it to
+  /// wait for nothing. If another file takes the descriptor first, the client waits for the next attempt; the spare is
+  /// reopened as soon as a descriptor is free.
   private func turnOneAway() {
     if reserve < 0 { reserve = Self.openReserve() }
     guard reserve >= 0 else { return }
@@ -205,9 +205,9 @@ final class ListeningSocket: @unchecked Sendable {
 /// An address and a port.
 @safe
 package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
-  /// In figures: `127.0.0.1`, `::1`.
+  /// The numeric address: `127.0.0.1`, `::1`.
   package let host: String
-  /// As the kernel gave it where 0 was asked for.
+  /// The port; if 0 was requested, the one that the kernel chose.
   package let port: UInt16
 
   /// `127.0.0.1:8080`, `[::1]:8080`.
@@ -235,15 +235,15 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
 
 /// Limits and signals of the process that a server depends on.
 enum ProcessLimits {
-  /// How many descriptors the process may have open.
+  /// Maximum number of descriptors that the process may have open.
   static var descriptors: Int {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// Raises the soft limit of descriptors, 1,024 on many systems, to what so many connections need, each with a file
-  /// that it is sent, as far as the hard limit allows.
+  /// Raises the soft limit of descriptors (1,024 on many systems) to fit this many connections, each with a file to
+  /// send, as far as the hard limit allows.
   static func raiseDescriptors(forConnections count: Int) {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -253,9 +253,9 @@ enum ProcessLimits {
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
   }
 
-  /// How many cores the process may use.
+  /// Number of cores that the process may use.
   static var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-  /// `sendfile` has no MSG_NOSIGNAL, so the signal itself is switched off.
+  /// Ignores SIGPIPE, because `sendfile` has no MSG_NOSIGNAL.
   static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 }

@@ -1,21 +1,21 @@
 // Range: bytes=first-last, first-, -suffix                        (RFC 9110 §14.1.2)
 //
-// Positions count from 0 and are inclusive. `last` past the end is cut, a suffix longer than the content is all of it.
-// A set of which no range lies in the content is unsatisfiable → 416. What is not a set of ranges at all, or has
-// another unit, is ignored. More than 8 ranges, or two that overlap, cost the server more than they are worth to an
-// honest client and are answered with the whole (§14.2 allows it; CVE-2011-3192).
+// Positions count from 0 and are inclusive. A `last` past the end is clamped; a suffix longer than the content selects
+// all of it. A set in which no range lies within the content is unsatisfiable → 416. A field that isn't a set of
+// ranges, or uses another unit, is ignored. More than 8 ranges, or two that overlap, cost the server more than an
+// honest client gains, and are answered with the whole content (allowed by §14.2; CVE-2011-3192).
 
 /// What a Range field asks for.
 enum ByteRangeRequest: Equatable {
-  /// No range, or none worth serving: the whole.
+  /// No range, or none worth serving: send the whole content.
   case whole
-  /// In the order asked for, not empty, none of them empty.
+  /// In the order requested; neither the array nor any range is empty.
   case ranges([Range<Int64>])
   case unsatisfiable
 
   private static let mostRanges = 8
 
-  /// Reads the field for content of `length` bytes.
+  /// Parses the field for content of `length` bytes.
   init(_ field: String?, length: Int64) {
     guard let field, let equals = field.firstIndex(of: "="), field[..<equals].equalsIgnoringCase("bytes") else {
       self = .whole
@@ -40,7 +40,7 @@ enum ByteRangeRequest: Equatable {
     }
   }
 
-  /// Nil where the text is no range, empty where it lies outside the content.
+  /// Returns nil if the text isn't a range, and an empty range if it lies outside the content.
   private static func range(_ text: String, _ length: Int64) -> Range<Int64>? {
     let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { Array($0.utf8) }
     guard parts.count == 2 else { return nil }

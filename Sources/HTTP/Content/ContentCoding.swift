@@ -1,20 +1,20 @@
 import Synchronization
 
-// Content codings (RFC 9110 §8.4, §12.5.3). One is offered: gzip, for text of more than 1 KiB, where the client accepts
-// it. The coded form has bytes of its own and therefore a strong tag of its own: "tag-gzip" beside "tag". Conditions
-// accept either for the same state of a resource; only If-Range does not, because ranges are those of the plain form.
+// Content codings (RFC 9110 §8.4, §12.5.3). The only one offered is gzip, for text of more than 1 KiB, if the client
+// accepts it. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag". Conditions
+// accept either tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
 
-/// Codes the responses of another responder as its clients accept.
+/// Compresses the responses of another responder if the client accepts it.
 package final class ContentCoder: HTTPResponder {
   private let next: any HTTPResponder
 
-  /// A coder in front of `next`.
+  /// Creates a coder for the responses of `next`.
   package init(_ next: any HTTPResponder) { self.next = next }
 
-  /// The other's response, coded where that is worth while.
+  /// Returns the response of `next`, compressed if that is worthwhile.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     let answer = next.respond(to: request)
-    // What a cache may keep is a representation, which has said already what it varies by.
+    // A request without conditions or codings gets the response as is; a cacheable response already carries its `Vary`.
     if request.isPlain { return answer }
     switch answer {
     case .now(let response): return .now(response.coded(for: request))
@@ -24,32 +24,33 @@ package final class ContentCoder: HTTPResponder {
 }
 
 enum ContentCoding {
-  /// Shorter content gains nothing that the reader would notice.
+  /// Shorter content gains nothing noticeable.
   static let leastBytes: Int64 = 1024
-  /// Content of this length is coded at once, in half a millisecond at the most; more is coded as the client takes it.
+  /// Content up to this length is compressed at once, in at most half a millisecond; longer content as the client reads
+  /// it.
   static let mostBytesAtOnce: Int64 = 64 * 1024
   private static let tagSuffix = "-gzip\""
 
-  /// Whether content of a media type gets smaller by coding.
+  /// Whether compression makes content of this media type smaller.
   static func isWorthwhile(_ contentType: String) -> Bool {
-    // Most answers are this; taking a media type apart costs as much as parsing a head.
+    // The most common type first: parsing a media type costs as much as parsing a head.
     if contentType == "application/json" { return true }
     let type = contentType.split(separator: ";").first?.trimmingBlanks().lowercased() ?? ""
-    // Events are sent as they come; a coder would hold them back until it has a block of them.
+    // Events must be sent as they happen; a coder would hold them back until it has a full block.
     if type == "text/event-stream" { return false }
     return type.hasPrefix("text/") || type.hasSuffix("+json") || type.hasSuffix("+xml")
       || ["application/json", "application/yaml", "application/javascript"].contains(type)
   }
 
-  /// Whether so many bytes in memory are coded in one go.
+  /// Whether content of this length in memory is compressed in one go.
   static func isCodedAtOnce(_ count: Int64) -> Bool { count > leastBytes && count <= mostBytesAtOnce }
 
-  /// The tag of the coded form; weak ones say nothing about bytes and stay.
+  /// Returns the tag of the coded form. Weak tags stay the same, because they don't identify exact bytes.
   static func tag(_ etag: String) -> String {
     etag.hasPrefix("W/") || etag.hasSuffix(tagSuffix) ? etag : etag.dropLast() + tagSuffix
   }
 
-  /// Whether a request takes gzip, and not rather the plain form.
+  /// Whether a request accepts gzip and doesn't prefer the plain form.
   static func acceptsGzip(_ request: HTTPRequest) -> Bool {
     guard request.fields.contains("Accept-Encoding") else { return false }
     var (gzip, any, identity): (Int?, Int?, Int?)
@@ -67,7 +68,7 @@ enum ContentCoding {
 }
 
 extension HTTPFields {
-  /// Adds a name to `Vary` that is not there yet.
+  /// Adds a name to `Vary` unless it is already there.
   mutating func vary(by name: String) {
     guard !list("Vary", contains: name) else { return }
     self["Vary"] = self["Vary"].map { "\($0), \(name)" } ?? name
@@ -75,7 +76,7 @@ extension HTTPFields {
 }
 
 extension HTTPResponse {
-  /// The response with its content coded, where the request accepts it and it is worth while.
+  /// Returns the response with its content compressed, if the request accepts that and it is worthwhile.
   func coded(for request: HTTPRequest) -> HTTPResponse {
     guard request.fields.contains("Accept-Encoding") else { return self }
     if let length = body.length, length <= ContentCoding.leastBytes { return self }
@@ -93,7 +94,7 @@ extension HTTPResponse {
 }
 
 extension ResponseBody {
-  /// Nil for content that is not in memory: files of a disk are sent as they are.
+  /// Returns nil for content that isn't in memory: files on disk are sent as they are.
   fileprivate func gzipped() -> ResponseBody? {
     if case .stream(_, let next) = self { return Self.gzipped(next) }
     guard let bytes = bytesAtHand else { return nil }
@@ -123,7 +124,7 @@ extension ResponseBody {
   }
 }
 
-/// The state of a stream that is coded: its one producer asks for one piece at a time.
+/// The state of a compressed stream. A single producer asks for one piece at a time.
 private final class StreamCoder: Sendable {
   private struct State: ~Copyable {
     var stream = GzipStream()

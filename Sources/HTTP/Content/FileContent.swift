@@ -5,21 +5,21 @@ import Glibc
 package enum FileContentError: Error, Equatable, Sendable {
   /// `open`, `fstat` or `pread` failed with this errno.
   case io(operation: String, path: String, errno: Int32)
-  /// A folder, a device, a pipe.
+  /// The path is a folder, a device, or a pipe.
   case notAFile(path: String)
 }
 
-/// A part of a regular file as the content of a response. Owns the descriptor, so the content stays readable when the
-/// file is removed meanwhile; the last copy closes it.
+/// A part of a regular file as the content of a response. It owns the descriptor, so the content stays readable if the
+/// file is removed; the last copy closes it.
 @safe
 package final class FileContent: Sendable {
   /// Where the content begins in the file, in bytes.
   package let offset: Int64
-  /// Bytes.
+  /// The content's length, in bytes.
   package let length: Int64
   private let file: OpenFile
 
-  /// The whole of a file. Follows no symbolic link at the path's end.
+  /// Opens a whole file. Does not follow a symbolic link at the path's end.
   package init(path: String) throws(FileContentError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
@@ -35,13 +35,13 @@ package final class FileContent: Sendable {
     (self.file, self.offset, self.length) = (file, offset, length)
   }
 
-  /// A part of the content, counted from its own beginning. Shares the descriptor.
+  /// Returns a part of the content, relative to its own start. Shares the descriptor.
   package func slice(_ range: Range<Int64>) -> FileContent {
     precondition(range.lowerBound >= 0 && range.upperBound <= length, "a slice lies within the content")
     return FileContent(file: file, offset: offset + range.lowerBound, length: Int64(range.count))
   }
 
-  /// Reads a part into memory, with blocking calls; shorter where the file has been cut.
+  /// Reads a part into memory with blocking calls. Returns fewer bytes if the file was truncated.
   package func read(_ range: Range<Int64>) throws(FileContentError) -> [UInt8] {
     precondition(range.lowerBound >= 0 && range.upperBound <= length, "a part lies within the content")
     var bytes = [UInt8](repeating: 0, count: range.count)
@@ -61,23 +61,23 @@ package final class FileContent: Sendable {
   }
 
   var descriptor: Int32 { file.descriptor }
-  /// Whether it can be read at once.
+  /// Whether the content is in memory and can be read without blocking.
   var isInMemory: Bool { file.isInMemory }
 }
 
-/// A file that lies in memory alone (memfd_create(2)), for content that is served again and again: `sendfile` gives a
-/// socket its pages, where bytes of the process are copied for every client.
+/// A file that exists only in memory (memfd_create(2)), for content that is served repeatedly: `sendfile` passes its
+/// pages to the socket, whereas the process's own bytes would be copied for every client.
 ///
-/// It grows at its end only, so what was taken from it stays as it is. Its memory is free when the last content that
-/// lies in it is gone.
+/// It only grows at its end, so content taken from it never changes. Its memory is freed when the last content in it is
+/// released.
 package struct MemoryFile: Sendable {
   private var file: OpenFile?
   private var length: Int64 = 0
 
-  /// An empty file; takes a descriptor when there is something in it.
+  /// Creates an empty file, without a descriptor until something is appended.
   package init() {}
 
-  /// Adds bytes. Nil where the system has no descriptor or no memory for them.
+  /// Appends bytes and returns them as content, or nil if the system has no descriptor or no memory for them.
   package mutating func append(_ bytes: [UInt8]) -> FileContent? {
     if file == nil {
       let descriptor = unsafe memfd_create("content", UInt32(MFD_CLOEXEC))

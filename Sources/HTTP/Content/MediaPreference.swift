@@ -3,14 +3,14 @@
 //   Accept   #( media-range [ weight ] )      media-range  type "/" subtype, type "/*" or "*/*", with parameters
 //   weight   ";" "q=" qvalue                  qvalue  "0" [ "." 0*3DIGIT ] or "1" [ "." 0*3("0") ]
 //
-// The most specific range that fits a type gives its weight; at 0 the type is excluded. A type that no range fits is
-// not excluded: a client that lists only what it would rather have still gets an answer (§12.5.1).
+// The most specific range that matches a type gives its weight; a weight of 0 excludes the type. A type that no range
+// matches isn't excluded, so a client that lists only its favorites still gets an answer (§12.5.1).
 
 extension HTTPRequest {
-  /// The type that the client would rather have, nil if it excludes them all. The first of `types` is the one for
-  /// clients without a wish.
+  /// Returns the type that the client prefers, or nil if it excludes them all. The first of `types` is the default for
+  /// clients that state no preference.
   ///
-  /// Of types that weigh the same, the one that a more specific range fits counts, then the one named first.
+  /// Among types of equal weight, the one that matches a more specific range wins, then the one the client lists first.
   package func preferredType(_ types: [String]) -> String? {
     let ranges = fields.list("Accept").map(WeightedName.init)
     let wishes = types.map { type in (type, Wish(type, ranges)) }
@@ -21,15 +21,15 @@ extension HTTPRequest {
   }
 }
 
-/// What Accept says of one type.
+/// What Accept specifies for one type.
 private struct Wish {
   let weight: Int
   /// 2 for the type itself, 1 for `type/*`, 0 for `*/*`.
   let specificity: Int
-  /// Where the range stands in the list.
+  /// The position of the range in the list.
   let position: Int
 
-  /// Nil if no range fits the type.
+  /// Fails if no range matches the type.
   init?(_ type: String, _ ranges: [WeightedName]) {
     let group = type.prefix { $0 != "/" }
     let names = ["*/*", "\(group)/*", type]
@@ -43,7 +43,7 @@ private struct Wish {
 }
 
 extension Wish? {
-  /// Whether the other is the stronger wish.
+  /// Whether the other is preferred.
   fileprivate func precedes(_ other: Wish?) -> Bool {
     guard let left = self, let right = other else { return self == nil && other != nil }
     return (left.weight, left.specificity, -left.position) < (right.weight, right.specificity, -right.position)
@@ -54,7 +54,7 @@ extension Wish? {
 struct WeightedName {
   /// In lower case.
   let name: String
-  /// In thousandths; 0 where it can't be read.
+  /// In thousandths; 0 if it can't be parsed.
   let weight: Int
 
   init(_ element: String) {
@@ -72,7 +72,7 @@ struct WeightedName {
     return 1000
   }
 
-  /// Nil for anything but a qvalue.
+  /// Returns nil for anything but a qvalue.
   private static func thousandths(_ text: Substring) -> Int? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, parts[0] == "0" || parts[0] == "1" else { return nil }

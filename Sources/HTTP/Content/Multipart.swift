@@ -3,8 +3,8 @@
 //   [ preamble CRLF ] "--" boundary blanks CRLF  *( fields CRLF )  CRLF  content
 //   *( CRLF "--" boundary blanks CRLF … )   CRLF "--" boundary "--"   epilogue
 //
-// A boundary is 1 to 70 characters. The CRLF in front of a delimiter belongs to it and not to the content; the first
-// delimiter may stand without one at the very start. Content of any length passes through in pieces.
+// A boundary is 1 to 70 characters. The CRLF before a delimiter belongs to the delimiter, not to the content; at the
+// very start, the first delimiter needs none. Content of any length passes through in pieces.
 
 /// Why multipart content was refused.
 package enum MultipartError: Error, Equatable, Sendable {
@@ -12,24 +12,24 @@ package enum MultipartError: Error, Equatable, Sendable {
   case malformed(Fault)
   /// It ended before the closing delimiter.
   case truncated
-  /// A part's fields are longer than this many bytes, or more than fit.
+  /// The fields of a part exceed this many bytes.
   case partHeadTooLarge(limit: Int)
-  /// More parts than this.
+  /// There are more parts than this.
   case tooManyParts(limit: Int)
 
-  /// What was wrong.
+  /// Which rule was broken.
   package enum Fault: String, Sendable {
-    /// A delimiter followed by something other than CRLF or `--`.
+    /// A delimiter is followed by something other than CRLF or `--`.
     case delimiter
     /// A line of a part's head is not a field.
     case field
-    /// No `Content-Disposition: form-data` with a name.
+    /// There is no `Content-Disposition: form-data` with a name.
     case disposition = "Content-Disposition"
-    /// More than a few KB in front of the first delimiter.
+    /// More than a few KB precede the first delimiter.
     case preamble
   }
 
-  /// The answer for the client.
+  /// The response to the client.
   package var problem: Problem {
     switch self {
     case .malformed(let fault):
@@ -45,16 +45,16 @@ package enum MultipartError: Error, Equatable, Sendable {
   }
 }
 
-/// What multipart content may hold.
+/// Limits on multipart content.
 package struct MultipartLimits: Sendable {
-  /// Parts.
+  /// Maximum number of parts.
   package var partCount = 64
-  /// Bytes of a part's fields.
+  /// Maximum size of a part's fields, in bytes.
   package var partHeadBytes = 8 * 1024
-  /// Bytes in front of the first delimiter.
+  /// Maximum size of the preamble before the first delimiter, in bytes.
   package var preambleBytes = 4 * 1024
 
-  /// The defaults.
+  /// Creates the default limits.
   package init() {}
 }
 
@@ -62,13 +62,13 @@ package struct MultipartLimits: Sendable {
 package struct MultipartPart: Sendable {
   /// The form field's name.
   package let name: String
-  /// The file's name as the client gave it; never a path to be opened.
+  /// The file's name as sent by the client; never use it as a path.
   package let filename: String?
-  /// All of the part's fields.
+  /// All fields of the part.
   package let fields: HTTPFields
 }
 
-/// Takes multipart content apart, in pieces of any size. Holds no more than one piece and one part's head.
+/// Parses multipart content that arrives in pieces of any size. Buffers at most one piece and one part's head.
 struct MultipartParser {
   enum Event: Equatable {
     case needsInput
@@ -76,7 +76,7 @@ struct MultipartParser {
     case part(HTTPFields)
     case content([UInt8])
     case partEnded
-    /// The closing delimiter was seen; the rest is dropped.
+    /// The closing delimiter was read; the rest is discarded.
     case ended
   }
 
@@ -85,7 +85,7 @@ struct MultipartParser {
   private let delimiter: [UInt8]
   private let limits: MultipartLimits
   private var phase = Phase.preamble
-  /// Begins with a CRLF that was not sent, so that a delimiter at the very start is like any other.
+  /// Starts with a CRLF that was not sent, so that a delimiter at the very start needs no special case.
   private var buffer: [UInt8] = Array("\r\n".utf8)
   private var start = 0
   private var preambleBytes = 0
@@ -109,7 +109,7 @@ struct MultipartParser {
     buffer.append(contentsOf: piece)
   }
 
-  /// The next thing that can be told.
+  /// Returns the next event.
   mutating func next() throws(MultipartError) -> Event {
     while true {
       if owesPartEnd {
@@ -145,7 +145,7 @@ struct MultipartParser {
     return found
   }
 
-  /// Behind a delimiter: `--` ends everything, CRLF begins a part. Blanks before the CRLF are allowed padding.
+  /// After a delimiter, `--` ends the content and CRLF begins a part. Blanks before the CRLF are permitted padding.
   private mutating func takeDelimiterEnd() throws(MultipartError) -> Event? {
     while start < buffer.count, ASCII.isBlank(buffer[start]) { start += 1 }
     guard start + 2 <= buffer.count else { return .needsInput }
@@ -176,7 +176,7 @@ struct MultipartParser {
     guard line.count >= 2, line[lineFeed - 1] == ASCII.carriageReturn else { throw .malformed(.field) }
     if line.count == 2 {
       phase = .content
-      // The empty line's CRLF is also the one in front of a delimiter that follows at once: an empty part.
+      // The empty line's CRLF may also begin a delimiter that follows immediately (an empty part), so keep it.
       start -= 2
       return .part(HTTPFields(fields))
     }
@@ -186,7 +186,7 @@ struct MultipartParser {
 
   private mutating func takeContent() -> Event {
     if headBytes > 0 {
-      // The head's last CRLF is still there: content begins behind it unless a delimiter begins with it.
+      // The head's last CRLF is still in the buffer: content begins after it, unless it begins a delimiter.
       guard buffer.count - start >= delimiter.count || !matchesDelimiter(at: start, partially: true) else {
         return .needsInput
       }
@@ -213,7 +213,7 @@ struct MultipartParser {
     owesPartEnd = true
   }
 
-  /// Where the delimiter begins; or else how far the buffer certainly belongs to what comes before it.
+  /// Returns where the delimiter begins, or else how much of the buffer certainly precedes it.
   private func search() -> (found: Int?, safe: Int) {
     let bytes = buffer.span
     var index = start
@@ -226,7 +226,7 @@ struct MultipartParser {
     return (nil, bytes.count)
   }
 
-  /// Whether the delimiter, or as much of it as the buffer can hold from there, stands at `index`.
+  /// Whether the delimiter, or as much of it as the buffer holds, is at `index`.
   private func matchesDelimiter(at index: Int, partially: Bool) -> Bool {
     let count = min(delimiter.count, buffer.count - index)
     guard partially || count == delimiter.count else { return false }
@@ -235,13 +235,13 @@ struct MultipartParser {
   }
 }
 
-/// Reads multipart/form-data from a request's body as a stream: `nextPart`, then `read` until nil, and again.
+/// Reads multipart/form-data from a request's body as a stream: call `nextPart`, then `read` until nil, and repeat.
 package struct MultipartReader {
   private let body: RequestBody
   private var parser: MultipartParser
   private var isInPart = false
 
-  /// Nil where the content type is not multipart/form-data with a valid boundary.
+  /// Fails if the content type isn't multipart/form-data with a valid boundary.
   package init?(contentType: String, body: RequestBody, limits: MultipartLimits = MultipartLimits()) {
     guard let type = ParameterizedValue(contentType), type.value.equalsIgnoringCase("multipart/form-data"),
       let boundary = type["boundary"], (1...70).contains(boundary.utf8.count), !boundary.hasSuffix(" "),
@@ -251,7 +251,7 @@ package struct MultipartReader {
     parser = MultipartParser(boundary: boundary, limits: limits)
   }
 
-  /// The next part, nil behind the last. What was not read of the one before is skipped.
+  /// Returns the next part, or nil after the last. Skips whatever was not read of the previous part.
   package mutating func nextPart() async throws -> MultipartPart? {
     while isInPart { _ = try await read() }
     while true {
@@ -267,7 +267,7 @@ package struct MultipartReader {
     }
   }
 
-  /// The next piece of the current part's content; nil at its end.
+  /// Returns the next piece of the current part's content, or nil at its end.
   package mutating func read() async throws -> [UInt8]? {
     guard isInPart else { return nil }
     while true {

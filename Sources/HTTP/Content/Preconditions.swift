@@ -6,13 +6,13 @@
 //   4. If-Modified-Since    only without 3, GET and HEAD; not modified → 304
 //   5. If-Range             strong; only with Range, GET; fails → the whole
 
-/// What a representation's validators say to a request's conditions.
+/// What follows from comparing a representation's validators with a request's conditions.
 enum Precondition: Equatable {
   case proceed
   case notModified
   case failed
 
-  /// Judges conditions 1 to 4.
+  /// Evaluates conditions 1 to 4.
   init(_ request: HTTPRequest, etag: String?, lastModified: HTTPDate?) {
     let fields = request.fields
     let isRead = request.method == .get || request.method == .head
@@ -37,15 +37,15 @@ enum Precondition: Equatable {
     }
   }
 
-  /// Whether a Range may be served: true without If-Range.
+  /// Whether a range may be served. True without If-Range.
   static func allowsRange(_ request: HTTPRequest, etag: String?, lastModified: HTTPDate?) -> Bool {
     guard let condition = request.fields["If-Range"] else { return true }
-    // Ranges are those of the plain form: the coded one's tag is no match here.
+    // Ranges refer to the plain form, so the tag of the coded form doesn't match here.
     if condition.hasSuffix("\"") { return condition == etag && !condition.hasPrefix("W/") }
     return lastModified != nil && HTTPDate(condition) == lastModified
   }
 
-  /// `*`, or tags by comma; a comma inside the quotes belongs to the tag (§8.8.3).
+  /// Parses `*` or a comma-separated list of tags; a comma inside the quotes belongs to the tag (§8.8.3).
   private static func tags(_ fields: HTTPFields, _ name: String) -> [String] {
     var tags: [String] = []
     for value in fields.values(of: name) {
@@ -59,14 +59,14 @@ enum Precondition: Equatable {
     return tags.filter { $0 == "*" || isTag($0) }
   }
 
-  /// `[ "W/" ] DQUOTE *etagc DQUOTE`; what is none is as if it were not there.
+  /// Whether the text is `[ "W/" ] DQUOTE *etagc DQUOTE`. Anything else is ignored.
   private static func isTag(_ text: String) -> Bool {
     let bytes = Array(opaque(text).utf8)
     return bytes.count >= 2 && bytes.first == ASCII.quote && bytes.last == ASCII.quote
       && bytes.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != ASCII.quote && $0 != 0x7F }
   }
 
-  /// The tag of the coded form names the same state of the resource as that of the plain one.
+  /// The tags of the coded and the plain form name the same state of the resource.
   private static func matches(_ tags: [String], _ etag: String?, strong: Bool) -> Bool {
     if tags == ["*"] { return true }
     guard let etag else { return false }
@@ -75,7 +75,7 @@ enum Precondition: Equatable {
     return tags.contains { tag in names.contains { opaque($0) == opaque(tag) } }
   }
 
-  /// The tag that a 304 has: that of the form which the client holds.
+  /// Returns the tag to put in a 304: that of the form the client holds.
   static func tagHeld(by request: HTTPRequest, of etag: String) -> String {
     let coded = ContentCoding.tag(etag)
     let held = tags(request.fields, "If-None-Match").map(opaque)
@@ -86,13 +86,13 @@ enum Precondition: Equatable {
 }
 
 extension HTTPRequest {
-  /// Whether the request has conditions under which it changes something.
+  /// Whether the request has conditions that guard a change.
   package var hasPreconditions: Bool {
     ["If-Match", "If-None-Match", "If-Unmodified-Since"].contains { fields.contains($0) }
   }
 
-  /// Whether `If-Match` forbids a change of what has this tag now (nil: nothing is there). True where the request has
-  /// no such condition.
+  /// Whether `If-Match` permits changing a resource with this current tag (nil: it doesn't exist). True if the request
+  /// has no such condition.
   package func mayChange(etag: String?) -> Bool {
     Precondition(self, etag: etag, lastModified: nil) != .failed
   }

@@ -1,25 +1,25 @@
-// application/problem+json (RFC 9457), with `code` and `parameter` as members of our own:
+// application/problem+json (RFC 9457), with two members of our own, `code` and `parameter`:
 //
 //   {"type":"/problems/not_found","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
 
-/// An error as the client sees it. Throw it from a handler, or make one from an error.
+/// An error as the client sees it. Handlers can throw it.
 package struct Problem: Sendable, Error {
-  /// The status it is answered with.
+  /// The status of the response.
   package var status: HTTPStatus
-  /// Stable, in snake_case: what programs go by.
+  /// A stable identifier for programs, in snake_case.
   package var code: String
-  /// A few words for the kind of problem; the status's phrase by default.
+  /// A short title for the kind of problem; by default, the status's reason phrase.
   package var title: String
-  /// What was wrong this time, and what would be right.
+  /// What was wrong with this request, and what would be right.
   package var detail: String
-  /// The parameter to blame, where there is one.
+  /// The offending parameter, if there is one.
   package var parameter: String?
-  /// Further header fields, such as `Retry-After` or `Allow`.
+  /// Additional header fields, such as `Retry-After` or `Allow`.
   package var fields: HTTPFields
-  /// Where the service explains the code.
+  /// The page on which the service explains the code.
   package var type: String { Self.page(of: code) }
 
-  /// A problem of these parts.
+  /// Creates a problem from its parts.
   package init(
     _ status: HTTPStatus, code: String, title: String? = nil, detail: String, parameter: String? = nil,
     fields: HTTPFields = [:]
@@ -28,13 +28,12 @@ package struct Problem: Sendable, Error {
     (self.detail, self.parameter, self.fields) = (detail, parameter, fields)
   }
 
-  /// The path of the page that explains a code. A reference that is relative to the service's own address (RFC 9457
-  /// §3.1.1).
+  /// Returns the path of the page that explains a code, relative to the service's own address (RFC 9457 §3.1.1).
   package static func page(of code: String) -> String { "/problems/\(code)" }
 
   static let contentType = "application/problem+json"
 
-  /// A problem document as `json()` makes it, with its type's page below `prefix`; any other document unchanged.
+  /// Inserts `prefix` before the type's page in a problem document made by `json()`. Returns other documents unchanged.
   static func prefixingType(of document: [UInt8], with prefix: String) -> [UInt8] {
     guard document.starts(with: "\(typeMember)/".utf8) else { return document }
     return Array(typeMember.utf8) + Array(prefix.utf8) + document.dropFirst(typeMember.utf8.count)
@@ -42,7 +41,7 @@ package struct Problem: Sendable, Error {
 
   private static let typeMember = "{\"type\":\""
 
-  /// The response, never stored by a cache.
+  /// Returns the problem as a response that caches never store.
   package func response() -> HTTPResponse {
     var fields = fields
     fields["Content-Type"] = Self.contentType
@@ -50,7 +49,7 @@ package struct Problem: Sendable, Error {
     return HTTPResponse(status, fields: fields, body: .bytes(json()))
   }
 
-  /// The problem document, UTF-8.
+  /// Returns the problem document in UTF-8.
   package func json() -> [UInt8] {
     var json: [UInt8] = []
     json.append(contentsOf: "{\"type\":".utf8)
@@ -69,7 +68,7 @@ package struct Problem: Sendable, Error {
     return json
   }
 
-  /// A JSON string (RFC 8259 §7).
+  /// Appends a JSON string (RFC 8259 §7).
   private static func append(quoted text: String, to json: inout [UInt8]) {
     let hex = Array("0123456789abcdef".utf8)
     json.append(0x22)

@@ -1,25 +1,25 @@
 import Synchronization
 
-/// Content with what is needed to answer conditions and ranges about it.
+/// Content with the metadata needed to evaluate conditions and ranges.
 package struct Representation: Sendable {
-  /// Bytes or a file; a stream is always answered whole.
+  /// The bytes, file, or stream. A stream is always sent whole.
   package var body: ResponseBody
   fileprivate let head: Head
 
-  /// What is said about the content. Put together once, and shared: objects that are polled keep their representation.
+  /// Metadata of the content. Built once and shared, because objects that are polled keep their representation.
   fileprivate final class Head: Sendable {
     let contentType: String
     let etag: String?
     let acceptsRanges: Bool
     let lastModified: HTTPDate?
-    /// What a 304 has too (RFC 9110 §15.4.5).
+    /// The fields that a 304 carries too (RFC 9110 §15.4.5).
     let metadata: HTTPFields
     /// `metadata` and the media type.
     let fields: HTTPFields
-    /// The coded form of content in memory, made when it is first asked for.
+    /// The compressed form of content in memory, made on first use.
     private let coded = Mutex<[UInt8]?>(nil)
 
-    /// Nil where the content is not at hand.
+    /// Returns nil if the content isn't in memory.
     func coded(_ content: ResponseBody) -> [UInt8]? {
       if let known = coded.withLock({ $0 }) { return known }
       guard let content = content.bytesAtHand else { return nil }
@@ -43,10 +43,10 @@ package struct Representation: Sendable {
     }
   }
 
-  /// A representation of these parts.
+  /// Creates a representation from its parts.
   ///
-  /// `etag`: with its quotes, `W/` in front where it is weak; nil where there is none. `fields`: further ones, such as
-  /// `Vary`, `Content-Disposition` or `Last-Modified`. `acceptsRanges`: whether parts of it are served.
+  /// `etag`: with its quotes, and with `W/` if it is weak; nil for none. `fields`: additional fields, such as `Vary`,
+  /// `Content-Disposition`, or `Last-Modified`. `acceptsRanges`: whether ranges are served.
   package init(
     body: ResponseBody, contentType: String, etag: String?, cacheControl: String, fields: HTTPFields = [:],
     acceptsRanges: Bool = false
@@ -57,8 +57,8 @@ package struct Representation: Sendable {
 }
 
 extension HTTPResponse {
-  /// The answer where the request's conditions spare the content: 304 or 412. Nil where it must be sent: whoever makes
-  /// it at some cost asks here first.
+  /// Creates the response if the request's conditions make the content unnecessary: 304 or 412. Fails if the content
+  /// must be sent. If the content is expensive to make, try this first.
   package init?(sparing representation: Representation, for request: HTTPRequest) {
     switch Precondition(request, etag: representation.head.etag, lastModified: representation.head.lastModified) {
     case .notModified:
@@ -72,7 +72,8 @@ extension HTTPResponse {
     }
   }
 
-  /// Answers a request for a representation: 200, 206, 304, 412 or 416, as its conditions and ranges ask.
+  /// Creates the response to a request for a representation: 200, 206, 304, 412, or 416, depending on its conditions
+  /// and ranges.
   package init(_ representation: Representation, for request: HTTPRequest) {
     if request.isPlain {
       self.init(.ok, fields: representation.head.fields, body: representation.body)
@@ -109,7 +110,8 @@ extension HTTPResponse {
     }
   }
 
-  /// Takes the coded form that the representation keeps: whoever asks for the same object again spares the work.
+  /// Uses the compressed form kept by the representation, so that repeated requests for the same object don't compress
+  /// it again.
   private mutating func code(_ representation: Representation, for request: HTTPRequest) {
     guard let length = representation.body.length, ContentCoding.isCodedAtOnce(length),
       ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request),

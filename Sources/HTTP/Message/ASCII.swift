@@ -15,18 +15,18 @@ enum ASCII {
   static let comma: UInt8 = 0x2C
   static let dash: UInt8 = 0x2D
 
-  /// Bit masks of `tchar`, `!#$%&'*+-.^_`|~` with letters and digits: bytes below 64, and from 64 to 127. Literals,
-  /// because a computed static is looked up through `swift_once` for every byte.
+  /// Bit masks of `tchar`, i.e. letters, digits, and `!#$%&'*+-.^_`|~`: bytes below 64, and from 64 to 127. They are
+  /// literals because a computed static is looked up through `swift_once` for every byte.
   private static let tokenLow: UInt64 = 0x03FF_6CFA_0000_0000
   private static let tokenHigh: UInt64 = 0x57FF_FFFF_C7FF_FFFE
 
-  /// `tchar`: what names of methods and fields are made of.
+  /// Whether a byte is a `tchar`, allowed in names of methods and fields.
   static func isTokenByte(_ byte: UInt8) -> Bool {
     if byte < 64 { return tokenLow >> UInt64(byte) & 1 == 1 }
     return byte < 128 && tokenHigh >> UInt64(byte - 64) & 1 == 1
   }
 
-  /// What a field value may hold: blanks, visible characters, and bytes above 127.
+  /// Whether a byte is allowed in a field value: blanks, visible characters, and bytes above 127.
   static func isFieldValueByte(_ byte: UInt8) -> Bool {
     byte >= 0x20 ? byte != 0x7F : byte == tab
   }
@@ -39,7 +39,7 @@ enum ASCII {
 
   static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
-  /// The value of a hexadecimal digit, nil for any other byte.
+  /// Returns the value of a hexadecimal digit, or nil for any other byte.
   static func hexValue(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
@@ -49,7 +49,8 @@ enum ASCII {
     }
   }
 
-  /// The value of `1*DIGIT`: nil for anything else, `Int64.max` reported as overflow by the second value.
+  /// Returns the value of `1*DIGIT`, or nil for anything else. On overflow the value is `Int64.max` and `overflow` is
+  /// true.
   static func decimal(_ digits: some Collection<UInt8>) -> (value: Int64, overflow: Bool)? {
     guard !digits.isEmpty else { return nil }
     var value: Int64 = 0
@@ -75,7 +76,7 @@ enum ASCII {
     }
   }
 
-  /// Appends a number in hexadecimal digits: a chunk's size.
+  /// Appends a number in hexadecimal digits, for the size of a chunk.
   static func append(hex number: Int, to bytes: inout [UInt8]) {
     var shift = max(0, (Int.bitWidth - 1 - number.leadingZeroBitCount) / 4 * 4)
     if number == 0 { shift = 0 }
@@ -86,10 +87,10 @@ enum ASCII {
     }
   }
 
-  /// Decodes `%XX` once, and `+` as a blank where the text is a query. Nil where an escape is broken or NUL, or where
-  /// the result is not UTF-8.
+  /// Decodes `%XX` once and, if `plusIsSpace`, `+` as a space. Returns nil if an escape is malformed or NUL, or if the
+  /// result isn't UTF-8.
   static func percentDecoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> String? {
-    // Most texts have nothing to decode, and ASCII needs no check.
+    // Most texts need no decoding, and ASCII needs no validation.
     guard text.contains(where: { $0 == percent || plusIsSpace && $0 == 0x2B || $0 >= 0x80 }) else {
       return String(decoding: text, as: UTF8.self)
     }
@@ -114,7 +115,7 @@ enum ASCII {
 }
 
 extension ArraySlice<UInt8> {
-  /// Without blanks at either end.
+  /// Returns the bytes without blanks at either end.
   func trimmingBlanks() -> ArraySlice<UInt8> {
     var trimmed = self
     while let first = trimmed.first, ASCII.isBlank(first) { trimmed = trimmed.dropFirst() }
@@ -122,19 +123,19 @@ extension ArraySlice<UInt8> {
     return trimmed
   }
 
-  /// Whether the bytes spell an ASCII word, without regard to case.
+  /// Whether the bytes spell an ASCII word, ignoring case.
   func equalsIgnoringCase(_ word: String) -> Bool {
     count == word.utf8.count && zip(self, word.utf8).allSatisfy { ASCII.lowercased($0) == ASCII.lowercased($1) }
   }
 }
 
 extension StringProtocol {
-  /// Without blanks at either end.
+  /// Returns the text without blanks at either end.
   func trimmingBlanks() -> String {
     String(decoding: Array(utf8)[...].trimmingBlanks(), as: UTF8.self)
   }
 
-  /// Whether two ASCII words are the same without regard to case.
+  /// Whether two ASCII words are equal, ignoring case.
   func equalsIgnoringCase(_ word: String) -> Bool {
     utf8.count == word.utf8.count && zip(utf8, word.utf8).allSatisfy { ASCII.lowercased($0) == ASCII.lowercased($1) }
   }

@@ -4,24 +4,24 @@
 //   chunked          *( size [ext] CRLF data CRLF )  1*"0" [ext] CRLF  *( trailer CRLF )  CRLF
 //   size             1 to 16 hexadecimal digits;  ext of at most 256 bytes, see ChunkExtension
 //
-// Lines end in CRLF exactly. A size is only ever counted down, never allocated from.
+// Lines must end in exactly CRLF. A size is only counted down; nothing is ever allocated from it.
 
-/// How the length of a request's body is told.
+/// How the length of a request's body is given.
 enum BodyLength: Sendable, Equatable {
   case none
   case length(Int64)
   case chunked
 }
 
-/// Finds the content in the bytes behind a head, in pieces of any size.
+/// Finds the content in the bytes after a head, which may arrive in pieces of any size.
 struct BodyFraming {
   /// What comes next in the input.
   enum Step: Equatable {
-    /// These bytes of the input are content; go on at the range's end.
+    /// These bytes of the input are content; continue at the range's end.
     case content(Range<Int>)
-    /// The input is used up.
+    /// All input has been consumed.
     case needsInput
-    /// The body is whole; what lies at `next` belongs to the next request.
+    /// The body is complete; bytes from `next` on belong to the next request.
     case complete(next: Int)
   }
 
@@ -54,13 +54,13 @@ struct BodyFraming {
       }
   }
 
-  /// Whether the last byte has been seen.
+  /// Whether the end of the body was reached.
   var isComplete: Bool {
     if case .complete = part { return true }
     return false
   }
 
-  /// The bytes still to come, nil where only the last chunk will tell.
+  /// Number of bytes still to come, or nil for a chunked body.
   var remaining: Int64? {
     switch part {
     case .content(let count): count
@@ -69,7 +69,7 @@ struct BodyFraming {
     }
   }
 
-  /// Looks at `input[start..<end]`, up to the next stretch of content.
+  /// Scans `input[start..<end]` up to and including the next stretch of content.
   mutating func step(_ input: [UInt8], from start: Int, to end: Int) throws(RequestBodyError) -> Step {
     var position = start
     while position < end {
@@ -92,8 +92,8 @@ struct BodyFraming {
     return isComplete ? .complete(next: position) : .needsInput
   }
 
-  /// What is wrong with the chunks that came with the head already. A request known to be malformed is refused and not
-  /// routed: else a handler that does not read its body would answer it with something milder.
+  /// Returns the error in the chunks that arrived together with the head, if any. A request known to be malformed is
+  /// rejected before routing: a handler that doesn't read the body would answer it with something milder.
   func fault(in input: [UInt8], from start: Int) -> RequestBodyError? {
     guard case .chunkSize = part else { return nil }
     var ahead = self
@@ -108,7 +108,7 @@ struct BodyFraming {
     }
   }
 
-  /// Takes one byte of what is between the content.
+  /// Handles one byte between stretches of content.
   private mutating func take(_ byte: UInt8) throws(RequestBodyError) {
     switch part {
     case .chunkSize(let digits, let value): try takeSizeByte(byte, digits, value)
@@ -160,8 +160,8 @@ struct BodyFraming {
     part = .chunkExtension(chunkExtension)
   }
 
-  /// Trailers are checked as fields are, and dropped: nothing here has a use for them, and a trailer that became a
-  /// header would be a way around every check on headers (RFC 9110 §6.5.1).
+  /// Trailers are validated like fields and discarded. Nothing here uses them, and a trailer that became a header would
+  /// bypass every check on headers (RFC 9110 §6.5.1).
   private mutating func takeTrailerByte(_ byte: UInt8) throws(RequestBodyError) {
     trailerBytes += 1
     guard trailerBytes <= limits.trailerBytes else { throw .malformed(.trailer) }

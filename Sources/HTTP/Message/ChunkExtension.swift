@@ -1,15 +1,15 @@
 // chunk-ext = *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] )          (RFC 9112 §7.1.1)
 //
-// Nobody here has a use for them, but where one ends decides where the data begins: what another reader could take for
-// the end of the line, such as a bare CR or an empty name, is an error and not skipped.
+// The server ignores extensions, but where one ends decides where the data begins. So anything that another reader
+// could take for the end of the line, such as a bare CR or an empty name, is an error rather than skipped.
 
-/// Checks the extensions of one chunk, byte by byte, up to the CR.
+/// Validates the extensions of one chunk, byte by byte, up to the CR.
 struct ChunkExtension {
   private enum Place { case beforeSemicolon, beforeName, name, behindName, beforeValue, token, quoted, escaped }
 
   private var place: Place
 
-  /// Begins with the byte behind the size, a semicolon or a blank; nil for any other.
+  /// Starts with the byte after the size, a semicolon or a blank. Fails for any other.
   init?(_ first: UInt8) {
     if first == ASCII.semicolon {
       place = .beforeName
@@ -20,10 +20,10 @@ struct ChunkExtension {
     }
   }
 
-  /// Whether the line may end here. Never behind a blank: that would be padding, which the grammar does not have.
+  /// Whether the line may end here. Never after a blank: the grammar allows no padding there.
   private(set) var mayEnd = false
 
-  /// Takes one byte that is not the line's end; false where it does not belong here.
+  /// Handles one byte other than the line's end. Returns false if it isn't allowed here.
   mutating func take(_ byte: UInt8) -> Bool {
     guard let next = next(byte) else { return false }
     mayEnd = next == .name || next == .token || place == .quoted && next == .beforeSemicolon

@@ -1,6 +1,6 @@
-/// `name ":" OWS value OWS`, of a head, a trailer or a part of multipart content.
+/// A field line, `name ":" OWS value OWS`, in a head, a trailer, or a part of multipart content.
 enum FieldLine {
-  /// Checks a line and adds it to `fields`.
+  /// Validates a line and adds it to `fields`.
   static func parse(_ line: ArraySlice<UInt8>, into fields: inout FieldSection) throws(HTTPParseError) {
     let bytes = line.span
     guard !bytes.isEmpty, !ASCII.isBlank(bytes[0]) else { throw .malformed(.obsoleteFolding) }

@@ -1,18 +1,18 @@
-// HTTP-date (RFC 9110 §5.6.7). Written as IMF-fixdate alone, `Sun, 06 Nov 1994 08:49:37 GMT`; read in that form and in
-// the two obsolete ones, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
-// Civil dates by Howard Hinnant's "chrono-compatible low-level date algorithms", days counted from 1970-01-01.
+// HTTP-date (RFC 9110 §5.6.7). Written only as IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Read in that form and the
+// two obsolete ones, `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. Civil dates follow Howard
+// Hinnant's "chrono-compatible low-level date algorithms", with days counted from 1970-01-01.
 
-/// An instant in whole seconds, as `Date` and `Last-Modified` carry it.
+/// A time in whole seconds, as in `Date` and `Last-Modified`.
 package struct HTTPDate: Sendable, Comparable {
   /// Seconds since 1970-01-01T00:00:00Z.
   package let seconds: Int64
 
-  /// From seconds since 1970.
+  /// Creates a date from seconds since 1970.
   package init(seconds: Int64) {
     self.seconds = seconds
   }
 
-  /// Reads any of the three forms; nil where it is none of them.
+  /// Parses any of the three forms. Fails for anything else.
   package init?(_ text: String) {
     var words = text.split { $0 == " " || $0 == "," || $0 == "-" }.map(String.init)
     if words.count == 5 { words = [words[0], words[2], words[1], words[4], words[3], "GMT"] }
@@ -27,10 +27,10 @@ package struct HTTPDate: Sendable, Comparable {
     seconds = days * 86_400 + time[0] * 3600 + time[1] * 60 + time[2]
   }
 
-  /// The order of time.
+  /// Whether the left date is earlier.
   package static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.seconds < right.seconds }
 
-  /// As IMF-fixdate.
+  /// The date as IMF-fixdate.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
   var bytes: [UInt8] {
@@ -60,7 +60,8 @@ package struct HTTPDate: Sendable, Comparable {
     out.append(UInt8(twoDigits % 10) + 0x30)
   }
 
-  /// Two digits more than 50 years ahead are of the century before; by now that is a fixed pivot.
+  /// A two-digit year more than 50 years ahead belongs to the previous century (RFC 9110 §5.6.7); a fixed pivot of 70
+  /// does that today.
   private static func year(_ text: String) -> Int64? {
     guard let year = Int64(text), year >= 0 else { return nil }
     switch text.utf8.count {

@@ -1,10 +1,10 @@
-// A field section is kept as the bytes that go over the wire, `name ": " value CRLF` for each field, with a table of
-// where each one lies. A request's section thus costs three allocations however many fields it has, a response's is
-// copied to the socket as it stands, and a String is made only of what somebody asks for.
+// A field section is stored as the bytes on the wire, `name ": " value CRLF` for each field, with a table of the
+// fields' positions. A request's section thus needs three allocations no matter how many fields it has, a response's is
+// copied to the socket as is, and a String is created only for a value that is read.
 
-/// Header fields (RFC 9110 §5): in order, names compared without case, repeats kept.
+/// Header fields (RFC 9110 §5), in order. Names compare without case, and repeated fields are kept.
 package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-  /// Shared by copies: fields are handed on far more often than they are made. Nil where there was never one.
+  /// Shared by copies, because fields are passed on far more often than they are built. Nil if no field was ever added.
   private var shared: Shared?
 
   private final class Shared: Sendable {
@@ -13,28 +13,28 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     init(_ section: FieldSection) { self.section = section }
   }
 
-  /// No fields.
+  /// Creates an empty section.
   package init() {}
 
-  /// The fields of a section that a parser has checked.
+  /// Wraps a section that a parser has validated.
   init(_ section: FieldSection) { shared = Shared(section) }
 
-  /// Fields in the order written; a name may stand more than once.
+  /// Creates fields in the order given; a name may appear more than once.
   package init(dictionaryLiteral elements: (String, String)...) {
     for (name, value) in elements { append(name, value) }
   }
 
-  /// The whole section as it goes over the wire, without the empty line.
+  /// The whole section as on the wire, without the empty line.
   var lines: [UInt8] { shared?.section.lines ?? [] }
 
-  /// How many fields there are, repeats counted.
+  /// Number of fields, including repeats.
   package var count: Int { shared?.section.count ?? 0 }
 
-  /// Whether there is no field.
+  /// Whether there are no fields.
   package var isEmpty: Bool { count == 0 }
 
-  /// The value of a field; several of one name are joined by `", "` (RFC 9110 §5.3). Setting replaces all of that
-  /// name, nil removes them.
+  /// The value of a field; several fields of one name are joined by `", "` (RFC 9110 §5.3). Setting it replaces all
+  /// fields of that name; nil removes them.
   package subscript(_ name: String) -> String? {
     get {
       guard contains(name) else { return nil }
@@ -46,26 +46,26 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Every value of a name, in order, not split at commas.
+  /// Returns every value of a name, in order, not split at commas.
   package func values(of name: String) -> [String] {
     guard let section = shared?.section else { return [] }
     return section.entries.filter { section.matches($0, name.utf8.span) }.map { section.string($0.value) }
   }
 
-  /// Whether a field of that name is there.
+  /// Whether there is a field of that name.
   package func contains(_ name: String) -> Bool { shared?.section.first(name) != nil }
 
-  /// The bytes of the first value of a name.
+  /// Returns the bytes of the first value of a name.
   func bytes(of name: String) -> ArraySlice<UInt8>? {
     guard let section = shared?.section, let first = section.first(name) else { return nil }
     return section.lines[section.entries[first].value]
   }
 
-  /// How many fields have that name.
+  /// Returns the number of fields with that name.
   func count(of name: String) -> Int { shared?.section.count(of: name) ?? 0 }
 
-  /// Adds a field behind the others. The name must be a token. Control bytes in the value become blanks, so that no
-  /// value, wherever it came from, can end its line and start a field of its own.
+  /// Adds a field after the others. The name must be a token. Control bytes in the value become spaces, so that no
+  /// value from any source can end its line and start another field.
   package mutating func append(_ name: String, _ value: String) {
     precondition(!name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
     change { $0.append(name.utf8, value.utf8.lazy.map { ASCII.isFieldValueByte($0) ? $0 : ASCII.space }) }
@@ -77,7 +77,7 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     change { $0.remove(name) }
   }
 
-  /// Appends, as they go over the wire, those fields whose names are not in `others`.
+  /// Appends, in wire format, the fields whose names are not in `others`.
   func appendLines(missingIn others: HTTPFields, to bytes: inout [UInt8]) {
     guard let section = shared?.section else { return }
     for entry in section.entries
@@ -86,14 +86,14 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// The values of one name split at commas and trimmed, empty elements dropped (RFC 9110 §5.6.1).
+  /// Returns the values of one name, split at commas and trimmed, without empty elements (RFC 9110 §5.6.1).
   package func list(_ name: String) -> [String] {
     values(of: name).flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
       .map { String(decoding: Array($0)[...].trimmingBlanks(), as: UTF8.self) }
       .filter { !$0.isEmpty }
   }
 
-  /// Whether an element of such a list is that word, in any case. Makes no Strings.
+  /// Whether such a list contains this word, ignoring case. Creates no Strings.
   func list(_ name: String, contains word: String) -> Bool {
     guard let section = shared?.section else { return false }
     return section.entries.contains { entry in
@@ -111,17 +111,17 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   private mutating func change(_ work: (inout FieldSection) -> Void) {
     var section = shared?.section ?? FieldSection()
-    // The section is changed where it lies, unless somebody else has a part in it.
+    // Releases this reference first, so that the section is modified in place unless it is shared.
     shared = nil
     work(&section)
     shared = Shared(section)
   }
 
-  /// Equal names and values in equal order, byte for byte.
+  /// Whether names and values are equal, byte for byte and in the same order.
   package static func == (left: HTTPFields, right: HTTPFields) -> Bool { left.lines == right.lines }
 }
 
-/// What `HTTPFields` holds; parsers build one of these.
+/// The storage of `HTTPFields`; parsers build one of these.
 struct FieldSection: Sendable {
   fileprivate struct Entry: Sendable {
     let start: Int
@@ -130,7 +130,7 @@ struct FieldSection: Sendable {
 
     var name: Range<Int> { start..<start + nameLength }
     var value: Range<Int> { start + nameLength + 2..<start + nameLength + 2 + valueLength }
-    /// With its CRLF.
+    /// Including its CRLF.
     var line: Range<Int> { start..<value.upperBound + 2 }
   }
 
@@ -139,7 +139,7 @@ struct FieldSection: Sendable {
 
   var count: Int { entries.count }
 
-  /// Adds a field whose bytes have been checked.
+  /// Adds a field whose bytes have been validated.
   mutating func append(_ name: some Sequence<UInt8>, _ value: some Sequence<UInt8>) {
     if entries.isEmpty {
       lines.reserveCapacity(240)
@@ -186,7 +186,7 @@ struct FieldSection: Sendable {
 }
 
 extension HTTPFields: Sequence {
-  /// Name and value of each field, in order.
+  /// Returns an iterator over the name and value of each field, in order.
   package func makeIterator() -> IndexingIterator<[(name: String, value: String)]> {
     guard let section = shared?.section else { return [].makeIterator() }
     return section.entries.map { (section.string($0.name), section.string($0.value)) }.makeIterator()

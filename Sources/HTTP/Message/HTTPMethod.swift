@@ -1,9 +1,9 @@
 /// A request method (RFC 9110 §9), compared by its exact, case-sensitive name.
 package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
-  /// The name as it stands in the request line.
+  /// The name as in the request line.
   package let rawValue: String
 
-  /// Any token; whether it is one this server serves is `isKnown`.
+  /// Creates a method from any token. `isKnown` says whether the server serves it.
   package init(rawValue: String) {
     self.rawValue = rawValue
   }
@@ -20,14 +20,14 @@ package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   package static let patch = HTTPMethod(rawValue: "PATCH")
   /// Remove the resource.
   package static let delete = HTTPMethod(rawValue: "DELETE")
-  /// Describe what may be done.
+  /// Describe the available methods.
   package static let options = HTTPMethod(rawValue: "OPTIONS")
-  /// A safe request with content. Known so that it is answered 405; no route serves it.
+  /// A safe request with content. Known, so that it gets a 405; no route serves it.
   package static let query = HTTPMethod(rawValue: "QUERY")
-  /// Known so that it is answered 405; no route ever serves it.
+  /// Known, so that it gets a 405; no route serves it.
   package static let trace = HTTPMethod(rawValue: "TRACE")
 
-  /// Whether a request of this method asks for no change (RFC 9110 §9.2.1).
+  /// Whether a request with this method asks for no change (RFC 9110 §9.2.1).
   package var isSafe: Bool {
     switch rawValue {
     case "GET", "HEAD", "OPTIONS", "QUERY", "TRACE": true
@@ -35,7 +35,7 @@ package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     }
   }
 
-  /// Whether the method is one of those above. Others, CONNECT among them, are answered 501.
+  /// Whether the method is one of those above. All others, including CONNECT, get a 501.
   package var isKnown: Bool {
     switch rawValue {
     case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY", "TRACE": true
@@ -44,9 +44,9 @@ package struct HTTPMethod: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// The protocol version of a request. The server itself always answers as HTTP/1.1.
+/// The protocol version of a request. The server always answers with HTTP/1.1.
 package enum HTTPVersion: Sendable {
-  /// HTTP/1.0: closes by default, knows neither chunks nor 100 (Continue).
+  /// HTTP/1.0: closes by default and supports neither chunks nor 100 (Continue).
   case http10
   /// HTTP/1.1, and any later minor version, which is treated as 1.1.
   case http11

@@ -1,7 +1,7 @@
-/// Why a request's head was refused. Each is answered with its `status` and the connection is closed: after a head
-/// that is not understood nothing on the connection can be trusted to start where it seems to.
+/// Why a request's head was refused. The server responds with `status` and closes the connection: after a head it can't
+/// parse, it can't know where the next request begins.
 package enum HTTPParseError: Error, Equatable, Sendable {
-  /// A rule of the grammar is broken → 400.
+  /// The head violates the grammar → 400.
   case malformed(Fault)
   /// → 414
   case requestLineTooLong(limit: Int)
@@ -9,46 +9,46 @@ package enum HTTPParseError: Error, Equatable, Sendable {
   case headTooLarge(limit: Int)
   /// → 431
   case tooManyFields(limit: Int)
-  /// A method this server does not know → 501.
+  /// The server doesn't know the method → 501.
   case unknownMethod(String)
   /// A major version other than 1 → 505.
   case unsupportedVersion
-  /// A target of https, which belongs on a connection with TLS (RFC 9110 §7.4) → 421.
+  /// An https target, which belongs on a TLS connection (RFC 9110 §7.4) → 421.
   case misdirected
-  /// A transfer coding in front of chunked → 501.
+  /// A transfer coding other than chunked → 501.
   case unsupportedTransferCoding
   /// An expectation other than 100-continue → 417.
   case unsupportedExpectation
   /// The head did not arrive in time → 408.
   case timedOut
 
-  /// What was wrong in a malformed head.
+  /// What is wrong in a malformed head.
   package enum Fault: String, Sendable {
     /// Not `METHOD SP target SP HTTP/d.d`.
     case requestLine = "request line"
-    /// No valid target.
+    /// The target is neither a path nor an http URL, or contains bytes that must be escaped.
     case target = "the target is neither a path nor an http URL, or has what must be escaped (%XX) in them"
-    /// A broken or NUL escape in a target, or one of what is not UTF-8.
+    /// An escape in the target is malformed or NUL, or doesn't decode to UTF-8.
     case escape = "an escape in the target is not %XX, is NUL or not UTF-8; % itself is written %25"
     /// A line that does not end in CRLF.
     case lineEnd = "line end"
-    /// An empty name, a byte that is no token, a blank before the colon, or no colon.
+    /// The name is empty or not a token, a blank precedes the colon, or there is no colon.
     case fieldName = "field name"
-    /// A control byte in a value.
+    /// A value contains a control byte.
     case fieldValue = "field value"
-    /// A line that begins with a blank.
+    /// A line begins with a blank.
     case obsoleteFolding = "obsolete line folding"
-    /// None, several, or an invalid one.
+    /// `Host` is missing, repeated, or invalid.
     case host = "Host"
-    /// Not one plain number, or one too large to count.
+    /// `Content-Length` isn't a single number, or overflows.
     case contentLength = "Content-Length"
-    /// More than one.
+    /// There is more than one `Content-Type`.
     case contentType = "Content-Type"
-    /// Not exactly `chunked`, or in HTTP/1.0, or beside Content-Length.
+    /// `Transfer-Encoding` isn't exactly `chunked`, or comes with HTTP/1.0 or a Content-Length.
     case transferEncoding = "Transfer-Encoding"
   }
 
-  /// The status it is answered with.
+  /// The status of the response.
   package var status: HTTPStatus {
     switch self {
     case .malformed: .badRequest
@@ -62,7 +62,7 @@ package enum HTTPParseError: Error, Equatable, Sendable {
     }
   }
 
-  /// The answer for the client.
+  /// The response to the client.
   package var problem: Problem {
     switch self {
     case .malformed(let fault):

@@ -1,36 +1,36 @@
-/// A request: its head, and the body to be read from it. An object, because it is handed through every responder.
+/// A request: its head and a body to read. It is a class because it is passed through every responder.
 package final class HTTPRequest: Sendable {
   /// The content.
   package let body: RequestBody
-  /// The client's address and port, `127.0.0.1:50312`; `in-process` where there is no socket.
+  /// The client's address and port, such as `127.0.0.1:50312`; `in-process` if there is no socket.
   package let peer: String
-  /// The caller's `X-Request-Id` where it was sane, a new one otherwise. Every response carries it.
+  /// The caller's `X-Request-Id` if it is acceptable, otherwise a new one. Every response carries it.
   package let id: String
   private let head: RequestHead
 
   /// One of the known methods.
   package var method: HTTPMethod { head.method }
-  /// Path and query, decoded once.
+  /// The path and query, decoded once.
   package var target: RequestTarget { head.target }
   /// 1.0 or 1.1.
   package var version: HTTPVersion { head.version }
-  /// The header fields as they came.
+  /// The header fields as received.
   package var fields: HTTPFields { head.fields }
 
-  /// Whether the request asks for a representation as it is: without conditions, whole, uncoded.
+  /// Whether the request asks for the whole representation, unconditionally and uncompressed.
   var isPlain: Bool { head.isPlain }
 
   init(head: RequestHead, body: RequestBody, peer: String, id: String) {
     (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
   }
 
-  /// The request `other`, for another target.
+  /// Creates a copy of `other` with another target.
   convenience init(retargeting other: HTTPRequest, to target: RequestTarget) {
     self.init(head: RequestHead(other.head, target: target), body: other.body, peer: other.peer, id: other.id)
   }
 
-  /// A request without a socket, for tests of handlers: `target` is checked as one from the wire is,
-  /// `fields` are taken as they are. `peer`: the client's address and port.
+  /// Creates a request without a socket, for tests of handlers. `target` is validated like one from the wire; `fields`
+  /// are not. `peer`: the client's address and port.
   package convenience init(
     method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = [], peer: String = "in-process"
   ) throws(HTTPParseError) {

@@ -1,14 +1,14 @@
-/// A response. Length, transfer coding, `Date`, `Connection` and `X-Request-Id` are the server's business.
+/// A response. The server itself adds the length, transfer coding, `Date`, `Connection`, and `X-Request-Id`.
 package struct HTTPResponse: Sendable {
-  /// Three digits and a phrase.
+  /// The status code and reason phrase.
   package var status: HTTPStatus
-  /// What goes in front of the content. `Content-Length` and `Transfer-Encoding` set here are dropped;
-  /// `Connection: close` closes.
+  /// The header fields. `Content-Length` and `Transfer-Encoding` set here are dropped; `Connection: close` closes the
+  /// connection.
   package var fields: HTTPFields
-  /// The content; not sent for HEAD, 204 and 304.
+  /// The content. Not sent for HEAD, 204, and 304.
   package var body: ResponseBody
 
-  /// A response of these parts.
+  /// Creates a response from its parts.
   package init(_ status: HTTPStatus, fields: HTTPFields = [:], body: ResponseBody = .empty) {
     self.status = status
     self.fields = fields
@@ -25,18 +25,19 @@ package struct HTTPResponse: Sendable {
 package enum ResponseBody: Sendable {
   /// No content: `Content-Length: 0`.
   case empty
-  /// In memory.
+  /// Content in memory.
   case bytes([UInt8])
-  /// Of a file, by `sendfile`: never copied into the process.
+  /// Content of a file, sent with `sendfile` and never copied into the process.
   case file(FileContent)
-  /// Several in a row, as for multipart/byteranges; none of them a stream.
+  /// Several pieces in a row, as for multipart/byteranges. None of them may be a stream.
   indirect case sequence([ResponseBody])
-  /// Pulled piece by piece, only as fast as the client takes it; nil is the end. Sent in chunks where `length` is nil,
-  /// otherwise exactly `length` bytes must come. An error breaks the connection off, so that a cut answer cannot be
-  /// taken for a whole one. `next` runs in the handler's Task, which is cancelled when the client goes away.
+  /// Content produced piece by piece, only as fast as the client reads it; nil ends it. If `length` is nil it is sent
+  /// in chunks; otherwise exactly `length` bytes must be produced. An error breaks the connection, so that a client
+  /// can't take a truncated answer for a complete one. `next` runs in the handler's Task, which is canceled when the
+  /// client disconnects.
   case stream(length: Int64?, next: @Sendable () async throws -> [UInt8]?)
 
-  /// The length where it is known beforehand.
+  /// The content's length, or nil if it isn't known in advance.
   package var length: Int64? {
     switch self {
     case .empty: 0
@@ -47,7 +48,7 @@ package enum ResponseBody: Sendable {
     }
   }
 
-  /// The whole content in memory: for tests, which have no socket. Reads files with blocking calls.
+  /// Returns the whole content in memory, for tests without a socket. Reads files with blocking calls.
   package func collect() async throws -> [UInt8] {
     switch self {
     case .empty: return []
@@ -66,7 +67,7 @@ package enum ResponseBody: Sendable {
 }
 
 extension ResponseBody {
-  /// The content where it can be had at once.
+  /// The content if it is available without blocking, otherwise nil.
   package var bytesAtHand: [UInt8]? {
     switch self {
     case .bytes(let bytes): bytes
@@ -76,15 +77,15 @@ extension ResponseBody {
   }
 }
 
-/// A response, or the work that leads to one. Most of what is asked for again and again is known: told at once, it
-/// needs no Task, which would cost as much as all the rest of such an exchange.
+/// A response, or the work that produces one. Most of what clients poll for is available immediately and needs no Task,
+/// which would double the cost of the exchange.
 package enum HTTPAnswer: Sendable {
-  /// Known already.
+  /// A response that is available now.
   case now(HTTPResponse)
-  /// Still to be made, in a Task that is cancelled when the client goes away.
+  /// Work that produces the response, run in a Task that is canceled when the client disconnects.
   case later(@Sendable () async throws -> HTTPResponse)
 
-  /// The response, waited for where that is needed.
+  /// The response; waits for it if necessary.
   package var response: HTTPResponse {
     get async throws {
       switch self {
@@ -95,9 +96,10 @@ package enum HTTPAnswer: Sendable {
   }
 }
 
-/// Answers requests: a router, or what stands in front of one.
+/// Answers requests: a router, or a responder in front of one.
 package protocol HTTPResponder: Sendable {
-  /// Called on the connection's loop, where the work runs too; anything that blocks belongs on another queue. What the
-  /// work throws is answered with 500: a router answers its handlers' errors itself.
+  /// Responds to a request. Called on the connection's loop, where the returned work runs too; anything that blocks
+  /// belongs on another queue. An error thrown by the work becomes a 500, so a router handles its handlers' errors
+  /// itself.
   func respond(to request: HTTPRequest) -> HTTPAnswer
 }

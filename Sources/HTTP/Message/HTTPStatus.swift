@@ -1,24 +1,24 @@
 /// A status code with its reason phrase (RFC 9110 §15).
 package struct HTTPStatus: Hashable, Sendable, CustomStringConvertible {
-  /// Three digits, 100 … 599.
+  /// A three-digit code, 100 … 599.
   package let code: Int
 
-  /// Any code from 100 to 599.
+  /// Creates a status from any code from 100 to 599.
   package init(code: Int) {
     precondition((100...599).contains(code), "a status code has three digits")
     self.code = code
   }
 
-  /// The registered phrase, empty where there is none.
+  /// The registered reason phrase, or an empty string if there is none.
   package var reason: String { Self.reasons[code] ?? "" }
 
-  /// `404 Not Found`.
+  /// The code and phrase: `404 Not Found`.
   package var description: String { "\(code) \(reason)" }
 
   /// Whether a response with this status never has content (RFC 9112 §6.3).
   var forbidsContent: Bool { code < 200 || code == 204 || code == 304 }
 
-  /// `HTTP/1.1 200 OK CRLF` for each registered code, made once.
+  /// The status line, `HTTP/1.1 200 OK CRLF`, precomputed for each registered code.
   var statusLine: [UInt8] {
     Self.statusLines[code - 100] ?? Array("HTTP/1.1 \(code) \r\n".utf8)
   }
@@ -108,7 +108,7 @@ extension HTTPStatus {
   package static let tooManyRequests = HTTPStatus(code: 429)
   /// 431
   package static let headerFieldsTooLarge = HTTPStatus(code: 431)
-  /// 460, tus: the checksum of an upload's piece is wrong.
+  /// 460, tus: the checksum of an upload's chunk is wrong.
   package static let checksumMismatch = HTTPStatus(code: 460)
   /// 500
   package static let internalServerError = HTTPStatus(code: 500)

@@ -1,16 +1,16 @@
 // value *( ";" name "=" ( token | quoted-string ) )                 (RFC 9110 §5.6.6; RFC 6266; RFC 8187)
 //
-// A backslash in a quoted string escapes a quote or a backslash only: Internet Explorer and some uploaders put
-// `C:\sound.wav` there as it is. Browsers write a quote as %22 (HTML, "multipart/form-data encoding"), which is kept.
+// In a quoted string, a backslash escapes only a quote or a backslash: Internet Explorer and some uploaders send
+// `C:\sound.wav` unescaped. Browsers encode a quote as %22 (HTML, "multipart/form-data encoding"), which is kept.
 
-/// A field value with parameters: `Content-Type`, `Content-Disposition`.
+/// A field value with parameters, as in `Content-Type` and `Content-Disposition`.
 package struct ParameterizedValue: Sendable, Equatable {
-  /// What stands before the first semicolon.
+  /// The text before the first semicolon.
   package let value: String
-  /// Names in lower case, values without their quotes.
+  /// The parameters, with names in lower case and values without quotes.
   package let parameters: [QueryItem]
 
-  /// Nil where the text does not follow the grammar.
+  /// Fails if the text doesn't follow the grammar.
   package init?(_ text: String) {
     var rest = Array(text.utf8)[...]
     let end = rest.firstIndex(of: ASCII.semicolon) ?? rest.endIndex
@@ -34,13 +34,14 @@ package struct ParameterizedValue: Sendable, Equatable {
     self.parameters = parameters
   }
 
-  /// The first parameter of that name, which is given in lower case.
+  /// The first parameter with this name. Pass the name in lower case.
   package subscript(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-  /// `filename*` (RFC 8187, UTF-8 only) or else `filename`, without any folders in front of it.
+  /// The value of `filename*` (RFC 8187, UTF-8 only) or else `filename`, without any folders.
   package var filename: String? {
     guard let name = self["filename*"].flatMap(Self.decodeExtended) ?? self["filename"] else { return nil }
-    // By bytes: a slash with a combining character behind it is another Character, and still a slash to the system.
+    // Searches bytes: a slash followed by a combining character is a different Character but still a slash to the
+    // system.
     let bytes = Array(name.utf8)
     let slash = bytes.lastIndex { $0 == ASCII.slash || $0 == ASCII.backslash }
     return String(decoding: bytes[(slash.map { $0 + 1 } ?? 0)...], as: UTF8.self)
@@ -67,7 +68,7 @@ package struct ParameterizedValue: Sendable, Equatable {
     return nil
   }
 
-  /// `UTF-8'language'percent-encoded`
+  /// Decodes `UTF-8'language'percent-encoded`.
   private static func decodeExtended(_ text: String) -> String? {
     let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].equalsIgnoringCase("UTF-8") else { return nil }

@@ -1,29 +1,29 @@
 import Synchronization
 
-/// Why a body could not be read to its end.
+/// Why a body could not be read completely.
 package enum RequestBodyError: Error, Equatable, Sendable {
-  /// It is, or says that it is, longer than the limit → 413.
+  /// The body, or its declared length, exceeds the limit → 413.
   case tooLarge(limit: Int64)
-  /// The client went away, or closed its half, before the end → 400 where it still listens.
+  /// The client disconnected or shut down its half before the end → 400 if it still listens.
   case truncated
-  /// The chunks break a rule → 400.
+  /// The chunks are malformed → 400.
   case malformed(Fault)
-  /// The client sent too slowly, or nothing → 408.
+  /// The client sent too slowly or not at all → 408.
   case timedOut
 
-  /// What was wrong with the chunks.
+  /// What is wrong with the chunks.
   package enum Fault: String, Sendable {
-    /// Not 1 to 16 hexadecimal digits and CRLF, or too large to count.
+    /// The size isn't 1 to 16 hexadecimal digits and CRLF, or overflows.
     case chunkSize = "chunk size"
-    /// Longer than the limit, or with control bytes.
+    /// The extensions exceed the limit or violate the grammar.
     case chunkExtension = "chunk extension"
     /// The data is not followed by CRLF.
     case chunkEnd = "chunk end"
-    /// Longer than the limit, or not a field.
+    /// The trailers exceed the limit or contain an invalid field.
     case trailer
   }
 
-  /// The answer for the client.
+  /// The response to the client.
   package var problem: Problem {
     switch self {
     case .tooLarge(let limit):
@@ -39,17 +39,17 @@ package enum RequestBodyError: Error, Equatable, Sendable {
   }
 }
 
-/// Where a body's bytes come from: a connection, or memory.
+/// The source of a body's bytes: a connection or memory.
 protocol BodySource: AnyObject, Sendable {
   func readBody() async throws(RequestBodyError) -> [UInt8]?
 }
 
 /// The content of a request, read piece by piece.
 ///
-/// While nobody reads, the socket isn't read either: a slow disk slows the client down, not the memory up. One reader
-/// at a time.
+/// The socket is read only while the handler reads, so a slow disk slows the client down instead of filling memory.
+/// There can be only one reader at a time.
 package final class RequestBody: Sendable {
-  /// The bytes announced: 0 where there is no body, nil where it is chunked.
+  /// The declared length in bytes: 0 if there is no body, nil if it is chunked.
   package let declaredLength: Int64?
 
   private struct Progress {
@@ -64,7 +64,7 @@ package final class RequestBody: Sendable {
     self.source = source
   }
 
-  /// A body that is already in memory.
+  /// Creates a body that is already in memory.
   package convenience init(_ bytes: [UInt8]) {
     self.init(declaredLength: Int64(bytes.count), source: MemoryBodySource(bytes))
   }
@@ -72,18 +72,18 @@ package final class RequestBody: Sendable {
   /// No body.
   package static let none = RequestBody(declaredLength: 0, source: nil)
 
-  /// Bytes read so far.
+  /// Number of bytes read so far.
   package var receivedLength: Int64 { progress.withLock { $0.received } }
 
-  /// Sets the most that may be read. Past it `read` throws `.tooLarge`; where the declared length is past it already,
-  /// the first `read` does, and no "100 Continue" is sent.
+  /// Limits the number of bytes that may be read. Beyond it, `read` throws `.tooLarge`. If the declared length already
+  /// exceeds it, the first `read` throws and no "100 Continue" is sent.
   package func limit(to bytes: Int64) {
     guard source != nil else { return }
     progress.withLock { $0.limit = bytes }
   }
 
-  /// The next piece, at most 64 KiB and never empty; nil at the end. The first read sends "100 Continue" where the
-  /// client waits for it.
+  /// Returns the next piece, at most 64 KiB and never empty, or nil at the end. The first read sends "100 Continue" if
+  /// the client waits for it.
   package func read() async throws(RequestBodyError) -> [UInt8]? {
     guard let source else { return nil }
     let limit = progress.withLock { $0.limit }
@@ -97,7 +97,7 @@ package final class RequestBody: Sendable {
     return piece
   }
 
-  /// The whole body, which must not be longer than `limit` bytes.
+  /// Reads the whole body; throws `.tooLarge` if it exceeds `limit` bytes.
   package func collect(upTo limit: Int) async throws(RequestBodyError) -> [UInt8] {
     if let declaredLength, declaredLength > Int64(limit) { throw .tooLarge(limit: Int64(limit)) }
     var bytes: [UInt8] = []
@@ -109,7 +109,7 @@ package final class RequestBody: Sendable {
   }
 }
 
-/// A body in memory, in pieces as a connection would give them.
+/// A body in memory, delivered in pieces like those of a connection.
 private final class MemoryBodySource: BodySource {
   private let rest: Mutex<ArraySlice<UInt8>>
 

@@ -1,19 +1,19 @@
-// What a head says about the connection and about the body behind it (RFC 9112 §6, §9; RFC 9110 §7.2, §10.1.1).
-// Two parties that read these fields differently let a request be smuggled past one of them, so anything that could be
-// read in two ways is refused.
+// What a head determines about the connection and the body that follows it (RFC 9112 §6, §9; RFC 9110 §7.2, §10.1.1).
+// If two parties read these fields differently, a request can be smuggled past one of them. So anything ambiguous is
+// rejected.
 
-/// A request's head, checked whole. One object, shared by the connection and whoever handles the request.
+/// A request's head, fully validated. One object shared by the connection and the request's handler.
 final class RequestHead: Sendable {
   let method: HTTPMethod
   let target: RequestTarget
   let version: HTTPVersion
   let fields: HTTPFields
   let body: BodyLength
-  /// Whether the client wants the connection kept.
+  /// Whether the client wants to keep the connection.
   let isPersistent: Bool
   let expectsContinue: Bool
-  /// Whether it asks for a representation as it is: without conditions, whole, uncoded. Found out once, because clients
-  /// that poll send the same head again and again.
+  /// Whether it asks for the whole representation, unconditionally and uncompressed. Computed once, because polling
+  /// clients send the same head again and again.
   let isPlain: Bool
 
   init(
@@ -21,7 +21,7 @@ final class RequestHead: Sendable {
   ) throws(HTTPParseError) {
     try Self.checkHost(fields, version)
     var fields = fields
-    // An absolute target's own host counts, whatever the field says (RFC 9112 §3.2.2).
+    // The host of an absolute target overrides the Host field (RFC 9112 §3.2.2).
     if let authority = target.authority { fields["Host"] = authority }
     (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
     isPlain = Self.isPlain(fields)
@@ -34,14 +34,14 @@ final class RequestHead: Sendable {
     expectsContinue = try Self.expectsContinue(fields, version)
   }
 
-  /// The head of a request without a socket, its fields unchecked.
+  /// Creates the head of a request without a socket. Its fields are not validated.
   init(method: HTTPMethod, target: RequestTarget, fields: HTTPFields) {
     (self.method, self.target, self.fields) = (method, target, fields)
     (version, body, isPersistent, expectsContinue) = (.http11, .none, true, false)
     isPlain = Self.isPlain(fields)
   }
 
-  /// The same head for another target.
+  /// Creates a copy with another target.
   init(_ other: RequestHead, target: RequestTarget) {
     (method, version, fields, body) = (other.method, other.version, other.fields, other.body)
     (isPersistent, expectsContinue, isPlain) = (other.isPersistent, other.expectsContinue, other.isPlain)
@@ -61,7 +61,7 @@ final class RequestHead: Sendable {
     guard count == 1, let host = fields.bytes(of: "Host"), isHost(host) else { throw .malformed(.host) }
   }
 
-  /// `reg-name`, `1.2.3.4` or `[v6]`, with an optional decimal port (RFC 3986 §3.2.2).
+  /// Whether a host is `reg-name`, `1.2.3.4`, or `[v6]`, with an optional decimal port (RFC 3986 §3.2.2).
   static func isHost(_ host: ArraySlice<UInt8>) -> Bool {
     var rest = host
     if rest.first == UInt8(ascii: "[") {
@@ -94,9 +94,9 @@ final class RequestHead: Sendable {
     return true
   }
 
-  /// `1*DIGIT`, decimal whatever zeros it begins with (RFC 9110 §8.6).
+  /// Determines the body's length from `1*DIGIT`, which is decimal even with leading zeros (RFC 9110 §8.6).
   private static func bodyLength(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> BodyLength {
-    // What takes "_" for "-", as CGI and its kin do, would find a second length in these.
+    // A backend that maps "_" to "-", as CGI does, would find a second length in these.
     guard !fields.contains("Content_Length") else { throw .malformed(.contentLength) }
     guard !fields.contains("Transfer_Encoding") else { throw .malformed(.transferEncoding) }
     let isChunked = fields.contains("Transfer-Encoding")
@@ -115,8 +115,8 @@ final class RequestHead: Sendable {
     let codings = fields.values(of: "Transfer-Encoding")
     guard version == .http11 else { throw .malformed(.transferEncoding) }
     if codings.count == 1, codings[0].equalsIgnoringCase("chunked") { return .chunked }
-    // Several fields are one list (RFC 9110 §5.3). If chunked doesn't come last, the length is anybody's guess: 400
-    // (§6.3, rule 4). If it does, behind codings that are not known here: 501 (§6.1).
+    // Several fields form one list (RFC 9110 §5.3). If chunked isn't last, the length is unknowable: 400 (§6.3, rule
+    // 4). If it is last, after codings the server doesn't support: 501 (§6.1).
     let names = codings.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
       .map { $0.trimmingBlanks() }
     let isChunked = names.map { $0.equalsIgnoringCase("chunked") }
@@ -126,7 +126,7 @@ final class RequestHead: Sendable {
     throw .unsupportedTransferCoding
   }
 
-  /// HTTP/1.0 has no expectations: one sent by a 1.0 client is ignored (RFC 9110 §10.1.1).
+  /// HTTP/1.0 has no expectations, so one sent by a 1.0 client is ignored (RFC 9110 §10.1.1).
   private static func expectsContinue(_ fields: HTTPFields, _ version: HTTPVersion) throws(HTTPParseError) -> Bool {
     guard version == .http11, fields.contains("Expect") else { return false }
     let expectations = fields.list("Expect")

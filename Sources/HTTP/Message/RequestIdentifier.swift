@@ -1,6 +1,6 @@
-/// The `X-Request-Id` of requests.
+/// The `X-Request-Id` of a request.
 enum RequestIdentifier {
-  /// The caller's own, where it is 1 to 128 harmless characters: it goes into logs and back into a header.
+  /// Returns the caller's ID if it is 1 to 128 harmless characters: it is logged and sent back in a header.
   static func callers(_ fields: HTTPFields) -> String? {
     guard fields.contains("X-Request-Id"), let id = fields["X-Request-Id"] else { return nil }
     let isSane =
@@ -9,7 +9,7 @@ enum RequestIdentifier {
     return isSane ? id : nil
   }
 
-  /// 13 characters of base 32: short enough for a String that needs no allocation.
+  /// Formats a number as 13 base-32 characters, short enough for a String without an allocation.
   static func make(_ number: UInt64) -> String {
     unsafe String(unsafeUninitializedCapacity: 13) { bytes in
       var rest = number

@@ -1,19 +1,19 @@
-// A request's head (RFC 9112 §2 to §5), read strictly:
+// A request's head (RFC 9112 §2 to §5), parsed strictly:
 //
 //   [ CRLF ]  method SP target SP "HTTP/" DIGIT "." DIGIT CRLF  *( name ":" OWS value OWS CRLF )  CRLF
 //
-// Lines end in CRLF and in nothing else; a bare LF, a bare CR, NUL or another control byte is an error, and so is a
-// line that continues the one before. One empty line in front is allowed (§2.2).
+// Lines must end in CRLF. A bare LF, a bare CR, NUL, or any other control byte is an error, and so is a line that
+// continues the previous one. One empty line before the request is allowed (§2.2).
 
 import Glibc
 
-/// Reads heads from the bytes of a connection, in pieces of any size.
+/// Parses heads from the bytes of a connection, which may arrive in pieces of any size.
 ///
-/// Lines that lie whole in the input are parsed where they lie; only a line cut by the end of the input is copied.
-/// What is kept between calls is bounded by the limits.
+/// Lines that are complete in the input are parsed in place; only a line cut off by the end of the input is copied. The
+/// limits bound what is kept between calls.
 ///
-/// The last head of usual size is kept with its bytes: a client that polls or pages sends the same one again and again,
-/// and to compare them costs a twentieth of reading them.
+/// The last head of ordinary size is kept with its bytes: a client that polls or pages sends the same one again and
+/// again, and comparing it costs a twentieth of parsing it.
 struct RequestParser {
   private let limits: HTTPLimits
   private var partialLine: [UInt8] = []
@@ -22,24 +22,24 @@ struct RequestParser {
   private var fieldBytes = 0
   private var mayStartEmpty = true
   private var last: (bytes: [UInt8], head: RequestHead)?
-  /// Whether the head that is being read, or was refused, is a HEAD request's: that is answered without content
-  /// whatever is wrong with it (RFC 9110 §9.3.2).
+  /// Whether the head being read, or the refused one, belongs to a HEAD request, which is answered without content even
+  /// if the head is malformed (RFC 9110 §9.3.2).
   private(set) var isHead = false
 
-  /// A longer head is read anew: an idle connection is to cost little.
+  /// Longer heads are not kept, because an idle connection should use little memory.
   private static let longestKept = 1024
 
   init(limits: HTTPLimits) {
     self.limits = limits
   }
 
-  /// Whether there is more of a head than an empty line in front of it.
+  /// Whether anything of a head has arrived, other than the empty line allowed before it.
   var hasBegun: Bool {
     requestLine != nil || !partialLine.isEmpty && !(mayStartEmpty && partialLine == [ASCII.carriageReturn])
   }
 
-  /// Takes what it needs of `input[start..<end]`. The head is nil while it is not whole; `next` is the first byte not
-  /// taken. After a head the parser is ready for the next one.
+  /// Consumes as much of `input[start..<end]` as needed. `head` is nil until it is complete; `next` is the first byte
+  /// not consumed. After a head, the parser is ready for the next one.
   mutating func consume(_ input: [UInt8], from start: Int, to end: Int) throws(HTTPParseError)
     -> (head: RequestHead?, next: Int)
   {
@@ -72,8 +72,8 @@ struct RequestParser {
     return (nil, end)
   }
 
-  /// The fields of a head that was refused, as far as it has come. If its request line was at fault, nothing behind it
-  /// has been read, and `rest`, what the last call was given, is looked through.
+  /// Returns the fields of a refused head, as many as were received. If its request line was at fault, nothing after
+  /// that line has been parsed, so this parses `rest`, the input of the last call.
   func refusedFields(in rest: ArraySlice<UInt8> = []) -> HTTPFields {
     var fields = fields
     if requestLine == nil {
@@ -81,14 +81,14 @@ struct RequestParser {
       let behindFirst = lines.drop { $0.elementsEqual(CollectionOfOne(ASCII.carriageReturn)) }.dropFirst()
       for line in behindFirst {
         guard line.last == ASCII.carriageReturn, line.count > 1 else { break }
-        // One that is no field either is not what the refusal is about.
+        // Skips a line that isn't a field; it isn't the reason for the refusal.
         try? FieldLine.parse(line.dropLast(), into: &fields)
       }
     }
     return HTTPFields(fields)
   }
 
-  /// Looks at the beginning of a request line, which lies in `partialLine` and in `rest`.
+  /// Checks the start of a request line, which is in `partialLine` followed by `rest`.
   private mutating func noteMethod(_ rest: ArraySlice<UInt8>) {
     guard requestLine == nil else { return }
     isHead = (partialLine.prefix(5) + rest.prefix(5)).starts(with: "HEAD ".utf8)
@@ -114,12 +114,12 @@ struct RequestParser {
     return nil
   }
 
-  /// Checks the line begun in `partialLine` with what has come of its rest.
+  /// Checks the length of the line that begins in `partialLine` and continues with `rest`.
   private func checkLength(_ rest: ArraySlice<UInt8>) throws(HTTPParseError) {
     let length = partialLine.count + rest.count
     if requestLine == nil {
       guard length > limits.requestLineBytes + 2 else { return }
-      // 414 says that the target is too long; what has no blank by now has no target.
+      // 414 means that the target is too long. Without a space so far, there is no target.
       let limit = limits.requestLineBytes
       let more = max(0, limit - partialLine.count)
       guard partialLine.prefix(limit).contains(ASCII.space) || rest.prefix(more).contains(ASCII.space) else {
@@ -131,7 +131,7 @@ struct RequestParser {
     }
   }
 
-  /// Parses one line, its CRLF included; gives the head at the empty line.
+  /// Parses one line, including its CRLF. Returns the head at the empty line.
   private mutating func parse(_ lineAndEnd: ArraySlice<UInt8>) throws(HTTPParseError) -> RequestHead? {
     let line = lineAndEnd.dropLast(2)
     guard lineAndEnd.count >= 2, lineAndEnd[lineAndEnd.endIndex - 2] == ASCII.carriageReturn else {

@@ -2,40 +2,40 @@
 //   origin-form    "/" path [ "?" query ]
 //   absolute-form  "http://" authority [ path ] [ "?" query ]
 //   asterisk-form  "*", for OPTIONS alone
-// authority-form belongs to CONNECT, which is not served. A fragment never crosses the wire: "#" is refused.
+// authority-form belongs to CONNECT, which is not supported. A fragment is never sent, so "#" is rejected.
 
 /// One `name=value` of a query, decoded.
 package struct QueryItem: Sendable, Equatable {
-  /// Decoded once; `+` is a blank.
+  /// The decoded name; `+` becomes a space.
   package let name: String
-  /// Decoded once; empty where there was no `=`.
+  /// The decoded value; empty if there was no `=`.
   package let value: String
 
-  /// An item as it would be after decoding.
+  /// Creates an item from decoded text.
   package init(name: String, value: String) {
     self.name = name
     self.value = value
   }
 }
 
-/// What a request is about: the path and query of its target, escapes decoded exactly once. An object, because every
-/// responder looks at it.
+/// The path and query of a request's target, with escapes decoded exactly once. It is a class because every responder
+/// reads it.
 package final class RequestTarget: Sendable {
-  /// The path as it was sent, escapes and all; `*` for `OPTIONS *`.
+  /// The path as sent, with its escapes; `*` for `OPTIONS *`.
   package let path: String
   /// The decoded segments: `/v1/a%2Fb` has two, `v1` and `a/b`; `/` has one, which is empty.
   package let segments: [String]
-  /// In the order sent, repeats kept.
+  /// The query items in the order sent, including repeats.
   package let query: [QueryItem]
   /// The host and port of an absolute target.
   let authority: String?
 
-  /// Another path, already taken apart, with the query and authority of `other`.
+  /// Creates a target with a path that is already split, and with the query and authority of `other`.
   init(path: String, segments: [String], of other: RequestTarget) {
     (self.path, self.segments, query, authority) = (path, segments, other.query, other.authority)
   }
 
-  /// Checks and takes apart a target.
+  /// Validates and parses a target.
   init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
     if target.count == 1, target.first == 0x2A {
@@ -52,7 +52,7 @@ package final class RequestTarget: Sendable {
     }
     let mark = origin.firstIndex(of: ASCII.question)
     let pathBytes = origin[..<(mark ?? origin.endIndex)]
-    // No URI has one, and browsers take it for a slash (WHATWG URL).
+    // A backslash isn't allowed in a URI, and browsers treat it as a slash (WHATWG URL).
     guard !pathBytes.contains(ASCII.backslash) else { throw .malformed(.target) }
     path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
     segments = try Self.segments(pathBytes)

@@ -2,9 +2,9 @@
 //
 //   HTTP/1.1 200 OK CRLF  Date  the response's fields  the server's fields  X-Request-Id  framing  Connection  CRLF
 
-/// How the end of a response's content is told.
+/// How the end of a response's content is marked.
 enum ResponseFraming: Equatable {
-  /// 204 and 304 say nothing about a length.
+  /// A 204 or 304, which carries no length.
   case noContent
   case length(Int64)
   case chunked
@@ -14,10 +14,10 @@ enum ResponseFraming: Equatable {
 
 /// Writes heads and chunks.
 struct ResponseWriter: Sendable {
-  /// Added to every response that lacks a field of that name.
+  /// Fields added to every response that lacks them.
   let defaults: HTTPFields
 
-  /// What the request says about the response, beside what the handler says.
+  /// What a head depends on besides the handler's response.
   struct Context {
     var method: HTTPMethod = .get
     var version: HTTPVersion = .http11
@@ -27,7 +27,7 @@ struct ResponseWriter: Sendable {
     var dateLine: [UInt8] = []
   }
 
-  /// How a response's content ends.
+  /// Returns how a response's content ends.
   static func framing(of response: HTTPResponse, version: HTTPVersion) -> ResponseFraming {
     if response.status.forbidsContent { return .noContent }
     if let length = response.body.length { return .length(length) }
@@ -39,10 +39,10 @@ struct ResponseWriter: Sendable {
     method != .head && !response.status.forbidsContent
   }
 
-  /// Fields that handlers do not set.
+  /// Fields set by the server; those from handlers are dropped.
   private static let serversOwn = ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"]
 
-  /// The head, its empty line included.
+  /// Returns the head, including its empty line.
   func head(of response: HTTPResponse, framing: ResponseFraming, _ context: Context) -> [UInt8] {
     var head: [UInt8] = []
     head.reserveCapacity(320 + response.fields.lines.count + defaults.lines.count)
@@ -78,7 +78,7 @@ struct ResponseWriter: Sendable {
     return head
   }
 
-  /// One chunk (RFC 9112 §7.1). Empty content makes none: it would be the end.
+  /// Returns one chunk (RFC 9112 §7.1). Empty content makes none, because an empty chunk would end the content.
   static func chunk(_ content: [UInt8]) -> [UInt8] {
     guard !content.isEmpty else { return [] }
     var chunk: [UInt8] = []
@@ -92,6 +92,6 @@ struct ResponseWriter: Sendable {
 
   /// The chunk that ends the content.
   static let lastChunk = Array("0\r\n\r\n".utf8)
-  /// The interim response that a client with `Expect: 100-continue` waits for.
+  /// The interim response for a client that sent `Expect: 100-continue`.
   static let continueLine = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 }

@@ -1,18 +1,18 @@
-// A service may be reached under a path of another server's: https://example.com/audio/. Its proxy passes that prefix
-// on or removes it:
+// A service may be reached under a path of another server, such as https://example.com/audio/. The proxy there either
+// forwards that prefix or strips it:
 //
-//   a path that begins with the prefix    is served without it; a stray `/audio` goes to `/audio/`, so that the
-//                                         relative addresses in the page lead below it
-//   any other path                        is served as it is: the proxy has removed the prefix, or asks for itself
+//   a path that begins with the prefix    is served without it; a bare `/audio` redirects to `/audio/`, so that the
+//                                         relative addresses in the page resolve below it
+//   any other path                        is served as is: the proxy stripped the prefix, or makes its own request
 //                                         (`/healthz`)
-//   Location and Link of a response,      begin with the prefix whether the request had it or not, since the client is
-//   the type of a problem                 in front of the proxy
+//   Location and Link of a response,      always get the prefix, even if the request came without it, since the
+//   the type of a problem                 client is in front of the proxy
 //
-// So responders never see the prefix and never write it. Other bodies with absolute paths use `absolute(_:)`.
+// So responders never see or write the prefix. Other bodies that contain absolute paths use `absolute(_:)`.
 
-/// Where a service is on its server: "" for the whole server, or a path such as `/audio`.
+/// Where a service is mounted on its server: "" for the whole server, or a path such as `/audio`.
 package struct BasePath: Sendable, Equatable {
-  /// Without a slash at its end; empty for the root.
+  /// The path without a trailing slash; empty for the root.
   package let text: String
   let segments: [String]
 
@@ -24,8 +24,9 @@ package struct BasePath: Sendable, Equatable {
     text = segments.map { "/" + $0 }.joined()
   }
 
-  /// `/`, `/audio`, `/audio/` or `/tools/audio`: nil where the text doesn't begin with a slash, or a segment is empty,
-  /// a dot segment or anything else than letters, digits and `-._~`, which mean the same with and without escapes.
+  /// Parses `/`, `/audio`, `/audio/`, or `/tools/audio`. Fails if the text doesn't begin with a slash, or if a segment
+  /// is empty, a dot segment, or contains anything other than letters, digits, and `-._~`, which mean the same with and
+  /// without escapes.
   package init?(_ text: String) {
     guard text.hasPrefix("/") else { return nil }
     var segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
@@ -38,10 +39,10 @@ package struct BasePath: Sendable, Equatable {
     self.init(segments: segments)
   }
 
-  /// The path that clients in front of the proxy use for `path`, which begins with a slash.
+  /// Returns the path that clients in front of the proxy use for `path`, which begins with a slash.
   package func absolute(_ path: String) -> String { text + path }
 
-  /// The first segment: what the service itself must not be asked for under.
+  /// The first segment, which must not collide with a path of the service's own.
   package var firstSegment: String? { segments.first }
 }
 
@@ -50,10 +51,10 @@ package final class BasePathResponder: HTTPResponder {
   private let base: BasePath
   private let next: any HTTPResponder
 
-  /// `next`, at `base`.
+  /// Serves `next` at `base`.
   package init(_ base: BasePath, _ next: any HTTPResponder) { (self.base, self.next) = (base, next) }
 
-  /// The other's response to the request without the prefix.
+  /// Returns the response of `next` to the request without the prefix.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     var inner = request
     if let target = request.target.removing(base.segments) {
@@ -70,7 +71,7 @@ package final class BasePathResponder: HTTPResponder {
 }
 
 extension BasePath {
-  /// The response as clients in front of the proxy must see it. Its problem document, if it is one, is not compressed.
+  /// Returns the response as clients in front of the proxy must see it. A problem document must not be compressed yet.
   package func prefixing(_ response: HTTPResponse) -> HTTPResponse {
     guard self != .root else { return response }
     var response = response
@@ -81,7 +82,7 @@ extension BasePath {
       response.fields["Location"] = absolute(location)
     }
     if let links = response.fields["Link"] {
-      // Every link is `<target>; …`, and no target has a `<` of its own (RFC 8288 §3).
+      // Every link is `<target>; …`, and no target contains a `<` (RFC 8288 §3).
       let parts = links.split(separator: "<", omittingEmptySubsequences: false)
       response.fields["Link"] =
         parts.prefix(1).joined()
@@ -90,18 +91,18 @@ extension BasePath {
     return response
   }
 
-  /// Not an address with a host (`//host/…`).
+  /// Whether the text is a path, as opposed to an address with a host (`//host/…`).
   private static func isAbsolutePath(_ text: some StringProtocol) -> Bool {
     text.hasPrefix("/") && !text.hasPrefix("//")
   }
 }
 
 extension RequestTarget {
-  /// The same target without these segments in front; nil where it doesn't begin with them. Its path is empty where
+  /// Returns the target without these leading segments, or nil if it doesn't begin with them. Its path is empty if
   /// nothing is left, not even a slash.
   fileprivate func removing(_ prefix: [String]) -> RequestTarget? {
     guard !prefix.isEmpty, segments.starts(with: prefix) else { return nil }
-    // By slashes: the path is as it was sent, so its segments may be longer than they mean.
+    // Counts slashes, because the path is as sent, and its escaped segments may be longer than the decoded ones.
     let slashes = path.utf8.indices.filter { path.utf8[$0] == ASCII.slash }
     let rest = slashes.count > prefix.count ? path[slashes[prefix.count]...] : ""
     let left = Array(segments.dropFirst(prefix.count))
@@ -110,7 +111,7 @@ extension RequestTarget {
 }
 
 extension HTTPRequest {
-  /// The same request for another target.
+  /// Returns the same request with another target.
   fileprivate func retargeted(_ target: RequestTarget) -> HTTPRequest {
     HTTPRequest(retargeting: self, to: target)
   }

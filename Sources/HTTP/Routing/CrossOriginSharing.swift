@@ -1,42 +1,43 @@
-// Cross-origin resource sharing (Fetch standard, "HTTP CORS protocol"): which pages of other origins may read answers.
+// Cross-origin resource sharing (Fetch standard, "HTTP CORS protocol"): which pages of other origins may read
+// responses.
 //
-// Cross-Origin-Resource-Policy (Fetch standard) covers what CORS does not ask about: a page that embeds an image or a
-// sound without reading it. A page names its origin only with a request in CORS mode (`<img crossorigin>`), so that one
-// of the configured origins gets "cross-origin" with those, and "same-origin" like anybody else without.
+// Cross-Origin-Resource-Policy (Fetch standard) covers a case that CORS doesn't: a page that embeds an image or a sound
+// without reading it. A page sends its origin only with requests in CORS mode (`<img crossorigin>`). So a configured
+// origin gets "cross-origin" with those, and "same-origin" like everyone else without.
 
-/// What pages of other origins are allowed.
+/// What pages of other origins may do.
 package struct CrossOriginPolicy: Sendable {
-  /// Who.
+  /// The origins with access.
   package var origins: AllowedOrigins
-  /// Request fields that such a page may set besides the harmless ones.
+  /// Request fields that such a page may set, besides the CORS-safelisted ones.
   package var requestFields: [String]
-  /// Response fields that it may read besides the harmless ones.
+  /// Response fields that such a page may read, besides the CORS-safelisted ones.
   package var exposedFields: [String]
-  /// How long a browser may remember the answer to a preflight.
+  /// How long a browser may cache the answer to a preflight.
   package var maximumAgeSeconds = 7200
 
-  /// A policy of these parts.
+  /// Creates a policy from its parts.
   package init(origins: AllowedOrigins, requestFields: [String], exposedFields: [String]) {
     (self.origins, self.requestFields, self.exposedFields) = (origins, requestFields, exposedFields)
   }
 }
 
 extension AllowedOrigins {
-  /// Cross-Origin-Resource-Policy of a response to a request that names no origin.
+  /// The Cross-Origin-Resource-Policy for a request without an origin.
   package var resourcePolicy: String { self == .any ? "cross-origin" : "same-origin" }
 }
 
-/// Adds to another responder's responses what lets pages of other origins read them, and answers their preflights.
+/// Adds the CORS fields to another responder's responses and answers preflights.
 package final class CrossOriginSharing: HTTPResponder {
   private let policy: CrossOriginPolicy
   private let next: any HTTPResponder
 
-  /// Sharing in front of `next`.
+  /// Wraps `next`.
   package init(_ policy: CrossOriginPolicy, _ next: any HTTPResponder) {
     (self.policy, self.next) = (policy, next)
   }
 
-  /// The other's response with the fields of the protocol. A preflight is answered with what OPTIONS allows here.
+  /// Returns the response of `next` with the CORS fields. A preflight is answered with what OPTIONS allows here.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     switch next.respond(to: request) {
     case .now(let response): .now(sharing(response, with: request))
@@ -51,13 +52,13 @@ package final class CrossOriginSharing: HTTPResponder {
 }
 
 extension CrossOriginPolicy {
-  /// The response with the fields of the protocol, for a request that may have been refused before it was whole:
-  /// `fields` are those that were read. A page that can't read a refusal can't tell it from a lost connection.
+  /// Returns the response with the CORS fields. The request may have been refused before it was complete; `fields` are
+  /// those that were read. Without these fields, a page can't distinguish a refusal from a lost connection.
   package func sharing(
     _ shared: HTTPResponse, withRequestOf fields: HTTPFields, isPreflight: Bool = false
   ) -> HTTPResponse {
     var response = shared
-    // Which page asks decides about the answer even if this request came from none: caches must tell them apart.
+    // The response depends on the origin even if this request has none, so caches must distinguish them.
     if origins != .any { response.fields.vary(by: "Origin") }
     guard let origin = fields["Origin"], origins.contains(origin) else { return response }
     response.fields["Cross-Origin-Resource-Policy"] = "cross-origin"

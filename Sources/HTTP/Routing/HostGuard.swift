@@ -1,24 +1,24 @@
-// A service without keys is within reach of every web page that its user opens: under a name of the page's own that
-// resolves to the service's address (DNS rebinding), or by a form that posts across sites (CSRF). The first shows in
-// Host, the second in Origin and Sec-Fetch-Site, and no page can set any of them. The address that the service listens
-// on says nothing about this: in a container it is 0.0.0.0, while the port is published on loopback.
+// A service without keys can be attacked by every web page that its user opens: under a name of the page's own that
+// resolves to the service's address (DNS rebinding), or with a form that posts across sites (CSRF). The first is
+// visible in Host, the second in Origin and Sec-Fetch-Site, and no page can set any of these. The address that the
+// service listens on doesn't help: in a container it is 0.0.0.0, while the port is published on loopback.
 //
-//   Host            an IP literal, a loopback name or a configured name; otherwise 403. A name that resolves to the
-//                   service can be anyone's, an address cannot
-//   Origin          of a request that changes something: the request's own (the same host and port, whichever scheme a
-//                   proxy speaks) or a configured one; otherwise 403
+//   Host            an IP literal, a loopback name, or a configured name; otherwise 403. Any name can be made to
+//                   resolve to the service, but an address can't
+//   Origin          in a request that changes something: the request's own (same host and port; the scheme may be
+//                   the proxy's) or a configured one; otherwise 403
 //   Sec-Fetch-Site  `cross-site` in a request that changes something: 403 unless its Origin is configured
 
-/// Refuses requests that were sent to a name other than the service's, and changes that a foreign page asks for.
+/// Refuses requests sent to a name that isn't the service's, and changes requested by foreign pages.
 package final class HostGuard: HTTPResponder {
   private let names: Set<String>
   private let origins: AllowedOrigins
   private let setting: String
   private let next: any HTTPResponder
 
-  /// A guard in front of `next`. `names`: what the service is called besides IP literals and the loopback names; a port
-  /// with one is ignored. `origins`: pages that may change things though they come from elsewhere. `setting`: where a
-  /// name is allowed, for the words of the refusal.
+  /// Creates a guard in front of `next`. `names`: names of the service besides IP literals and loopback names; a port
+  /// is ignored. `origins`: foreign pages that may change things. `setting`: the setting that allows a name, quoted in
+  /// the refusal.
   package init(
     names: Set<String>, origins: AllowedOrigins, setting: String = "the allowed hosts", _ next: any HTTPResponder
   ) {
@@ -28,17 +28,17 @@ package final class HostGuard: HTTPResponder {
     self.next = next
   }
 
-  /// Whether a text can stand in a Host field.
+  /// Whether a text is valid in a Host field.
   package static func isName(_ text: String) -> Bool { Authority(text, defaultPort: 80) != nil }
 
-  /// 403 `host_not_allowed` or `origin_not_allowed`, or else the other's response.
+  /// Responds with 403 `host_not_allowed` or `origin_not_allowed`, or else with the response of `next`.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     if let problem = objection(to: request) { .now(problem.response()) } else { next.respond(to: request) }
   }
 
   private func objection(to request: HTTPRequest) -> Problem? {
-    // In absolute form the target names the host, whatever Host says (RFC 9112 §3.2.2). HTTP/1.0 may name none: no
-    // browser speaks it.
+    // The target of an absolute-form request overrides Host (RFC 9112 §3.2.2). HTTP/1.0 may omit Host; no browser uses
+    // it.
     let isUsual = request.target.authority == nil && Self.isLoopback(request.fields.bytes(of: "Host"))
     if isUsual, request.method.isSafe { return nil }
     let host = request.target.authority ?? request.fields["Host"]
@@ -69,7 +69,7 @@ package final class HostGuard: HTTPResponder {
       parameter: "Sec-Fetch-Site")
   }
 
-  /// The two names of nearly every request, known without taking them apart.
+  /// Recognizes the two hosts of nearly every request without parsing them.
   private static func isLoopback(_ host: ArraySlice<UInt8>?) -> Bool {
     guard let name = host?.prefix(while: { $0 != ASCII.colon }) else { return false }
     return name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8)
@@ -80,8 +80,8 @@ package final class HostGuard: HTTPResponder {
     return authority.isAddress || authority.isLoopback || names.contains(authority.host)
   }
 
-  /// Whether a page was served under the very name and port that the request is sent to. Behind a proxy the page's
-  /// scheme is https, and the port that Host leaves out is that scheme's.
+  /// Whether a page was served from the name and port that the request is sent to. Behind a proxy, the page's scheme is
+  /// https, and a Host without a port implies that scheme's default.
   private static func isOwn(_ text: String, of host: String) -> Bool {
     guard let origin = Origin(text) else { return false }
     return origin.authority == Authority(host, defaultPort: origin.defaultPort)

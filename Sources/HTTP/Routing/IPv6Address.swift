@@ -1,5 +1,6 @@
-// IPv6address of RFC 3986 §3.2.2: eight groups of 1 to 4 hexadecimal digits between colons; one run of groups may be
-// left out as "::"; the last two may be written as an IPv4 address. No zone: it means nothing to another machine.
+// IPv6address of RFC 3986 §3.2.2: eight groups of 1 to 4 hexadecimal digits separated by colons. One run of groups may
+// be replaced by "::", and the last two groups may be written as an IPv4 address. Zones aren't accepted: they mean
+// nothing to another machine.
 
 /// The textual form of an IPv6 address.
 enum IPv6Address {
@@ -12,14 +13,14 @@ enum IPv6Address {
     return before + behind <= 7
   }
 
-  /// What stands before and behind the "::"; nil where there is more than one.
+  /// Splits the text at its "::". Returns nil if there is more than one.
   private static func halves(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?)? {
     var gaps = text.indices.dropLast().filter { text[$0] == ASCII.colon && text[$0 + 1] == ASCII.colon }
     guard let gap = gaps.popLast() else { return (text, nil) }
     return gaps.isEmpty ? (text[..<gap], text[(gap + 2)...]) : nil
   }
 
-  /// How many groups of 16 bits the text has; nil where it is none.
+  /// Returns the number of 16-bit groups, or nil if the text is malformed.
   private static func groups(_ text: ArraySlice<UInt8>, mayEndInIPv4: Bool) -> Int? {
     if text.isEmpty { return 0 }
     let parts = text.split(separator: ASCII.colon, omittingEmptySubsequences: false)

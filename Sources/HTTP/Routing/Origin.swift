@@ -1,19 +1,18 @@
-// The names in requests that say who talks to whom: Host (RFC 9110 §7.2) and Origin (RFC 6454 §7).
+// The names in requests that identify the two parties: Host (RFC 9110 §7.2) and Origin (RFC 6454 §7).
 //
 //   authority   host [ ":" port ]
-//   origin      scheme "://" host [ ":" port ]     or "null", for a page that has none to show
+//   origin      scheme "://" host [ ":" port ]     or "null", for a page that has no origin to show
 
-/// A host and a port, compared without regard to case and to a default port written out.
+/// A host and a port. Equality ignores case and an explicit default port.
 struct Authority: Hashable, Sendable {
-  /// In lower case, without a closing dot, and without escapes that aren't needed; an IPv6 address without its
-  /// brackets.
+  /// In lower case, without a trailing dot or unnecessary escapes; an IPv6 address has no brackets.
   let host: String
-  /// Nil where it is the scheme's own.
+  /// Nil if it is the scheme's default.
   let port: UInt16?
   private let isV6: Bool
 
-  /// Takes apart what stood in a Host field that the parser has accepted, or behind an origin's scheme. An empty port
-  /// is the default (RFC 3986 §3.2.3).
+  /// Parses the value of a valid Host field, or the rest of an origin after its scheme. An empty port is the default
+  /// (RFC 3986 §3.2.3).
   init?(_ text: some StringProtocol, defaultPort: UInt16) {
     guard RequestHead.isHost(Array(text.utf8)[...]) else { return nil }
     let lowered = Self.decodingUnreserved(text).lowercased()
@@ -32,7 +31,7 @@ struct Authority: Hashable, Sendable {
     port = number == defaultPort ? nil : number
   }
 
-  /// `%6c` is an `l` (RFC 3986 §6.2.2.2); what must be escaped stays so.
+  /// Decodes escapes of unreserved characters: `%6c` is `l` (RFC 3986 §6.2.2.2). Necessary escapes stay.
   private static func decodingUnreserved(_ text: some StringProtocol) -> String {
     guard text.utf8.contains(ASCII.percent) else { return String(text) }
     let bytes = Array(text.utf8)
@@ -56,13 +55,13 @@ struct Authority: Hashable, Sendable {
     ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte)
   }
 
-  /// Whether the name always means this machine: `localhost` and what is under it (RFC 6761 §6.3), 127.0.0.0/8, ::1.
+  /// Whether the host always means this machine: `localhost` and its subdomains (RFC 6761 §6.3), 127.0.0.0/8, ::1.
   var isLoopback: Bool {
     if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "0:0:0:0:0:0:0:1" { return true }
     return isIPv4 && host.hasPrefix("127.")
   }
 
-  /// Whether it is an address, and so a name that nobody can point elsewhere.
+  /// Whether the host is an address, which can't be made to resolve elsewhere.
   var isAddress: Bool { isV6 || isIPv4 }
 
   private var isIPv4: Bool {
@@ -73,14 +72,15 @@ struct Authority: Hashable, Sendable {
   }
 }
 
-/// Where a web page comes from.
+/// The origin of a web page.
 package struct Origin: Hashable, Sendable {
   let scheme: String
   let authority: Authority
 
   var defaultPort: UInt16 { scheme == "https" ? 443 : 80 }
 
-  /// Nil for anything but `http://…` or `https://…` with a host and perhaps a port: `null`, a path, a list.
+  /// Parses `http://…` or `https://…` with a host and an optional port. Fails for anything else: `null`, a path, a
+  /// list.
   package init?(_ text: String) {
     let lowered = text.lowercased()
     guard let scheme = ["http", "https"].first(where: { lowered.hasPrefix($0 + "://") }) else { return nil }
@@ -92,11 +92,11 @@ package struct Origin: Hashable, Sendable {
   }
 }
 
-/// The origins whose pages may use a service.
+/// The origins whose pages may use the service.
 package enum AllowedOrigins: Sendable, Equatable {
   /// Any page at all: `*`.
   case any
-  /// These; none by default.
+  /// Only these origins.
   case only(Set<Origin>)
 
   func contains(_ text: String) -> Bool {

@@ -1,19 +1,19 @@
 /// Serves one route.
 package typealias Handler = @Sendable (HTTPRequest, PathParameters) throws -> HTTPAnswer
 
-/// What stood in the place of a pattern's `{names}`, decoded.
+/// The decoded values of a pattern's `{names}` in a path.
 package struct PathParameters: Sendable {
   fileprivate let endpoint: Endpoint
   fileprivate let target: RequestTarget
 
-  /// The value of a name that the route's pattern has; asking for any other is a mistake in the program.
+  /// The value of a name in the route's pattern. Any other name is a programming error.
   package subscript(_ name: String) -> String {
     guard let position = endpoint.position(of: name) else { preconditionFailure("the pattern has no {\(name)}") }
     return target.segments[position]
   }
 }
 
-/// A handler, and where its pattern's names stand in a path.
+/// A handler with the positions of its pattern's names in a path.
 private final class Endpoint: Sendable {
   let method: HTTPMethod
   let handler: Handler
@@ -26,21 +26,21 @@ private final class Endpoint: Sendable {
   func position(of name: String) -> Int? { names.first { $0.name == name }?.position }
 }
 
-/// A row of the table that a router is made from.
+/// A row of a router's table.
 package struct Route: Sendable {
   /// The method served.
   package let method: HTTPMethod
-  /// `/v1/recordings/{id}/audio`: segments to be matched as they are, and names for one segment each.
+  /// The path pattern, such as `/v1/recordings/{id}/audio`: literal segments, and names that match one segment each.
   package let pattern: String
   let handler: Handler
 
-  /// A row whose handler may know its response at once.
+  /// Creates a row whose handler may have its response immediately.
   package init(_ method: HTTPMethod, _ pattern: String, atOnce handler: @escaping Handler) {
     precondition(pattern.hasPrefix("/"), "a pattern begins with a slash")
     (self.method, self.pattern, self.handler) = (method, pattern, handler)
   }
 
-  /// A row whose handler always has something to wait for.
+  /// Creates a row whose handler is always asynchronous.
   package init(
     _ method: HTTPMethod, _ pattern: String,
     _ handler: @escaping @Sendable (HTTPRequest, PathParameters) async throws -> HTTPResponse
@@ -50,7 +50,7 @@ package struct Route: Sendable {
 }
 
 extension Route {
-  /// The same row with another handler made of its own.
+  /// Returns the same row with its handler wrapped.
   package func wrapping(_ wrap: (@escaping Handler) -> Handler) -> Route {
     Route(method, pattern, atOnce: wrap(handler))
   }
@@ -60,10 +60,10 @@ extension Route {
 package enum RoutingError: Error, Equatable, Sendable {
   /// No pattern matches the path → 404.
   case notFound
-  /// The path is known, the method is not among these → 405 with `Allow`.
+  /// The path exists, but only for these methods → 405 with `Allow`.
   case methodNotAllowed(allowed: [HTTPMethod])
 
-  /// The answer for the client.
+  /// The response to the client.
   package var problem: Problem {
     switch self {
     case .notFound: Problem(.notFound, code: "not_found", detail: "There is nothing at this path.")
@@ -75,15 +75,15 @@ package enum RoutingError: Error, Equatable, Sendable {
   }
 }
 
-/// Finds the handler for a request by a tree of path segments. A literal segment goes before a `{name}`; a name never
-/// matches an empty segment. HEAD is served by GET's handler unless it has a row of its own; OPTIONS is answered with
-/// what is allowed unless it has a row.
+/// Finds the handler for a request in a tree of path segments. A literal segment takes precedence over a `{name}`; a
+/// name never matches an empty segment. GET's handler serves HEAD unless HEAD has its own row; OPTIONS without a row is
+/// answered with the allowed methods.
 package final class Router: HTTPResponder {
-  /// The table, in its own order.
+  /// The table, in its original order.
   package let routes: [Route]
 
   private struct Node: Sendable {
-    /// Few of them, and short: compared one by one faster than hashed.
+    /// Few and short, so a linear search beats hashing.
     var literals: [(segment: String, node: Int)] = []
     var parameter: Int?
     var endpoints: [Endpoint] = []
@@ -91,7 +91,7 @@ package final class Router: HTTPResponder {
   private let nodes: [Node]
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
 
-  /// `problem` turns what a handler throws, and `RoutingError`, into the response.
+  /// Creates a router. `problem` turns a handler's error, or a `RoutingError`, into the response.
   package init(routes: [Route], problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse) {
     self.routes = routes
     self.problem = problem
@@ -123,7 +123,7 @@ package final class Router: HTTPResponder {
     nodes[node].endpoints.append(Endpoint(route, names))
   }
 
-  /// Answers a request; whatever is thrown becomes a response by `problem`.
+  /// Answers a request; any error thrown becomes a response through `problem`.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
     guard let node = find(request.target, 0, 0) else {
@@ -155,8 +155,8 @@ package final class Router: HTTPResponder {
     return method == .head ? endpoint(node, .get) : nil
   }
 
-  /// The node whose pattern a path matches from a segment on, literal before parameter; steps back where a literal led
-  /// nowhere.
+  /// Returns the node that matches a path from a segment on. Tries a literal before a parameter, and backtracks if the
+  /// literal leads nowhere.
   private func find(_ target: RequestTarget, _ index: Int, _ node: Int) -> Int? {
     guard index < target.segments.count else { return nodes[node].endpoints.isEmpty ? nil : node }
     for literal in nodes[node].literals.indices
