@@ -1,6 +1,6 @@
 import CSndfile
 
-/// The one table between libsndfile's numbers and our names.
+/// The table that maps libsndfile's numbers to our names.
 private let containers: [(AudioContainer, Int32)] = [
   (.wav, 0x01_0000), (.wav, 0x13_0000), (.rf64, 0x22_0000), (.w64, 0x0B_0000), (.aiff, 0x02_0000),
   (.au, 0x03_0000), (.caf, 0x18_0000), (.flac, 0x17_0000), (.ogg, 0x20_0000), (.mp3, 0x23_0000),
@@ -21,7 +21,7 @@ private let containerMask: Int32 = 0x0FFF_0000
 private let codecMask: Int32 = 0x0000_FFFF
 
 extension AudioFormat {
-  /// nil where libsndfile reads a kind of file that the service does not offer.
+  /// Fails if libsndfile reads a kind of file that the service doesn't offer.
   init?(_ info: SF_INFO) {
     guard let container = containers.first(where: { $0.1 == info.format & containerMask })?.0,
       var codec = codecs.first(where: { $0.1 == info.format & codecMask })?.0
@@ -36,7 +36,7 @@ extension AudioFormat {
     self.init(container: container, codec: codec, sampleRate: Int(info.samplerate), channels: Int(info.channels))
   }
 
-  /// libsndfile's description for writing.
+  /// The libsndfile description for writing this format.
   var sndfileInfo: SF_INFO {
     let plainCodec: AudioCodec =
       switch codec {

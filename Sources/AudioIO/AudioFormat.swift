@@ -1,10 +1,10 @@
-/// The kind of file: what surrounds the coded samples.
+/// The kind of file: the structure around the coded samples.
 package enum AudioContainer: String, Sendable, CaseIterable {
   case wav, rf64, w64, aiff, au, caf, flac, ogg, mp3
   // See `RareContainers`.
   case nist, ircam, paf, pvf, svx, avr, xi, wve, sds, mat4, mat5, htk, mpc2k
 
-  /// Bytes a file may have: sizes of 32 bits, and a little room for what follows the samples.
+  /// Maximum file size in bytes: 32-bit sizes, less some room for what follows the samples.
   var sizeLimit: Int64 {
     switch self {
     case .wav, .aiff, .au: 0xFFFF_0000
@@ -14,7 +14,7 @@ package enum AudioContainer: String, Sendable, CaseIterable {
   }
 }
 
-/// How one sample, or a block of them, is coded. Names are those of the API.
+/// How one sample, or a block of samples, is coded. Raw values are the API's names.
 package enum AudioCodec: String, Sendable, CaseIterable {
   case pcmU8 = "pcm_u8"
   case pcmS8 = "pcm_s8"
@@ -50,7 +50,8 @@ package enum AudioCodec: String, Sendable, CaseIterable {
   case opus
   case mp1, mp2, mp3
 
-  /// What the API calls the codec: the depth of FLAC and ALAC is a property of the stream, not another codec.
+  /// The codec's name in the API, which treats the depth of FLAC and ALAC as a property of the stream, not as another
+  /// codec.
   package var name: String {
     switch self {
     case .flacS8, .flacS16, .flacS24: "flac"
@@ -59,7 +60,7 @@ package enum AudioCodec: String, Sendable, CaseIterable {
     }
   }
 
-  /// How samples pass between this codec and our memory without losing or inventing anything.
+  /// How samples pass between this codec and memory without loss or invented precision.
   package var sampleKind: SampleKind {
     switch self {
     case .pcmU8, .pcmS8, .flacS8, .dpcm8: .integer(bits: 8)
@@ -69,7 +70,7 @@ package enum AudioCodec: String, Sendable, CaseIterable {
     case .pcmS32, .alac32: .integer(bits: 32)
     case .pcmF32, .pcmF64: .float
     case .vorbis, .opus, .mp1, .mp2, .mp3: .lossy
-    // The rest decode to 16-bit integers inside libsndfile.
+    // The others decode to 16-bit integers inside libsndfile.
     case .aLaw, .muLaw, .imaADPCM, .microsoftADPCM, .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24,
       .nmsADPCM32, .dwvw16, .dpcm16:
       .integer(bits: 16)
@@ -78,7 +79,7 @@ package enum AudioCodec: String, Sendable, CaseIterable {
     }
   }
 
-  /// Bytes a sample takes in a file at the most.
+  /// Maximum number of bytes per sample in a file.
   var bytesPerSample: Int {
     switch self {
     case .pcmF64: 8
@@ -87,33 +88,33 @@ package enum AudioCodec: String, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the number of frames in a file is known without decoding it: constant bytes per frame, or a codec
-  /// whose header libsndfile can be trusted about.
+  /// Whether a file's frame count is known without decoding it: the bytes per frame are constant, or libsndfile reads a
+  /// reliable count from the codec's header.
   package var hasReliableFrameCount: Bool { sampleKind != .lossy }
 }
 
-/// The shape of one decoded sample.
+/// The form of one decoded sample.
 package enum SampleKind: Sendable, Equatable {
-  /// Two's complement of `bits` significant bits.
+  /// Two's complement with `bits` significant bits.
   case integer(bits: Int)
-  /// IEEE 754, nominally ±1 but free to go beyond and to be NaN.
+  /// IEEE 754, nominally ±1, but may exceed that or be NaN.
   case float
-  /// A transform codec: decodes to float, may overshoot ±1.
+  /// The output of a lossy transform codec: decodes to float and may overshoot ±1.
   case lossy
 }
 
-/// What a file holds, in the words of its own header.
+/// The contents of a file, according to its header.
 package struct AudioFormat: Sendable, Equatable {
-  /// What surrounds the samples.
+  /// The structure around the samples.
   package var container: AudioContainer
-  /// How they are coded.
+  /// How the samples are coded.
   package var codec: AudioCodec
-  /// Hertz, 1 or more.
+  /// The sample rate in hertz, at least 1.
   package var sampleRate: Int
-  /// 1 or more.
+  /// Number of channels, at least 1.
   package var channels: Int
 
-  /// A format of known parts.
+  /// Creates a format from its parts.
   package init(container: AudioContainer, codec: AudioCodec, sampleRate: Int, channels: Int) {
     self.container = container
     self.codec = codec
@@ -121,8 +122,8 @@ package struct AudioFormat: Sendable, Equatable {
     self.channels = channels
   }
 
-  /// Whether libsndfile 1.2.0 can go to any frame. It can't in codecs that go on from the sample before, and loses the
-  /// last block of a MIDI sample dump and of PAF of 24 bits.
+  /// Whether libsndfile 1.2.0 can seek to any frame. It can't for codecs that predict each sample from the previous
+  /// one, and it loses the last block of a MIDI sample dump and of 24-bit PAF.
   package var isSeekable: Bool {
     switch codec {
     case .gsm610, .g721, .g723At24, .g723At40, .nmsADPCM16, .nmsADPCM24, .nmsADPCM32, .dwvw12, .dwvw16, .dwvw24, .dpcm8,
@@ -132,7 +133,7 @@ package struct AudioFormat: Sendable, Equatable {
     }
   }
 
-  /// The file name extension people expect.
+  /// The customary file name extension.
   package var fileExtension: String {
     switch (container, codec) {
     case (.rf64, _): "wav"
@@ -146,7 +147,7 @@ package struct AudioFormat: Sendable, Equatable {
     }
   }
 
-  /// The registered or customary media type.
+  /// The media type, registered or customary.
   package var mediaType: String {
     switch container {
     case .wav, .rf64: "audio/wav"
@@ -163,19 +164,19 @@ package struct AudioFormat: Sendable, Equatable {
   }
 }
 
-/// What a recording may be at the most; more is refused before it is decoded.
+/// Limits on recordings; a file beyond them is refused before it is decoded.
 package struct AudioLimits: Sendable, Equatable {
-  /// Channels, default 32.
+  /// Maximum number of channels; 32 by default.
   package var channels = 32
-  /// Hertz, default 1 … 768 000.
+  /// Allowed sample rates in hertz; 1 … 768,000 by default.
   package var sampleRates = 1...768_000
-  /// Seconds of sound, default 24 hours.
+  /// Maximum duration in seconds; 24 hours by default.
   package var durationSeconds = 86_400.0
 
-  /// The default limits.
+  /// Creates the default limits.
   package init() {}
 
-  /// No limits: for a file that has been judged already.
+  /// No limits, for a file that has already been checked.
   package static let none: AudioLimits = {
     var limits = AudioLimits()
     limits.channels = .max
@@ -184,7 +185,7 @@ package struct AudioLimits: Sendable, Equatable {
     return limits
   }()
 
-  /// Throws the first limit that a file of this shape breaks. `frames` is nil where the length is not known.
+  /// Throws if a file of this shape exceeds a limit. `frames` is nil if the length isn't known.
   package func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
     guard channels >= 1, channels <= self.channels else {
       throw .channelsOutOfRange(channels: channels, limit: self.channels)

@@ -1,15 +1,15 @@
-/// What can go wrong between a path and its samples.
+/// Errors in opening, decoding, and writing sound files.
 package enum AudioIOError: Error, Sendable, Equatable {
-  /// The bytes are of no kind that is read here; `found` says what they look like, where that is known.
+  /// The bytes are in no supported format. `found` describes what they look like, if known.
   case unsupportedMedia(found: String?)
-  /// The file says it is sound, yet the decoder refuses it; `reason` is libsndfile's own text.
+  /// The header looks valid, but the decoder rejects the file. `reason` is libsndfile's own text.
   case undecodable(code: Int32, reason: String)
-  /// Not one frame could be decoded.
+  /// No frame could be decoded.
   case empty
   case channelsOutOfRange(channels: Int, limit: Int)
   case sampleRateOutOfRange(hertz: Int64, limits: ClosedRange<Int>)
   case durationOutOfRange(seconds: Double, limit: Double)
-  /// The container cannot hold this codec, rate or number of channels.
+  /// The container doesn't support this codec, sample rate, or number of channels.
   case unwritable(AudioFormat)
   case seekFailed(frame: Int64)
   case writeFailed(code: Int32, reason: String)

@@ -1,12 +1,13 @@
-/// Decodes a sound file from its first frame to its last, in constant memory. Confined: one caller at a time; blocks.
+/// Decodes a sound file from its first frame to its last in constant memory. Blocks. Use it from one thread at a time.
 package struct AudioReader: ~Copyable {
-  /// What the file holds, as its header has it.
+  /// The file's format, according to its header.
   package let format: AudioFormat
-  /// What libsndfile makes of the header, corrected to the file's size where it could tell. It is a claim: count what
-  /// was decoded. nil where the header does not know (an Ogg stream without its end claims 2^63 − 1 frames).
+  /// The number of frames that libsndfile reads from the header, corrected by the file's size if possible. It is only a
+  /// claim, so count what was decoded. Nil if the header doesn't say (an Ogg stream without its end claims 2^63 − 1
+  /// frames).
   package let claimedFrames: Int64?
-  /// The same where it is a promise; nil where libsndfile has only divided the bytes of MPEG audio by its bit rate, as
-  /// in a WAV file.
+  /// The claimed number if it is reliable, otherwise nil: for MPEG audio in a WAV file, libsndfile only divides the
+  /// bytes by the bit rate.
   package var promisedFrames: Int64? {
     switch format.codec {
     case .mp1, .mp2, .mp3: format.container == .mp3 ? claimedFrames : nil
@@ -14,43 +15,44 @@ package struct AudioReader: ~Copyable {
     }
   }
 
-  /// What the header itself said.
+  /// What the file's own header declares.
   package let header: ContainerHeader
-  /// The frame that the next read begins with.
+  /// The first frame of the next read.
   package private(set) var position: Int64 = 0
-  /// Samples so far that were NaN or infinite; they were given as 0.
+  /// Number of samples so far that were NaN or infinite; they are returned as 0.
   package private(set) var nonFiniteSamples: Int64 = 0
-  /// Frames so far that can't be decoded, though the file goes on behind them; they were given as silence.
+  /// Number of frames so far that couldn't be decoded although the file continues after them; they are returned as
+  /// silence.
   package private(set) var lostFrames: Int64 = 0
 
-  /// Frames of one read at the most.
+  /// Maximum number of frames per read.
   package let framesPerRead: Int
 
-  /// Where the sound is in the file: for further readers of the same one.
+  /// Where the sound is in the file; further readers of the same file can reuse it.
   package let map: SoundMap
   private let path: String
-  /// The stream that is being decoded.
+  /// The index of the stream being decoded.
   private var stream = 0
   private var file: SndfileHandle
-  /// Frames to be decoded and thrown away first.
+  /// Frames to decode and discard before the next read.
   private var skip: Int64 = 0
-  /// Frames of silence that come before what the decoder gives next, for sound that is lost.
+  /// Frames of silence to return before the decoder's next frames, in place of lost sound.
   private var silence: Int64 = 0
-  /// Frames of silence that a decoder would give first, but libsndfile's leaves out.
+  /// Frames of silence that other decoders return first but libsndfile's omits.
   private var lead: Int64 = 0
-  /// Whether the present stream has no more to give.
+  /// Whether the current stream has ended.
   private var isOver = false
   private var order: ChannelOrder?
   private var floats: PageBuffer<Float>
   private var shorts: PageBuffer<Int16>
-  /// Where the file's samples are of that kind.
+  /// A buffer for files with 64-bit float samples.
   private var doubles: PageBuffer<Double>?
 
-  /// Opens the file at `path`, whatever its name says. `map` is that of the same file, where it is known already:
-  /// without it all of an MP3, Ogg or FLAC file is read first.
+  /// Opens the file at `path`, ignoring its extension. `map` is the map of the same file, if already known; otherwise
+  /// an MP3, Ogg, or FLAC file is first read in full.
   ///
-  /// Throws `.unsupportedMedia` for what is no sound that can be read here, a limit's error where the header breaks
-  /// one, `.undecodable` where libsndfile refuses it.
+  /// Throws `.unsupportedMedia` if the format isn't supported, a limit's error if the header exceeds one, and
+  /// `.undecodable` if libsndfile rejects the file.
   package init(path: String, limits: AudioLimits = AudioLimits(), map known: SoundMap? = nil) throws(AudioIOError) {
     let map = if let known { known } else { try SoundMap(path: path) }
     if let channels = map.header.channels, let sampleRate = map.header.sampleRate {
@@ -68,7 +70,7 @@ package struct AudioReader: ~Copyable {
     (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
     self.claimedFrames = claimedFrames
     self.format = format
-    // About 64 K samples: two buffers that stay in the second-level cache.
+    // About 64 K samples, so that the two buffers stay in the second-level cache.
     framesPerRead = max(65_536 / format.channels, 1)
     order = ChannelOrder(format)
     floats = PageBuffer(count: framesPerRead * format.channels)
@@ -76,16 +78,16 @@ package struct AudioReader: ~Copyable {
     if format.codec == .pcmF64 { doubles = PageBuffer(count: framesPerRead * format.channels) }
   }
 
-  /// Whether libsndfile hands out this file's samples as 16-bit integers without wrapping any.
+  /// Whether libsndfile returns this file's samples as 16-bit integers without wrapping any around.
   private var readsIntegers: Bool {
     if case .integer = format.codec.sampleKind { return true }
     return false
   }
 
-  /// Decodes up to `frames` frames (`framesPerRead` at the most) and gives them to `body`, interleaved: integers
-  /// without their low bits (24 bits: >> 8), anything else as the nearest of x · 32768, clamped.
+  /// Decodes up to `frames` frames (at most `framesPerRead`) and passes them to `body`, interleaved. Integers lose
+  /// their low bits (24 bits: >> 8); anything else becomes the nearest integer to x · 32768, clamped.
   ///
-  /// Returns the number of frames, 0 at the end, where `body` isn't called.
+  /// Returns the number of frames, or 0 at the end, without calling `body`.
   package mutating func readInt16<E: Error>(
     upTo frames: Int = .max, _ body: (Span<Int16>) throws(E) -> Void
   ) throws(E) -> Int {
@@ -97,7 +99,7 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Decodes into `shorts` or `floats`, from one stream into the next.
+  /// Decodes into `shorts` or `floats`, continuing from one stream to the next.
   private mutating func readDecoded(_ frames: Int, asIntegers: Bool) -> Int {
     while true {
       let left = map.end(of: stream).map { $0 - position } ?? .max
@@ -111,7 +113,7 @@ package struct AudioReader: ~Copyable {
         if silence == 0 {
           let got = decode(wanted, asIntegers: asIntegers)
           if got > 0 { return got }
-          // The next stream begins where the map says: silence stands for what could not be decoded.
+          // The map says where the next stream begins; silence replaces what couldn't be decoded before it.
           silence = soundAfterDamage() ?? (stream + 1 < map.streams.count ? left : 0)
         }
         let count = Int(min(Int64(wanted), silence))
@@ -133,7 +135,7 @@ package struct AudioReader: ~Copyable {
     return frames
   }
 
-  /// Frames that a decoder may lose at a time, in blocks: each is a try.
+  /// Maximum number of blocks to skip at once in a damaged file; each costs one attempt to decode.
   private static let damagedBlockLimit: Int64 = 1024
 
   /// After a FLAC block that doesn't decode, libsndfile returns nothing more, not even the intact blocks that follow.
@@ -144,7 +146,7 @@ package struct AudioReader: ~Copyable {
     var next = (place / found.blockSize + 1) * found.blockSize
     let limit = min(found.samples, next + Self.damagedBlockLimit * found.blockSize)
     while next < limit {
-      // Anew: it doesn't recover from its error.
+      // Reopens the stream, because the decoder doesn't recover from its error.
       open(stream, at: 0)
       if !isOver, file.seek(to: found.firstSample + next) == found.firstSample + next { return next - place }
       next += found.blockSize
@@ -153,7 +155,7 @@ package struct AudioReader: ~Copyable {
     return nil
   }
 
-  /// Decodes from the present stream; 0 at its end.
+  /// Decodes from the current stream; returns 0 at its end.
   private mutating func decode(_ frames: Int, asIntegers: Bool) -> Int {
     while skip > 0, !isOver {
       let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
@@ -166,7 +168,7 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// libsndfile itself would make infinity of the loudest doubles.
+  /// Reads doubles and narrows them here; libsndfile would turn the loudest ones into infinity.
   private mutating func readFloats(_ frames: Int) -> Int {
     guard let doubles = doubles.take() else { return file.read(into: floats, frames: frames) }
     let got = file.read(into: doubles, frames: frames)
@@ -180,7 +182,7 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Takes up the stream of that number; one that can't be opened is over at once.
+  /// Opens the stream with this number. If that fails, the stream counts as ended.
   private mutating func open(_ number: Int, at frame: Int64) {
     (stream, skip, silence, lead) = (number, 0, 0, 0)
     do {
@@ -204,10 +206,10 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Decodes up to `frames` frames (`framesPerRead` at the most) and gives them to `body`, interleaved, full scale ±1,
-  /// not clamped, every sample finite.
+  /// Decodes up to `frames` frames (at most `framesPerRead`) and passes them to `body`, interleaved, full scale ±1, not
+  /// clamped, every sample finite.
   ///
-  /// Returns the number of frames, 0 at the end, where `body` isn't called.
+  /// Returns the number of frames, or 0 at the end, without calling `body`.
   package mutating func readFloat<E: Error>(
     upTo frames: Int = .max, _ body: (Span<Float>) throws(E) -> Void
   ) throws(E) -> Int {
@@ -220,10 +222,10 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Continues at `frame`, counted from 0, with the samples that decoding from the start would give.
+  /// Continues at `frame`, counted from 0. Subsequent samples equal those of decoding from the start.
   ///
-  /// Throws `.seekFailed` where the file can't. Costs a few milliseconds at the most, but in an Ogg file of unknown
-  /// length, or a codec that libsndfile can't seek in, which are decoded from their start.
+  /// Throws `.seekFailed` if the frame can't be reached. Costs a few milliseconds at most, except in an Ogg file of
+  /// unknown length or with a codec that libsndfile can't seek in; those are decoded from the start.
   package mutating func seek(to frame: Int64) throws(AudioIOError) {
     let number = map.stream(of: frame)
     let start = map.streams[number].start
@@ -244,20 +246,20 @@ package struct AudioReader: ~Copyable {
       if number != stream { open(number, at: 0) }
       let entry = entryFrame(before: frame - start)
       if !format.isSeekable {
-        // From the start: the frames before are decoded and thrown away.
+        // From the start: the preceding frames are decoded and discarded.
         open(number, at: 0)
         (isOver, skip, silence, position) = (isOver, frame - start, 0, frame)
         break
       }
       if entry == 0, format.container == .ogg {
-        // Not by seeking, which in a damaged file may miss the start by Opus's 312 frames of delay.
+        // Reopens instead of seeking, which in a damaged file may miss the start by Opus's delay of 312 frames.
         open(number, at: 0)
       } else if file.seek(to: entry) != entry {
         throw .seekFailed(frame: frame)
       }
       (isOver, skip, silence, position) = (false, frame - start - entry, 0, frame)
     }
-    // Now, so that a place that isn't there is told here.
+    // Discards the frames right away, so that this call reports a frame that doesn't exist.
     while skip > 0 {
       let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
       guard got > 0 else { throw .seekFailed(frame: frame) }
@@ -265,10 +267,11 @@ package struct AudioReader: ~Copyable {
     }
   }
 
-  /// After a seek libsndfile 1.2.0 begins a Vorbis block with the half of another one, an Opus one with another state,
-  /// and is off by what the last page was cut by when it lands in that. A page of Vorbis holds up to 255 blocks, of
-  /// 1024 frames from nearly every encoder; one of Opus seldom more than a second. Where the length isn't known
-  /// libsndfile can't seek at all but to the start.
+  /// Returns a frame from which decoding yields the right samples at `frame`. After a seek, libsndfile 1.2.0 starts a
+  /// Vorbis block with half of a different one and an Opus block with a different state. If it lands in the last page,
+  /// it is off by the number of frames trimmed from that page. A page of Vorbis has up to 255 blocks, of 1024 frames
+  /// with nearly every encoder; one of Opus is seldom longer than a second. If the length is unknown, libsndfile can
+  /// only seek to the start.
   private func entryFrame(before frame: Int64) -> Int64 {
     guard format.container == .ogg else { return frame }
     guard file.hasKnownLength else { return 0 }
@@ -277,7 +280,7 @@ package struct AudioReader: ~Copyable {
   }
 }
 
-/// Puts 0 for NaN and infinity; returns how many there were.
+/// Replaces NaN and infinity with 0; returns how many there were.
 private func replaceNonFinite(_ samples: inout MutableSpan<Float>) -> Int {
   var count: Int32 = 0
   for index in samples.indices {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Small forward steps through a file of any size, by large reads.
+/// A window for small forward steps through a file of any size; it reads large pieces.
 struct ByteWindow: ~Copyable {
-  /// Fits the second-level cache: what a read has copied is still there when it is looked at.
+  /// Fits the second-level cache, so that the bytes a read has copied are still there when they are examined.
   private static let usualLength = 1 << 18
 
   private let descriptor: Int32
@@ -11,7 +11,7 @@ struct ByteWindow: ~Copyable {
   private var start: Int64 = 0
   private var filled = 0
 
-  /// `length`: bytes of a read; fewer for steps that leave out more than they read.
+  /// Opens a file. `length`: bytes per read; use less if the steps skip more than they read.
   init(path: String, length: Int = usualLength) throws(AudioIOError) {
     bytes = [UInt8](repeating: 0, count: length)
     descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
@@ -21,14 +21,14 @@ struct ByteWindow: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// `count` bytes, far fewer than the window's length; nil where the file ends before.
+  /// Returns `count` bytes (far fewer than the window's length), or nil if the file ends before.
   mutating func bytes(at offset: Int64, count: Int) throws(AudioIOError) -> ArraySlice<UInt8>? {
     guard try reaches(offset, count: count) else { return nil }
     let first = Int(offset - start)
     return bytes[first..<first + count]
   }
 
-  /// Four bytes as one number, the first the highest; nil where the file ends before.
+  /// Returns four bytes as a big-endian number, or nil if the file ends before.
   @inline(__always)
   mutating func word(at offset: Int64) throws(AudioIOError) -> UInt32? {
     guard try reaches(offset, count: 4) else { return nil }
@@ -37,8 +37,8 @@ struct ByteWindow: ~Copyable {
       | UInt32(bytes[first + 3])
   }
 
-  /// Where the next two bytes are that a FLAC frame may begin with, 0xFF and 0xF8 or 0xF9; nil where there are none.
-  /// What lies a read beyond `limit` is not looked at.
+  /// Returns the position of the next two bytes that can begin a FLAC frame, 0xFF and 0xF8 or 0xF9, or nil if there are
+  /// none. Doesn't look further than one read beyond `limit`.
   mutating func firstSync(from offset: Int64, upTo limit: Int64 = .max) throws(AudioIOError) -> Int64? {
     var offset = offset
     while offset < limit, try reaches(offset, count: 2) {

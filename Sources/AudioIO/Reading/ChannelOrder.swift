@@ -1,14 +1,14 @@
-// The order of a frame's samples in memory is that of WAV, whatever the file's: left, right, centre, low frequencies,
-// back left and right, side left and right. Vorbis and Opus have another one (Vorbis I §4.3.9, RFC 7845 §5.1.1.2),
-// which libsndfile passes on as it is; their encoders throw away the high frequencies of the channel they take for the
-// one of low frequencies, the fourth of WAV and the last of theirs.
+// In memory, a frame's samples are always in WAV's order: left, right, center, low frequencies, back left and right,
+// side left and right. Vorbis and Opus have another order (Vorbis I §4.3.9, RFC 7845 §5.1.1.2), which libsndfile passes
+// on unchanged. Their encoders discard the high frequencies of the channel that they take for low frequencies: the
+// fourth in WAV, the last in theirs.
 
-/// Where each channel of WAV's order stands in Vorbis's.
+/// The position of each channel of WAV's order in Vorbis's order.
 struct ChannelOrder {
   private let places: [Int]
   private var frame: [Float]
 
-  /// nil where the codec has WAV's order, or none.
+  /// Fails if the codec uses WAV's order or none.
   init?(_ format: AudioFormat) {
     guard format.codec == .vorbis || format.codec == .opus else { return nil }
     switch format.channels {
@@ -22,7 +22,7 @@ struct ChannelOrder {
     frame = [Float](repeating: 0, count: places.count)
   }
 
-  /// From the codec's order to WAV's; whole frames.
+  /// Converts whole frames from the codec's order to WAV's.
   mutating func fromCodec(_ samples: inout MutableSpan<Float>) {
     for start in stride(from: 0, to: samples.count, by: places.count) {
       for channel in places.indices { frame[channel] = samples[start + places[channel]] }
@@ -30,7 +30,7 @@ struct ChannelOrder {
     }
   }
 
-  /// From WAV's order to the codec's; whole frames.
+  /// Converts whole frames from WAV's order to the codec's.
   mutating func toCodec(_ samples: inout MutableSpan<Float>) {
     for start in stride(from: 0, to: samples.count, by: places.count) {
       for channel in places.indices { frame[places[channel]] = samples[start + channel] }

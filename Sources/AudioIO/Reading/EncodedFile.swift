@@ -1,16 +1,16 @@
 import CSndfile
 import Glibc
 
-/// The file an encoder writes to. It remembers the first system call that failed: libsndfile passes no such failure on
-/// from what its encoders still write while they close, and a full disk would leave a short file that looks whole.
+/// A file that an encoder writes to. It records the first system call that failed: libsndfile doesn't report failures
+/// of what its encoders write while closing, and a full disk would leave a short file that looks complete.
 @safe
 final class EncodedFile {
   private let descriptor: Int32
   private(set) var failure: AudioIOError?
-  /// Bytes up to the furthest one written.
+  /// The end of the furthest byte written.
   private(set) var size: Int64 = 0
 
-  /// Creates the file at `path`, replacing what is there.
+  /// Creates the file at `path`, replacing any existing file.
   init(creating path: String) throws(AudioIOError) {
     descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
@@ -18,13 +18,13 @@ final class EncodedFile {
 
   deinit { close(descriptor) }
 
-  /// Waits until all is on the disk.
+  /// Waits until everything is on disk.
   func synchronize() throws(AudioIOError) {
     if let failure { throw failure }
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", errno: errno) }
   }
 
-  /// Writes numbers as they are in memory.
+  /// Appends numbers in their in-memory representation.
   func append(_ words: [Int64]) throws(AudioIOError) {
     _ = unsafe words.withUnsafeBytes { unsafe write($0) }
     if let failure { throw failure }
@@ -58,7 +58,7 @@ final class EncodedFile {
     return found
   }
 
-  /// libsndfile's way to a file that is not its own; the pointer it passes on is `opaque`.
+  /// Returns the callbacks through which libsndfile uses this file; pass `opaque` as user data.
   static func callbacks() -> SF_VIRTUAL_IO {
     unsafe SF_VIRTUAL_IO(
       get_filelen: { unsafe EncodedFile.of($0).size },
@@ -72,7 +72,7 @@ final class EncodedFile {
       tell: { unsafe EncodedFile.of($0).position })
   }
 
-  /// Valid as long as the object is kept alive.
+  /// A pointer that is valid as long as the object is kept alive.
   @unsafe
   var opaque: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
 

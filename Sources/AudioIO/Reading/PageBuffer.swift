@@ -1,13 +1,13 @@
 import Glibc
 
-/// Memory that begins at a page: libsndfile copies 16-bit WAV into it at 9 GB/s, into an array's at 2 GB/s.
+/// Page-aligned memory. libsndfile copies 16-bit WAV into it at 9 GB/s, but into an array at 2 GB/s.
 @safe
 package struct PageBuffer<Element: BitwiseCopyable>: ~Copyable {
   private let base: UnsafeMutablePointer<Element>
-  /// Elements there is room for.
+  /// Number of elements.
   package let count: Int
 
-  /// `count` elements, all zero bytes.
+  /// Creates a buffer of `count` elements, zeroed.
   package init(count: Int) {
     precondition(count > 0, "an empty buffer holds nothing")
     self.count = count
@@ -21,14 +21,14 @@ package struct PageBuffer<Element: BitwiseCopyable>: ~Copyable {
 
   deinit { unsafe free(base) }
 
-  /// Gives the first `length` elements to be read.
+  /// Calls `body` with the first `length` elements for reading.
   package func withSpan<R, E: Error>(_ length: Int, _ body: (Span<Element>) throws(E) -> R) throws(E) -> R {
     precondition(length <= count, "a span longer than its buffer")
     let elements = unsafe UnsafeBufferPointer(start: base, count: length)
     return try unsafe body(elements.span)
   }
 
-  /// Gives the first `length` elements to be changed.
+  /// Calls `body` with the first `length` elements for writing.
   package mutating func withMutableSpan<R, E: Error>(
     _ length: Int, _ body: (inout MutableSpan<Element>) throws(E) -> R
   ) throws(E) -> R {
@@ -38,7 +38,7 @@ package struct PageBuffer<Element: BitwiseCopyable>: ~Copyable {
     return try body(&span)
   }
 
-  /// For a C function that fills or reads `count` elements.
+  /// Calls `body` with a pointer, for a C function that reads or fills `count` elements.
   @unsafe
   borrowing func withPointer<R>(_ body: (UnsafeMutablePointer<Element>) -> R) -> R { unsafe body(base) }
 }

@@ -1,10 +1,10 @@
 import CSndfile
 import Glibc
 
-/// A stretch of what libsndfile is given in place of a file's own bytes.
+/// A piece of the virtual file that libsndfile reads.
 enum FilePiece: Sendable, Equatable {
   case bytes([UInt8])
-  /// Bytes of the file itself.
+  /// Bytes of the real file.
   case range(Range<Int64>)
 
   var count: Int64 {
@@ -15,24 +15,23 @@ enum FilePiece: Sendable, Equatable {
   }
 }
 
-/// Pieces of a file and bytes of ours, one after the other, for libsndfile to read as one file.
+/// Pieces of a file and bytes from memory, concatenated for libsndfile to read as one file.
 ///
-/// Decoders read some hundred bytes at a time and ask after each where they are: 46,000 system calls for ten minutes of
-/// MP3, 25,000 of FLAC. Here they are 200 and 1,200.
+/// Decoders read a few hundred bytes at a time and query the position after each: 46,000 system calls for ten minutes
+/// of MP3 and 25,000 for FLAC. Here they are 200 and 1,200.
 @safe
 final class PiecedFile {
   private let descriptor: Int32
   private let pieces: [FilePiece]
-  /// Where each piece begins, and at last the length of all.
+  /// Where each piece begins, followed by the total length.
   private let starts: [Int64]
   private var position: Int64 = 0
-  /// The piece that was read last.
+  /// The index of the piece that was read last.
   private var current = 0
-  /// What was read of the file last, from `aheadStart` on.
+  /// The bytes of the last read of the file, which begin at `aheadStart`.
   private var ahead: [UInt8] = []
   private var aheadStart: Int64 = 0
-  /// Bytes read at once: while it goes on from where the last ended, and after a jump, which in a search is the first
-  /// of many.
+  /// Bytes per read: when continuing from the last read, and after a jump, which in a search is the first of many.
   private static let (aheadLength, firstLength) = (1 << 16, 1 << 13)
 
   init(path: String, pieces: [FilePiece]) throws(AudioIOError) {
@@ -61,7 +60,7 @@ final class PiecedFile {
     return done
   }
 
-  /// Makes `current` the piece that `position` is in.
+  /// Sets `current` to the piece that contains `position`.
   private func findPiece() {
     if position < starts[current] || position >= starts[current + 1] {
       var (low, high) = (0, pieces.count)
@@ -120,7 +119,7 @@ final class PiecedFile {
     return sum
   }
 
-  /// libsndfile's way to a file that is not its own; the pointer it passes on is `opaque`.
+  /// Returns the callbacks through which libsndfile uses this file; pass `opaque` as user data.
   static func callbacks() -> SF_VIRTUAL_IO {
     unsafe SF_VIRTUAL_IO(
       get_filelen: { unsafe PiecedFile.of($0).length },
@@ -132,7 +131,7 @@ final class PiecedFile {
       tell: { unsafe PiecedFile.of($0).position })
   }
 
-  /// Valid as long as the object is kept alive.
+  /// A pointer that is valid as long as the object is kept alive.
   @unsafe
   var opaque: UnsafeMutableRawPointer { unsafe Unmanaged.passUnretained(self).toOpaque() }
 

@@ -1,25 +1,25 @@
-// Between floating point at full scale ±1 and integers.
+// Conversion between floating point with full scale ±1 and integers.
 //
-//   Int16 from float   the nearest of x · 32768, clamped to −32768 … 32767; NaN and infinity become 0.
-//   Int n from float   the nearest of x · 2^(n−1), clamped; written left-justified in 32 bits, as libsndfile takes it.
-//   Float from Double  what lies between two is given the odd one of them, so that the nearest integer of that is the
-//                      nearest of the Double; what is finite stays finite.
+//   Int16 from float   x · 32768 rounded to nearest, clamped to −32768 … 32767; NaN and infinity become 0.
+//   Int n from float   x · 2^(n−1) rounded to nearest, clamped; left-justified in 32 bits, as libsndfile expects.
+//   Float from Double  a Double between two Floats becomes the one with the odd bit pattern, so that it rounds to
+//                      the same integer; finite values stay finite.
 //
 // Rounding adds 1.5 · 2^23 (1.5 · 2^52 for Double), which leaves the nearest integer, ties to even, in the low bits of
-// the mantissa: baseline x86-64 has no rounding instruction, and a call to `rintf` per sample takes ten times as long.
+// the mantissa. Baseline x86-64 has no rounding instruction, and calling `rintf` per sample takes ten times as long.
 //
-// Many samples at once take 0.31 ns each instead of 0.60: 1.5 · 2^8 is added to the sample itself, which leaves the
-// same bits without a multiplication, and whether all of a run are finite is asked once (x − x is 0, or else NaN for
-// ever).
+// Batches of samples take 0.31 ns each instead of 0.60: 1.5 · 2^8 is added to the sample itself, which leaves the same
+// bits without a multiplication, and finiteness is checked once per batch (x − x is 0 for finite x and NaN otherwise,
+// and NaN persists in the sum).
 
-/// The nearest 16-bit value of a sample of full scale ±1; 0 where it is not a finite number.
+/// Returns the nearest 16-bit value of a sample with full scale ±1, or 0 if it isn't finite.
 package func quantised16(_ sample: Float) -> Int16 {
   let scaled = sample.isFinite ? sample * 32768 : 0
   let clamped = min(max(scaled, -32768), 32767)
   return Int16(truncatingIfNeeded: (clamped + 12_582_912).bitPattern)
 }
 
-/// Quantises `count` samples; returns how many of them were not finite.
+/// Converts all samples of `source`; returns how many were not finite.
 func quantise16(_ source: Span<Float>, into target: inout MutableSpan<Int16>) -> Int {
   precondition(target.count >= source.count, "target too small")
   var (notFinite, start) = (0, 0)
@@ -36,10 +36,10 @@ func quantise16(_ source: Span<Float>, into target: inout MutableSpan<Int16>) ->
   return notFinite
 }
 
-/// Quantises 1024 samples; false where one is not finite, and what was written of no use.
+/// Converts 1024 samples. Returns false if one isn't finite; the output is then unusable.
 @inline(__always)
 private func quantiseFinite(_ source: Span<Float>, _ start: Int, into target: inout MutableSpan<Int16>) -> Bool {
-  // Any bytes are samples, and the spans check their bounds.
+  // Safe: any bytes are valid samples, and the spans check bounds.
   let samples = unsafe source.extracting(start..<start + 1024).bytes
   var bytes = unsafe target.mutableBytes
   var doubt = SIMD8<Float>(repeating: 0)
@@ -56,7 +56,7 @@ private func quantiseFinite(_ source: Span<Float>, _ start: Int, into target: in
   return doubt == SIMD8(repeating: 0)
 }
 
-/// The nearest value of `bits` significant bits, left-justified in 32; 0 where the sample is not a finite number.
+/// Returns the nearest value with `bits` significant bits, left-justified in 32, or 0 if the sample isn't finite.
 func quantisedLeftJustified(_ sample: Float, bits: Int) -> Int32 {
   let scale = Double(Int64(1) << Int64(bits - 1))
   let scaled = sample.isFinite ? Double(sample) * scale : 0
@@ -65,7 +65,7 @@ func quantisedLeftJustified(_ sample: Float, bits: Int) -> Int32 {
   return value << Int32(32 - bits)
 }
 
-/// What rounds to the same integers as `sample` does; NaN and infinity stay what they are.
+/// Returns a Float that rounds to the same integers as `sample`. NaN and infinity stay as they are.
 func narrowed(_ sample: Double) -> Float {
   let nearest = Float(sample)
   if Double(nearest) == sample { return nearest }

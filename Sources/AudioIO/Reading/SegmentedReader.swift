@@ -1,54 +1,55 @@
 import Dispatch
 import Synchronization
 
-// Decoding on several cores. The recording is cut into segments of L frames; of W workers, each with a reader of its
-// own, worker w decodes the segments w, w + W, w + 2W …, and the samples are handed on in order as they come:
+// Decoding on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader;
+// worker w decodes segments w, w + W, w + 2W …, and the samples are delivered in order:
 //
 //   worker 0   |--- 0 ---|--- 2 ---|--- 4 ---
 //   worker 1   |--- 1 ---|--- 3 ---|
 //
-// A worker may be one segment ahead of what was handed on, so memory is constant and what has been handed on grows
-// steadily. Every worker decodes a little past its segment's end (the tail); the next segment has to begin with the
-// same samples. Where it doesn't (a damaged file of which the decoder drops or repeats something: where it continues
-// after a seek is then another place), nothing of that segment is handed on: from there on the file is decoded by one
-// reader from its start. So the samples are those of an AudioReader whatever the file.
+// A worker may be at most one segment ahead of delivery, so memory is constant and delivery is steady. Every worker
+// decodes a little past its segment's end (the tail), and the next segment must begin with the same samples. If it
+// doesn't, none of that segment is delivered and a single reader decodes the rest of the file from its start. This
+// happens in a damaged file in which the decoder drops or repeats something, so that a seek lands in a different place.
+// So the samples always equal those of an AudioReader.
 
-/// Decodes a file from its first frame to its last, with several readers at once where that pays; the samples are an
-/// AudioReader's.
+/// Decodes a file from its first frame to its last, with several readers in parallel if that pays. The samples equal
+/// those of an AudioReader.
 ///
-/// Confined: one caller at a time; blocks. Takes 5 MB for each worker.
+/// Blocks. Use it from one thread at a time. Needs 5 MB per worker.
 package struct SegmentedReader: ~Copyable {
-  /// Samples of a segment: 24 s of 44.1 kHz stereo.
+  /// Samples per segment: 24 s of 44.1 kHz stereo.
   private static let segmentSamples = 1 << 21
-  /// Segments there must be for each worker.
+  /// Minimum number of segments per worker.
   private static let segmentsPerWorker: Int64 = 2
-  /// Frames of a tail.
+  /// Frames in a tail.
   private static let tailFrames: Int64 = 1024
 
-  /// The frame that the next read begins with.
+  /// The first frame of the next read.
   package private(set) var position: Int64 = 0
-  /// Samples so far that were NaN or infinite; they were given as 0.
+  /// Number of samples so far that were NaN or infinite; they are returned as 0.
   package private(set) var nonFiniteSamples: Int64 = 0
-  /// Frames so far that can't be decoded, though the file goes on behind them; they were given as silence.
+  /// Number of frames so far that couldn't be decoded although the file continues after them; they are returned as
+  /// silence.
   package private(set) var lostFrames: Int64 = 0
-  /// Whether several readers are at work.
+  /// Whether several readers are decoding.
   package private(set) var isParallel = false
 
-  /// Decodes alone where that is better, and where two segments don't meet.
+  /// Decodes alone if that is better, or after two segments failed to match.
   private var reader: AudioReader
   private let channels: Int
   private var queues: [ChunkQueue] = []
   private var segment = 0
-  /// What the present segment has to begin with, as far as that hasn't been seen yet.
+  /// The samples that the current segment must begin with and that have not been compared yet.
   private var tail: [Int16] = []
   /// Whether the file ends with the tail.
   private var endsWithTail = false
   private var isAtEnd = false
 
-  /// Decodes the file at `path`, which `reader` has just opened, with so many workers at the most.
+  /// Creates a reader of the file at `path`, which `reader` has just opened, with at most `workers` workers.
   ///
-  /// There is only one where more would gain nothing: for what is not compressed, or short, or has more channels than a
-  /// segment has room for. `segmentFrames` is for tests.
+  /// Uses only one if more would gain nothing: if the file is uncompressed or short, or has more channels than fit a
+  /// segment. `segmentFrames` is for tests.
   package init(_ reader: consuming AudioReader, path: String, workers: Int, segmentFrames: Int? = nil) {
     let frames = Int64(segmentFrames ?? Self.segmentSamples / reader.format.channels)
     channels = reader.format.channels
@@ -70,9 +71,9 @@ package struct SegmentedReader: ~Copyable {
 
   deinit { for queue in queues { queue.cancel() } }
 
-  /// Gives the next samples to `body`, interleaved, as `AudioReader.readInt16` does.
+  /// Passes the next samples to `body`, interleaved, like `AudioReader.readInt16`.
   ///
-  /// Returns the number of frames, 0 at the end, where `body` isn't called. Throws what `body` throws.
+  /// Returns the number of frames, or 0 at the end, without calling `body`. Throws what `body` throws.
   package mutating func readInt16<E: Error>(_ body: (Span<Int16>) throws(E) -> Void) throws(E) -> Int {
     while isParallel, !isAtEnd {
       let queue = queues[segment % queues.count]
@@ -104,7 +105,7 @@ package struct SegmentedReader: ~Copyable {
     return got
   }
 
-  /// Whether the chunk begins with what is left of the tail.
+  /// Whether the chunk begins with the rest of the tail.
   private mutating func meets(_ chunk: Chunk) -> Bool {
     if endsWithTail, chunk.count > tail.count { return false }
     let count = min(tail.count, chunk.count)
@@ -113,7 +114,7 @@ package struct SegmentedReader: ~Copyable {
     return chunk.samples.prefix(count).elementsEqual(tail.prefix(count))
   }
 
-  /// Goes on with one reader, from where the workers' samples can be trusted.
+  /// Continues with a single reader, after the last samples known to be right.
   private mutating func decodeAlone() {
     for queue in queues { queue.cancel() }
     isParallel = false
@@ -125,7 +126,7 @@ package struct SegmentedReader: ~Copyable {
 }
 
 extension AudioCodec {
-  /// Whether decoding takes far longer than all that is done with the samples.
+  /// Whether decoding takes far longer than processing the samples.
   package var isSlow: Bool {
     switch self {
     case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3: true
@@ -134,16 +135,16 @@ extension AudioCodec {
   }
 }
 
-/// What all workers know.
+/// The parameters shared by all workers.
 private struct SegmentSource: Sendable {
   let path: String
   let map: SoundMap
   let frames: Int64
   let tailFrames: Int64
 
-  /// Decodes every `step`th segment until the file ends or nobody wants more.
+  /// Decodes every `step`th segment until the file ends or the queue is canceled.
   func decode(from first: Int, step: Int, into queue: ChunkQueue) {
-    // The limits were those of the reader that the map comes from.
+    // The reader that made the map has already checked the limits.
     guard var reader = try? AudioReader(path: path, limits: .none, map: map) else { return queue.put(.endOfFile) }
     var start = Int64(first) * frames
     while !queue.isCancelled {
@@ -156,7 +157,7 @@ private struct SegmentSource: Sendable {
     }
   }
 
-  /// Whether the file goes on to `end`.
+  /// Decodes up to `end`. Returns false if the file ends before.
   private func decode(
     to end: Int64, as kind: Chunk.Kind, from reader: inout AudioReader, into queue: ChunkQueue
   ) -> Bool {
@@ -180,7 +181,7 @@ private struct SegmentSource: Sendable {
   }
 }
 
-/// Some samples on their way from a worker, or a mark between them.
+/// Samples from a worker, or a mark between them.
 private struct Chunk: Sendable {
   enum Kind: Sendable {
     case samples, tail
@@ -189,14 +190,14 @@ private struct Chunk: Sendable {
   }
 
   var kind: Kind
-  /// Only the first `count` mean something.
+  /// Only the first `count` samples are valid.
   var samples: [Int16] = []
   var count = 0
   var nonFiniteSamples: Int64 = 0
   var lostFrames: Int64 = 0
 }
 
-/// What one worker has decoded and nobody has taken yet. The arrays go round and are never copied.
+/// The chunks that one worker has decoded and that have not been taken. The arrays circulate without being copied.
 private final class ChunkQueue: Sendable {
   private struct State {
     var filled: [Chunk] = []
@@ -208,20 +209,20 @@ private final class ChunkQueue: Sendable {
   private let ready = DispatchSemaphore(value: 0)
   private let rooms = DispatchSemaphore(value: 0)
 
-  /// `limit` arrays of so many samples.
+  /// Creates a queue with `limit` arrays of `samples` samples each.
   init(limit: Int, samples: Int) {
     state = Mutex(State(free: (0..<limit).map { _ in [Int16](repeating: 0, count: samples) }))
-    // One by one: a semaphore must not end below the value that it was made with.
+    // Signals one by one: a semaphore must not be destroyed below its initial value.
     for _ in 0..<limit { rooms.signal() }
   }
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// An array to fill; waits until there is one. nil where nobody wants it any more.
+  /// Returns an array to fill, waiting until one is free, or nil after cancellation.
   func room() -> [Int16]? {
     rooms.wait()
     let array = state.withLock { $0.isCancelled ? nil : $0.free.popLast() }
-    // For the next time that is asked after a cancellation.
+    // Keeps the semaphore signaled for later calls after a cancellation.
     if array == nil { rooms.signal() }
     return array
   }
@@ -233,13 +234,13 @@ private final class ChunkQueue: Sendable {
 
   func put(_ kind: Chunk.Kind) { put(Chunk(kind: kind)) }
 
-  /// The next chunk; waits until there is one.
+  /// Removes and returns the next chunk, waiting until there is one.
   func take() -> Chunk {
     ready.wait()
     return state.withLock { $0.filled.removeFirst() }
   }
 
-  /// Takes the array out of the caller's hands, so that the next to fill it need not copy it.
+  /// Takes the array from the caller, so that filling it again doesn't copy it.
   func giveBack(_ samples: inout [Int16]) {
     guard !samples.isEmpty else { return }
     var array: [Int16] = []
@@ -248,7 +249,7 @@ private final class ChunkQueue: Sendable {
     rooms.signal()
   }
 
-  /// Ends the worker at its next chunk.
+  /// Stops the worker at its next chunk.
   func cancel() {
     state.withLock { $0.isCancelled = true }
     rooms.signal()

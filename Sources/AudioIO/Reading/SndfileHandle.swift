@@ -1,15 +1,15 @@
 import CSndfile
 import Glibc
 
-/// Owns one open libsndfile handle and the file under it. Confined: one caller at a time.
+/// An open libsndfile handle and its file. Use it from one thread at a time.
 @safe
 struct SndfileHandle: ~Copyable {
   private let file: OpaquePointer
   let info: SF_INFO
-  /// Kept alive for libsndfile's callbacks; nil where it has a descriptor.
+  /// Kept alive for libsndfile's callbacks; nil if it reads from a descriptor.
   private let virtualFile: AnyObject?
 
-  /// Decodes the file at `path`, or only those pieces of it.
+  /// Opens the file at `path` for decoding, or only the given pieces of it.
   init(reading path: String, _ pieces: [FilePiece]? = nil) throws(AudioIOError) {
     if let pieces {
       try self.init(reading: try PiecedFile(path: path, pieces: pieces))
@@ -18,20 +18,20 @@ struct SndfileHandle: ~Copyable {
     }
   }
 
-  /// Opens by descriptor and never by name: libsndfile takes a file named `.vox`, `.gsm` or `.au` for headerless
-  /// sound whatever its bytes are, and extensions lie.
+  /// Opens a descriptor instead of a name: libsndfile treats files named `.vox`, `.gsm`, or `.au` as headerless sound
+  /// whatever their bytes, and extensions can be wrong.
   private init(descriptorOf path: String) throws(AudioIOError) {
     let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
     var info = SF_INFO()
-    // libsndfile closes the descriptor, also where opening fails.
+    // libsndfile closes the descriptor, even if opening fails.
     guard let file = unsafe sf_open_fd(descriptor, Int32(SFM_READ), &info, 1) else { throw Self.failure() }
     unsafe self.file = file
     self.info = info
     virtualFile = nil
   }
 
-  /// Decodes what `source` gives for the file.
+  /// Opens `source` for decoding.
   private init(reading source: PiecedFile) throws(AudioIOError) {
     var info = SF_INFO()
     var callbacks = PiecedFile.callbacks()
@@ -43,7 +43,7 @@ struct SndfileHandle: ~Copyable {
     virtualFile = source
   }
 
-  /// Encodes into `target`.
+  /// Opens `target` for encoding.
   init(writing target: EncodedFile, info: SF_INFO) throws(AudioIOError) {
     var info = info
     var callbacks = EncodedFile.callbacks()
@@ -59,12 +59,12 @@ struct SndfileHandle: ~Copyable {
     unsafe .undecodable(code: sf_error(nil), reason: message(nil))
   }
 
-  /// Writes what the encoder still holds and corrects the header; `EncodedFile` knows whether it could.
+  /// Writes what the encoder still buffers and corrects the header. `EncodedFile` records any failure.
   consuming func close() {}
 
   deinit { _ = withExtendedLifetime(virtualFile) { unsafe sf_close(file) } }
 
-  /// libsndfile's words for the last error of `file`, or of the last failed open.
+  /// Returns libsndfile's text for the last error of `file`, or of the last failed open.
   private static func message(_ file: OpaquePointer?) -> String {
     guard let text = unsafe sf_strerror(file) else { return "unknown error" }
     return unsafe String(cString: text)
@@ -73,22 +73,23 @@ struct SndfileHandle: ~Copyable {
   var errorCode: Int32 { unsafe sf_error(file) }
   var errorMessage: String { unsafe Self.message(file) }
 
-  /// Whether libsndfile claims a number of frames that may be true.
+  /// Whether the number of frames that libsndfile claims is plausible.
   var hasKnownLength: Bool { (0..<Int64.max / 2).contains(info.frames) }
 
-  /// Frames read, 0 at the end. Only for integer codecs: a transform codec louder than full scale wraps around.
+  /// Returns the number of frames read, 0 at the end. Use it only for integer codecs: samples of a transform codec that
+  /// exceed full scale wrap around.
   func read(into buffer: borrowing PageBuffer<Int16>, frames: Int) -> Int {
     precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
     return unsafe buffer.withPointer { unsafe Int(sf_readf_short(file, $0, sf_count_t(frames))) }
   }
 
-  /// Frames read, 0 at the end. Full scale is ±1.
+  /// Returns the number of frames read, 0 at the end. Full scale is ±1.
   func read(into buffer: borrowing PageBuffer<Float>, frames: Int) -> Int {
     precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
     return unsafe buffer.withPointer { unsafe Int(sf_readf_float(file, $0, sf_count_t(frames))) }
   }
 
-  /// Frames read, 0 at the end. Full scale is ±1.
+  /// Returns the number of frames read, 0 at the end. Full scale is ±1.
   func read(into buffer: borrowing PageBuffer<Double>, frames: Int) -> Int {
     precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
     return unsafe buffer.withPointer { unsafe Int(sf_readf_double(file, $0, sf_count_t(frames))) }
@@ -98,7 +99,7 @@ struct SndfileHandle: ~Copyable {
     unsafe buffer.withPointer { unsafe Int(sf_writef_short(file, $0, sf_count_t(frames))) }
   }
 
-  /// Left-justified 32-bit samples.
+  /// Writes left-justified 32-bit samples.
   func write(_ buffer: borrowing PageBuffer<Int32>, frames: Int) -> Int {
     unsafe buffer.withPointer { unsafe Int(sf_writef_int(file, $0, sf_count_t(frames))) }
   }
@@ -107,22 +108,22 @@ struct SndfileHandle: ~Copyable {
     unsafe buffer.withPointer { unsafe Int(sf_writef_float(file, $0, sf_count_t(frames))) }
   }
 
-  /// The frame sought, or nil where libsndfile can't.
+  /// Seeks to a frame and returns it, or nil if libsndfile can't.
   func seek(to frame: Int64) -> Int64? {
     let found = unsafe sf_seek(file, frame, Int32(SEEK_SET))
     return found < 0 ? nil : found
   }
 
-  /// A text of that kind, with the zero that ends it; nil where there is none, or nothing in it.
+  /// Returns a text tag of this kind with its terminating zero, or nil if it is missing or empty.
   func text(_ kind: Int32) -> [CChar]? {
     guard let text = unsafe sf_get_string(file, kind), unsafe text[0] != 0 else { return nil }
     return unsafe Array(UnsafeBufferPointer(start: text, count: strlen(text) + 1))
   }
 
-  /// Before the first sample.
+  /// Sets a text tag. Call this before writing the first sample.
   func setText(_ kind: Int32, _ text: [CChar]) { _ = unsafe sf_set_string(file, kind, text) }
 
-  /// 0 (best) … 1 (smallest) for the codecs that have a choice.
+  /// Sets the compression, 0 (best quality) … 1 (smallest file), for codecs that offer a choice.
   func setCompression(_ level: Double) {
     var level = level
     _ = unsafe sf_command(file, Int32(SFC_SET_COMPRESSION_LEVEL), &level, Int32(MemoryLayout<Double>.size))

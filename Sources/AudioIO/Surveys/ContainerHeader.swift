@@ -1,44 +1,44 @@
 import Glibc
 
-// What the first bytes of a file say it is, read by ourselves: extensions and Content-Type lie, and libsndfile
-// neither tells what a header claimed before it was corrected nor why it refused one.
+// What the first bytes of a file declare. They are parsed here because extensions and Content-Type can be wrong, and
+// because libsndfile reports neither what a header claimed before it was corrected nor why it rejected one.
 //
 //   RIFF/WAVE, RF64   "RIFF" size "WAVE" (id size bytes, padded to even)*  "fmt ": tag, channels, rate, …, block
 //                     align; "data": samples. RF64 keeps the 64-bit data size in "ds64" at offset 8 of its content.
-//   AIFF, AIFF-C      "FORM" size "AIFF"|"AIFC", the same chunks big-endian. "COMM": channels, frames, bits, rate as
-//                     an 80-bit float; "SSND": offset, block size, samples. Frames that COMM promises count as bytes.
-//   W64               a GUID and a 64-bit size, those 24 bytes counted, for every chunk, padded to 8; a GUID begins
-//                     with the letters of RIFF's chunk in lower case. "riff" and "wave" take the first 40 bytes.
+//                      align; "data": samples. RF64 keeps the 64-bit data size in "ds64", at offset 8 of its content.
+//                     an 80-bit float; "SSND": offset, block size, samples. COMM's frames are converted to bytes.
+//   W64               for every chunk a GUID and a 64-bit size that includes these 24 bytes, padded to 8; a GUID begins
+//                     with the letters of the RIFF chunk, in lower case. "riff" and "wave" occupy the first 40 bytes.
 //   AU                ".snd" data offset, data size (2^32 − 1: unknown), encoding, rate, channels; all big-endian.
-//   FLAC, Ogg, CAF, MP3 are told by their magic; libsndfile's word is taken for the rest.
+//   FLAC, Ogg, CAF, and MP3 are recognized by their magic; for everything else libsndfile's header parser is used.
 
-/// What a file's own header declares, before any decoder has had a say.
+/// What a file's own header declares, before any decoder sees it.
 package struct ContainerHeader: Sendable, Equatable {
-  /// The kind of file, by its first bytes.
+  /// The kind of file, according to its first bytes.
   package let container: AudioContainer
-  /// nil where this reader doesn't look for it.
+  /// Nil if this parser doesn't extract it.
   package private(set) var channels: Int?
-  /// Hertz; nil where this reader doesn't look for it.
+  /// In hertz; nil if this parser doesn't extract it.
   package private(set) var sampleRate: Int64?
-  /// Bytes of coded samples the header promises.
+  /// Bytes of coded samples that the header promises.
   package private(set) var declaredDataBytes: Int64?
-  /// Bytes of coded samples there is room for between their beginning and the end of the file.
+  /// Bytes from the start of the coded samples to the end of the file.
   package private(set) var presentDataBytes: Int64?
 
-  /// Bytes after the promised ones of WAV, RF64, AIFF or AU that are no chunk: they may be sound that was written after
-  /// the header was.
+  /// Bytes after the promised samples of a WAV, RF64, AIFF, or AU file that don't form a chunk. They may be sound
+  /// written after the header was.
   package private(set) var strayBytes: Int64 = 0
 
-  /// Whether the first bytes tell the kind; not so of an MP3 with something else before its first frame.
+  /// Whether the first bytes identify the format. False for an MP3 with other data before its first frame.
   private(set) var beginsWithMark = true
 
-  /// Where the samples of a WAV file begin.
+  /// The offset of a WAV file's samples.
   private(set) var dataOffset: Int64?
-  /// Bytes of the whole file.
+  /// The size of the whole file, in bytes.
   let fileSize: Int64
 
-  /// A header written before the end was known, into a pipe or until a crash, says the largest number (ffmpeg: that of
-  /// 32 bits, sox: 0x7FFFF000, both sometimes less the header) or 0.
+  /// Whether the header was written before the length was known, to a pipe or before a crash. It then contains the
+  /// largest number (ffmpeg: 32 bits, sox: 0x7FFFF000, both sometimes minus the header's size) or 0.
   package var lengthIsUnknown: Bool {
     guard let declaredDataBytes, let presentDataBytes, declaredDataBytes != presentDataBytes else { return false }
     switch declaredDataBytes {
@@ -47,9 +47,9 @@ package struct ContainerHeader: Sendable, Equatable {
     }
   }
 
-  /// Reads and judges the first bytes of the file at `path`.
+  /// Reads and evaluates the first bytes of the file at `path`.
   ///
-  /// Throws `.unsupportedMedia` where they are nothing that can be read here. Costs a few small reads.
+  /// Throws `.unsupportedMedia` if they aren't in a supported format. Costs a few small reads.
   package init(path: String) throws(AudioIOError) {
     let file = try HeaderFile(path: path)
     let head = try file.bytes(at: 0, count: 64)
@@ -141,11 +141,11 @@ package struct ContainerHeader: Sendable, Equatable {
       case "COMM":
         channels = content.big(0, bytes: 2).map(Int.init)
         sampleRate = content.extendedFloat(at: 8)
-        // AIFF-C may be compressed; its frames are no bytes.
+        // AIFF-C may be compressed, so its number of frames implies no number of bytes.
         if try file.bytes(at: 8, count: 4) == "AIFF", let channels, let frames = content.big(2, bytes: 4),
           let bits = content.big(6, bytes: 2)
         {
-          // At most 2^16 · 2^32 · 2^13: it fits.
+          // At most 2^16 · 2^32 · 2^13, so it fits.
           promisedBytes = frames * Int64(channels) * ((bits + 7) / 8)
         }
       case "SSND":
@@ -169,8 +169,8 @@ package struct ContainerHeader: Sendable, Equatable {
   }
 }
 
-/// An MPEG audio frame begins with eleven ones; layer 0, version 1 and rate 15 and 3 are reserved (ISO 11172-3
-/// 2.4.2.3).
+/// Whether the bytes begin an MPEG audio frame: eleven ones; layer 0, version 1, and rates 15 and 3 are reserved (ISO
+/// 11172-3 2.4.2.3).
 private func isMPEGAudioHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
   guard bytes.count >= 4 else { return false }
   let head = Array(bytes)
@@ -180,14 +180,15 @@ private func isMPEGAudioHeader(_ bytes: ArraySlice<UInt8>) -> Bool {
 
 private let text = "text"
 
-/// A name for what people upload by mistake or what other programs must convert; nil for the rest.
+/// Returns a name for formats that are often uploaded by mistake or must be converted by other programs; nil for
+/// others.
 private func describe(_ magic: ArraySlice<UInt8>) -> String? {
   if magic.dropFirst(4).prefix(4) == "ftyp" { return "an MP4, M4A or MOV file" }
   if magic.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) { return "a WebM or Matroska file" }
   if magic.starts(with: [0x30, 0x26, 0xB2, 0x75]) { return "a Windows Media file" }
   if magic.prefix(5) == "#!AMR" { return "an AMR file" }
   if magic.count >= 2, magic.starts(with: [0xFF]), Array(magic)[1] & 0xF6 == 0xF0 { return "an AAC (ADTS) stream" }
-  // Archives and programs may hold sound as it is.
+  // Archives and programs are listed because they may contain uncompressed sound.
   if magic.starts(with: [0x50, 0x4B, 0x03, 0x04]) { return "a ZIP archive" }
   if [[0x37, 0x7A, 0xBC, 0xAF], Array("Rar!".utf8)].contains(where: { magic.starts(with: $0) }) {
     return "an archive"
@@ -208,7 +209,7 @@ private func describe(_ magic: ArraySlice<UInt8>) -> String? {
   return nil
 }
 
-/// Small reads anywhere in a file that may be of any size.
+/// A file of any size, for small reads at any offset.
 private struct HeaderFile: ~Copyable {
   private let descriptor: Int32
   let size: Int64
@@ -227,7 +228,7 @@ private struct HeaderFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// At most `count` bytes: fewer at the end of the file.
+  /// Reads `count` bytes, or fewer at the end of the file.
   func bytes(at offset: Int64, count: Int) throws(AudioIOError) -> ArraySlice<UInt8> {
     var bytes = [UInt8](repeating: 0, count: count)
     let got = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, count, off_t(offset)) }
@@ -235,7 +236,7 @@ private struct HeaderFile: ~Copyable {
     return bytes.prefix(got)
   }
 
-  /// The chunks of a RIFF or IFF file in order; a hostile file may hold millions, so no more than 4,096 are looked at.
+  /// Returns the chunks of a RIFF or IFF file in order. Stops at 4,096, because a hostile file may contain millions.
   func chunks(bigEndian: Bool) throws(AudioIOError) -> [Chunk] {
     var chunks: [Chunk] = []
     var offset: Int64 = 12
@@ -251,7 +252,7 @@ private struct HeaderFile: ~Copyable {
 }
 
 extension HeaderFile {
-  /// Bytes that follow so many from `offset` on, where no chunk begins there.
+  /// Returns the number of bytes after the `count` bytes from `offset`, unless a chunk begins there.
   fileprivate func strayBytes(after count: Int64, from offset: Int64, bigEndian: Bool) throws(AudioIOError) -> Int64 {
     guard count < size - offset else { return 0 }
     let end = offset + count + count % 2
@@ -266,7 +267,8 @@ extension ArraySlice<UInt8> {
   fileprivate static func ~= (text: String, bytes: Self) -> Bool { bytes.elementsEqual(text.utf8) }
   fileprivate static func == (bytes: Self, text: String) -> Bool { bytes.elementsEqual(text.utf8) }
 
-  /// An unsigned number of at most 8 bytes, nil where it would not fit the slice or an Int64.
+  /// Reads a little-endian unsigned number of at most 8 bytes. Returns nil if it is out of bounds or doesn't fit an
+  /// Int64.
   fileprivate func little(_ offset: Int, bytes count: Int) -> Int64? {
     guard offset + count <= self.count else { return nil }
     let number = self[(startIndex + offset)..<(startIndex + offset + count)].reversed()
@@ -279,7 +281,8 @@ extension ArraySlice<UInt8> {
     return Int64(exactly: number.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
   }
 
-  /// The whole part of a positive IEEE 754 80-bit extended number (AIFF's sample rate), nil where it is none.
+  /// Returns the integer part of a positive IEEE 754 80-bit extended number (AIFF's sample rate), or nil if there is
+  /// none.
   fileprivate func extendedFloat(at offset: Int) -> Int64? {
     guard let signAndExponent = big(offset, bytes: 2), offset + 10 <= count else { return nil }
     let fraction = self[(startIndex + offset + 2)..<(startIndex + offset + 10)].reduce(UInt64(0)) {

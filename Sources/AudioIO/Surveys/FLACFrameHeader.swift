@@ -1,27 +1,27 @@
-// A frame's header, RFC 9639 section 9.1 (bits, from the highest): sync code 15 (0x7FFC), blocking strategy 1 (0: all
-// frames but the last are of one size, and it is their number that is coded; 1: they vary, and it is the first sample's
-// number), block size 4, sample rate 4, channels 4, depth 3, reserved 1 (0). Then the number in 1 … 7 bytes, as UTF-8
-// would have it; the block size less one in 1 or 2 bytes where its four bits say so (6, 7); the sample rate in 1 or 2
-// bytes likewise (12; 13, 14); and a checksum of all these: CRC-8, polynomial x^8 + x^2 + x + 1, from 0.
+// A frame's header, RFC 9639 section 9.1 (in bits, from the highest): sync code 15 (0x7FFC), blocking strategy 1 (0:
+// all frames but the last have the same size, and the coded number is the frame's; 1: sizes vary, and it is the first
+// sample's), block size 4, sample rate 4, channels 4, depth 3, reserved 1 (0). Then the number in 1 … 7 bytes, coded
+// like UTF-8; the block size less one in 1 or 2 bytes if its four bits say so (6, 7); the sample rate in 1 or 2 bytes
+// likewise (12; 13, 14); and a checksum of all these: CRC-8, polynomial x^8 + x^2 + x + 1, starting from 0.
 //
-// A frame ends with a CRC-16 of all of it before, polynomial x^16 + x^15 + x^2 + 1, from 0, the high byte first: so the
-// CRC of a whole frame with its checksum is 0.
+// A frame ends with a CRC-16 of all its preceding bytes, polynomial x^16 + x^15 + x^2 + 1, starting from 0, high byte
+// first. So the CRC of a whole frame including its checksum is 0.
 
-/// What stands before the samples of a FLAC frame.
+/// The header of a FLAC frame.
 struct FLACFrameHeader: Sendable {
-  /// The longest there is.
+  /// Maximum length of a header, in bytes.
   static let lengthLimit = 16
 
-  /// Whether frames may be of any size, so that `number` counts samples.
+  /// Whether frame sizes vary, so that `number` counts samples.
   let isVariable: Bool
   /// Samples per channel.
   let blockSize: Int64
-  /// Of the frame, or of its first sample.
+  /// The number of the frame, or of its first sample if `isVariable`.
   let number: Int64
-  /// Bytes of the header.
+  /// Length of the header, in bytes.
   let length: Int
 
-  /// nil where `bytes` don't begin with a header, by its checksum too.
+  /// Fails if `bytes` don't begin with a header that has a valid checksum.
   init?(_ bytes: ArraySlice<UInt8>) {
     var rest = bytes
     guard rest.count >= 6, rest.popFirst() == 0xFF, let second = rest.popFirst(), second & 0xFE == 0xF8,
@@ -35,7 +35,7 @@ struct FLACFrameHeader: Sendable {
     (self.number, self.blockSize) = (number, blockSize)
   }
 
-  /// Section 9.1.5.
+  /// Parses the coded number (section 9.1.5).
   private static func codedNumber(_ rest: inout ArraySlice<UInt8>) -> Int64? {
     guard let first = rest.popFirst() else { return nil }
     let ones = (~first).leadingZeroBitCount
@@ -49,7 +49,7 @@ struct FLACFrameHeader: Sendable {
     return number
   }
 
-  /// Sections 9.1.1 and 9.1.6.
+  /// Parses the block size (sections 9.1.1 and 9.1.6).
   private static func blockSize(_ code: UInt8, _ rest: inout ArraySlice<UInt8>) -> Int64? {
     switch code {
     case 0: return nil
@@ -63,7 +63,7 @@ struct FLACFrameHeader: Sendable {
     }
   }
 
-  /// Sections 9.1.2 and 9.1.7.
+  /// Skips the sample rate (sections 9.1.2 and 9.1.7).
   private static func passSampleRate(_ code: UInt8, _ rest: inout ArraySlice<UInt8>) -> Bool {
     let count = code == 12 ? 1 : code > 12 ? 2 : 0
     guard code != 15, rest.count >= count else { return false }
@@ -79,6 +79,6 @@ struct FLACFrameHeader: Sendable {
     (0..<8).reduce(UInt16(byte) << 8) { sum, _ in sum << 1 ^ (sum >> 15 == 1 ? 0x8005 : 0) }
   }
 
-  /// Goes on with the checksum of a frame.
+  /// Continues the checksum of a frame with one byte.
   static func crc16(_ sum: UInt16, _ byte: UInt8) -> UInt16 { sum << 8 ^ crc16[Int(UInt8(sum >> 8) ^ byte)] }
 }

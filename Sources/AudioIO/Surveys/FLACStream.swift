@@ -1,26 +1,26 @@
-// One FLAC stream (RFC 9639 sections 6 and 8): "fLaC"; blocks of metadata, each with a head of 4 bytes (last one 1 bit,
-// type 7, length 24), of which STREAMINFO (type 0, 34 bytes) comes first; then the frames.
+// One FLAC stream (RFC 9639 sections 6 and 8): "fLaC"; blocks of metadata, each with a 4-byte header (last block 1 bit,
+// type 7, length 24), the first of which is STREAMINFO (type 0, 34 bytes); then the frames.
 //
 //   STREAMINFO   smallest and largest block 2 + 2, smallest and largest frame 3 + 3, sample rate 20 bits, channels − 1
-//                3, depth − 1 5, samples per channel 36 (0: not known), MD5 of them 16
+//                3, depth − 1 5, samples per channel 36 (0: unknown), MD5 of them 16
 //
-// libsndfile stops at that number of samples: what a header of another length tells is put right before it sees it.
+// libsndfile stops at that number of samples, so a header with a wrong number is corrected before libsndfile sees it.
 
-/// What stands before the frames of a stream.
+/// The metadata before the frames of a stream.
 struct FLACHead: Sendable, Equatable {
   /// From "fLaC" to the first frame.
   let range: Range<Int64>
-  /// Hertz.
+  /// In hertz.
   let sampleRate: Int
   let channels: Int
-  /// Bits of a sample.
+  /// Bits per sample.
   let depth: Int
-  /// What the header says about the samples per channel; nil where it doesn't know.
+  /// The number of samples per channel according to the header; nil if unknown.
   let claimedFrames: Int64?
 
-  /// Where the byte is that ends with the highest four bits of the number of samples.
+  /// The offset of the byte whose low four bits are the highest of the number of samples.
   private static let countOffset: Int64 = 21
-  /// More blocks are no metadata, but an attack on the time.
+  /// A file with more blocks isn't plausible; it would be an attempt to waste time.
   private static let blockLimit = 4096
 
   init(range: Range<Int64>, sampleRate: Int, channels: Int, depth: Int, claimedFrames: Int64?) {
@@ -28,7 +28,7 @@ struct FLACHead: Sendable, Equatable {
     self.claimedFrames = claimedFrames
   }
 
-  /// The head at `offset`; nil where there is none, or its end is missing.
+  /// Reads the head at `offset`. Fails if there is none or its end is missing.
   init?(_ file: inout ByteWindow, at offset: Int64) throws(AudioIOError) {
     guard try file.word(at: offset) == Self.mark, let first = try file.word(at: offset + 4),
       first & 0x7FFF_FFFF == 34, let shape = try file.word(at: offset + 18), let low = try file.word(at: offset + 22)
@@ -39,7 +39,7 @@ struct FLACHead: Sendable, Equatable {
       (block, next) = (word, next + 4 + Int64(word & 0xFF_FFFF))
     }
     guard block >> 31 == 1, next <= file.size else { return nil }
-    // A rate of 0 says that these are no sounds.
+    // A rate of 0 means that the data isn't audio.
     guard shape >> 12 > 0 else { return nil }
     range = offset..<next
     (sampleRate, channels, depth) = (Int(shape >> 12), Int(shape >> 9 & 7) + 1, Int(shape >> 4 & 31) + 1)
@@ -50,39 +50,39 @@ struct FLACHead: Sendable, Equatable {
   /// "fLaC".
   static let mark: UInt32 = 0x664C_6143
 
-  /// The same with another number of samples per channel.
+  /// The head with another number of samples per channel.
   fileprivate func pieces(claiming frames: Int64) -> [FilePiece] {
     if frames == claimedFrames { return [.range(range)] }
     let place = range.lowerBound + Self.countOffset
     let depthBits = UInt8((depth - 1) & 15) << 4
-    // More than 36 bits can tell, it doesn't know.
+    // A number over 36 bits doesn't fit, so it is marked as unknown.
     let count = frames < 1 << 36 ? frames : 0
     let bytes = [depthBits | UInt8(count >> 32)] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
     return [.range(range.lowerBound..<place), .bytes(bytes), .range(place + 5..<range.upperBound)]
   }
 }
 
-/// Frames that follow one another, and what stands before them.
+/// Consecutive frames and the head that precedes them.
 struct FLACStream: Sendable {
   let head: FLACHead
-  /// Whether `head` is that of the stream before, too: frames that were joined to others without their own.
+  /// Whether `head` is the previous stream's: the frames were appended to others without a head of their own.
   let isHeadless: Bool
-  /// Bytes of the frames, and what follows the last of them.
+  /// The bytes of the frames and of anything that follows the last one.
   private(set) var body: Range<Int64>
-  /// The number of the first sample, as the frames are numbered.
+  /// The number of the first sample, in the frames' own numbering.
   private(set) var firstSample: Int64 = 0
-  /// Samples per channel from the first frame's to the last's.
+  /// Samples per channel from the first frame through the last.
   private(set) var samples: Int64 = 0
-  /// How many of them are in no frame.
+  /// Number of these samples that are in no frame.
   private(set) var missing: Int64 = 0
 
   private(set) var last: (header: FLACFrameHeader, offset: Int64)?
-  /// Bytes of the frame before the last; 0 where that isn't known.
+  /// Bytes of the second-to-last frame; 0 if unknown.
   private(set) var lastLength: Int64 = 0
-  /// The size of all frames but the last; 0 where they vary.
+  /// The block size of all frames but the last; 0 if it varies.
   private(set) var blockSize: Int64 = 0
 
-  /// A stream whose frames begin at `offset`; none so far.
+  /// Creates a stream without frames; its frames will begin at `offset`.
   init(_ head: FLACHead, at offset: Int64? = nil) {
     self.head = head
     isHeadless = offset != nil
@@ -90,13 +90,13 @@ struct FLACStream: Sendable {
     body = begin..<begin
   }
 
-  /// Whether the frame with that header is the one after the last.
+  /// Whether the frame with this header directly follows the last one.
   func goesOn(with header: FLACFrameHeader, at offset: Int64) -> Bool {
     guard let last else { return offset == body.lowerBound }
     return header.follows(last.header)
   }
 
-  /// Whether only frames in between are missing from the last to that one.
+  /// Whether the frame with this header can follow the last one, with frames missing in between.
   func leads(to header: FLACFrameHeader) -> Bool {
     last.map { header.isVariable == $0.header.isVariable && header.number > $0.header.number } ?? true
   }
@@ -115,17 +115,17 @@ struct FLACStream: Sendable {
 
   private func start(of header: FLACFrameHeader) -> Int64 { header.number * max(blockSize, 1) }
 
-  /// There are no frames from `offset` on.
+  /// Ends the stream: there are no frames from `offset` on.
   mutating func end(at offset: Int64) { body = body.lowerBound..<offset }
 
-  /// The last frame can't be decoded.
+  /// Drops the last frame, which can't be decoded.
   mutating func dropLast() {
     guard let last else { return }
     samples -= last.header.blockSize
     end(at: last.offset)
   }
 
-  /// What libsndfile is to be given.
+  /// The pieces for libsndfile to read.
   var pieces: [FilePiece] { head.pieces(claiming: firstSample + samples) + [.range(body)] }
 
   /// The last frame alone.
@@ -150,7 +150,7 @@ extension FLACStream {
     words.append([firstSample, samples, missing, isHeadless ? 1 : 0, blockSize])
   }
 
-  /// nil where that is no stream.
+  /// Fails if the words don't describe a stream.
   init?(_ words: inout MapWords) {
     guard let ranges = words.ranges(), ranges.count == 2, let sampleRate = words.next(in: 1...0xF_FFFF),
       let channels = words.next(in: 1...8), let depth = words.next(in: 1...32),

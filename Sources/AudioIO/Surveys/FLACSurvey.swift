@@ -1,40 +1,40 @@
-// How many samples a FLAC file holds stands in its header, and libsndfile believes it: where the header says fewer than
-// there are, or another file was joined to the first, the rest is left out without a word; where it says more, or
-// nothing, the length is wrong or unknown until all was decoded.
+// A FLAC file's header gives its number of samples, and libsndfile believes it. If the header says fewer than there
+// are, or another file was appended to the first, the rest is silently dropped. If it says more, or nothing, the length
+// is wrong or unknown until everything has been decoded.
 //
-// So the frames are counted here. No frame tells its length: the next one is looked for by its two first bytes, its
-// checksum, and its number, which has to be the one after the last. In what is left of a damaged file the numbers leap:
-// a frame counts there only if another follows it. (libFLAC fills the gap with silence.) If the numbers start over,
-// another stream begins, usually with a header of its own.
+// So the frames are counted here. A frame doesn't give its length; the next one is found by its first two bytes, its
+// checksum, and its number, which must be one more than the last. In the remains of a damaged file the numbers jump: a
+// frame then counts only if another one follows it. (libFLAC fills the gap with silence.) If the numbers start over,
+// another stream begins, usually with its own head.
 //
-// A frame is mostly about as long as the one before: it is looked for there first, and if it is the next by its number
-// nothing lies between, so most of a large file isn't read at all.
+// A frame is usually about as long as the one before, so the search looks there first. If that frame's number is the
+// next one, nothing can lie between, so most of a large file isn't read at all.
 
-/// What the bytes of a FLAC file hold.
+/// The streams found in the bytes of a FLAC file.
 struct FLACSurvey: Sendable {
-  /// More are no sound, but an attack on the time that opening them takes.
+  /// A file with more streams isn't plausible; it would be an attempt to waste the time it takes to open them.
   private static let streamLimit = 1024
-  /// A frame of the largest block of eight channels of 32 bits, and a little.
+  /// Slightly more than a frame of the largest block with eight channels of 32 bits.
   private static let frameLimit: Int64 = 3 << 20
 
-  /// Places looked at for the end of a last frame that something follows.
+  /// Maximum number of positions tried for the end of a last frame that is followed by other data.
   private static let endLimit = 32
 
-  /// Those with frames in them.
+  /// The streams that contain frames.
   private(set) var streams: [FLACStream] = []
-  /// Streams beyond the limit, or that claim the impossible.
+  /// Number of streams beyond the limit or with impossible claims.
   private(set) var streamsLeftOut = 0
-  /// Whether the file ends within a frame.
+  /// Whether the file ends in the middle of a frame.
   private(set) var isCut = false
 
-  /// Looks through the file at `path`; its first head is at `begin`, or else there are no streams. `glances`: whether
-  /// frames are looked for where they are likely first; the findings are the same.
+  /// Scans the file at `path`, whose first head is at `begin`; without one, there are no streams. `glances`: whether to
+  /// look for frames at their likely positions first; the result is the same.
   init(path: String, at begin: Int64, glances: Bool = true) throws(AudioIOError) {
     var file = try ByteWindow(path: path)
     var glance = try FLACGlance(path: path, isUsed: glances)
     guard let head = try FLACHead(&file, at: begin) else { return }
     var current = FLACStream(head)
-    // A frame that doesn't follow the last, until one follows it.
+    // A frame that doesn't follow the last one, kept until another one follows it.
     var leap: (header: FLACFrameHeader, offset: Int64)?
     var (offset, searched) = (head.range.upperBound, head.range.upperBound)
     while true {
@@ -69,14 +69,14 @@ struct FLACSurvey: Sendable {
     isCut = try close(current, at: file.size, in: &file, path: path)
   }
 
-  /// Where the first head is in a file that begins with an ID3v2 tag; nil where there is none after it.
+  /// Returns the offset of the first head in a file that begins with an ID3v2 tag, or nil if none follows the tag.
   static func begin(path: String) throws(AudioIOError) -> Int64? {
     var file = try ByteWindow(path: path)
     guard let end = try MPEGSurvey.endOfTag(&file, at: 0), try file.word(at: end) == FLACHead.mark else { return nil }
     return end
   }
 
-  /// The first head that begins in that range.
+  /// Returns the first head that begins in the range.
   private static func head(in range: Range<Int64>, of file: inout ByteWindow) throws(AudioIOError) -> FLACHead? {
     for offset in range where try file.word(at: offset) == FLACHead.mark {
       if let head = try FLACHead(&file, at: offset) { return head }
@@ -84,13 +84,13 @@ struct FLACSurvey: Sendable {
     return nil
   }
 
-  /// Takes up a stream whose bytes end at `end`; tells whether it ends within a frame.
+  /// Finishes a stream whose bytes end at `end`. Returns whether it ends in the middle of a frame.
   @discardableResult
   private mutating func close(
     _ stream: FLACStream, at end: Int64, in file: inout ByteWindow, path: String
   ) throws(AudioIOError) -> Bool {
     guard let last = stream.last else { return false }
-    // A length that is a lie; a thousand of them must not overflow.
+    // The length may be false; a thousand of them must not overflow.
     guard streams.count < Self.streamLimit, stream.samples < 1 << 48 else {
       streamsLeftOut += 1
       return false
@@ -101,7 +101,7 @@ struct FLACSurvey: Sendable {
     var isWhole = ends == [end]
     if !isWhole, Self.decodesLast(stream, path: path) {
       isWhole = true
-      // libFLAC can't seek to the last frames where much follows them.
+      // libFLAC can't seek to the last frames if much other data follows them.
       let found = ends.first { place in
         var shorter = stream
         shorter.end(at: place)
@@ -134,7 +134,7 @@ struct FLACSurvey: Sendable {
     return ends
   }
 
-  /// Whether the last frame can be decoded: a tag or anything else may follow it, and only decoding tells where it
+  /// Whether the last frame can be decoded. A tag or anything else may follow it, and only decoding shows where it
   /// ends.
   private static func decodesLast(_ stream: FLACStream, path: String) -> Bool {
     guard let frames = stream.last.map({ Int($0.header.blockSize) }),
@@ -146,18 +146,18 @@ struct FLACSurvey: Sendable {
 }
 
 extension ByteWindow {
-  /// The frame's header that begins there; nil where none does.
+  /// Returns the header of the frame at `offset`, or nil if there is none.
   fileprivate mutating func flacFrameHeader(at offset: Int64) throws(AudioIOError) -> FLACFrameHeader? {
     try bytes(at: offset, count: Int(min(size - offset, Int64(FLACFrameHeader.lengthLimit)))).flatMap(
       FLACFrameHeader.init)
   }
 }
 
-/// Looks for the next frame where it is if it is about as long as the last.
+/// Looks for the next frame where it would be if it were about as long as the last.
 private struct FLACGlance: ~Copyable {
-  /// Of shorter frames a read takes in several.
+  /// Minimum frame length for a glance: one read covers several shorter frames anyway.
   private static let leastLength: Int64 = 4096
-  /// Frames that are not looked for after one that wasn't there: here lengths vary.
+  /// Number of frames without a glance after a miss, because the lengths vary there.
   private static let pause = 16
 
   private var file: ByteWindow
@@ -169,7 +169,7 @@ private struct FLACGlance: ~Copyable {
     self.isUsed = isUsed
   }
 
-  /// The frame after the last, and its place; nil where it isn't where it was looked for.
+  /// Returns the frame after the last one and its offset, or nil if it isn't where it was expected.
   mutating func frame(after stream: FLACStream) throws(AudioIOError) -> (FLACFrameHeader, Int64)? {
     guard isUsed, stream.lastLength >= Self.leastLength, let last = stream.last else { return nil }
     guard waiting == 0 else {

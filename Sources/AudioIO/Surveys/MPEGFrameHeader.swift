@@ -4,14 +4,14 @@
 //   layer II   144 · bit rate / sample rate + padding,           1152 samples
 //   layer III  the same; version 2 and 2.5: half of it,          1152 samples; 576
 
-/// The first four bytes of an MPEG audio frame.
+/// The header of an MPEG audio frame: its first four bytes.
 struct MPEGFrameHeader: Sendable {
-  /// The four bytes, the first the highest.
+  /// The four bytes as a big-endian number.
   let word: UInt32
-  /// Bytes of the frame.
+  /// Length of the frame, in bytes.
   let length: Int
 
-  /// nil where the four bytes, the first the highest, are none, or tell no length ("free format" among them).
+  /// Fails if the word isn't a header, or doesn't determine the frame's length (as in "free format").
   @inline(__always)
   init?(_ word: UInt32) {
     guard word >= 0xFFE0_0000 else { return nil }
@@ -22,10 +22,10 @@ struct MPEGFrameHeader: Sendable {
     length = plain + (word & 0x6_0000 == 0x6_0000 ? 4 * padding : padding)
   }
 
-  /// Version, layer, sample rate and whether there is one channel: what is the same in all frames of a stream.
+  /// Version, layer, sample rate, and whether the frame is mono: the properties shared by all frames of a stream.
   var identity: UInt32 { word & 0x1E_0C00 | (isMono ? 1 : 0) }
 
-  /// What tells one bit rate from another.
+  /// The header's bit rate field.
   var bitRateIndex: UInt32 { word >> 12 & 15 }
 
   /// 3: version 1; 2: version 2; 0: version 2.5.
@@ -37,7 +37,7 @@ struct MPEGFrameHeader: Sendable {
   var channels: Int { isMono ? 1 : 2 }
   var sampleRate: Int { Self.rates[Int(word >> 10 & 3)] >> (isFirstVersion ? 0 : version == 2 ? 1 : 2) }
 
-  /// Bytes of the longest frame of that layer and sample rate.
+  /// Maximum length of a frame with this layer and sample rate, in bytes.
   var lengthLimit: Int { (Self(word & 0xFFFF_0FFF | 0x0000_E000)?.length ?? length) + 4 }
 
   var samples: Int {
@@ -48,28 +48,28 @@ struct MPEGFrameHeader: Sendable {
     }
   }
 
-  /// What tells how the rest of the frame is coded, layer III: bytes of the frame.
+  /// The position of the side information in a layer III frame, which says how the rest is coded.
   var sideInformation: Range<Int64> {
     let first: Int64 = isProtected ? 6 : 4
     return first..<first + (isFirstVersion ? (isMono ? 17 : 32) : (isMono ? 9 : 17))
   }
 
-  /// Whether two bytes of a checksum follow the header.
+  /// Whether a two-byte checksum follows the header.
   private var isProtected: Bool { word & 0x1_0000 == 0 }
 
-  /// Bytes of the frames before that a frame of layer III may use.
+  /// Maximum number of bytes of the preceding frames that a layer III frame may use.
   var reservoir: Int64 { isFirstVersion ? 511 : 255 }
 
-  /// Side information that says silence, and that the frame may use so many bytes of those before: its first 9 bits, or
-  /// 8 in version 2.
+  /// Returns side information for silence that claims to use `bytes` bytes of the preceding frames. That number is in
+  /// its first 9 bits, or 8 in version 2.
   func silentSideInformation(using bytes: Int64) -> [UInt8] {
     let count = Int(min(bytes, reservoir))
     let start = isFirstVersion ? [UInt8(count >> 1), UInt8(count & 1) << 7] : [UInt8(count)]
     return start + [UInt8](repeating: 0, count: sideInformation.count - start.count)
   }
 
-  /// A frame of silence that tells the number of the frames that follow: like them but for its bit rate, the ninth, at
-  /// which there is room for it.
+  /// Returns a frame of silence that contains the number of the frames that follow. It equals them except for its bit
+  /// rate, the ninth, which makes it large enough.
   func countingFrame(_ count: Int64) -> [UInt8] {
     let word = word & 0xFFFF_0CFF | 0x0001_9000
     guard let header = Self(word) else { preconditionFailure("every sample rate has a ninth bit rate") }
@@ -83,7 +83,7 @@ struct MPEGFrameHeader: Sendable {
 
   private static let rates = [44_100, 48_000, 32_000, 0]
 
-  /// Length without padding by version, layer, bit rate and sample rate, as they stand in the header; 0: there is none.
+  /// Length without padding, indexed by the header's version, layer, bit rate, and sample rate; 0 if invalid.
   private static let lengths: [UInt16] = (0..<1024).map { index in
     let (version, layer, bitRateIndex, rateIndex) = (index >> 8, 4 - (index >> 6 & 3), index >> 2 & 15, index & 3)
     guard version != 1, layer != 4, rateIndex != 3, (1...14).contains(bitRateIndex) else { return 0 }
@@ -97,7 +97,7 @@ struct MPEGFrameHeader: Sendable {
     }
   }
 
-  /// kbit/s: version 1 layers I, II, III; versions 2 and 2.5 layer I, layers II and III.
+  /// In kbit/s: version 1 layers I, II, III; versions 2 and 2.5 layer I, layers II and III.
   private static let bitRates = [
     [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
     [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],

@@ -1,66 +1,68 @@
-// One MPEG stream: what one run of an encoder wrote, frame after frame. Most encoders put a frame of silence first that
-// tells about the others (the "Xing" frame; nobody has written a standard of it):
+// One MPEG stream: the frames written by one run of an encoder. Most encoders first write a frame of silence that
+// describes the others (the "Xing" frame, for which there is no standard):
 //
 //   after the side information   "Xing" (varying bit rate) or "Info" (constant); flags 4: 1 frames, 2 bytes, 4 table,
 //                                8 quality; then what the flags name: 4, 4, 100 and 4 bytes
-//   then, by LAME and its kin    9 bytes of the encoder's name, 12 of other things, and 3: samples of the encoder's
-//                                delay (12 bits) and of what it added at the end (12 bits)
+//   then, from LAME and others   9 bytes of the encoder's name, 12 of other things, and 3: samples of the encoder's
+//                                delay (12 bits) and of padding at the end (12 bits)
 //
 // or "VBRI", 36 bytes into the frame, with the number of frames 14 bytes further on.
 //
-// A decoder is 529 samples late itself, so the sound begins delay + 529 samples into what is decoded and ends
-// addition − 529 before the end. ffmpeg and the browsers that decode with it believe these numbers under the names
-// "LAME", "Lavf" and "Lavc" alone. Without them they play all that is decoded, the 529 too, and so does this: positions
-// are those that people hear. A counting frame that tells neither frames nor bytes is sound to them: a frame of
-// silence.
+// A decoder itself adds a delay of 529 samples, so the sound begins delay + 529 samples into the decoded samples and
+// ends padding − 529 samples before their end. ffmpeg, and the browsers that use it, trust these numbers only with the
+// names "LAME", "Lavf", and "Lavc". Otherwise they play everything decoded, including the 529, and so does this code:
+// positions match what people hear. A counting frame that gives neither frames nor bytes is sound to them, namely a
+// frame of silence.
 //
-// libsndfile's decoder leaves out the 529 where there is a counting frame; where they are wanted, silence stands for
-// them. That is what an encoder has there, and what a decoder makes of a first frame that was cut out of a stream.
+// If there is a counting frame, libsndfile's decoder omits the 529 samples; where they belong to the sound, silence
+// replaces them. An encoder writes silence there, and a decoder returns silence for a first frame that was cut out of a
+// stream.
 //
-// To decode from frame n, the decoder is given the frames from one before n on, and in front of them a frame of silence
-// that counts them. So that the samples are those of decoding from the start, to the last bit:
+// To decode from frame n, the decoder gets the frames starting some way before n, preceded by a frame of silence that
+// counts them. For the samples to equal those of decoding from the start, to the last bit:
 //
-//   A frame takes bits out of the ones before it (the reservoir) and overlaps with the last. The first frames given are
-//   there for their bits only: their side information says silence, and that they use all bits there are, for the
-//   decoder keeps no others. (It makes silence itself of a frame whose bits are missing, but in versions 2 and 2.5
-//   leaves a byte of the side information as it is, and then drops the frame.)
-//   The number of the first frame given is a multiple of 8: the decoder's synthesis goes round a ring of 16 places, 36
-//   or 18 steps a frame, and adds up in another order at another place, which shows in the last bit.
+//   A frame uses bits of the preceding ones (the reservoir) and overlaps with the last. The first frames given provide
+//   only bits: their side information says silence and that they use all available bits, because the decoder keeps no
+//   others. (By itself, it returns silence for a frame whose bits are missing, but in versions 2 and 2.5 it leaves a
+//   byte of the side information unchanged and then drops the frame.)
+//   The number of the first frame given is a multiple of 8. The decoder's synthesis advances through a ring of 16
+//   places in 36 or 18 steps per frame and sums in a different order at each place, which changes the last bit.
 //
-// Layers I and II have neither that frame nor a reservoir, and a decoder gives all of their samples. There libsndfile
-// takes the file's bytes over the first frame's for the number of frames: where others are shorter, or joined to it, it
-// stops too early. It is given the same frames again after the last, as often as makes it expect enough.
+// Layers I and II have neither that frame nor a reservoir, and a decoder returns all of their samples. There,
+// libsndfile estimates the number of frames as the file's bytes divided by the first frame's. If others are longer, or
+// another stream was appended, it stops too early. So it gets the same frames again after the last, as many times as it
+// takes to raise the estimate enough.
 
-/// Where the frames of one MPEG stream are.
+/// The positions of the frames of one MPEG stream.
 struct MPEGStream: Sendable {
-  /// Decoding begins at a multiple of this many frames.
+  /// Decoding starts at a multiple of this number of frames.
   static let entryFrames: Int64 = 32
-  /// Frames given before the first that is used, and how many of them are whole.
+  /// Number of frames given before the first one used, and how many of these are complete.
   private static let (leadFrames, wholeFrames): (Int64, Int64) = (16, 4)
 
   private static let decoderDelay: Int64 = 529
-  /// More pieces of frames are no sound, but an attack on the memory.
+  /// With more pieces than this, the file isn't plausible; it would be an attempt to exhaust memory.
   private static let pieceLimit: Int64 = 1 << 18
 
-  /// The first frame's.
+  /// The header of the first frame.
   let header: MPEGFrameHeader
-  /// Frames of sound.
+  /// Number of frames of sound.
   private(set) var frames: Int64 = 0
-  /// What the counting frame says about their number; nil where there is none, or none that says it.
+  /// The number of frames according to the counting frame; nil if it is missing or doesn't say.
   private(set) var claimedFrames: Int64?
-  /// Whether a frame is of another bit rate than the first, so that nothing but a count can tell the length.
+  /// Whether frames have different bit rates, so that the length can only be known by counting.
   private(set) var isVarying = false
-  /// Bytes of sound in the file, in order, without what is none between them.
+  /// The bytes of sound in the file, in order, without anything between frames.
   private(set) var ranges: [Range<Int64>] = []
-  /// Where every `entryFrames`th frame begins in the file.
+  /// The offset of every `entryFrames`th frame.
   private var entries: [Int64] = []
-  /// The encoder's.
+  /// The encoder's delay and padding, in samples.
   private var (delay, addition): (Int64, Int64) = (0, 0)
   private var tellsDelay = false
 
   init(header: MPEGFrameHeader) { self.header = header }
 
-  /// Reads a counting frame, whose mark is at `place`.
+  /// Parses a counting frame whose mark is at `place`.
   mutating func readCount(
     _ header: MPEGFrameHeader, _ file: inout ByteWindow, at offset: Int64, mark place: Int64
   ) throws(AudioIOError) {
@@ -79,7 +81,7 @@ struct MPEGStream: Sendable {
     (tellsDelay, delay, addition) = (true, Int64(numbers >> 12 & 0xFFF), Int64(numbers & 0xFFF))
   }
 
-  /// Where the frame at `offset` tells about the others; nil where it is one of them.
+  /// Returns the position of the mark if the frame at `offset` is a counting frame, or nil if it is sound.
   @inline(__always)
   static func countMark(
     _ header: MPEGFrameHeader, _ file: inout ByteWindow, at offset: Int64
@@ -91,10 +93,10 @@ struct MPEGStream: Sendable {
     return try file.word(at: offset + 36) == Mark.vbri ? offset + 36 : nil
   }
 
-  /// Whether the counting frame whose mark is at `place` has a number of frames or bytes.
+  /// Whether the counting frame with its mark at `place` gives a number of frames or bytes.
   private static func tellsLength(_ file: inout ByteWindow, at place: Int64) throws(AudioIOError) -> Bool {
     guard let flags = try file.word(at: place + 4) else { return false }
-    // The first of them is in front whichever it is.
+    // Whichever of the two is present comes first.
     if flags & 3 == 3, let bytes = try file.word(at: place + 12), bytes > 0 { return true }
     guard flags & 3 != 0, let number = try file.word(at: place + 8) else { return false }
     return number > 0
@@ -113,19 +115,19 @@ struct MPEGStream: Sendable {
     frames += 1
   }
 
-  /// Samples per channel between the first and the last that the encoder was given.
+  /// Samples per channel that the encoder was given, from the first to the last.
   var samples: Int64 {
-    // An end that is not there has nothing added to it.
+    // If the end is missing, so is the padding.
     let isWhole = claimedFrames.map { $0 == frames || $0 == frames + 1 } ?? false
     let end = tellsDelay && isWhole ? max(addition - Self.decoderDelay, 0) : 0
     return max(frames * Int64(header.samples) - start - end, 0)
   }
 
-  /// Samples decoded before the first of them.
+  /// Number of decoded samples before the first one.
   private var start: Int64 { tellsDelay ? Self.decoderDelay + delay : 0 }
 
-  /// What the decoder is given to decode from `sample` on, and the samples of it to be thrown away; less than 0 where
-  /// silence comes first. Reads some frames.
+  /// Returns what the decoder must read to decode from `sample` on, and how many of its samples to discard; a negative
+  /// number means that silence comes first. Reads some frames.
   func entry(before sample: Int64, path: String) throws(AudioIOError) -> (pieces: [FilePiece], skip: Int64) {
     let wanted = start + sample
     let target = min(wanted / Int64(header.samples), frames)
@@ -147,7 +149,8 @@ struct MPEGStream: Sendable {
     )
   }
 
-  /// The frames from an entry on, those that fill the reservoir silent; none where it isn't full before frame `limit`.
+  /// Returns the frames from an entry on, with silence in those that fill the reservoir, or nothing if the reservoir
+  /// isn't full before frame `limit`.
   private func silenced(from number: Int, before limit: Int64, path: String) throws(AudioIOError) -> [FilePiece] {
     var file = try ByteWindow(path: path)
     var (offset, filled, given): (Int64, Int64, [FilePiece]) = (entries[number], 0, [])
@@ -155,7 +158,7 @@ struct MPEGStream: Sendable {
     while filled < header.reservoir {
       guard frame < limit, let next = try file.word(at: offset).flatMap(MPEGFrameHeader.init) else { return [] }
       let (side, end) = (next.sideInformation, offset + Int64(next.length))
-      // A frame may be too short for anything but itself.
+      // A frame may be too short to contain any reservoir bits.
       guard side.upperBound < next.length else { return [] }
       given.append(.range(offset..<offset + side.lowerBound))
       given.append(.bytes(next.silentSideInformation(using: filled)))
@@ -168,7 +171,7 @@ struct MPEGStream: Sendable {
     return given + pieces(from: offset)
   }
 
-  /// The frames from an entry on, and again, where these alone are too few bytes for their number.
+  /// Returns the frames from an entry on, followed by repetitions if they have too few bytes for their number.
   private func repeated(from first: Int64) -> [FilePiece] {
     let given = pieces(from: entries[Int(first / Self.entryFrames)])
     let all = pieces(from: 0)
@@ -194,7 +197,7 @@ extension MPEGStream {
     words.append(entries)
   }
 
-  /// nil where that is no stream.
+  /// Fails if the words don't describe a stream.
   init?(_ words: inout MapWords) {
     guard let word = words.next(in: 0...Int64(UInt32.max)), let header = MPEGFrameHeader(UInt32(word)),
       let frames = words.next(in: 1...MapWords.frameLimit / 1152),
@@ -217,6 +220,6 @@ private enum Mark {
   static let xing: UInt32 = 0x5869_6E67
   static let info: UInt32 = 0x496E_666F
   static let vbri: UInt32 = 0x5642_5249
-  /// "LAME", "Lavf", "Lavc"
+  /// "LAME", "Lavf", and "Lavc".
   static let encoders: [UInt32] = [0x4C41_4D45, 0x4C61_7666, 0x4C61_7663]
 }

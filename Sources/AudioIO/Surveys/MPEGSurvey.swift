@@ -1,33 +1,34 @@
-// MPEG audio is frames and nothing else; how many there are stands nowhere, but in a frame that most encoders put first
-// (see MPEGStream). libsndfile reckons with that count, or else with the first frames' bit rate, and stops there: of a
-// file of varying rate it may decode less than half without a word, of joined files the first only.
+// MPEG audio consists only of frames, and nothing gives their number except a frame that most encoders write first (see
+// MPEGStream). libsndfile uses that number, or else estimates one from the first frames' bit rate, and stops there. It
+// may decode less than half of a file with a variable bit rate without an error, and only the first of several joined
+// files.
 //
-// So the frames are counted here, by stepping from one to the next. What is no frame between them (tags, pictures,
-// damage) is stepped over byte by byte; since any two bytes may look like a frame, one counts there only where another
-// like it follows. A new stream begins with a frame that counts the others, or with frames of another kind.
+// So the frames are counted here by stepping from one to the next. Anything else between them (tags, pictures, damage)
+// is skipped byte by byte. Any two bytes may look like a frame, so one there counts only if a similar one follows. A
+// new stream begins with a counting frame or with frames of another kind.
 
-/// What the bytes of an MP3 file hold.
+/// The streams found in the bytes of an MP3 file.
 struct MPEGSurvey: Sendable {
-  /// More are no sound, but an attack on the memory.
+  /// With more than this, the file isn't plausible; it would be an attempt to exhaust memory.
   private static let (streamLimit, rangeLimit) = (4096, 1 << 16)
 
   private(set) var streams: [MPEGStream] = []
-  /// Bytes between the first frame and the last that are none, nor a tag.
+  /// Bytes between the first and last frame that belong neither to a frame nor to a tag.
   private(set) var foreignBytes: Int64 = 0
-  /// Whether the file ends within a frame.
+  /// Whether the file ends in the middle of a frame.
   private(set) var isCut = false
-  /// Whether the file is frames for the most part: a tag may stand before FLAC, too.
+  /// Whether the file consists mostly of frames; a tag may also precede FLAC.
   private(set) var isMostlyFrames = false
-  /// Whether there is next to nothing between the frames. Else, and with something in front, it may be a piece of
-  /// another kind of file, a disc's or a broadcast's, whose sound stands among other things.
+  /// Whether there is almost nothing between the frames. If there is, and something precedes them, the file may be part
+  /// of another format, such as a disc or a broadcast, in which sound is interleaved with other data.
   private(set) var isNearlyAllFrames = false
-  /// Bytes before the first frame that are no tag.
+  /// Bytes before the first frame that don't belong to a tag.
   private(set) var leadingBytes: Int64 = 0
-  /// So many of them may be anything.
+  /// Up to this number of leading bytes is accepted, whatever they are.
   private static let leadingLimit: Int64 = 65_536
   private var rangeCount = 0
 
-  /// Reads all of the file at `path`, at the speed of the disk.
+  /// Reads the whole file at `path`, at the speed of the disk.
   init(path: String) throws(AudioIOError) {
     var file = try ByteWindow(path: path)
     let begin = try Self.endOfTag(&file, at: 0) ?? 0
@@ -73,16 +74,16 @@ struct MPEGSurvey: Sendable {
     let leading = leadingBytes <= Self.leadingLimit ? leadingBytes : 0
     isMostlyFrames = covered > (file.size - begin - leading) / 2
     isNearlyAllFrames = 19 * foreignBytes <= covered
-    // Two frames in a picture, or what is left of a stream that was cut.
+    // Drops pairs of frames found in a picture and the remains of a cut stream.
     let isOnly = streams.count == 1
     streams.removeAll { $0.frames < 4 && !isOnly }
   }
 
   /// Returns the offset of the first frame in a file that was cut out of a stream or begins with other bytes: the first
-  /// header whose frame is followed by a similar header. nil if there is none in the first 64 KiB.
+  /// header whose frame is followed by a similar header. Returns nil if there is none in the first 64 KiB.
   static func firstFrame(path: String) throws(AudioIOError) -> Int64? {
     var file = try ByteWindow(path: path)
-    // A tar archive has its mark here.
+    // The mark of a tar archive.
     if try file.word(at: 257) == 0x7573_7461 { return nil }
     var offset: Int64 = 0
     while offset < leadingLimit, let word = try file.word(at: offset) {
@@ -96,13 +97,13 @@ struct MPEGSurvey: Sendable {
 
   private var identity: UInt32? { streams.last?.header.identity }
 
-  /// ID3v2: its length in four groups of seven bits. nil where there is none at `offset`.
+  /// Returns the end of the ID3v2 tag at `offset`, or nil if there is none. Its length is in four groups of seven bits.
   static func endOfTag(_ file: inout ByteWindow, at offset: Int64) throws(AudioIOError) -> Int64? {
     guard try file.word(at: offset).map({ $0 >> 8 }) == 0x49_4433, let tag = try file.bytes(at: offset, count: 10)
     else { return nil }
     let size = tag.suffix(4).reduce(Int64(0)) { $0 << 7 | Int64($1 & 0x7F) }
     let end = offset + 10 + size
-    // One that claims more than there is, or that no frame follows, must not hide any.
+    // A tag that claims to extend past the file's end, or isn't followed by a frame, must not hide any frames.
     if offset == 0 { return end }
     guard let next = try file.word(at: end), MPEGFrameHeader(next) != nil else { return nil }
     return end
@@ -110,8 +111,8 @@ struct MPEGSurvey: Sendable {
 }
 
 extension MPEGFrameHeader {
-  /// Whether the frame before, or else the one after, is of the same kind; at the end of the file the stream's is
-  /// enough.
+  /// Whether the previous frame, or else the next one, is of the same kind. At the end of the file, matching the stream
+  /// is enough.
   @inline(__always)
   fileprivate func continues(
     _ last: Self?, in file: inout ByteWindow, at offset: Int64, after stream: UInt32?

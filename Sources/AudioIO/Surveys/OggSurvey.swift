@@ -1,16 +1,16 @@
 // An Ogg page (RFC 3533 §6): "OggS", version, flags (2: first of a stream, 4: last), granule position 8, serial number
-// 4, page number 4, checksum 4, number of segments, their lengths, one byte each; then the segments. Streams may follow
-// one another in one file ("chained"); libsndfile decodes the first. And where the file ends within a page, as it does
-// wherever it was cut, libsndfile doesn't know the length and can't seek: it is given the whole pages only.
+// 4, page number 4, checksum 4, number of segments, their lengths in one byte each; then the segments. Streams may
+// follow one another in one file ("chained"); libsndfile decodes the first. If the file ends in the middle of a page,
+// as it does if it was cut off, libsndfile doesn't know the length and can't seek. So it gets only the complete pages.
 
-/// What the pages of an Ogg file hold, found by stepping from page to page.
+/// The streams in an Ogg file, found by stepping from page to page.
 struct OggSurvey: Sendable, Equatable {
-  /// More are no sound, but an attack on the time that opening them takes.
+  /// A file with more streams isn't plausible; it would be an attempt to waste the time it takes to open them.
   private static let streamLimit = 1024
 
-  /// The pages of each stream, the last whole one included; of streams side by side, all their pages.
+  /// The pages of each stream through the last complete one. Interleaved streams share one range.
   private(set) var streams: [Range<Int64>] = []
-  /// Whether the last page that is whole is the last of its stream.
+  /// Whether the last complete page ends its stream.
   private(set) var hasEnd = false
 
   /// Reads the page headers of the file at `path`.
@@ -46,7 +46,8 @@ struct OggSurvey: Sendable, Equatable {
 
   private static let mark: UInt32 = 0x4F67_6753
 
-  /// Where the next page begins, where it does before the present one's end: that was cut, and another joined to it.
+  /// Returns the offset of the next page if it begins before the end of the current one, which was then cut off and
+  /// joined to another.
   private static func page(within range: Range<Int64>, of file: inout ByteWindow) throws(AudioIOError) -> Int64? {
     if range.upperBound == file.size { return nil }
     if try file.word(at: range.upperBound) == mark { return nil }

@@ -1,17 +1,18 @@
-// Kinds of file that libsndfile reads and few people have, by their first bytes (its `guess_file_type`). Where a mark
-// is short or none at all, a size or a name that has to be there is looked at too.
+// Rare formats that libsndfile reads, recognized by their first bytes (its `guess_file_type`). If the mark is short or
+// missing, a mandatory size or name is checked too.
 //
-//   NIST SPHERE   "NIST_1A"                        IRCAM   64 A3 0? 00, or the other way round
+//   NIST SPHERE   "NIST_1A"                        IRCAM   64 A3 0? 00, or reversed
 //   PARIS (PAF)   " paf", "fap "                   PVF     "PVF1"
 //   Amiga (SVX)   "FORM" size "8SVX" or "16SV"     AVR     "2BIT"
 //   FastTracker   "Extended Instrument: "          Psion   "ALawSoundFile**"
 //   MIDI dump     F0 7E channel 01                 MATLAB  5: "MATLAB 5.0"; 4: a matrix named "samplerate"
-//   HTK           frames (32 bits), period, 2 bytes a sample, kind 0: header of 12 bytes and the samples
+//   HTK           frames (32 bits), period, 2 bytes per sample, kind 0: 12-byte header, then samples
 //   Akai MPC2000  01 04, name of 17, level, tune, stereo (0 or 1), start, loop end, end (32 bits each) …: 42 bytes,
 //                 samples
 
 extension AudioContainer {
-  /// nil for none of these. `head`: 40 bytes or more, where there are as many; `fileSize`: bytes of the whole file.
+  /// Returns nil for any other format. `head`: the first 40 bytes or more, if the file has that many. `fileSize`: in
+  /// bytes.
   static func rare(_ head: [UInt8], fileSize: Int64) -> AudioContainer? {
     if let found = marks.first(where: { head.starts(with: $0.0.utf8) })?.1 { return found }
     guard head.count >= 34 else { return nil }

@@ -1,31 +1,31 @@
-// What libsndfile 1.2.0 makes of some kinds of file, and what is done about it, without touching the file: it is given
-// other bytes to read.
+// How libsndfile 1.2.0 fails on some files, and the workarounds. They never modify the file: libsndfile gets other
+// bytes to read.
 //
-//   WAV whose data size is 0, left by a recorder that crashed   nothing is decoded. It is told the true size.
-//   MP3 of varying rate without a count (see MPEGSurvey)        a guess of the first frames' bit rate is decoded: 82 s
+//   WAV whose data size is 0, left by a recorder that crashed   decodes nothing. The size is corrected.
+//   MP3 of varying rate without a count (see MPEGSurvey)        guesses from the first frames' bit rate: decodes 82 s
 //                                                               of 600. A frame with the true count is put first.
-//   MPEG layers I and II                                        the first frame's bit rate is believed. The frames are
+//   MPEG layers I and II                                        assumes the first frame's bit rate. The frames are
 //                                                               given more than once.
-//   MP3 with a wrong count, or foreign bytes between frames     it stops there. The count is put right, the frames
-//                                                               closed up.
-//   joined MP3, chained Ogg                                     the first part is decoded. Each is opened by itself.
-//   Ogg that ends within a page                                 no length, no seeking. It ends with the last whole
-//                                                               page.
-//   FLAC                                                        two system calls for each 8 KB. It is read ahead by
-//                                                               PiecedFile.
-//   FLAC that holds more than its header says, or less, or      it stops where the header says; it doesn't know the
-//   whose header doesn't know (see FLACSurvey)                  length. The header is put right.
-//   FLAC with a damaged block                                   it stops there. It is set to the first block behind
+//   MP3 with a wrong count, or foreign bytes between frames     stops there. The count is corrected, the gaps are
+//                                                               removed.
+//   joined MP3, chained Ogg                                     decodes the first part. Each is opened separately.
+//   Ogg that ends within a page                                 no length, no seeking. It gets only complete
+//                                                               pages.
+//   FLAC                                                        makes two system calls per 8 KB. PiecedFile reads
+//                                                               ahead.
+//   FLAC with more or fewer samples than its header says,       stops where the header says, or doesn't know the
+//   or whose header doesn't say (see FLACSurvey)                length. The header is corrected.
+//   FLAC with a damaged block                                   stops there. It is moved to the next block
 //                                                               that can be decoded.
-//   joined FLAC                                                 the first part is decoded. Each is opened by itself.
-//   MP3, at first seek                                          all frames before are looked at: 0.8 s in two hours. It
-//                                                               is given the frames from there on (see MPEGStream).
+//   joined FLAC                                                 decodes the first part. Each is opened separately.
+//   MP3, at first seek                                          reads all preceding frames: 0.8 s in two hours. It
+//                                                               gets the frames from there on (see MPEGStream).
 
-/// Where the sound is in a file: found by reading it once, it takes a reader straight to any frame.
+/// Where the sound is in a file. It is found by reading the file once, and takes a reader straight to any frame.
 ///
-/// A value to be passed to every further reader of the same file.
+/// Pass it to every further reader of the same file.
 package struct SoundMap: Sendable {
-  /// One of the streams that follow one another in a file.
+  /// One of several consecutive streams in a file.
   struct Stream: Sendable {
     enum Source: Sendable {
       /// The file as it is.
@@ -36,13 +36,14 @@ package struct SoundMap: Sendable {
     }
 
     let source: Source
-    /// Its first frame in the recording.
+    /// The number of its first frame in the recording.
     let start: Int64
-    /// What it is known to hold; nil where only libsndfile can say, which is in a file of one stream.
+    /// Its known number of frames; nil if only libsndfile can tell, which occurs only in files with one stream.
     let frames: Int64?
 
-    /// What libsndfile is to be given to decode from `frame` on, nil for the file itself, and the frames of it to be
-    /// thrown away, less than 0 where silence comes first. Only MPEG can be entered anywhere but at its beginning.
+    /// Returns what libsndfile must read to decode from `frame` on (nil for the file itself), and how many of its
+    /// frames to discard; a negative number means that silence comes first. Only MPEG can be entered anywhere other
+    /// than the start.
     func opening(at frame: Int64, path: String) throws(AudioIOError) -> (pieces: [FilePiece]?, skip: Int64) {
       switch source {
       case .file: (nil, 0)
@@ -53,46 +54,46 @@ package struct SoundMap: Sendable {
     }
   }
 
-  /// What a file's bytes say about its headers.
+  /// How a file's bytes compare with its headers.
   package struct Findings: Sendable, Equatable {
-    /// Streams that follow one another and are decoded as one.
+    /// Number of consecutive streams that are decoded as one.
     public internal(set) var streams = 1
-    /// Streams that are left out, for they have another sample rate or number of channels, or can't be decoded.
+    /// Number of streams left out because their sample rate or number of channels differs or they can't be decoded.
     public internal(set) var streamsLeftOut = 0
-    /// Seconds of sound in these, as far as known.
+    /// Duration of the streams left out, in seconds, as far as known.
     public internal(set) var secondsLeftOut = 0.0
-    /// Whether the end of a compressed file is missing, by its own structure.
+    /// Whether the structure of a compressed file shows that its end is missing.
     public internal(set) var lacksEnd = false
-    /// Whether nothing in an MP3 of varying bit rate, or a FLAC file's header, tells its length.
+    /// Whether an MP3 with a variable bit rate, or a FLAC file's header, doesn't give the length.
     public internal(set) var lacksLength = false
-    /// Frames that an MP3's or a FLAC file's header promises and that it has, where they differ.
+    /// The number of frames promised by an MP3's or FLAC file's header and the actual number, if they differ.
     public internal(set) var wrongCount: WrongCount?
-    /// Bytes before the first frame of an MP3 that are neither frame nor tag.
+    /// Bytes before the first frame of an MP3 that belong neither to a frame nor to a tag.
     public internal(set) var leadingBytes: Int64 = 0
-    /// Bytes between the frames of an MP3 that are none.
+    /// Bytes between the frames of an MP3 that belong to none of them.
     public internal(set) var foreignBytes: Int64 = 0
-    /// Frames that lack between those of a FLAC file, by their numbers; silence stands for them.
+    /// Frames missing from a FLAC file, according to their numbers; silence replaces them.
     public internal(set) var missingFrames: Int64 = 0
   }
 
-  /// What a header promises, and what there is: samples per channel.
+  /// The number of samples per channel that a header promises and the number found.
   package struct WrongCount: Sendable, Equatable {
-    /// As the header has it.
+    /// The number in the header.
     package let promised: Int64
-    /// As the file has it.
+    /// The number in the file.
     package let found: Int64
   }
 
-  /// What the file's own header says.
+  /// What the file's own header declares.
   package let header: ContainerHeader
-  /// What its bytes say about that.
+  /// How the file's bytes compare with the header.
   package private(set) var findings = Findings()
-  /// Those that are decoded, in order; at least one.
+  /// The streams to decode, in order; at least one.
   private(set) var streams: [Stream] = []
 
-  /// Reads the header at `path`; of MP3, Ogg and FLAC all of the file, at the speed of the disk.
+  /// Reads the header of the file at `path`. For MP3, Ogg, and FLAC, reads the whole file, at the speed of the disk.
   ///
-  /// Throws `.unsupportedMedia` for what is no sound that can be read here.
+  /// Throws `.unsupportedMedia` if the format isn't supported.
   package init(path: String) throws(AudioIOError) {
     header = try ContainerHeader(path: path)
     switch header.container {
@@ -101,7 +102,7 @@ package struct SoundMap: Sendable {
     case .ogg: try surveyOgg(path)
     case .flac:
       try surveyFLAC(path, at: 0)
-      // Without a head that can be read it is for libsndfile to refuse.
+      // Without a readable head, leave it to libsndfile to reject the file.
       if streams.isEmpty { streams = [Stream(source: .pieces([.range(0..<header.fileSize)]), start: 0, frames: nil)] }
     default: break
     }
@@ -145,12 +146,12 @@ package struct SoundMap: Sendable {
   }
 
   private mutating func surveyMPEG(_ path: String) throws(AudioIOError) {
-    // A tag may stand before FLAC, too.
+    // A tag may also precede FLAC.
     if let begin = try FLACSurvey.begin(path: path) { return try surveyFLAC(path, at: begin) }
     let survey = try MPEGSurvey(path: path)
     let all = survey.streams.filter { $0.samples > 0 }
     guard survey.isMostlyFrames, !all.isEmpty, header.beginsWithMark || survey.isNearlyAllFrames else {
-      // Two bytes that look like a frame, somewhere in a file of another kind.
+      // Two bytes that look like a frame, somewhere in a file of another format.
       if !header.beginsWithMark { throw .unsupportedMedia(found: nil) }
       return
     }
@@ -180,7 +181,7 @@ package struct SoundMap: Sendable {
     }
     var opened: [(range: Range<Int64>, format: AudioFormat, frames: Int64)] = []
     for range in survey.streams {
-      // A length that is a lie; a thousand of them must not overflow.
+      // The length may be false; a thousand of them must not overflow.
       guard let file = try? SndfileHandle(reading: path, [.range(range)]), let format = AudioFormat(file.info),
         (1..<Int64(1) << 48).contains(file.info.frames)
       else {
@@ -195,13 +196,14 @@ package struct SoundMap: Sendable {
     }
   }
 
-  /// Takes the streams of the kind of which there is most; a recording has one sample rate and one number of channels.
+  /// Selects the streams of the kind with the most frames, because a recording has one sample rate and one number of
+  /// channels.
   private mutating func choose<Found>(
     _ found: [Found], kind: (Found) -> String, rate: (Found) -> Int, frames: (Found) -> Int64,
     source: (Found) -> Stream.Source
   ) {
     let lengths = Dictionary(grouping: found, by: kind).mapValues { $0.map(frames).reduce(0, +) }
-    // Of two that are equally long, that of the first stream.
+    // In case of a tie, the kind of the earlier stream.
     let most = lengths.values.max()
     let chosen = found.map(kind).first { lengths[$0] == most }
     var start: Int64 = 0
@@ -217,16 +219,16 @@ package struct SoundMap: Sendable {
     findings.streams = max(streams.count, 1)
   }
 
-  /// The stream that `frame` is in, or the last one.
+  /// Returns the stream that contains `frame`, or the last one.
   func stream(of frame: Int64) -> Int { streams.lastIndex { $0.start <= frame } ?? 0 }
 
-  /// Where a stream ends in the recording; nil where its decoder has to tell.
+  /// Returns where a stream ends in the recording, or nil if only its decoder can tell.
   func end(of number: Int) -> Int64? {
     let stream = streams[number]
     if case .mpeg = stream.source { return stream.frames.map { stream.start + $0 } }
     return number + 1 < streams.count ? streams[number + 1].start : nil
   }
 
-  /// Frames of all streams, where the map knows.
+  /// The total number of frames, if known.
   var frames: Int64? { streams.last.flatMap { last in last.frames.map { last.start + $0 } } }
 }

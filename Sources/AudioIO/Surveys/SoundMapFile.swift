@@ -1,8 +1,8 @@
 import Glibc
 
-// A sound map kept in a file, so that the first slice of a long MP3, Ogg or FLAC file need not read all of it: 46 ms
-// for two hours of Vorbis. It is a copy of what the sound file says anyway: whatever is wrong with it, the sound file
-// is read instead.
+// A sound map saved in a file, so that the first slice of a long MP3, Ogg, or FLAC file doesn't have to read all of it:
+// 46 ms for two hours of Vorbis. It only repeats what the sound file contains, so if anything is wrong with it, the
+// sound file is read instead.
 //
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
@@ -20,14 +20,14 @@ import Glibc
 extension SoundMap {
   private static let magic: Int64 = 0x50_414D_444E_53_5753  // "SWSNDMAP", first letter in the lowest byte
   private static let version: Int64 = 4
-  /// More than the largest map: a file of any size may stand in its place.
+  /// Larger than any map; whatever is at its path may be of any size.
   private static let byteLimit = 64 << 20
 
-  /// Whether looking for the sound means reading all of the file.
+  /// Whether finding the sound requires reading the whole file.
   package var isWorthKeeping: Bool { [.mp3, .ogg, .flac].contains(header.container) }
 
-  /// The map of the sound file at `path` that was kept at `kept`; nil where there is none, or it is damaged, of another
-  /// version or of a file of another length. Throws as `init(path:)` does where the file at `path` is no sound.
+  /// Reads the map of the sound file at `path` from `kept`. Fails if it is missing, damaged, of another version, or for
+  /// a file of another length. Throws like `init(path:)` if the file at `path` isn't sound.
   package init?(path: String, keptAt kept: String) throws(AudioIOError) {
     let header = try ContainerHeader(path: path)
     guard var words = Self.words(at: kept), words.next() == Self.magic, words.next() == Self.version,
@@ -38,7 +38,7 @@ extension SoundMap {
     self.init(header: header, findings: findings, streams: streams)
   }
 
-  /// Keeps the map at `path`, whole or not at all. It need not survive a power cut: what is torn is not taken up.
+  /// Saves the map at `path` atomically. It need not survive a power failure: a torn map is ignored.
   package func keep(at path: String) throws(AudioIOError) {
     var words = MapWords()
     findings.write(to: &words)
@@ -97,7 +97,7 @@ extension SoundMap {
         source = ranges.isEmpty ? .file : .pieces(ranges.map(FilePiece.range))
       }
       streams.append(Stream(source: source, start: start, frames: frames < 0 ? nil : frames))
-      // Only the last may be of a length that its decoder has to tell.
+      // Only the last stream's length may depend on its decoder.
       expected = frames < 0 ? nil : start + frames
     }
     return words.isAtEnd ? streams : nil
@@ -128,19 +128,19 @@ extension SoundMap.Findings {
   }
 }
 
-/// Numbers of a kept map, to be written or read one after the other.
+/// The words of a saved map, written or read in sequence.
 struct MapWords {
-  /// So that sums of two don't overflow.
+  /// Small enough that the sum of two doesn't overflow.
   static let frameLimit: Int64 = 1 << 48
 
   private var words: [Int64] = []
   private var position = 0
-  /// Ranges and entries lie below.
+  /// Ranges and entries must lie below this.
   var offsetLimit: Int64 = 0
 
   init(_ words: [Int64] = []) { self.words = words.map(Int64.init(littleEndian:)) }
 
-  /// Of the words that have not been read.
+  /// The checksum of the words not read yet.
   var checksum: Int64 {
     var sum: UInt64 = 0xCBF2_9CE4_8422_2325
     for word in words[position...] { sum = (sum ^ UInt64(bitPattern: word)) &* 0x100_0000_01B3 }
@@ -155,18 +155,18 @@ struct MapWords {
     return words[position - 1]
   }
 
-  /// nil where the next is outside.
+  /// Returns the next word, or nil if it is out of range.
   mutating func next(in range: ClosedRange<Int64>) -> Int64? {
     guard let word = next(), range.contains(word) else { return nil }
     return word
   }
 
-  /// As many as are left at the most.
+  /// Returns the next word as a count, or nil if fewer words are left.
   private mutating func count(of size: Int) -> Int? {
     next(in: 0...Int64((words.count - position) / size)).map { Int($0) }
   }
 
-  /// Stretches of the file, in order.
+  /// Returns ranges of the file, in order.
   mutating func ranges() -> [Range<Int64>]? {
     guard let count = count(of: 2) else { return nil }
     var ranges: [Range<Int64>] = []
@@ -180,7 +180,7 @@ struct MapWords {
     return ranges
   }
 
-  /// Places in the file, in order.
+  /// Returns offsets in the file, in order.
   mutating func offsets() -> [Int64]? {
     guard let count = count(of: 1) else { return nil }
     var offsets: [Int64] = []
@@ -200,7 +200,7 @@ struct MapWords {
     for range in ranges { append([range.lowerBound, range.upperBound]) }
   }
 
-  /// Under another name first: nobody sees half of it.
+  /// Writes to a temporary name and renames, so that readers never see a partial file.
   func store(at path: String, head: [Int64]) throws(AudioIOError) {
     let temporary = "\(path).\(getpid())"
     let file = try EncodedFile(creating: temporary)

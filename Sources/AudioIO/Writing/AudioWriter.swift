@@ -1,12 +1,12 @@
 import Glibc
 
-/// Encodes a sound file from its first frame to its last, in constant memory. Confined: one caller at a time; blocks.
+/// Encodes a sound file from its first frame to its last in constant memory. Blocks. Use it from one thread at a time.
 ///
-/// The file is whole only after `finish`; write to a temporary path and rename.
+/// The file is complete only after `finish`; write to a temporary path and rename.
 package struct AudioWriter: ~Copyable {
-  /// What is written; `.rf64` where `.wav` was asked for and would not hold it.
+  /// The format written: `.rf64` if `.wav` was requested but would be too large.
   package let format: AudioFormat
-  /// Samples beyond full scale that were cut to it.
+  /// Number of samples beyond full scale that were clipped.
   package private(set) var clippedSamples: Int64 = 0
 
   private let target: EncodedFile
@@ -17,10 +17,11 @@ package struct AudioWriter: ~Copyable {
   private var integers: PageBuffer<Int32>
   private var shorts: PageBuffer<Int16>
 
-  /// Creates the file at `path`, replacing what is there.
+  /// Creates the file at `path`, replacing any existing file.
   ///
-  /// `expectedFrames` decides between WAV and RF64: a WAV file ends at 4 GiB. Throws `.unwritable` where the container
-  /// can't hold the codec, the rate or the channels. `tags` that it can't hold are left out.
+  /// `expectedFrames` decides between WAV and RF64, because a WAV file can't exceed 4 GiB. Throws `.unwritable` if the
+  /// container doesn't support the codec, sample rate, or number of channels. `tags` that the container can't hold are
+  /// left out.
   package init(
     creating path: String, format: AudioFormat, expectedFrames: Int64, tags: SoundTags = SoundTags()
   ) throws(AudioIOError) {
@@ -46,11 +47,11 @@ package struct AudioWriter: ~Copyable {
     order = ChannelOrder(format)
   }
 
-  /// Transparent for speech and music alike; the size is not what a cleaned recording is made for.
+  /// Sets a quality that is transparent for speech and music; small files aren't the goal of a cleaned recording.
   private static func chooseQuality(of file: borrowing SndfileHandle, codec: AudioCodec) {
     switch codec {
     case .vorbis: file.setCompression(0.3)
-    // 118 kbit/s a channel. Left to itself the encoder of six or eight channels drops what is above 4 kHz.
+    // 118 kbit/s per channel. By default, the encoder drops everything above 4 kHz with six or eight channels.
     case .opus: file.setCompression(0.55)
     case .mp3:
       file.setVariableBitRate()
@@ -59,11 +60,11 @@ package struct AudioWriter: ~Copyable {
     }
   }
 
-  /// Whether `init` would take this format.
+  /// Whether `init` accepts this format.
   package static func canWrite(_ format: AudioFormat) -> Bool {
     switch format.codec {
-    // libsndfile 1.2.0 takes 12-bit DWVW, MPEG layers 1 and 2, and MPEG audio in WAV for writable and then isn't able
-    // to; of 20-bit ALAC it writes other samples than it is given.
+    // libsndfile 1.2.0 accepts 12-bit DWVW, MPEG layers 1 and 2, and MPEG audio in WAV, but then fails to write them.
+    // With 20-bit ALAC it writes different samples than it was given.
     case .dwvw12, .mp1, .mp2, .alac20: return false
     case .mp3: return format.container == .mp3
     case .flacS8, .flacS16, .flacS24: return format.container == .flac
@@ -71,16 +72,16 @@ package struct AudioWriter: ~Copyable {
     }
   }
 
-  /// With room to spare: the number of frames may be a guess.
+  /// Whether the file needs RF64, with a margin: the number of frames may be an estimate.
   private static func needsRF64(_ format: AudioFormat, frames: Int64) -> Bool {
     Double(frames) * Double(format.channels * format.codec.bytesPerSample) > 0xC000_0000
   }
 
-  /// Encodes interleaved samples of full scale ±1, whole frames, any number of them. What is beyond full scale is cut
-  /// to it, but for float codecs, which keep it. What is not finite becomes 0.
+  /// Encodes any number of whole frames, interleaved, full scale ±1. Samples beyond full scale are clipped, except by
+  /// float codecs. Samples that aren't finite become 0.
   ///
-  /// `quantised` is filled with the same samples as a reader of the new file would make 16-bit ones of them: exactly
-  /// so for PCM, FLAC and ALAC, before the coding loss for the rest.
+  /// Fills `quantised` with the 16-bit samples that a reader of the new file would return: exactly those for PCM, FLAC,
+  /// and ALAC, and those before coding loss for the others.
   package mutating func write(_ samples: Span<Float>, quantised: inout [Int16]) throws(AudioIOError) {
     if quantised.count != samples.count { quantised = [Int16](repeating: 0, count: samples.count) }
     let step = framesPerWrite * format.channels
@@ -154,7 +155,7 @@ package struct AudioWriter: ~Copyable {
 
   private func countBeyondFullScale(_ part: Span<Float>) -> Int64 {
     guard format.codec.sampleKind != .float else { return 0 }
-    // Lanes, for the loop to become vectors.
+    // Separate lanes, so that the compiler vectorizes the loop.
     var lanes = InlineArray<16, Int32>(repeating: 0)
     var start = 0
     while start + 16 <= part.count {
@@ -168,7 +169,7 @@ package struct AudioWriter: ~Copyable {
     return count
   }
 
-  /// Writes what the encoder still holds, corrects the header and makes the file durable.
+  /// Writes what the encoder still buffers, corrects the header, and makes the file durable.
   package consuming func finish() throws(AudioIOError) {
     let target = self.target
     file.close()

@@ -1,13 +1,13 @@
-/// The kinds of file a client may ask for.
+/// The file formats that a client can request.
 package enum OutputFormat: String, Sendable, CaseIterable {
-  /// Container, codec and depth of the source.
+  /// The container, codec, and depth of the source.
   case same
   case wav, flac, mp3, ogg, opus
 
-  /// What a file of this kind made from `source` looks like: rate and channels stay, depth stays where the container
-  /// can hold it, and a lossy source becomes 16-bit in a lossless container.
+  /// Returns the format of a file of this kind made from `source`. Sample rate and channels stay the same, depth stays
+  /// if the container supports it, and a lossy source becomes 16-bit in a lossless container.
   ///
-  /// Throws `.unwritable` where the rate or the channels don't fit.
+  /// Throws `.unwritable` if the sample rate or the channels aren't supported.
   package func format(for source: AudioFormat) throws(AudioIOError) -> AudioFormat {
     var target = source
     switch self {
@@ -26,7 +26,7 @@ package enum OutputFormat: String, Sendable, CaseIterable {
     return target
   }
 
-  /// What libsndfile reads but doesn't write is kept in its nearest relative.
+  /// Returns the closest writable format for a source that libsndfile reads but can't write.
   private static func writable(_ source: AudioFormat) -> AudioFormat {
     guard !AudioWriter.canWrite(source) else { return source }
     var target = source
@@ -60,8 +60,8 @@ package enum OutputFormat: String, Sendable, CaseIterable {
     }
   }
 
-  /// The codecs' own limits, which libsndfile's format check doesn't know: FLAC (RFC 9639 §9.1), MP3 (ISO 11172-3 and
-  /// 13818-3), Opus (RFC 6716 §2.1.3 and the rates libsndfile encodes).
+  /// Whether the codec supports the rate and channels, which libsndfile's format check doesn't cover: FLAC (RFC 9639
+  /// §9.1), MP3 (ISO 11172-3 and 13818-3), Opus (RFC 6716 §2.1.3 and the rates that libsndfile encodes).
   private static func holdsRateAndChannels(_ format: AudioFormat) -> Bool {
     switch format.codec {
     case .flacS8, .flacS16, .flacS24: format.channels <= 8 && format.sampleRate <= 655_350

@@ -1,23 +1,23 @@
 import CSndfile
 import Glibc
 
-/// Title, artist and the like of a sound file, as far as libsndfile knows of them: nothing is made of the texts, they
-/// are handed on as they are. Pictures are not among them.
+/// A sound file's title, artist, and other text tags that libsndfile supports, copied without interpretation. Pictures
+/// aren't included.
 package struct SoundTags: Sendable, Equatable {
-  /// By libsndfile's numbers. The software that wrote the source is not the one that writes the copy.
+  /// By libsndfile's numbers. The software tag is omitted, because different software writes the copy.
   private var texts: [Int32: [CChar]] = [:]
 
   private static let kinds = [
     SF_STR_TITLE, SF_STR_COPYRIGHT, SF_STR_ARTIST, SF_STR_COMMENT, SF_STR_DATE, SF_STR_ALBUM, SF_STR_LICENSE,
     SF_STR_TRACKNUMBER, SF_STR_GENRE,
   ].map { Int32($0) }
-  /// Bytes of one text: more is no title.
+  /// Maximum size of one text, in bytes; a longer one isn't a title.
   private static let lengthLimit = 4096
 
-  /// None.
+  /// Creates an empty set of tags.
   package init() {}
 
-  /// Those of the file at `path`; none where it can't be opened as it is.
+  /// Reads the tags of the file at `path`. The result is empty if libsndfile can't open it.
   package init(path: String) {
     guard let file = try? SndfileHandle(reading: path) else { return }
     for kind in Self.kinds {
@@ -26,7 +26,7 @@ package struct SoundTags: Sendable, Equatable {
     }
   }
 
-  /// Puts them into a file that has no sound yet; what its container can't hold is left out.
+  /// Writes the tags to a file that has no samples yet; its container may drop some.
   func write(to file: borrowing SndfileHandle) {
     for kind in Self.kinds {
       if let text = texts[kind] { file.setText(kind, text) }
