@@ -1,29 +1,29 @@
-// What an AMR file holds (RFC 4867 §5), which says nothing of its length:
+// The contents of an AMR file (RFC 4867 §5), whose header doesn't give its length:
 //
-//   mark     "#!AMR\n" or, of wideband, "#!AMR-WB\n"
-//   frame    20 ms of sound: a byte whose bits 3 … 6 name its kind, then as many bytes as a frame of that kind has
+//   mark     "#!AMR\n" or, for wideband, "#!AMR-WB\n"
+//   frame    20 ms of sound: a byte whose bits 3 … 6 give its type, then the fixed number of bytes of that type
 //
-// While nobody speaks, a telephone sends a description of the background now and then and otherwise frames without
-// content. ffmpeg decodes neither, so their time has to be kept by whoever reads what it decodes.
+// During silence, a phone occasionally sends a description of the background noise and otherwise frames without
+// content. ffmpeg decodes neither, so a reader of its output must account for their time.
 
-/// How long an AMR file is.
+/// The length of an AMR file.
 struct AMRExtent: Equatable {
-  /// Frames of 20 ms.
+  /// Number of frames of 20 ms.
   private(set) var frames: Int64 = 0
-  /// Those of them that stand for silence.
+  /// Number of those frames that represent silence.
   private(set) var silentFrames: Int64 = 0
-  /// Whether the last frame is not all there.
+  /// Whether the last frame is incomplete.
   private(set) var isCut = false
 
-  /// How long a frame is, in seconds.
+  /// Duration of a frame, in seconds.
   static let frameSeconds = 0.02
 
-  /// Bytes behind the first one, by kind; nil for those that such files don't have.
+  /// Bytes after the first one, by type; nil for types that such files don't contain.
   private static let narrowband: [Int?] = [12, 13, 15, 17, 19, 20, 26, 31, 5, nil, nil, nil, nil, nil, nil, 0]
   private static let wideband: [Int?] = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, nil, nil, nil, nil, 0, 0]
 
-  /// Of the file at `path`, up to `frameLimit` frames: a day and more of them. nil where it is none of these, or where
-  /// frames of no known kind are in it.
+  /// Measures the file at `path`, up to `frameLimit` frames (more than a day). Fails if it isn't an AMR file or
+  /// contains frames of an unknown type.
   init?(path: String, frameLimit: Int64 = 5_000_000) {
     guard let file = FileStart(path: path) else { return nil }
     let head = file.bytes(at: 0, count: 9)
@@ -36,7 +36,7 @@ struct AMRExtent: Equatable {
     while offset < length, frames < frameLimit {
       if offset - pieceStart >= piece.count {
         (piece, pieceStart) = (file.bytes(at: offset, count: 65_536), offset)
-        // Somebody has made it shorter since.
+        // The file was truncated in the meantime.
         guard !piece.isEmpty else { break }
       }
       let kind = Int(piece[offset - pieceStart] >> 3 & 15)

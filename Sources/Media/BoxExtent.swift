@@ -1,27 +1,28 @@
-// Where an MP4 or QuickTime file should end (ISO 14496-12 §4.2): boxes follow one another, each a size of 32 bits that
-// counts itself, and four letters; a size of 1 is followed by one of 64 bits, one of 0 reaches to the end of the file.
+// Where an MP4 or QuickTime file should end (ISO 14496-12 §4.2). It is a sequence of boxes, each with a 32-bit size
+// that includes itself and a type of four letters; a size of 1 is followed by a 64-bit size, and a size of 0 means up
+// to the end of the file.
 
-// A file with a "moof" is fragmented: written as it was recorded, with a header from before its length was known.
+// A file with a "moof" is fragmented: it was written during the recording, so its header predates its length.
 
-/// Whether an MP4 file is all there, by the sizes of its outermost boxes.
+/// Whether an MP4 file is complete, according to the sizes of its top-level boxes.
 struct BoxExtent: Equatable {
   enum Verdict {
     case whole
-    /// It ends within a box of sound or pictures, or of what tells of them.
+    /// The file ends within a box of media data or its description.
     case cut
-    /// Something else follows its boxes, as some cameras write, or there are too many to look at.
+    /// Other data follows the boxes, as some cameras write, or there are too many boxes to check.
     case unknown
   }
 
   private(set) var verdict = Verdict.unknown
-  /// Whether the header's length is no more than a guess.
+  /// Whether the length in the header is only an estimate.
   private(set) var isFragmented = false
 
-  /// Those of a fragmented recording of a day, two a second.
+  /// Enough for a day of fragmented recording with two boxes per second.
   private static let boxLimit = 1 << 18
   private static let needed = ["mdat", "moov", "moof"].map { Array($0.utf8) }
 
-  /// Of the file at `path`. A read of a few bytes for each box.
+  /// Checks the file at `path`. Needs one read of a few bytes per box.
   init(path: String) {
     if let file = FileStart(path: path) { verdict = walk(file) }
   }

@@ -1,28 +1,28 @@
-// Where a file that is made of chunks should end, by their sizes.
+// Where a file made of chunks should end, according to their sizes.
 //
-//   AVI, WAV   "RIFF" and a size of 32 bits, little-endian, of all that follows; ODML files have more of them
+//   AVI, WAV   "RIFF" and a size of 32 bits, little-endian, of everything that follows; ODML files have several
 //   CAF        8 bytes, then chunks: type of four letters, size of 64 bits, big-endian; −1: up to the end
 //   FLV        header of 9 bytes and 4 of zeros, then tags: type, size of 24 bits, big-endian, 7 bytes of other things,
 //              content, and 4 bytes that repeat the tag's length
-//   VOC        blocks from where 16 bits at 20 say: type, size of 24 bits, little-endian; type 0 ends the file
-//   WavPack    blocks: "wvpk", size of 32 bits, little-endian, of what follows it
+//   VOC        blocks from the 16-bit offset at 20 on: type, size of 24 bits, little-endian; type 0 ends the file
+//   WavPack    blocks: "wvpk", size of 32 bits, little-endian, of the rest
 //   TS         packets of one size
 //   PS         start codes, 0x000001 and a byte: 0xBA a pack header of 12 bytes, or 14 and as many more as its last
 //              three bits say; 0xB9 the end; else a packet with its size, 16 bits
-//   DTS        frames, whose size less one is 14 bits from bit 46 on, where words are of 16 bits, big-endian
+//   DTS        frames, whose size less one is 14 bits from bit 46 on, for 16-bit big-endian words
 
-/// Whether a file is all there, by the sizes of its outermost chunks.
+/// Whether a file is complete, according to the sizes of its top-level chunks.
 enum ChunkExtent: Equatable {
   case whole
-  /// It ends within a chunk.
+  /// The file ends within a chunk.
   case cut
-  /// Something else follows the chunks, or there are too many to look at.
+  /// Other data follows the chunks, or there are too many to check.
   case unknown
 
-  /// Hours of packets, in a second.
+  /// Enough for hours of packets; takes about a second.
   private static let chunkLimit = 1 << 20
 
-  /// Of the file at `path`; `.unknown` for other kinds. A read of a few bytes for each chunk.
+  /// Checks the file at `path`; `.unknown` for other formats. Needs one read of a few bytes per chunk.
   init(path: String, _ demuxer: Demuxer) {
     guard let file = FileStart(path: path) else {
       self = .unknown
@@ -34,7 +34,7 @@ enum ChunkExtent: Equatable {
         Self.walk(file, from: 0) { head in
           guard head.starts(with: "RIFF".utf8) else { return nil }
           let size = Self.little(head[4..<8])
-          // Recorders that never came to their end have written one of these.
+          // Recorders that were interrupted leave one of these sizes.
           return size == 0 || size >= 0xFFFF_FF00 ? .toTheEnd : .bytes(8 + size + size % 2)
         }
       case .caf:
@@ -76,11 +76,11 @@ enum ChunkExtent: Equatable {
 
   private enum Step {
     case bytes(Int), toTheEnd
-    /// No chunk, where only chunks can be.
+    /// There is no chunk although only chunks may occur here.
     case broken
   }
 
-  /// `step` tells from sixteen bytes how long a chunk is; nil where they begin none.
+  /// `step` derives the length of a chunk from its first sixteen bytes, or returns nil if no chunk begins there.
   private static func walk(_ file: FileStart, from first: Int, _ step: ([UInt8]) -> Step?) -> ChunkExtent {
     let length = file.length
     var offset = first

@@ -1,18 +1,18 @@
-// Beside pictures and sound a file may hold other tracks, of which ffmpeg's muxers refuse some, each in its own way: a
-// subtitle of a kind that the container's table lacks, a cover without a size. One refusal would cost the whole result.
-// So what is to be copied is tried first, without a packet; and where it is refused, less is.
+// Besides pictures and sound, a file may contain other tracks, some of which ffmpeg's muxers reject, each in its own
+// way: a subtitle format that the container doesn't support, a cover without dimensions. One rejected track would lose
+// the whole result. So the set of tracks is first tried without packets; if it is rejected, a smaller set is used.
 //
 //   subtitles, further audio     copied
-//   covers                       in mp4 and m4a; mov has no place for them, Matroska takes them for a film of one
+//   covers                       in mp4 and m4a; mov has no place for them, and Matroska treats them as a video of one
 //                                picture
 //   attachments                  in Matroska
 //   GoPro's sensors (gpmd)       in mp4 and mov
-//   time code, chapters          written anew, from what the headers tell of them
-//   other data (Apple's mebx)    left out: ffmpeg 5.1 writes them without their description, or not at all
+//   time code, chapters          written again from the headers
+//   other data (Apple's mebx)    left out: ffmpeg 5.1 drops them or their description
 
-/// Which tracks of a file are copied beside the new sound.
+/// The tracks of a file that are copied alongside the new sound.
 package struct CopiedTracks: Sendable, Equatable {
-  /// Of the file.
+  /// The facts about the file.
   package let facts: MediaFacts
   private let extent: Extent
 
@@ -22,10 +22,10 @@ package struct CopiedTracks: Sendable, Equatable {
     (self.facts, self.extent) = (facts, extent)
   }
 
-  /// As many tracks of the file at `original` as ffmpeg can write into such a file, which it tries at `path`. Blocks,
-  /// some tenths of a second; not at all for a plain recording of pictures and one sound.
+  /// Returns as many tracks of the file at `original` as ffmpeg can write to this container, which it tries at `path`.
+  /// Blocks for a few tenths of a second; a plain recording of pictures and one sound track needs no trial.
   ///
-  /// Throws `.system` where ffmpeg can't be started.
+  /// Throws `.system` if ffmpeg can't be started.
   package static func writable(
     of original: String, _ facts: MediaFacts, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) -> CopiedTracks {
@@ -57,14 +57,14 @@ package struct CopiedTracks: Sendable, Equatable {
     (covers + sensors).flatMap { ["-map", "0:\($0)"] } + (attachments > 0 ? ["-map", "0:t"] : [])
   }
 
-  /// The tracks in their order in the result, where `sound` names the new one.
+  /// Returns ffmpeg's arguments that map the tracks in their order. `sound` names the new one.
   func words(sound: [String]) -> [String] {
     let beside = ["-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?"]
-    // A film that was cut out of a longer one may begin with pictures that need others before them.
+    // A video cut out of a longer one may begin with frames that depend on earlier ones.
     return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras + ["-c", "copy", "-copyinkf"]
   }
 
-  /// What is left out, in words: "1 cover", "2 tracks of data".
+  /// The tracks left out, as text: "1 cover", "2 tracks of data".
   package var leftOut: [String] {
     let isAlone = extent == .picturesAlone
     let counts = [

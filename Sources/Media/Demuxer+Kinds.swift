@@ -1,19 +1,19 @@
-// Kinds of file that are told by more than a mark at their beginning, or by one of many.
+// Formats that are recognized by more than a mark at their beginning, or by one of several marks.
 //
-//   mpegts     packets of 188 bytes that begin with 0x47 (ISO 13818-1 §2.4.3.2), with 4 bytes of time before each on
-//              Blu-ray, or 16 of check behind each; a recorded broadcast begins anywhere in one
-//   mpeg       a pack's start code, 0x000001BA (ISO 13818-1 §2.5.3.3); a piece of one begins anywhere, see
+//   mpegts     188-byte packets that begin with 0x47 (ISO 13818-1 §2.4.3.2), each preceded by a 4-byte timestamp on
+//              Blu-ray, or followed by 16 bytes of error correction; a recorded broadcast may begin inside one
+//   mpeg       a pack's start code, 0x000001BA (ISO 13818-1 §2.5.3.3); a cut piece may begin anywhere, see
 //              `ProgramStream`
-//   avi, wav   "RIFF"; a WAV file only where its codec is one that libsndfile refuses
+//   avi, wav   "RIFF"; a WAV file only if libsndfile doesn't support its codec
 //   flv        "FLV" and version 1
-//   caf        "caff"; its description (type "desc") names the codec: libsndfile reads PCM, and ALAC if its flags tell
+//   caf        "caff"; its description (type "desc") names the codec: libsndfile reads PCM, and ALAC if its flags give
 //              the depth
-//   wv, tta, ape, mpc, mpc8   "wvpk", "TTA1", "MAC ", "MP+" with version 7, "MPCK"; also behind an ID3 tag
-//   dts        a sync word, as bytes or as words of 16 bits, of 16 or 14 bits each (ETSI TS 102 114 §5.3)
+//   wv, tta, ape, mpc, mpc8   "wvpk", "TTA1", "MAC ", "MP+" with version 7, "MPCK"; also after an ID3 tag
+//   dts        a sync word in 16- or 14-bit words of either byte order (ETSI TS 102 114 §5.3)
 //   voc        "Creative Voice File" and 0x1A
 
 extension Demuxer {
-  /// What the bytes at the very beginning tell.
+  /// Returns the format indicated by the very first bytes.
   static func byMark(_ head: [UInt8]) -> Demuxer? {
     if head.starts(with: [0, 0, 1, 0xBA]) { return .mpeg }
     if head.starts(with: Array("FLV".utf8) + [1]) { return .flv }
@@ -21,7 +21,7 @@ extension Demuxer {
     return nil
   }
 
-  /// What the bytes at the beginning, or behind an ID3 tag, tell.
+  /// Returns the format indicated by the first bytes, or by those after an ID3 tag.
   static func byTaggedMark(_ head: [UInt8]) -> Demuxer? {
     let marks: [(String, Demuxer)] = [("wvpk", .wv), ("TTA1", .tta), ("MAC ", .ape), ("MPCK", .mpc8)]
     if let found = marks.first(where: { head.starts(with: $0.0.utf8) })?.1 { return found }
@@ -32,7 +32,7 @@ extension Demuxer {
     return syncs.contains { head.starts(with: $0) } ? .dts : nil
   }
 
-  /// A RIFF or CAF file that libsndfile doesn't read.
+  /// Returns the format of a RIFF or CAF file that libsndfile can't read.
   static func byCodec(_ start: FileStart, _ head: [UInt8]) -> Demuxer? {
     if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "AVI ".utf8) { return .avi }
     if head.starts(with: "RIFF".utf8), head.dropFirst(8).starts(with: "WAVE".utf8) {
@@ -44,10 +44,10 @@ extension Demuxer {
     return ["lpcm", "ulaw", "alaw"].contains(codec) ? nil : .caf
   }
 
-  /// G.726 (twice), AAC, DTS, AC-3: what Microsoft's list of formats calls them.
+  /// The codes of G.726 (twice), AAC, DTS, and AC-3 in Microsoft's list of formats.
   private static let foreignWaveTags: Set<UInt16> = [0x0045, 0x0064, 0x00FF, 0x2000, 0x2001]
 
-  /// The codec of a WAV file. A hostile one may hold thousands of chunks.
+  /// Returns the codec of a WAV file. Limits the search, because a hostile file may contain thousands of chunks.
   private static func waveTag(_ start: FileStart) -> UInt16? {
     var offset = 12
     for _ in 0..<64 {
@@ -60,10 +60,10 @@ extension Demuxer {
     return nil
   }
 
-  /// Whether packets of a transport stream follow one another, from somewhere in the first of them on.
+  /// Whether the file is a sequence of transport stream packets, possibly beginning inside the first.
   static func isTransportStream(_ start: FileStart) -> Bool { firstPacket(start) != nil }
 
-  /// Whether a transport stream's last packet is not all there, or none; nil for what is none.
+  /// Whether a transport stream's last packet is missing or incomplete; nil if this isn't a transport stream.
   static func endsWithinPacket(_ start: FileStart) -> Bool? {
     guard let first = firstPacket(start) else { return nil }
     let length = start.length
@@ -71,17 +71,17 @@ extension Demuxer {
     return start.bytes(at: length - first.length + first.lead, count: 1) != [0x47]
   }
 
-  /// Where the first packet's 0x47 is, the bytes from one to the next, and those of them that come before each.
+  /// Returns the offset of the first packet's 0x47, the distance between packets, and the bytes that precede each.
   private static func firstPacket(_ start: FileStart) -> (offset: Int, length: Int, lead: Int)? {
     let bytes = start.bytes(at: 0, count: 6 * 204)
-    // A text may have a G wherever a packet would begin.
+    // A text could have a G wherever a packet would begin.
     guard bytes.contains(where: { $0 < 9 || $0 > 0x7E }) else { return nil }
     for length in [188, 192, 204] {
       for first in 0..<min(length, bytes.count) where bytes[first] == 0x47 {
         let places = stride(from: first, to: bytes.count - 3, by: length)
-        // Five, or all that a short file has.
+        // Require five packets, or all packets of a short file.
         guard Array(places).count >= 5 || start.length <= bytes.count && Array(places).count >= 2 else { continue }
-        // No packet is marked as broken, or as of the kind that is reserved.
+        // No packet may be marked as corrupt or use the reserved type.
         if places.allSatisfy({ bytes[$0] == 0x47 && bytes[$0 + 1] & 0x80 == 0 && bytes[$0 + 3] & 0x30 != 0 }) {
           return (first, length, length == 192 ? 4 : 0)
         }

@@ -1,26 +1,26 @@
 import Glibc
 
-// What ffmpeg is told that a file is, found by our own look at its first bytes. Left to itself ffmpeg also takes a file
-// for a playlist (hls, concat, dash) or a pattern of names, and opens what stands in it.
+// The format that ffmpeg is forced to assume, determined here from the first bytes. On its own, ffmpeg may also treat a
+// file as a playlist (hls, concat, dash) or a pattern of names and open the files it mentions.
 //
-//   mov        a size of 32 bits, then one of the boxes that a file begins with; "ftyp" names its brand (ISO 14496-12)
-//   matroska   the EBML mark; the document type, "webm" or "matroska", stands in the first header (RFC 8794)
+//   mov        a 32-bit size, then a box type that can begin a file; "ftyp" gives its brand (ISO 14496-12)
+//   matroska   the EBML mark; the first header contains the document type, "webm" or "matroska" (RFC 8794)
 //   asf        the GUID of its header object
-//   aac        twelve ones, then a layer of 0: ADTS (ISO 13818-7), also behind an ID3 tag
+//   aac        twelve ones, then a layer of 0: ADTS (ISO 13818-7), also after an ID3 tag
 //   amr        "#!AMR" (RFC 4867 §5)
 //   ac3, eac3  0x0B77; bits 3 … 7 of the sixth byte, above 10 for the latter (ETSI TS 102 366)
-//              Raw AAC and AC-3 may have other bytes in front: see `FirstFrame`
-//   ogg        "OggS", with FLAC, Speex or Theora in the first page: libsndfile reads the rest
+//              Raw AAC and AC-3 may be preceded by other bytes: see `FirstFrame`
+//   ogg        "OggS", with FLAC, Speex or Theora in the first page: libsndfile reads the others
 //   The others are in `Demuxer+Kinds`.
 
-/// The kinds of file that ffmpeg reads for us, by its names for them. None of them opens another file.
+/// The formats that ffmpeg reads for us, by ffmpeg's names. None of them opens other files.
 package enum Demuxer: String, Sendable, Codable, CaseIterable {
   case mov, matroska, asf, aac, amr, ac3, eac3, ogg
   // See `Demuxer+Kinds`.
   case mpegts, mpeg, avi, flv, caf, wv, tta, ape, mpc, mpc8, dts, voc, wav
 
-  /// Looks at the first bytes of the file at `path`, whatever its name says; nil where they are of none of these kinds,
-  /// or can't be read. A few small reads.
+  /// Recognizes the file at `path` by its first bytes, ignoring its extension. Fails if it is in none of these formats
+  /// or can't be read. Needs a few small reads.
   package init?(path: String) {
     guard let start = FileStart(path: path), let found = Demuxer(start) else { return nil }
     self = found
@@ -58,7 +58,7 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
 
   private static let boxes = ["ftyp", "moov", "mdat", "wide", "free", "skip", "pnot"]
 
-  /// The first packet begins behind 27 bytes and the table of the page's segments.
+  /// Whether the first packet, after 27 bytes and the page's segment table, belongs to a codec unknown to libsndfile.
   private static func hasForeignCodec(_ head: [UInt8]) -> Bool {
     guard head.count > 27 else { return false }
     let packet = head.dropFirst(27 + Int(head[26]))
@@ -66,24 +66,24 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
       || packet.starts(with: [0x80] + Array("theora".utf8))
   }
 
-  /// Whether its tracks stand on a common clock, on which sound may begin before or after the picture.
+  /// Whether the tracks share a clock on which the sound may begin before or after the picture.
   var hasTimeline: Bool { [.mov, .matroska, .asf, .mpegts, .mpeg, .avi, .flv].contains(self) }
 
-  /// Whether that clock is a broadcast's or a disc's, which begins anywhere.
+  /// Whether that clock is a broadcast's or a disc's, which can start at any value.
   var hasForeignClock: Bool { [.mpegts, .mpeg].contains(self) }
 
-  /// Whether sizes of pictures, and in some even the tracks, are only seen by looking into the first packets.
+  /// Whether picture sizes, and in some formats even the tracks, are only found by examining the first packets.
   var hidesTracks: Bool { [.mpegts, .mpeg, .flv, .avi].contains(self) }
 }
 
-/// The kind of file, as the API names it.
+/// The file format, as the API names it.
 package enum MediaContainer: String, Sendable, Codable, CaseIterable {
   case mp4, m4a, mov, webm, mkv, asf, adts, amr, ac3, ogg
   case ts, mpg, avi, flv, caf, wv, tta, ape, mpc, dts, voc, wav
-  // Those of libsndfile's in which it can't seek; see `MediaFacts.demuxer`.
+  // Formats of libsndfile in which it can't seek; see `MediaFacts.demuxer`.
   case w64, aiff, au, xi, paf, sds
 
-  /// Of the file at `path`, whose kind is `demuxer`.
+  /// Determines the container of the file at `path`, which was recognized as `demuxer`.
   init(_ demuxer: Demuxer, path: String) {
     let head = FileStart(path: path)?.bytes(at: 0, count: 64) ?? []
     switch demuxer {
@@ -105,7 +105,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     }
   }
 
-  /// What people call such a file.
+  /// A description of the format for people.
   package var words: String {
     switch self {
     case .mp4, .m4a, .mov: "an MP4, M4A or MOV file"
@@ -136,7 +136,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     }
   }
 
-  /// The ending of a file's name that people expect.
+  /// Returns the customary file name extension.
   package func fileExtension(hasVideo: Bool) -> String {
     switch self {
     case .mkv: hasVideo ? "mkv" : "mka"
@@ -149,7 +149,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     }
   }
 
-  /// The registered or customary media type.
+  /// Returns the media type, registered or customary.
   package func mediaType(hasVideo: Bool) -> String {
     let kind = hasVideo ? "video" : "audio"
     return switch self {
@@ -176,12 +176,12 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
   }
 }
 
-/// The bytes of a file, some at a time: the first ones most often.
+/// A file for small reads, mostly of its first bytes.
 @safe
 final class FileStart {
   private let descriptor: Int32
 
-  /// nil where it can't be opened.
+  /// Fails if the file can't be opened.
   init?(path: String) {
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -189,17 +189,17 @@ final class FileStart {
 
   deinit { close(descriptor) }
 
-  /// At most `count` bytes: fewer at the end of the file.
+  /// Returns `count` bytes, or fewer at the end of the file.
   func bytes(at offset: Int, count: Int) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, got in
       got = max(unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset)), 0)
     }
   }
 
-  /// Bytes of the file.
+  /// Length of the file, in bytes.
   var length: Int { max(Int(lseek(descriptor, 0, SEEK_END)), 0) }
 
-  /// Bytes of the ID3v2 tag at `offset`; 0 without one. Its size has seven bits to the byte.
+  /// Returns the length in bytes of the ID3v2 tag at `offset`, or 0 if there is none. Its size has seven bits per byte.
   func tagLength(at offset: Int) -> Int {
     let head = bytes(at: offset, count: 10)
     guard head.count == 10, head.starts(with: "ID3".utf8) else { return 0 }

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The ffmpeg that is used, where there is one.
+/// The installed ffmpeg.
 package struct FFmpeg: Sendable, Equatable {
-  /// Of `ffmpeg`; `ffprobe` is beside it.
+  /// The path of `ffmpeg`; `ffprobe` is in the same folder.
   package let path: String
 
-  /// The program at `path`, or named so in one of the folders of PATH; nil where there is none, or no ffprobe beside
+  /// Finds the program at a path, or by name in the folders of PATH. Fails if it is missing or has no ffprobe next to
   /// it.
   package init?(_ name: String = "ffmpeg") {
     let variable = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? ""
@@ -15,7 +15,7 @@ package struct FFmpeg: Sendable, Equatable {
     path = found
   }
 
-  /// The program of that name, to read the file at `path`. Throws `.missingProgram` where there is none.
+  /// Finds the program for reading the file at `path`. Throws `.missingProgram` if there is none.
   package static func find(_ name: String, toRead path: String, as demuxer: Demuxer) throws(MediaError) -> FFmpeg {
     guard let found = FFmpeg(name) else { throw .missingProgram(MediaContainer(demuxer, path: path)) }
     return found
@@ -28,27 +28,27 @@ package struct FFmpeg: Sendable, Equatable {
 
   var probePath: String { Self.probe(beside: path) }
 
-  /// Of both programs.
+  /// The paths of both programs.
   package var paths: [String] { [path, probePath] }
 
-  /// What comes before the input's name, and the name: nothing but one local file and our pipe is opened, as `demuxer`
-  /// and nothing else, and no decoder but these for sound is used.
+  /// Returns the arguments up to and including the input's name. They restrict ffmpeg to one local file and our pipe,
+  /// to `demuxer`, and to these sound decoders.
   ///
-  /// With `copiesCovers` those of JPEG and PNG look at a picture's header, where alone its size stands, without which
-  /// no cover can be written. The picture itself is passed over (libavformat sets `skip_frame`).
+  /// With `copiesCovers`, the JPEG and PNG decoders are allowed too: the size of a picture is only in its own header,
+  /// and without the size no cover can be written. The picture itself isn't decoded (libavformat sets `skip_frame`).
   ///
-  /// In the same way those of pictures find their size where the file's headers don't tell it.
+  /// In the same way, picture decoders find the size of the pictures if the file's headers don't give it.
   func inputWords(_ demuxer: Demuxer, copiesCovers: Bool = false, leadingBytes: Int? = nil) -> [String] {
     let decoders =
       Self.decoders + (copiesCovers ? ",mjpeg,png" : "") + (demuxer.hidesTracks ? "," + Self.pictureDecoders : "")
     var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", decoders, "-f", demuxer.rawValue]
     if let leadingBytes { words += ["-skip_initial_bytes", "\(leadingBytes)"] }
-    // References to other files, of which QuickTime knows some, stay closed.
+    // Keeps references to other files, which QuickTime supports, from being opened.
     if demuxer == .mov { words += ["-enable_drefs", "0", "-use_absolute_path", "0"] }
     return words + ["-i", FencedRun.inputName]
   }
 
-  /// How the file that `facts` tell of is read by ffmpeg.
+  /// Returns the arguments for reading the file described by `facts`.
   func inputWords(_ facts: MediaFacts, copiesCovers: Bool = false) -> [String] {
     guard let demuxer = facts.demuxer else { preconditionFailure("libsndfile reads it") }
     return inputWords(demuxer, copiesCovers: copiesCovers, leadingBytes: facts.leadingBytes)
@@ -69,6 +69,6 @@ package struct FFmpeg: Sendable, Equatable {
       "pcm_s32be", "pcm_f32le", "pcm_f32be", "pcm_f64le", "pcm_f64be",
     ].joined(separator: ",")
 
-  /// Libavformat sets `skip_frame` for all of these, so that they read headers alone.
+  /// Libavformat sets `skip_frame` for all of these, so they parse only headers.
   static let pictureDecoders = "h264,hevc,mpeg1video,mpeg2video,mpeg4,flv,mjpeg,vp6f,vp6a"
 }

@@ -1,14 +1,14 @@
-/// Checks that ffmpeg and ffprobe can read 800 samples of silence from a pipe, in the same fence as any file. What
-/// fails on that as well as on a file is not the file's fault.
+/// Checks that ffmpeg and ffprobe can read 800 samples of silence from a pipe, in the same fence as any file. If this
+/// fails too, the failure isn't the file's fault.
 package struct FFmpegCheck {
   private let headers: FencedRun
   private let packets: FencedRun
 
-  /// The zeros of 1,600 bytes: 800 samples.
+  /// 800 zero samples: 1,600 bytes.
   private static let silence = [Float](repeating: 0, count: 400)
   private static let input = ["-protocol_whitelist", "file,pipe", "-f", "s16le", "-i", "pipe:0"]
 
-  /// Starts both. Throws `.system` if a program can't be started.
+  /// Starts both programs. Throws `.system` if one can't be started.
   package init(_ ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     headers = try FencedRun(
       [ffmpeg.probePath, "-v", "quiet", "-show_entries", "stream=codec_name", "-of", "json"] + Self.input,
@@ -18,7 +18,7 @@ package struct FFmpegCheck {
       takesInput: true)
   }
 
-  /// Waits for both.
+  /// Waits for both programs and returns whether they succeeded.
   package func works() -> Bool {
     for run in [headers, packets] {
       _ = run.write(Self.silence.span)

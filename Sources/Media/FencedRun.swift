@@ -1,34 +1,35 @@
 import CLinux
 import Glibc
 
-/// How a program is started so that it can do no harm: by this program itself, which fences itself in and then becomes
-/// the other one.
+/// How to start a program so that it can do no harm: this program starts itself, fences itself in, and then becomes the
+/// other program.
 package struct Fencing: Sendable, Equatable {
-  /// The number that the file that it reads has in the program.
+  /// The descriptor of the input file in the program.
   package static let inputDescriptor: Int32 = 3
-  /// The number that the file that it writes has in the program.
+  /// The descriptor of the output file in the program.
   package static let outputDescriptor: Int32 = 4
 
-  /// The words that start the launcher; none where programs are started as they are.
+  /// The launcher's command line; empty if programs are started directly.
   private let launcher: [String]
-  /// Processor time that the program may use; nil where nothing limits it.
+  /// The processor time that the program may use, in seconds; nil for no limit.
   let processorSeconds: Int?
 
-  /// Limits as `WorkerFence` writes them. With `dropsRoot`, root starts the program as another user.
+  /// Creates a fencing. `limits` are in the format of `WorkerFence`. With `dropsRoot`, root starts the program as
+  /// another user.
   package init(limits: String, dropsRoot: Bool) {
     launcher = ["/proc/self/exe", "run-fenced", "--fence", limits] + (dropsRoot ? ["--drop-root"] : [])
     processorSeconds = limits.split(separator: ",").dropFirst().first.flatMap { Int($0) }
   }
 
-  /// Starts programs as they are; for tests of what they say.
+  /// Starts programs directly; for tests of their output.
   static let none = Fencing(launcher: [])
 
   private init(launcher: [String]) { (self.launcher, processorSeconds) = (launcher, nil) }
 
-  /// The same for programs that limit themselves.
+  /// Starts programs that limit themselves.
   init(processorSeconds: Int) { (launcher, self.processorSeconds) = ([], processorSeconds) }
 
-  /// The whole command line that starts `words`, which are a path and arguments.
+  /// Returns the complete command line that starts `words`, a path and its arguments.
   func starting(_ words: [String], reads: Bool, writes: Bool) -> [String] {
     guard !launcher.isEmpty else { return words }
     return launcher + ["--parent", "\(getpid())"] + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : []) + ["--"]
@@ -36,28 +37,27 @@ package struct Fencing: Sendable, Equatable {
   }
 }
 
-/// A program that runs in a fence of its own while what it writes to its standard output is read. Confined; blocks.
+/// A program that runs in its own fence while its standard output is read. Blocks. Use it from one thread at a time.
 ///
-/// Of files, it gets the one that it reads and the one that it writes, as open descriptors: the folders that they are
-/// in are closed to it. It has to be started before this process fences itself in, which can't start anything after. It
-/// is killed with the thread that started it.
+/// The only files it can access are its input and output, as open descriptors; their folders are closed to it. Start it
+/// before this process fences itself in, because afterwards no process can be started. It is killed when the thread
+/// that started it ends.
 @safe
 final class FencedRun {
-  /// What the program calls the file that it reads, and the file that it writes. It opens them again: only so can it
-  /// seek.
+  /// The names of the input and output file in the program. The program reopens them, because only then can it seek.
   static let inputName = "file:/proc/self/fd/\(Fencing.inputDescriptor)"
   static let outputName = "file:/proc/self/fd/\(Fencing.outputDescriptor)"
 
   private let identifier: pid_t
   private var output: Int32
-  /// Where its standard input is written to; -1 where that has nothing.
+  /// The write end of the program's standard input, or -1 if it has none.
   private var input: Int32 = -1
   private var status: Int32?
   private let files: [OpenFile]
   private let processorSeconds: Int?
 
-  /// Starts `words` with stderr on /dev/null. Of files it has `source` to read and `output` to write, which is made
-  /// or emptied; with `takesInput` it reads what is written to it.
+  /// Starts `words` with stderr on /dev/null. The program reads the file `source` and writes the file `output`, which
+  /// is created or truncated. With `takesInput`, it also reads what is passed to `write`.
   ///
   /// Throws `.system` if a file can't be opened or the program can't be started.
   init(
@@ -78,7 +78,7 @@ final class FencedRun {
         close(pipe[0])
         throw .system(operation: "pipe", errno: number)
       }
-      // A write to a program that has ended returns EPIPE.
+      // Makes a write to a program that has ended return EPIPE.
       _ = signal(SIGPIPE, SIG_IGN)
     }
     defer { if takesInput { close(feed[0]) } }
@@ -118,7 +118,7 @@ final class FencedRun {
 
   deinit { end() }
 
-  /// All that it writes, where that is not more than `limit` bytes.
+  /// Returns everything the program writes, stopping after `limit` bytes.
   func text(upTo limit: Int) -> [UInt8] {
     var all: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
@@ -131,7 +131,8 @@ final class FencedRun {
     return all
   }
 
-  /// Reads numbers as they are in memory; how many, fewer than there is room for at the end alone.
+  /// Reads numbers in their in-memory representation. Returns how many, which is less than the array's count only at
+  /// the end.
   func read(into numbers: inout [Float]) -> Int {
     let bytes = unsafe numbers.withUnsafeMutableBytes { buffer in
       var done = 0
@@ -145,7 +146,7 @@ final class FencedRun {
     return bytes / MemoryLayout<Float>.size
   }
 
-  /// Writes numbers as they are in memory; false where nobody reads them any more.
+  /// Writes numbers in their in-memory representation. Returns false if the program no longer reads them.
   func write(_ numbers: Span<Float>) -> Bool {
     unsafe numbers.withUnsafeBytes { buffer in
       var done = 0
@@ -160,7 +161,7 @@ final class FencedRun {
     }
   }
 
-  /// Ends its input and waits for it; whether it ended well.
+  /// Closes the program's input and waits for it. Returns whether it succeeded.
   func finishInput() -> Bool {
     if input >= 0 { close(input) }
     input = -1
@@ -169,7 +170,7 @@ final class FencedRun {
     return end() == 0 && status == 0
   }
 
-  /// Ends its input and returns what it has written, 64 KB at most. Waits for its end.
+  /// Closes the program's input, waits for it, and returns its output, at most 64 KB.
   func answer() -> [UInt8] {
     if input >= 0 { close(input) }
     input = -1
@@ -184,14 +185,14 @@ final class FencedRun {
     }
   }
 
-  /// Why it failed; nil as long as it runs, and if it didn't.
+  /// Why the program failed; nil while it runs and if it didn't fail.
   var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
 
-  /// Closes the pipe, which ends a program that still writes, and waits: a second for one that does not end by itself,
-  /// which is killed then. The signal that ended it, 0 for none.
+  /// Closes the pipe, which ends a program that is still writing, and waits. A program that doesn't end within a second
+  /// is killed. Returns the signal that ended it, or 0.
   ///
-  /// For one that was not wanted any more that is SIGPIPE, and SIGXCPU for one that was killed at its limit of
-  /// processor time because it ignored that signal.
+  /// The signal is SIGPIPE for a program that was no longer needed, and SIGXCPU for one that ignored that signal and
+  /// was killed at its limit of processor time.
   @discardableResult
   func end() -> Int32 {
     if let status { return status & 0x7F }
@@ -216,11 +217,11 @@ final class FencedRun {
     return found & 0x7F
   }
 
-  /// Milliseconds.
+  /// In milliseconds.
   private static let patience = 1000
 
-  /// Whether it ended within that many milliseconds. Asks again and again, more and more seldom: most have ended
-  /// already.
+  /// Whether the program ended within this many milliseconds. Polls less and less often, because most have already
+  /// ended.
   private func waits(for milliseconds: Int, _ found: inout Int32, _ usage: inout rusage) -> Bool {
     var (waited, pause) = (0, 1)
     while true {
@@ -239,24 +240,24 @@ final class FencedRun {
   }
 }
 
-/// A file that is handed to a program. Closed with the last reference to it.
+/// A file passed to a program. Closed with its last reference.
 private final class OpenFile {
   let descriptor: Int32
-  /// Its number in the program.
+  /// Its descriptor in the program.
   let number: Int32
 
   init(_ path: String, _ flags: Int32, as number: Int32) throws(MediaError) {
     self.number = number
     let opened = unsafe open(path, flags | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw .system(operation: "open", errno: errno) }
-    // Out of the way of the numbers that are filled one after the other.
+    // Move it above the descriptors that are assigned in the program.
     descriptor = fcntl(opened, F_DUPFD_CLOEXEC, 10)
     let number = errno
     close(opened)
     guard descriptor >= 0 else { throw .system(operation: "open", errno: number) }
   }
 
-  /// The launcher may have let another user open it.
+  /// Restores the file's permissions, in case the launcher opened it up to another user.
   func takeBack() { _ = stillwave_take_back(descriptor) }
 
   deinit { close(descriptor) }

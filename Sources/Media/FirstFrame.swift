@@ -1,6 +1,6 @@
-// Raw AAC and AC-3 are frames and nothing else. A file cut out of a stream begins within one; others have zeros, a byte
-// order mark or an ID3v1 tag in front. Where the first frame is, is found as decoders do: a header after whose frame
-// another like it follows.
+// Raw AAC and AC-3 files consist only of frames. A file cut out of a stream begins in the middle of one; others begin
+// with zeros, a byte order mark, or an ID3v1 tag. The first frame is found the way decoders do it: a header whose frame
+// is followed by a similar one.
 //
 //   ADTS (ISO 13818-7 §6.2)      sync 12, version 1, layer 2 (0), protection 1, profile 2, rate 4, private 1, channels
 //                                3, 4 other bits, length 13
@@ -8,25 +8,25 @@
 //   E-AC-3 (the same, annex E)   sync 16, type 2, substream 3, size 11 (in words, less one), rate 2, blocks 2, mode 3,
 //                                low frequencies 1, version 5 (11 to 16)
 
-/// The first frame of a raw stream, somewhere in the first 64 KiB behind an ID3 tag.
+/// The first frame of a raw stream, within the first 64 KiB after an ID3 tag.
 struct FirstFrame: Equatable {
   let demuxer: Demuxer
-  /// Bytes before it that are neither frame nor ID3v2 tag.
+  /// Bytes before it that belong neither to a frame nor to an ID3v2 tag.
   let leadingBytes: Int
-  /// Where it is in the file.
+  /// Its offset in the file.
   let offset: Int
 
-  /// Bytes that may come before it.
+  /// Maximum number of bytes before it.
   static let searchLimit = 65_536
-  /// The longest frame: ADTS has 13 bits for it.
+  /// Maximum length of a frame: ADTS has 13 bits for it.
   private static let frameLimit = 8192
 
-  /// nil where there is none, and for what is another kind of file, though it may hold such frames.
+  /// Fails if there is none, or if the file is of another kind, even one that may contain such frames.
   init?(_ start: FileStart) {
     let begin = start.tagsLength
     let head = start.bytes(at: begin, count: 264)
     guard !Self.isOtherKind(head) else { return nil }
-    // Two frames behind the last place where the first may begin.
+    // Includes two frames after the last position where the first may begin.
     let bytes = start.bytes(at: begin, count: Self.searchLimit + 3 * Self.frameLimit)
     for place in 0..<min(Self.searchLimit, bytes.count) where bytes[place] == 0xFF || bytes[place] == 0x0B {
       guard let first = Header(bytes[place...]), Self.goesOn(first, from: place, in: bytes) else { continue }
@@ -36,7 +36,7 @@ struct FirstFrame: Equatable {
     return nil
   }
 
-  /// Whether another header follows the first frame, and a third the second unless the file ends before.
+  /// Whether a second header follows the first frame and, unless the file ends, a third one the second frame.
   private static func goesOn(_ first: Header, from place: Int, in bytes: [UInt8]) -> Bool {
     var (place, header) = (place, first)
     for count in 1...2 {
@@ -50,7 +50,7 @@ struct FirstFrame: Equatable {
     return true
   }
 
-  /// Sound files that others read, and archives, pictures and programs, which may hold sound as it is.
+  /// Whether this is a sound format handled elsewhere, or an archive, picture, or program, which may contain raw sound.
   static func isOtherKind(_ head: [UInt8]) -> Bool {
     marks.contains { head.starts(with: $0) } || head.dropFirst(257).starts(with: "ustar".utf8)
   }
@@ -65,10 +65,10 @@ struct FirstFrame: Equatable {
 }
 
 extension FirstFrame {
-  /// What tells how long a frame is, and what its like have in common with it.
+  /// The length of a frame, and the properties it shares with the others.
   private struct Header {
     let demuxer: Demuxer
-    /// Bytes, this header included.
+    /// Length in bytes, including this header.
     let length: Int
     let identity: UInt32
 
@@ -86,7 +86,7 @@ extension FirstFrame {
 
     private init?(adts head: [UInt8]) {
       length = Int(head[3] & 3) << 11 | Int(head[4]) << 3 | Int(head[5] >> 5)
-      // Of the sixteen rates three are reserved.
+      // Three of the sixteen rates are reserved.
       guard length > 7, head[2] >> 2 & 15 < 13 else { return nil }
       demuxer = .aac
       identity = UInt32(head[1]) << 16 | UInt32(head[2] & 0xFD) << 8 | UInt32(head[3] & 0xC0)
@@ -104,13 +104,13 @@ extension FirstFrame {
         let size = Int(head[4] & 63)
         guard version <= 10, rate < 3, size < 38 else { return nil }
         demuxer = .ac3
-        // 48, 44.1 and 32 kHz have 1536 frames of sound each; an odd size has one more word at 44.1.
+        // At 48, 44.1, and 32 kHz, each frame has 1536 frames of sound; an odd size has one more word at 44.1.
         let bits = Self.bitRates[size / 2] * 1000 * 1536
         length = 2 * (rate == 1 ? bits / (16 * 44_100) + size % 2 : bits / (16 * (rate == 0 ? 48_000 : 32_000)))
       }
     }
 
-    /// kbit/s.
+    /// In kbit/s.
     private static let bitRates = [
       32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640,
     ]
@@ -118,7 +118,7 @@ extension FirstFrame {
 }
 
 extension FileStart {
-  /// Bytes of all ID3v2 tags that the file begins with.
+  /// Total length in bytes of the ID3v2 tags at the file's beginning.
   var tagsLength: Int {
     var offset = 0
     for _ in 0..<16 {

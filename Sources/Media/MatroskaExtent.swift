@@ -1,26 +1,26 @@
-// Where a Matroska file should end, which no tool tells (RFC 8794 §4 to 6, RFC 9559 §4.5).
+// Where a Matroska file should end (RFC 8794 §4 to 6, RFC 9559 §4.5), which no tool reports.
 //
 //   file     an EBML header, then one Segment
-//   element  identifier, size, content. Both begin with a byte whose leading zeros tell how many more follow; the
-//            identifier keeps the bit after these, the size does not. A size of ones alone is not known.
+//   element  identifier, size, content. Both begin with a byte whose leading zeros count the further bytes; the
+//            identifier keeps the bit after these, the size does not. A size of all ones is unknown.
 //
-// Recorders that write as they go, as a browser's, leave the sizes of Segment and Clusters open, and tell no length;
-// then the elements in them, whose sizes are known, show whether the last one is whole.
+// Recorders that write as they go, like a browser's, leave the sizes of Segment and Clusters unknown and give no
+// length. The elements inside have known sizes, which show whether the last one is complete.
 
-/// Whether a Matroska file is all there, by its sizes alone.
+/// Whether a Matroska file is complete, according to its sizes alone.
 enum MatroskaExtent: Equatable {
   case whole
-  /// It ends within an element.
+  /// The file ends within an element.
   case cut
-  /// Something else than Matroska, or too many elements to look at.
+  /// The file isn't Matroska, or has too many elements to check.
   case unknown
 
   private static let segment: UInt64 = 0x1853_8067
   private static let cluster: UInt64 = 0x1F43_B675
-  /// Hours of small blocks, in a second.
+  /// Enough for hours of small blocks; takes about a second.
   private static let elementLimit = 1 << 20
 
-  /// Of the file at `path`. A read of a few bytes for each element that is looked at: two, where sizes are told.
+  /// Checks the file at `path`. Needs one read of a few bytes per element checked: two elements if the sizes are known.
   init(path: String) {
     self = FileStart(path: path).map { Self.walk($0) } ?? .unknown
   }

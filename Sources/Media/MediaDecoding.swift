@@ -1,13 +1,13 @@
 import Glibc
 
 extension MediaFacts {
-  /// Whether the clock may leap by hours, as a broadcast's does between two programs: ffmpeg, unless it is to copy
-  /// times, takes a leap of more than ten seconds for none, the one to the first packet included. So a hostile file
-  /// makes no silence of a day either.
+  /// Whether the clock may jump by hours, as a broadcast's does between two programs. Unless it is copying timestamps,
+  /// ffmpeg ignores jumps of more than ten seconds, including the one to the first packet. So a hostile file can't
+  /// cause a day of silence either.
   fileprivate var clockLeaps: Bool { demuxer?.hasForeignClock ?? false }
 
-  /// What makes ffmpeg take frame 0 for the 0 of such a clock. Left to itself it takes the first packet for it, which
-  /// may be part of a frame, or of pictures without a size: nothing that is played.
+  /// Makes ffmpeg use frame 0 as the zero of such a clock. By default it uses the first packet, which may be part of a
+  /// frame, or of pictures without a size, and is never played.
   fileprivate var clockWords: [String] {
     guard clockLeaps, let firstFrame else { return ["-copyts"] }
     let microseconds = (1e6 * Double(firstFrame) / Double(sampleRate)).rounded()
@@ -16,38 +16,38 @@ extension MediaFacts {
 }
 
 extension MediaFacts {
-  /// The clock leaps where it is off by more seconds than this.
+  /// The number of seconds by which the clock must be off to count as a jump.
   fileprivate var leap: Double {
     switch demuxer {
-    // A frame is shorter than that of others.
+    // Its frames are shorter than those of other formats.
     case .amr: 0.01
-    // It has no times: ffmpeg makes some of the bytes before, which is off where their number varies.
+    // AVI has no timestamps: ffmpeg derives them from the preceding bytes, which is off if the bit rate varies.
     case .avi: 1e9
-    // mkvmerge puts eight frames of ALAC into a block, and ffmpeg, which knows the first one's time alone, has the
-    // others' off by as much as the block is long. Players play sound alone without a gap. Opus leaves frames out while
-    // nobody speaks.
+    // mkvmerge puts eight frames of ALAC into a block. ffmpeg knows only the first one's time, so the others are off by
+    // as much as the block's length. Players play sound without pictures without a gap. Opus omits frames during
+    // silence.
     case .matroska where !hasPictures && codec != "opus": 1
     default: 0.03
     }
   }
 }
 
-/// The sound of a file as ffmpeg decodes it: frame 0 is where the file's clock is at 0, silence stands for what is
-/// missing. Confined; blocks.
+/// The sound of a file as ffmpeg decodes it. Frame 0 is at 0 on the file's clock, and silence fills gaps. Blocks. Use
+/// it from one thread at a time.
 package final class MediaDecoding {
-  /// What is decoded.
+  /// The facts about the file being decoded.
   package let facts: MediaFacts
-  /// Of the file.
+  /// The path of the file.
   package let path: String
   private let run: FencedRun
   private var samples: [Float]
-  /// Frames given out.
+  /// Number of frames returned so far.
   package private(set) var position: Int64 = 0
 
-  /// Samples read at a time.
+  /// Samples per read.
   private static let samplesPerRead = 65_536
 
-  /// Starts to decode, before this process fences itself in. Throws `.system` where ffmpeg can't be started.
+  /// Starts decoding. Call it before this process fences itself in. Throws `.system` if ffmpeg can't be started.
   package init(path: String, facts: MediaFacts, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.facts = facts
     self.path = path
@@ -57,9 +57,9 @@ package final class MediaDecoding {
         + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
   }
 
-  /// Without a clock all that comes is sound. With one, what comes before frame 0 is dropped and silence put before
-  /// what begins after it, to the frame; later, where the clock leaps by more than the milliseconds that some
-  /// containers count in. Nothing is stretched.
+  /// Without a clock, all output is sound. With a clock, sound before frame 0 is dropped, and silence precedes sound
+  /// that begins later, exact to the frame. After that, silence is inserted only where the clock jumps by more than the
+  /// milliseconds that some containers count in. Sound is never stretched.
   private static func outputWords(_ facts: MediaFacts) -> [String] {
     var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
     if let first = facts.firstFrame {
@@ -72,13 +72,13 @@ package final class MediaDecoding {
     return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
   }
 
-  /// Takes a leap of more than a minute for none, so that one wrong byte in a Flash video, whose clock has 24 days,
-  /// makes no hours of silence.
+  /// Ignores jumps of more than a minute, so that one wrong byte in a Flash video, whose clock spans 24 days, can't
+  /// cause hours of silence.
   private static let closingLeaps =
     "asetpts=if(isnan(PREV_INPTS)\\,PTS\\,PREV_OUTPTS+if(gt(abs(PTS-PREV_INPTS)*TB\\,60)\\,0.02/TB\\,PTS-PREV_INPTS))"
 
-  /// Gives the next frames to `body`, interleaved, full scale ±1, and returns how many there were; 0 at the end, where
-  /// `body` isn't called.
+  /// Passes the next frames to `body`, interleaved, full scale ±1, and returns their number. At the end, returns 0
+  /// without calling `body`.
   package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     let left = facts.endsAsPromised ? facts.promisedFrames.map { $0 - position } ?? .max : .max
     guard left > 0 else { return 0 }
@@ -92,14 +92,14 @@ package final class MediaDecoding {
     return frames
   }
 
-  /// What a telephone left out at the end.
+  /// Returns the silence that a phone left out at the end.
   private func takeSilence(upTo left: Int64) -> Int {
     for index in samples.indices { samples[index] = 0 }
     return Int(min(Int64(samples.count / facts.channels), left))
   }
 
   /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor
-  /// time, and `.undecodable` where nothing came.
+  /// time, and `.undecodable` if nothing was decoded.
   package func finish() throws(MediaError) {
     if run.end() == SIGXCPU { throw .tooLong }
     if let failure = run.failure { throw .programFailed(failure) }

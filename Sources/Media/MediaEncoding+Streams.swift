@@ -1,9 +1,9 @@
-// How sound is coded that takes the place of that of a transport or program stream, of AVI, Flash video, CAF, WavPack,
-// True Audio, Creative Voice, or of G.726 in WAV.
+// How to code sound that replaces that of a transport or program stream, of AVI, Flash video, CAF, WavPack, True Audio,
+// Creative Voice, or of G.726 in WAV.
 
 extension MediaFacts {
-  /// nil where no such file is written: of Monkey's Audio and Musepack ffmpeg has no encoder, of DTS an experimental
-  /// one.
+  /// The codec for the new sound; nil if no such file can be written: ffmpeg has no encoder for Monkey's Audio and
+  /// Musepack and only an experimental one for DTS.
   var streamCodec: String? {
     switch writtenContainer {
     case .ts: Self.streams.contains(codec) && fits(codec) ? codec : fits("aac") ? "aac" : nil
@@ -15,7 +15,7 @@ extension MediaFacts {
         ["ac3", "mp2"].contains(codec) && fits(codec) ? codec : fits("mp3") ? "mp3" : "pcm_s16"
       }
     case .flv: fits("aac") ? "aac" : nil
-    // Whatever it was, nothing is lost of it.
+    // Lossless for every source.
     case .caf: codec == "opus" && fits("opus") ? "opus" : channels <= 8 ? "alac" : nil
     case .wv: channels <= 8 ? "wavpack" : nil
     case .tta: codec
@@ -26,21 +26,22 @@ extension MediaFacts {
     }
   }
 
-  /// The kind of file that takes this one's place. ffmpeg gives a program stream one time for all pictures that begin
-  /// in a packet, from which MPEG-1 and 2 tell the others; H.264 doesn't. So that becomes a transport stream.
+  /// The format of the file that replaces this one. In a program stream, ffmpeg writes a single timestamp for all
+  /// pictures that begin in a packet; MPEG-1 and 2 let players derive the others, but H.264 doesn't. So a program
+  /// stream with H.264 becomes a transport stream.
   package var writtenContainer: MediaContainer {
     guard container == .mpg, let pictures, !["mpeg1video", "mpeg2video"].contains(pictures) else { return container }
     return .ts
   }
 
-  /// Whether `streamCodec` decides.
+  /// Whether `streamCodec` determines the codec.
   package var isStream: Bool {
     [.ts, .mpg, .avi, .flv, .caf, .wv, .tta, .voc, .wav].contains(container) && demuxer != nil
   }
 
   private static let streams = ["aac", "mp2", "mp3", "ac3"]
 
-  /// Whether the codec has the sound's rate and channels.
+  /// Whether the codec supports the sound's sample rate and number of channels.
   private func fits(_ codec: String) -> Bool {
     let old = [16_000, 22_050, 24_000, 32_000, 44_100, 48_000]
     return switch codec {
@@ -53,7 +54,7 @@ extension MediaFacts {
     }
   }
 
-  /// With `bits` a second, or as many as the codec has.
+  /// Returns the encoder's arguments, with `bits` per second if the codec has a choice.
   func streamWords(_ codec: String, bits: Int) -> [String] {
     let words =
       switch codec {
@@ -73,8 +74,9 @@ extension MediaFacts {
     return ["-c:a:0"] + words + (delay > 0 ? ["-filter:a:0", "atrim=start_sample=\(delay)"] : [])
   }
 
-  /// Frames that come out of an encoder of ffmpeg's before the first that it was given. These containers have no time
-  /// before 0, or none at all, so as many of the first frames are left out and all others come at their time.
+  /// Number of frames that ffmpeg's encoder returns before the first that it was given. These containers have no times
+  /// before 0, or no times at all. So that many of the first frames are dropped, which puts all others at the right
+  /// time.
   private func delay(of codec: String) -> Int {
     switch codec {
     case "aac": 1024
@@ -86,7 +88,8 @@ extension MediaFacts {
     }
   }
 
-  /// These count from 0 on: a packet before that would move all others or be taken for the last.
+  /// Arguments for containers whose times start at 0. A packet before 0 would shift all others or be taken for the last
+  /// one.
   var streamMuxerWords: [String] {
     guard [.ts, .mpg, .flv].contains(container) else { return [] }
     return ["-bsf:a:0", "noise=drop=lt(pts\\,0)", "-muxdelay", "0", "-muxpreload", "0"]

@@ -1,54 +1,54 @@
 import FoundationEssentials
 
-/// What is known of a file that ffmpeg reads for us: enough to decode it, and to say what it is.
+/// The facts about a file that ffmpeg reads for us: what is needed to decode and describe it.
 package struct MediaFacts: Codable, Sendable, Equatable {
-  /// What ffmpeg is told that it is; nil for what libsndfile decodes, yet can't seek in.
+  /// The format that ffmpeg is forced to assume; nil for formats that libsndfile decodes but can't seek in.
   package var demuxer: Demuxer?
-  /// The kind of file, as the API names it.
+  /// The file format, as the API names it.
   package var container: MediaContainer
-  /// How the sound is coded, as the API names it: "aac", "opus".
+  /// The codec of the sound, as the API names it: "aac", "opus".
   package var codec: String
-  /// Of the decoded sound, in hertz.
+  /// The sample rate of the decoded sound, in hertz.
   package var sampleRate: Int
-  /// Of the decoded sound.
+  /// Number of channels of the decoded sound.
   package var channels: Int
-  /// ffmpeg's name for the places of three or four channels, of which it would make others; else nil.
+  /// ffmpeg's name for the layout of three or four channels, which it would otherwise change; else nil.
   package var layout: String?
-  /// Where frame 0 is on the clock of the file, in frames; nil where the first sound there is is frame 0.
+  /// The position of frame 0 on the file's clock, in frames; nil if the first sound in the file is frame 0.
   package var firstFrame: Int64?
-  /// Frames by which the first sound's time is later than those behind it say; nil where nobody looked.
+  /// Number of frames by which the first sound's timestamp is later than the following ones imply; nil if not checked.
   package var firstIsLate: Int64?
-  /// Bits a second of the coded sound, where the file says so.
+  /// Bit rate of the coded sound in bits per second, if the file gives it.
   package var bitRate: Int?
-  /// Frames that the file promises from frame 0 on, as far as it does.
+  /// Number of frames from frame 0 on that the file promises, if it does.
   package var promisedFrames: Int64?
-  /// Whether a header says how long this very track is; else the promised frames are a guess.
+  /// Whether a header gives the length of this particular track; otherwise the promised frames are an estimate.
   package var promisesLength: Bool
-  /// Whether there are just the promised frames: what is decoded past them is an encoder's padding, and what is missing
-  /// of an AMR file's end silence.
+  /// Whether the sound has exactly the promised frames: anything decoded past them is an encoder's padding, and silence
+  /// replaces what is missing at the end of an AMR file.
   package var endsAsPromised: Bool
-  /// Tracks of sound; the first one is used.
+  /// Number of sound tracks; the first one is used.
   package var audioTracks: Int
-  /// The first track of pictures, if there is one.
+  /// The first picture track, if there is one.
   package var video: Video?
-  /// The codec of that track, also where its size is not found, so that `video` is nil; nil without one, and where an
-  /// older version wrote the facts.
+  /// The codec of that track, even if its size is unknown and `video` is nil. Nil without one, and in facts written by
+  /// an older version.
   package var pictures: String?
-  /// Whether the file's own sizes show that its end is missing; nil where nobody looked.
+  /// Whether the file's own sizes show that its end is missing; nil if not checked.
   package var isCut: Bool?
-  /// Whether nothing in the file tells how long it is, though such files do; nil where nobody looked.
+  /// Whether the file doesn't give its length although files of its format can; nil if not checked.
   package var lacksLength: Bool?
-  /// Seconds that the coder left out while nobody spoke; nil where nobody looked.
+  /// Seconds of silence that the encoder left out; nil if not checked.
   package var silentSeconds: Double?
-  /// The tracks beside these two; nil where an older version wrote the facts.
+  /// The other tracks; nil in facts written by an older version.
   package var others: OtherTracks?
-  /// Bytes before the first frame of a raw stream, or the first packet of a program stream; nil if there are none, or
-  /// ID3v2 tags alone.
+  /// Bytes before the first frame of a raw stream or the first packet of a program stream; nil if there are none, or
+  /// only ID3v2 tags.
   package var leadingBytes: Int?
-  /// Bits of a sample of uncompressed or losslessly coded sound; nil where it is coded with loss, or nobody looked.
+  /// Bits per sample of uncompressed or losslessly coded sound; nil if the coding is lossy or this wasn't checked.
   package var sampleBits: Int?
 
-  /// A track of pictures.
+  /// A picture track.
   package struct Video: Codable, Sendable, Equatable {
     /// "h264", "vp9" …
     package var codec: String
@@ -58,23 +58,23 @@ package struct MediaFacts: Codable, Sendable, Equatable {
     package var height: Int
   }
 
-  /// Tracks beside the sound that is used and the pictures, and what else stands in the headers.
+  /// Tracks other than the sound used and the pictures, and other information from the headers.
   package struct OtherTracks: Codable, Sendable, Equatable {
-    /// Tracks of subtitles.
+    /// Number of subtitle tracks.
     package var subtitles = 0
-    /// Files that a Matroska file carries.
+    /// Number of files attached to a Matroska file.
     package var attachments = 0
-    /// Pictures that stand for the whole file.
+    /// Number of pictures that represent the whole file.
     package var covers = 0
-    /// The numbers of those that are JPEG or PNG.
+    /// The indices of the covers that are JPEG or PNG.
     package var plainCovers: [Int] = []
-    /// Tracks of data, but for chapters and time code, which are written anew from what the headers tell.
+    /// Number of data tracks, excluding chapters and time code, which are rewritten from the headers.
     package var data = 0
-    /// The numbers of those that ffmpeg can write: GoPro's sensors.
+    /// The indices of the data tracks that ffmpeg can write: GoPro's sensors.
     package var sensors: [Int] = []
-    /// Of the sound, three letters; nil where it is not told.
+    /// The language of the sound as three letters; nil if unknown.
     package var language: String?
-    /// Whether the file's metadata stand under QuickTime's long keys, as a phone's place and model do.
+    /// Whether the file's metadata use QuickTime's long keys, as a phone's location and model do.
     package var hasLongKeys = false
 
     init() {}
@@ -86,19 +86,19 @@ package struct MediaFacts: Codable, Sendable, Equatable {
       || sampleBits.map { $0 <= 24 } ?? false
   }
 
-  /// What the file's name should end in.
+  /// The extension for the file's name.
   package var fileExtension: String { container.fileExtension(hasVideo: video != nil) }
-  /// The media type to serve the file with, as sound.
+  /// The media type for serving the file as sound.
   package var mediaType: String { container.mediaType(hasVideo: false) }
-  /// The media type to serve the file with, as pictures with sound.
+  /// The media type for serving the file as pictures with sound.
   package var videoMediaType: String { container.mediaType(hasVideo: true) }
 }
 
 extension MediaFacts {
-  /// Whether there is a track of pictures, of whatever size.
+  /// Whether there is a picture track, of known or unknown size.
   var hasPictures: Bool { pictures != nil || video != nil }
 
-  /// A file of one track that libsndfile decodes, yet can't seek in.
+  /// Creates the facts about a file with one track that libsndfile decodes but can't seek in.
   package init(
     decodedInOrder container: MediaContainer, codec: String, sampleRate: Int, channels: Int, frames: Int64?,
     sampleBits: Int?
@@ -109,7 +109,7 @@ extension MediaFacts {
       sampleBits: sampleBits)
   }
 
-  /// As rows and command lines have it.
+  /// The facts as JSON, as stored in rows and passed on command lines.
   package var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -117,7 +117,7 @@ extension MediaFacts {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// nil where `json` is of another version's making, or no facts.
+  /// Fails if `json` isn't valid or comes from an incompatible version.
   package init?(json: String) {
     guard let facts = try? JSONDecoder().decode(MediaFacts.self, from: Data(json.utf8)), facts.sampleRate > 0,
       facts.channels > 0
@@ -126,22 +126,22 @@ extension MediaFacts {
   }
 }
 
-/// What can go wrong between a file and what ffmpeg makes of it.
+/// Errors in reading and writing files with ffmpeg.
 package enum MediaError: Error, Sendable, Equatable {
-  /// There is no ffmpeg here.
+  /// A file can't be read because ffmpeg isn't installed.
   case missingProgram(MediaContainer)
-  /// The same, where something was to be written.
+  /// A file can't be written because ffmpeg isn't installed.
   case missingEncoder
   case noAudio(MediaContainer)
-  /// Not one frame of the sound could be decoded; `codec` is nil where not even that is known.
+  /// No frame of the sound could be decoded; `codec` is nil if unknown.
   case undecodable(MediaContainer, codec: String?)
-  /// Looking at the file took more processor time than a probe may use.
+  /// Probing the file took more processor time than a probe may use.
   case tooSlow
   /// Decoding the file took more processor time than a job may use.
   case tooLong
-  /// ffmpeg or ffprobe failed itself, before it had said or decoded all that is in the file.
+  /// ffmpeg or ffprobe itself failed before it had described or decoded the whole file.
   case programFailed(ProgramFailure)
-  /// ffmpeg did not write the file it was to write.
+  /// ffmpeg didn't write its output file.
   case encoderFailed
   /// A system call failed.
   case system(operation: String, errno: Int32)

@@ -1,34 +1,34 @@
-// What is asked of a file, in two runs that go on at the same time. `ffprobe` reads the headers and decodes nothing:
-// tracks, sizes, lengths. `ffmpeg` writes, as its "framecrc" does, a line for each of the first packets:
+// A file is probed with two runs in parallel. `ffprobe` parses the headers and decodes nothing: tracks, sizes, lengths.
+// `ffmpeg` writes a line for each of the first packets in its "framecrc" format:
 //
-//   #sample_rate 0: 48000                       of stream 0, the sound as it is decoded
-//   #tb 0: 1/48000                              the unit of its times
+//   #sample_rate 0: 48000                       stream 0 is the decoded sound
+//   #tb 0: 1/48000                              the unit of its timestamps
 //   0,      -1024,          0,     1024,     4096, 0x787778c5
-//   stream, decoding time, time, frames, bytes, checksum, flags unless it is a plain key frame: F=0x4, not to be shown
+//   stream, decoding time, time, frames, bytes, checksum, and flags except for plain key frames (F=0x4: not shown)
 //
-// Stream 1 is the same sound as it is coded, stream 2 the pictures. Where the pictures' size is not in the headers
-// ffmpeg writes nothing if it doesn't find it: there they have a run of their own, so that the sound is had in any
-// case.
+// Stream 1 is the same sound in coded form, and stream 2 the pictures. For formats whose headers don't contain the
+// pictures' size, ffmpeg writes nothing at all if it can't find it; so there the pictures get a separate run, and the
+// sound is found in any case.
 //
-// So where sound begins is taken from what comes out of the decoder: an encoder's delay and edit lists have been dealt
-// with by then, which no header alone tells.
+// So the start of the sound is taken from the decoder's output, in which encoder delay and edit lists are already
+// accounted for; headers alone don't give that.
 
 import FoundationEssentials
 import Glibc
 
-/// A look at a file, from its start, which comes before this process fences itself in, to its facts, which come after.
+/// A probe of a file. Start it before this process fences itself in; read the facts afterwards.
 package struct MediaProbe {
   private let container: MediaContainer
   private let demuxer: Demuxer
   private let path: String
   private let headers: FencedRun
   private let packets: FencedRun
-  /// nil where `packets` has them.
+  /// The separate run for the pictures; nil if `packets` includes them.
   private let pictures: FencedRun?
-  /// Bytes before the first frame, if not all of them are tags.
+  /// Bytes before the first frame, unless they consist only of tags.
   private let leadingBytes: Int?
 
-  /// Starts to look at the file at `path`. Throws `.system` where a program can't be started.
+  /// Starts to probe the file at `path`. Throws `.system` if a program can't be started.
   package init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
     self.demuxer = demuxer
     self.path = path
@@ -36,7 +36,7 @@ package struct MediaProbe {
     let skipped = FileStart(path: path).flatMap { Self.skippedBytes($0, demuxer) }
     leadingBytes = skipped
     headers = try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing)
-    // Matroska tells no bit rate: a second of packets does.
+    // Matroska doesn't give a bit rate, but a second of packets does.
     let coded = demuxer == .matroska ? "64" : "1"
     let sound = ["-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:a:0", "-c:1", "copy"]
     let picture = ["-map", "0:V:0?", "-c:v", "copy", "-frames:v", "16"]
@@ -49,7 +49,7 @@ package struct MediaProbe {
     pictures = demuxer.hidesTracks ? try FencedRun(input + picture + output, reading: path, in: fencing) : nil
   }
 
-  /// Bytes before the first frame or packet; nil where there are none but tags.
+  /// Returns the number of bytes before the first frame or packet, or nil if there are none but tags.
   private static func skippedBytes(_ start: FileStart, _ demuxer: Demuxer) -> Int? {
     switch demuxer {
     case .aac, .ac3, .eac3:
@@ -59,8 +59,8 @@ package struct MediaProbe {
     }
   }
 
-  /// ffprobe opens a decoder for every track; without looking for stream information it gives them nothing to decode.
-  /// Where it has to look, it has those decoders alone that ffmpeg has, too.
+  /// ffprobe opens a decoder for every track, but without looking for stream information it gives them nothing to
+  /// decode. If it must look, it gets only the decoders that ffmpeg has too.
   private static func headerWords(_ demuxer: Demuxer, _ ffmpeg: FFmpeg, skipping bytes: Int?) -> [String] {
     let shown =
       "stream=index,codec_name,codec_type,codec_tag_string,width,height,start_time,duration,bit_rate,sample_fmt"
@@ -80,17 +80,17 @@ package struct MediaProbe {
 
   private static let outputLimit = 1 << 20
 
-  /// What the file holds. Throws `.noAudio` where there is no sound, `.undecodable` where none of it can be decoded,
-  /// and `.programFailed` if it is not the file's fault, or may not be.
+  /// Returns the facts about the file. Throws `.noAudio` if it has no sound, `.undecodable` if the sound can't be
+  /// decoded, and `.programFailed` if the file isn't, or may not be, at fault.
   package func facts() throws(MediaError) -> MediaFacts {
     let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
     var start = PacketList(text: packets.text(upTo: Self.outputLimit))
     if let pictures { start.add(pictures: pictures.text(upTo: Self.outputLimit)) }
-    // ffmpeg, which catches SIGXCPU, is killed a second later; ffprobe does the same work and is not.
+    // ffmpeg catches SIGXCPU and is killed a second later; ffprobe does the same work and isn't.
     let runs = [headers, packets] + (pictures.map { [$0] } ?? [])
     if runs.contains(where: { $0.end() == SIGXCPU }) { throw .tooSlow }
     if let failure = runs.lazy.compactMap(\.failure).first { throw .programFailed(failure) }
-    // Of a track that it has no decoder for, ffprobe says nothing at all.
+    // ffprobe doesn't report a track for which it has no decoder.
     let told = tracks.flatMap { $0.streams.isEmpty ? nil : $0 }
     guard let tracks = told ?? (demuxer.hidesTracks ? start.tracks : nil) else {
       throw .undecodable(container, codec: nil)
@@ -126,10 +126,10 @@ package struct MediaProbe {
       leadingBytes: leadingBytes, sampleBits: audio.sampleBits)
   }
 
-  /// Those whose header counts the frames of sound.
+  /// Formats whose header counts the frames of sound.
   private static let counting: [Demuxer] = [.wv, .tta, .ape]
 
-  /// Whether the file's own sizes show that its end is missing; nil where it has none.
+  /// Whether the file's own sizes show that its end is missing; nil if it has none.
   private func isCut(_ boxes: BoxExtent?) -> Bool? {
     switch demuxer {
     case .matroska: MatroskaExtent(path: path) == .cut
@@ -139,15 +139,15 @@ package struct MediaProbe {
     }
   }
 
-  /// The second of the file's clock that is 0 here. Sound without pictures begins with what is decoded first: an edit
-  /// list, a note of the encoder's delay (iTunSMPB), a gap in front are no part of it, in ffmpeg as in browsers. Beside
-  /// pictures players begin at 0 even where the first track begins later. What is
-  /// less than a tenth of a second before 0 is an encoder's delay, or a container's rounding; what is more is kept, but
-  /// in MP4, where an edit list has put before 0 what is not to be shown or heard. A clock that goes on from somewhere
-  /// else, as in a piece of a broadcast, begins with what there is.
+  /// Returns the time on the file's clock, in seconds, that becomes 0. Sound without pictures begins with the first
+  /// decoded sound: edit lists, encoder delay (iTunSMPB), and an initial gap don't count, in ffmpeg as in browsers.
+  /// With pictures, players start at 0 even if the first track begins later. Anything less than a tenth of a second
+  /// before 0 is an encoder's delay or a container's rounding. Anything earlier is kept, except in MP4, where an edit
+  /// list has put before 0 what is not to be shown or heard. A clock that starts elsewhere, as in a piece of a
+  /// broadcast, begins with the first content.
   ///
-  /// nil where there is no such clock, and all that is decoded is sound. An AMR file has one in that each of its frames
-  /// has its time, also those that ffmpeg can't decode.
+  /// Returns nil if there is no such clock and everything decoded is sound. An AMR file has a clock in that each of its
+  /// frames has a time, including those that ffmpeg can't decode.
   private func zero(sound: Double, picture: Double?, isAlone: Bool) -> Double? {
     guard demuxer.hasTimeline || demuxer == .ogg && !isAlone && sound < 0 else { return demuxer == .amr ? 0 : nil }
     if isAlone { return sound }
@@ -157,8 +157,8 @@ package struct MediaProbe {
     return first < -0.1 && demuxer != .mov ? first : 0
   }
 
-  /// In Matroska the tag DURATION is the end of the track if ffmpeg wrote it, and its length, from its first packet on,
-  /// if mkvmerge did.
+  /// Returns the end of the track, in seconds. In Matroska, the tag DURATION is the end of the track if ffmpeg wrote
+  /// it, and its length from its first packet on if mkvmerge did.
   private func end(of audio: TrackList.Stream, sound: Double, in tracks: TrackList) -> Double? {
     if let duration = audio.duration { return (audio.start ?? min(sound, 0)) + duration }
     if let tagged = audio.taggedEnd { return tagged + (audio.tagsLength ? max(sound, 0) : 0) }
@@ -166,7 +166,7 @@ package struct MediaProbe {
   }
 }
 
-/// What ffprobe says of a file's tracks.
+/// The tracks of a file, according to ffprobe.
 struct TrackList {
   struct Stream {
     var codec: String
@@ -175,9 +175,9 @@ struct TrackList {
     var bitRate: Int?
     /// Matroska's tag for the end of a track.
     var taggedEnd: Double?
-    /// Whether that tag is its length, by mkvmerge's statistics.
+    /// Whether that tag is the track's length, as in mkvmerge's statistics.
     var tagsLength = false
-    /// Of lossless sound.
+    /// Bits per sample of lossless sound.
     var sampleBits: Int?
   }
 
@@ -207,10 +207,10 @@ struct TrackList {
     var chapters: [Chapter]?
   }
 
-  /// Those that `PacketList` has seen.
+  /// Creates a list from the streams found by `PacketList`.
   init(_ streams: [Answer.Stream]) { self.streams = streams }
 
-  /// nil where it is no answer of ffprobe's.
+  /// Fails if the text isn't ffprobe's JSON.
   init?(json: [UInt8]) {
     guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else { return nil }
     streams = answer.streams ?? []
@@ -233,15 +233,15 @@ struct TrackList {
     }
   }
 
-  /// A cover is no video.
+  /// The first picture track, not counting covers.
   private var firstPictures: Answer.Stream? {
     streams.first { $0.codec_type == "video" && $0.disposition?.attached_pic != 1 }
   }
 
-  /// The codec of the first track of pictures.
+  /// The codec of the first picture track.
   var pictures: String? { firstPictures.map { Self.name($0.codec_name) } }
 
-  /// That track, if its size is known.
+  /// The first picture track, if its size is known.
   var video: MediaFacts.Video? {
     guard let pictures = firstPictures, let width = pictures.width, let height = pictures.height, width > 0, height > 0
     else {
@@ -265,7 +265,7 @@ struct TrackList {
       default: break
       }
     }
-    // Each of them is named on a command line.
+    // Limits the number, because each of them appears on a command line.
     others.plainCovers = Array(others.plainCovers.prefix(Self.namedLimit))
     others.sensors = Array(others.sensors.prefix(Self.namedLimit))
     let language = streams.first { $0.codec_type == "audio" }?.tags?.language
@@ -276,7 +276,7 @@ struct TrackList {
     return others
   }
 
-  /// Of the codecs that may be integers or floats.
+  /// Returns the bits per sample for codecs that may be integers or floats.
   private static func sampleBits(_ stream: Answer.Stream) -> Int? {
     guard ["wavpack", "ape"].contains(stream.codec_name) else { return nil }
     switch stream.sample_fmt?.prefix(3) {
@@ -289,7 +289,7 @@ struct TrackList {
 
   private static let namedLimit = 16
 
-  /// Without the order of bytes, as the API names it.
+  /// Returns the API's name of a codec, without the byte order.
   private static func name(_ codec: String?) -> String {
     guard let codec else { return "unknown" }
     let plain = codec.hasPrefix("pcm_") && (codec.hasSuffix("le") || codec.hasSuffix("be"))
@@ -308,27 +308,27 @@ struct TrackList {
   }
 }
 
-/// The first packets of a file, as "framecrc" tells them: stream 0 is the decoded sound, stream 1 the same coded,
+/// The first packets of a file in ffmpeg's "framecrc" format: stream 0 is the decoded sound, stream 1 the coded sound,
 /// stream 2 the pictures.
 struct PacketList {
   private(set) var sampleRate: Int?
   private(set) var channels: Int?
-  /// The places of the channels, by ffmpeg's name for them.
+  /// ffmpeg's name for the channel layout.
   private(set) var layout: String?
-  /// Seconds on the file's clock.
+  /// In seconds on the file's clock.
   private(set) var soundStart: Double?
-  /// The first frames of sound: when they begin on the file's clock, in seconds, and how long they are.
+  /// The first frames of sound: their start on the file's clock in seconds, and their number.
   private var sounds: [(start: Double, frames: Int)] = []
-  /// The earliest of the pictures: they come in the order of decoding.
+  /// The earliest time of a picture; they come in decoding order.
   private(set) var pictureStart: Double?
-  /// Of the coded sound: when its first packet begins and its last, and the bytes of those before the last.
+  /// The coded sound: the start of its first and last packet, the bytes before the last, and the bytes of the last.
   private var coded: (start: Double, end: Double, bytes: Double, last: Double)?
 
-  /// By stream.
+  /// The codec of each stream.
   private var codecs: [Int: String] = [:]
   private var pictureSize: (width: Int, height: Int)?
 
-  /// Sound, and pictures if their size is known.
+  /// The sound track, if its codec is known.
   var tracks: TrackList? {
     guard let codec = codecs[1] else { return nil }
     let sound = TrackList.Answer.Stream(codec_name: codec, codec_type: "audio", index: 0)
@@ -341,7 +341,7 @@ struct PacketList {
     return MediaFacts.Video(codec: codec, width: pictureSize.width, height: pictureSize.height)
   }
 
-  /// Bits a second of the coded sound; nil where a single packet tells nothing.
+  /// Bit rate of the coded sound in bits per second; nil if there is only one packet.
   var bitRate: Int? {
     guard let coded, coded.end > coded.start else { return nil }
     let rate = 8 * coded.bytes / (coded.end - coded.start)
@@ -350,7 +350,7 @@ struct PacketList {
 
   init(text: [UInt8]) { read(text, firstStream: 0) }
 
-  /// The pictures from a run of their own.
+  /// Adds the pictures from their separate run.
   mutating func add(pictures text: [UInt8]) { read(text, firstStream: 2) }
 
   private mutating func read(_ text: [UInt8], firstStream: Int) {
@@ -381,7 +381,7 @@ struct PacketList {
     }
   }
 
-  /// Less than any time: AVI doesn't tell when a picture is shown.
+  /// Marks a missing time: AVI doesn't say when a picture is shown.
   private static let noTime = -0x1p62
 
   private mutating func read(packet fields: [Substring], _ firstStream: Int, _ units: [Int: Double]) {
@@ -394,7 +394,7 @@ struct PacketList {
       coded = (before.start, seconds, before.bytes + before.last, bytes)
     }
     if stream == 2 {
-      // Pictures before an edit list's start are there for the decoder alone.
+      // Pictures before an edit list's start are only for the decoder.
       let flags = fields.first { $0.hasPrefix("F=0x") }.flatMap { Int($0.dropFirst(4), radix: 16) } ?? 0
       guard flags & 4 == 0 else { return }
       pictureStart = min(pictureStart ?? seconds, seconds)
@@ -405,10 +405,10 @@ struct PacketList {
     (soundStart, channels) = (seconds, bytes / 4 / frames)
   }
 
-  /// Frames by which the first sound's time is later than most of those behind it say. GStreamer gives an encoder's
-  /// delay, which it would have to put before 0, the time of the sound behind it.
+  /// Returns the number of frames by which the first sound's timestamp is later than most of the following ones imply.
+  /// GStreamer gives the encoder's delay, which belongs before 0, the same timestamp as the sound after it.
   ///
-  /// nil for the rounding to milliseconds, and for leaps, which decoding closes where they are.
+  /// Returns nil for differences from rounding to milliseconds, and for jumps, which decoding closes in place.
   func lateness(sampleRate: Double) -> Int64? {
     var (first, starts) = (0.0, [Double]())
     for sound in sounds {

@@ -1,13 +1,13 @@
-// What a Musepack file says about its length, which ffmpeg 5.1 gets wrong for version 8.
+// A Musepack file's length, which ffmpeg 5.1 gets wrong for version 8.
 //
 //   version 7   "MP+", version, frames of 1152 samples (32 bits, little-endian)
-//   version 8   "MPCK", then packets: two letters, size with both of these; sizes and counts have seven bits to the
+//   version 8   "MPCK", then packets: two letters, size including both; sizes and counts have seven bits per
 //               byte, the highest set if another follows. "SH": checksum (32 bits), version (8), samples, samples of
-//               silence before them, rate (3 bits) …
+//               silence at the start, rate (3 bits) …
 
-/// Samples per channel that a Musepack file promises.
+/// The number of samples per channel that a Musepack file promises.
 enum MusepackLength {
-  /// Of the file at `path`; nil if it says nothing.
+  /// Reads it from the file at `path`; returns nil if it isn't given.
   static func samples(path: String) -> Int64? {
     guard let file = FileStart(path: path) else { return nil }
     let head = file.bytes(at: file.tagsLength, count: 64)

@@ -1,22 +1,22 @@
-// Pictures are stored in the order of decoding, each with the time at which it is shown. Muxers also want a time of
-// decoding that never falls and is never later than that of showing. Matroska has none; ffmpeg (5.1 to 7) guesses it
-// from the decoder, which is closed here, and where the guess is later than a picture's own time it moves the picture:
-// up to 40 ms in each of eleven films by mkvmerge and VLC.
+// Pictures are stored in decoding order, each with the time at which it is shown. Muxers also need a decoding time that
+// never decreases and is never later than the display time. Matroska stores none; ffmpeg (5.1 to 7) guesses it from the
+// decoder, which is disabled here. Where the guess is later than a picture's own time, it moves the picture: by up to
+// 40 ms in each of eleven videos from mkvmerge and VLC.
 //
-// So it is said here: the time of decoding is the tenth largest of all times of showing so far. That never falls, and
-// it is not later than the time of any picture that fewer than ten shown later ones come before; encoders put two or
-// three there, H.264 allows 16. Only the muxer's order of packets depends on it. Matroska doesn't store it.
+// So it is set here: the decoding time is the tenth largest of all display times so far. That never decreases, and it
+// isn't later than a picture's own time as long as fewer than ten pictures that are shown later precede it; encoders
+// put two or three there, and H.264 allows 16. Only the muxer's packet order depends on it; Matroska doesn't store it.
 
-/// The times of pictures that are copied into Matroska.
+/// The timestamps of pictures copied into Matroska.
 enum PictureTimes {
-  /// As many as an expression of ffmpeg's has variables.
+  /// The number of variables in an ffmpeg expression.
   private static let places = 10
 
-  /// What ffmpeg is told, after which each picture has the time that it had.
+  /// The arguments for ffmpeg that keep each picture's timestamp.
   static let words = ["-bsf:v", "setts=pts=PTS:dts='if(eq(PTS,NOPTS),DTS,\(decoding))'"]
 
-  /// Variables 0 to 9 hold the largest times so far, the least first. Before the first picture that is a second before
-  /// it.
+  /// An expression whose variables 0 to 9 hold the largest times so far, in ascending order. Initially they are a
+  /// second before the first picture.
   private static var decoding: String {
     let last = places - 1
     let begin = (0...last).reduce("PTS-1/TB") { "st(\($1),\($0))" }

@@ -1,30 +1,30 @@
 import Glibc
 
-// Who is at fault, by exit status:
+// What is at fault, by exit status:
 //
-//   exit status 0, or one that ffmpeg gives a file it can't read     the file
-//   SIGPIPE                                                          nobody: its output was not wanted any more
-//   SIGXCPU, SIGXFSZ                                                 the file: it passed a limit of its fence
+//   exit status 0, or ffmpeg's status for an unreadable file          the file
+//   SIGPIPE                                                          nothing: its output was no longer needed
+//   SIGXCPU, SIGXFSZ                                                 the file: it exceeded a limit of the fence
 //   any other signal but SIGKILL                                     the program, or the file: it crashed
-//   status 244 or 12                                                 the program, or the file: it had no memory
-//   SIGKILL                                                          the system: most often no memory is left
+//   status 244 or 12                                                 the program, or the file: out of memory
+//   SIGKILL                                                          the system: usually it is out of memory
 //   status 64, 126 or 127                                            the system: the program never ran
 //
-// ffmpeg exits with the low byte of its error, and AVERROR(ENOMEM) is −12; 64 is what `run-fenced` exits with if it
-// can't become the program (EX_USAGE of sysexits.h), 126 and 127 are what shells and the dynamic loader exit with.
+// ffmpeg exits with the low byte of its error, and AVERROR(ENOMEM) is −12. `run-fenced` exits with 64 (EX_USAGE of
+// sysexits.h) if it can't become the program; shells and the dynamic loader exit with 126 and 127.
 
-/// Why a program that was started failed, for reasons other than what it was asked.
+/// Why a program failed for reasons unrelated to its input.
 package enum ProgramFailure: Sendable, Equatable {
-  /// It was ended by a signal of its own making.
+  /// It crashed with this signal.
   case crashed(signal: Int32)
-  /// It had no memory left of what its fence allows.
+  /// It needed more memory than its fence allows.
   case outOfMemory
   /// It was killed from outside.
   case killed
   /// It did not run at all.
   case notStarted(status: Int32)
 
-  /// nil if a program with this status, as waitpid(2) tells it, has done its work or was ended by its input.
+  /// Fails if a program with this waitpid(2) status did its work or was ended because of its input.
   init?(waitStatus: Int32) {
     let (signal, status) = (waitStatus & 0x7F, waitStatus >> 8 & 0xFF)
     switch (signal, status) {

@@ -1,27 +1,28 @@
-// A piece of a program stream may begin anywhere in it, and its sound, a few frames in each packet, looks like raw MPEG
-// audio or AC-3 with something between. So its packs are looked for before those are.
+// A piece of a program stream may begin anywhere, and its sound, a few frames per packet, looks like raw MPEG audio or
+// AC-3 with gaps. So its packs are searched for before those formats.
 //
-//   pack header (ISO 13818-1 §2.5.3.3)      0x000001BA, 01, then 38 bits of time and 31 of rate with 7 bits of 1 among
-//                                           them, 5 reserved, 3: bytes of stuffing that follow
-//   the same of MPEG-1 (11172-1 §2.4.3.2)   0x000001BA, 0010, then 33 and 22 bits with 6 of 1 among them
-//   then a system header (0xBB) or packets, each 0x000001, a byte above it, a size of 16 bits
+//   pack header (ISO 13818-1 §2.5.3.3)      0x000001BA, 01, then 38 bits of time and 31 of rate with 7 marker bits,
+//                                           5 reserved, 3: number of stuffing bytes that follow
+//   the same of MPEG-1 (11172-1 §2.4.3.2)   0x000001BA, 0010, then 33 and 22 bits plus 6 marker bits of 1
+//   then a system header (0xBB) or packets, each 0x000001, a larger byte, a 16-bit size
 
-/// Where a program stream begins.
+/// The position of the start of a program stream.
 enum ProgramStream {
   private static let mark: [UInt8] = [0, 0, 1, 0xBA]
-  /// Bytes that may come before the first pack.
+  /// Maximum number of bytes before the first pack.
   private static let searchLimit = 65_536
 
-  /// 0 where the file begins with a pack; else where the first packet is that leads to the first pack in the first
-  /// 64 KiB, or that pack, behind which two more start codes are where the sizes put them. nil without one, and for
-  /// what is another kind of file, though it may hold one.
+  /// Returns 0 if the file begins with a pack. Otherwise returns the position of the first packet that leads to the
+  /// first pack in the first 64 KiB, or of that pack, if two more start codes follow where the sizes put them. Returns
+  /// nil if there is none, or if the file is of another kind, even one that may contain a program stream.
   static func begin(_ start: FileStart) -> Int? {
     let bytes = start.bytes(at: 0, count: searchLimit + 16)
     if bytes.starts(with: mark) { return 0 }
     guard !FirstFrame.isOtherKind(Array(bytes.prefix(264))), bytes.count > mark.count else { return nil }
     var place = 0
     while place + mark.count <= bytes.count, place < searchLimit {
-      // 0x01 comes third: where it isn't, the mark begins behind, or one or two before.
+      // 0x01 is the mark's third byte. If it isn't here, the mark can't begin here or, unless this byte is 0, at the
+      // next two.
       guard bytes[place + 2] <= 1 else {
         place += 3
         continue
@@ -34,7 +35,7 @@ enum ProgramStream {
     return nil
   }
 
-  /// Whether packet follows packet from one place up to the other.
+  /// Whether consecutive packets lead from one position exactly to the other.
   private static func leads(_ bytes: [UInt8], from first: Int, to pack: Int) -> Bool {
     var place = first
     while place + 6 <= pack, bytes[place] == 0, bytes[place + 1] == 0, bytes[place + 2] == 1, bytes[place + 3] > 0xBA {
@@ -49,11 +50,11 @@ enum ProgramStream {
     guard packet.count == 6, packet.starts(with: [0, 0, 1]), packet[3] > 0xBA else { return false }
     let end = place + length + 6 + (Int(packet[4]) << 8 | Int(packet[5]))
     let next = start.bytes(at: end, count: 4)
-    // It may be cut at its end, too.
+    // The file may also be cut at its end.
     return next.count < 4 || next.starts(with: [0, 0, 1]) && next[3] >= 0xB9
   }
 
-  /// nil where that is no pack's header.
+  /// Returns the length of a pack header, or nil if it isn't one.
   private static func packLength(_ head: [UInt8]) -> Int? {
     guard head.count == 14 else { return nil }
     let isSecond =

@@ -1,17 +1,17 @@
-// How the sound of a cleaned file is coded: without loss where the source was, as far as the container and ffmpeg 5.1
-// go.
+// How the sound of a cleaned file is coded: losslessly if the source was, as far as the container and ffmpeg 5.1
+// support it.
 //
-//   mkv        FLAC of 24 bits; PCM of 24 bits where the source is PCM, of 32-bit floats where that has more than 24;
-//              AAC beside pictures; else Opus. Sound alone is never AAC: ffmpeg and browsers disagree on whether its
-//              encoder's delay, 21 ms, is heard in Matroska
+//   mkv        24-bit FLAC; 24-bit PCM if the source is PCM, or 32-bit floats if that has more than 24 bits;
+//              AAC with pictures; else Opus. Sound alone is never AAC: ffmpeg and browsers disagree on whether its
+//              encoder's delay, 21 ms, is played in Matroska
 //   mov        PCM likewise, ALAC; else AAC
-//   mp4        FLAC of 24 bits, also in place of PCM, which ffmpeg 5.1 doesn't write there; ALAC; else AAC
+//   mp4        24-bit FLAC, also for PCM, which ffmpeg 5.1 can't write there; ALAC; else AAC
 //   m4a        ALAC; else AAC
-//   webm       Opus, whatever the source is
+//   webm       always Opus
 //   others     see MediaEncoding+Streams.swift
 
 extension MediaFacts {
-  /// How sound is coded that takes the place of this file's; nil where no such file is written.
+  /// The codec of sound that replaces this file's; nil if no such file can be written.
   package var writtenCodec: String? {
     // libsndfile writes what it reads.
     if demuxer == nil { return codec }
@@ -27,20 +27,20 @@ extension MediaFacts {
     }
   }
 
-  /// Whether the sound is coded without loss.
+  /// Whether the sound is coded losslessly.
   var isLossless: Bool {
     codec.hasPrefix("pcm_")
       || ["alac", "flac", "wmalossless", "tta", "wavpack", "ape", "mlp", "truehd"].contains(codec)
   }
 
-  /// Whether a file made in place of this one loses what this one has kept. What a stream's sound becomes is said
-  /// otherwise, as `format_changed`.
+  /// Whether a file that replaces this one loses quality that this one has. What a stream's sound becomes is reported
+  /// separately, as `format_changed`.
   package var losesSound: Bool {
     guard demuxer != nil, !isStream, isLossless, let writtenCodec else { return false }
     return writtenCodec != losslessCodec || writtenCodec != "pcm_f32" && hasManyBits
   }
 
-  /// Whether the samples may be of more than 24 bits.
+  /// Whether the samples may have more than 24 bits.
   private var hasManyBits: Bool { ["pcm_s32", "pcm_f32", "pcm_f64"].contains(codec) }
 
   private var losslessCodec: String? {
