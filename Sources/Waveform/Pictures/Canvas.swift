@@ -1,24 +1,26 @@
-// A picture of one byte a pixel, with a palette that grows as it is drawn.
+// A picture with one byte per pixel and a palette that grows during drawing.
 //
-// A pixel holds the number of its colour. Drawing an ink with some coverage over a colour gives another colour; which
-// one is looked up in a table, [ink][coverage][colour below], and worked out only the first time. So a pixel costs a
-// load and a store, a picture a quarter of its RGBA, and the PNG has a palette: smaller, and faster to write.
+// A pixel contains the index of its color. Drawing an ink with some coverage over a color yields another color; its
+// index is looked up in a table, [ink][coverage][color below], and computed only the first time. So a pixel costs one
+// load and one store, a picture takes a quarter of the memory of RGBA, and the PNG has a palette, which makes it
+// smaller and faster to write.
 //
-// Coverage has 16 steps, 0 … 15: what edges need to look smooth. Should 256 colours not suffice (many translucent inks
-// over each other), the nearest takes the place of a 257th.
+// Coverage has 16 steps, 0 … 15, enough for smooth edges. If 256 colors aren't enough (many translucent inks over one
+// another), the nearest color replaces a 257th.
 
-/// How much of a pixel is covered, in fifteenths.
+/// Coverage of a whole pixel, in fifteenths.
 private let fullCoverage = 15
 
 struct Canvas {
   let width: Int
   let height: Int
-  /// Rows of palette numbers.
+  /// Rows of palette indices.
   private(set) var pixels: [UInt8]
   private var blends: BlendTable
   var palette: [PictureColor] { blends.palette }
 
-  /// One column's coverage while it is drawn: `changes[y]` is how much coverage row y has more than row y − 1.
+  /// The coverage of the column being drawn, as differences: `changes[y]` is the coverage of row y minus that of row y
+  /// − 1.
   private var changes: [Float]
   private var touched: Range<Int>
 
@@ -30,19 +32,19 @@ struct Canvas {
     touched = 0..<0
   }
 
-  /// A colour to draw with.
+  /// Adds a color to draw with and returns its number.
   mutating func ink(_ color: PictureColor) -> Int { blends.add(color) }
 
   subscript(x: Int, y: Int) -> PictureColor { palette[Int(pixels[y * width + x])] }
 
   // MARK: Columns
 
-  /// Adds `weight` (a part of the column's width) from `top` to `bottom` to the column that is drawn next.
+  /// Covers `weight` (a fraction of the column's width) from `top` to `bottom` in the next column to be drawn.
   mutating func cover(from top: Float, to bottom: Float, weight: Float) {
     let top = max(top, 0)
     let bottom = min(bottom, Float(height))
     guard top < bottom else { return }
-    // Coverage of a half-plane below y: a ramp over one row, so its derivative has two entries.
+    // The coverage by a half-plane is a ramp over one row, so its derivative has two entries.
     let (first, last) = (Int(top), Int(bottom))
     let (above, below) = (top - Float(first), bottom - Float(last))
     changes[first] += weight * (1 - above)
@@ -54,7 +56,7 @@ struct Canvas {
       touched.isEmpty ? rows : min(touched.lowerBound, rows.lowerBound)..<max(touched.upperBound, rows.upperBound)
   }
 
-  /// Draws what has been covered in column `x`, and forgets it.
+  /// Draws the accumulated coverage in column `x` and resets it.
   mutating func drawColumn(_ x: Int, ink: Int) {
     Self.draw(touched, of: &changes, ink, with: &blends, on: &pixels, from: touched.lowerBound * width + x, step: width)
     if !touched.isEmpty {
@@ -64,7 +66,7 @@ struct Canvas {
     touched = 0..<0
   }
 
-  /// Parts of the canvas, each by itself, so that none of them is asked at every pixel whether it is shared.
+  /// Takes parts of the canvas as separate parameters, to avoid a uniqueness check for every pixel.
   private static func draw(
     _ rows: Range<Int>, of changes: inout [Float], _ ink: Int, with blends: inout BlendTable, on pixels: inout [UInt8],
     from first: Int, step: Int
@@ -82,7 +84,7 @@ struct Canvas {
     }
   }
 
-  /// Fills whole pixels, cut to the canvas.
+  /// Fills whole pixels, clipped to the canvas.
   mutating func fill(_ columns: Range<Int>, _ rows: Range<Int>, ink: Int) {
     for y in rows.clamped(to: 0..<height) {
       for x in columns.clamped(to: 0..<width) { blend(y * width + x, ink, fullCoverage) }
@@ -91,8 +93,8 @@ struct Canvas {
 
   // MARK: Lines
 
-  /// Draws lines of one width with round ends, each from a point to the next; where they meet or cross nothing is drawn
-  /// twice. A single point is a dot.
+  /// Draws lines of one width with round ends, each from a point to the next. Pixels where they meet or cross are drawn
+  /// once. A single point is a dot.
   mutating func stroke(_ points: [PicturePoint], width lineWidth: Float, ink: Int) {
     let reach = lineWidth / 2 + 1
     let xs = points.map(\.x)
@@ -114,7 +116,8 @@ struct Canvas {
     }
   }
 
-  /// A pixel's coverage is how far its centre is within the line's edge, from half a pixel outside to half inside.
+  /// A pixel's coverage is the distance of its center from the line's edge, from half a pixel outside to half a pixel
+  /// inside.
   private static func cover(
     from a: PicturePoint, to b: PicturePoint, width: Float, _ columns: Range<Int>, _ rows: Range<Int>,
     _ mask: inout [UInt8]
@@ -123,7 +126,8 @@ struct Canvas {
     let (dx, dy) = (b.x - a.x, b.y - a.y)
     let square = dx * dx + dy * dy
     for x in whole(min(a.x, b.x) - reach, max(a.x, b.x) + reach).clamped(to: columns) {
-      // The line's part near this column: a long steep line must not cost its whole bounding box in every column.
+      // Only the part of the line near this column: a long steep line must not cost its whole bounding box in every
+      // column.
       let here = Float(x) + 0.5
       let near = dx == 0 ? a.y : a.y + min(max((here - reach - a.x) / dx, 0), 1) * dy
       let far = dx == 0 ? b.y : a.y + min(max((here + reach - a.x) / dx, 0), 1) * dy
@@ -151,14 +155,14 @@ struct Canvas {
   }
 }
 
-/// The palette, and which of its colours an ink makes of which.
+/// The palette, and the color that each ink yields over each of its colors.
 private struct BlendTable {
   private(set) var palette: [PictureColor]
   private var inks: [PictureColor] = []
   private var known: [UInt16] = []
   private static let unknown = UInt16.max
-  /// When half of the palette is used, colours as near as 4 of 255 steps are one, which can't be seen at an edge: that
-  /// leaves room for those that differ.
+  /// Once half of the palette is used, colors at most 4 of 255 steps apart are merged, to leave room for distinct ones.
+  /// The difference is invisible at an edge.
   private static let indistinct = 16
 
   init(background: PictureColor) { palette = [background] }
@@ -190,7 +194,7 @@ private struct BlendTable {
   }
 }
 
-/// A place on a canvas, in its own pixels, from the upper left corner; pixel centres are at halves.
+/// A position on a canvas, in its pixels, from the upper left corner. Pixel centers are at halves.
 struct PicturePoint: Equatable, Sendable {
   var x, y: Float
 }

@@ -1,18 +1,18 @@
-/// A colour with opacity, in sRGB, not premultiplied.
+/// A color with opacity, in sRGB, not premultiplied.
 package struct PictureColor: Sendable, Hashable {
   /// 0 … 255.
   package var red, green, blue: UInt8
-  /// 0 is transparent, 255 opaque.
+  /// 0 is transparent; 255 is opaque.
   package var alpha: UInt8
 
-  /// A colour of four known values.
+  /// Creates a color from its components.
   package init(red: UInt8, green: UInt8, blue: UInt8, alpha: UInt8 = 255) {
     (self.red, self.green, self.blue, self.alpha) = (red, green, blue, alpha)
   }
 
-  /// Reads CSS's `#rgb`, `#rgba`, `#rrggbb` and `#rrggbbaa`, or one of `names`, in any case.
+  /// Parses CSS's `#rgb`, `#rgba`, `#rrggbb`, and `#rrggbbaa`, or one of `names`, in any case.
   ///
-  /// The `#` may be left out: in an address it begins the fragment, and is easily forgotten to be escaped.
+  /// The `#` is optional, because in a URL it begins the fragment unless it is escaped, which is easily forgotten.
   package init?(_ text: String) {
     let text = text.lowercased()
     if let named = Self.named[text] {
@@ -36,7 +36,7 @@ package struct PictureColor: Sendable, Hashable {
     self.init(red: values[0], green: values[1], blue: values[2], alpha: values.count == 4 ? values[3] : 255)
   }
 
-  /// The names that are known: CSS's first sixteen, `orange` and `transparent`, sorted.
+  /// The supported names, sorted: CSS's first sixteen, `orange`, and `transparent`.
   package static let names = named.keys.sorted()
 
   private static let named: [String: PictureColor] = [
@@ -53,14 +53,14 @@ package struct PictureColor: Sendable, Hashable {
       blue: UInt8(truncatingIfNeeded: value))
   }
 
-  /// The same colour, its opacity multiplied.
+  /// Returns the same color with its opacity multiplied.
   func opacity(_ factor: Double) -> PictureColor {
     var color = self
     color.alpha = UInt8((Double(alpha) * factor).rounded())
     return color
   }
 
-  /// This colour at `coverage` (0 … 1) over another: source-over (Porter and Duff 1984).
+  /// Returns this color at `coverage` (0 … 1) over another: source-over (Porter and Duff 1984).
   func over(_ below: PictureColor, coverage: Double) -> PictureColor {
     let top = Double(alpha) / 255 * coverage
     let rest = Double(below.alpha) / 255 * (1 - top)
@@ -74,12 +74,12 @@ package struct PictureColor: Sendable, Hashable {
       alpha: UInt8((sum * 255).rounded()))
   }
 
-  /// `rrggbbaa`: the colour in one word, as signatures and files need it.
+  /// The color as `rrggbbaa`, a single word for signatures and files.
   var hexadecimal: String {
     [red, green, blue, alpha].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// How different two colours look at the most, on whatever they stand.
+  /// Returns an upper bound of the visible difference of two colors on any background.
   func distance(to other: PictureColor) -> Int {
     func part(_ value: UInt8, _ alpha: UInt8) -> Int { Int(value) * Int(alpha) / 255 }
     func square(_ a: UInt8, _ b: UInt8) -> Int {

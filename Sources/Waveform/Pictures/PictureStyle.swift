@@ -1,53 +1,53 @@
-/// What a waveform's picture is drawn like.
+/// How the waveform in a picture is drawn.
 package enum PictureLook: String, Sendable, CaseIterable {
-  /// A closed outline, as editors draw it.
+  /// A closed outline, as in audio editors.
   case wave
-  /// Rounded bars, as players draw it.
+  /// Rounded bars, as in music players.
   case bars
 }
 
-/// How far up full scale reaches in a picture.
+/// The vertical scale of a picture.
 package enum PictureAmplitude: Sendable, Hashable {
-  /// The loudest peak that is shown, of both recordings, reaches a lane's edge.
+  /// The loudest peak shown, in either recording, reaches the edge of a lane.
   case auto
-  /// 1 is full scale at a lane's edge; with more, quiet sound is drawn larger and loud sound is cut.
+  /// At 1, full scale reaches the edge of a lane. Larger factors enlarge quiet sound and clip loud sound.
   case factor(Double)
 }
 
-/// How a waveform's picture looks. Lengths are CSS pixels; a PNG has `pixelRatio` of its own pixels for each.
+/// The style of a waveform picture. Lengths are in CSS pixels; a PNG has `pixelRatio` pixels for each.
 package struct PictureStyle: Sendable, Hashable {
-  /// The most pixels across, `pixelRatio` included.
+  /// Maximum width in pixels, after applying `pixelRatio`.
   package static let widthLimit = 20_000
-  /// The most CSS pixels down.
+  /// Maximum height in CSS pixels.
   package static let heightLimit = 2000
-  /// The most pixels in all, `pixelRatio` included. A raster has a byte for each: no picture takes more than 8 MiB, and
-  /// its PNG as much again at the worst.
+  /// Maximum number of pixels, after applying `pixelRatio`. A raster has one byte per pixel, so no picture takes more
+  /// than 8 MiB, and its PNG at most the same again.
   package static let pixelLimit = 1 << 23
-  /// From 1, for plain screens, to 4.
+  /// Allowed pixel ratios, from 1 for standard screens to 4.
   package static let pixelRatios = 1.0...4.0
-  /// What an amplitude may be multiplied with.
+  /// Allowed amplitude factors.
   package static let amplitudeFactors = 0.01...1000.0
-  /// The width where neither a width nor a scale is asked for.
+  /// The width if neither a width nor a scale is requested.
   package static let defaultWidth = 1000
 
-  /// The whole height, axis included.
+  /// Total height, including the axis.
   package var height = 200
-  /// Pixels of a PNG for each CSS pixel, 1 … 4; in an SVG, points of the outline for each.
+  /// A PNG's pixels per CSS pixel, 1 … 4; for an SVG, the outline's points per CSS pixel.
   package var pixelRatio = 1.0
-  /// The loudness (RMS); the peaks are a lighter shade of it. nil: teal, or grey under an overlay.
+  /// The color of the loudness (RMS); the peaks are a lighter shade of it. Nil: teal, or gray under an overlay.
   package var color: PictureColor?
-  /// The same for the overlay. nil: teal.
+  /// The color of the overlay's loudness. Nil: teal.
   package var overlayColor: PictureColor?
-  /// What it is drawn on.
+  /// The color of the background.
   package var background = PictureColor(red: 0, green: 0, blue: 0, alpha: 0)
-  /// Whether a time axis is drawn below.
+  /// Whether to draw a time axis at the bottom.
   package var axis = false
-  /// How large sound is drawn.
+  /// The vertical scale.
   package var amplitude = PictureAmplitude.factor(1)
-  /// An outline or bars.
+  /// Whether to draw an outline or bars.
   package var look = PictureLook.wave
 
-  /// The defaults: an outline of 200 pixels' height on nothing, without an axis.
+  /// Creates the default style: an outline 200 pixels high on a transparent background, without an axis.
   package init() {}
 
   static let teal = PictureColor.rgb(0x0d7a7e)
@@ -55,7 +55,7 @@ package struct PictureStyle: Sendable, Hashable {
   /// How much lighter the peaks are than the RMS.
   static let peakOpacity = 0.5
 
-  /// Labels and ticks: readable on the background; on none, on light and dark pages alike.
+  /// The color of labels and ticks: readable on the background or, without one, on both light and dark pages.
   var axisColor: PictureColor {
     guard background.alpha >= 128 else { return .rgb(0x808890) }
     let brightness = 2 * Int(background.red) + 5 * Int(background.green) + Int(background.blue)

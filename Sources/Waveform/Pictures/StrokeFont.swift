@@ -1,18 +1,18 @@
-// Digits, ':' and '.' as strokes: enough for a time axis, at any size, without a font file.
+// Digits, ':' and '.' as strokes: enough for a time axis at any size, without a font file.
 //
-// A glyph stands in a box 0.6 wide and 1 high, y downwards, the baseline at 1. Arcs are chains of short lines.
+// A glyph's box is 0.6 wide and 1 high, with y pointing down and the baseline at 1. Arcs are chains of short lines.
 
-/// A tiny font of strokes.
+/// A tiny stroke font.
 enum StrokeFont {
   private static let gap: Float = 0.24
   private static let digitWidth: Float = 0.56
 
-  /// The width of a text of one line at a digit height of 1.
+  /// Returns the width of a line of text with a digit height of 1.
   static func width(of text: String) -> Float {
     text.utf8.reduce(-gap) { $0 + advance($1) }
   }
 
-  /// A text's strokes at a digit height of `size`, from the left end of its baseline.
+  /// Returns a text's strokes with a digit height of `size`, starting at the left end of its baseline.
   static func strokes(of text: String, size: Float, at origin: PicturePoint) -> [[PicturePoint]] {
     var strokes: [[PicturePoint]] = []
     var x: Float = 0
@@ -55,7 +55,7 @@ enum StrokeFont {
     points.map { PicturePoint(x: $0.0, y: $0.1) }
   }
 
-  /// A part of an ellipse; degrees run clockwise from the right.
+  /// Returns a part of an ellipse; degrees run clockwise from the right.
   private static func arc(
     _ x: Float, _ y: Float, _ rx: Float, _ ry: Float, _ from: Float, _ to: Float
   ) -> [PicturePoint] {
@@ -67,7 +67,8 @@ enum StrokeFont {
     }
   }
 
-  /// By Bhaskara's approximation, good to 0.002: a hundredth of a pixel here, and no need of a maths library.
+  /// Returns sine and cosine by Bhaskara's approximation, accurate to 0.002: a hundredth of a pixel here, and without a
+  /// math library.
   private static func sineCosine(_ degrees: Float) -> (Float, Float) {
     func sine(_ degrees: Float) -> Float {
       var turned = degrees.truncatingRemainder(dividingBy: 360)

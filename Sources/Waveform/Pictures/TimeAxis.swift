@@ -1,18 +1,18 @@
-// Where a time axis has its ticks and what stands beside them.
+// The positions of a time axis's ticks, and their labels.
 //
-// The step between labels is the least of 1, 2, 5 × 10^k µs below a second, then 1, 2, 5, 10, 15, 30 s, 1, 2, 5, 10,
-// 15, 30 min, 1, 2, 3, 6, 12, 24 h and whole days of 1, 2, 5 × 10^k, that leaves labels room. Between them stand minor
-// ticks at a smaller step of the same list. All are whole microseconds, so that no rounding adds up.
+// The step between labels is the smallest of 1, 2, 5 × 10^k µs below a second, then 1, 2, 5, 10, 15, 30 s, 1, 2, 5, 10,
+// 15, 30 min, 1, 2, 3, 6, 12, 24 h, and days in 1, 2, 5 × 10^k, that leaves room for the labels. Between labels are
+// minor ticks at a smaller step from the same list. All are whole microseconds, so rounding errors can't accumulate.
 //
-//   step ≥ 1 s   mm:ss, or h:mm:ss where the window reaches an hour
-//   below        the same with as many decimals as the step has; s.mmm where the window ends within a minute
+//   step ≥ 1 s   mm:ss, or h:mm:ss if the window reaches an hour
+//   below        the same with the step's number of decimals; s.mmm if the window ends within a minute
 
 /// The ticks of a window.
 struct TimeAxis: Equatable {
   struct Tick: Equatable {
     /// In seconds.
     let time: Double
-    /// nil: a minor tick.
+    /// The label; nil for a minor tick.
     let label: String?
   }
 
@@ -29,9 +29,10 @@ struct TimeAxis: Equatable {
     return steps
   }()
 
-  /// Ticks from `start` to `end` (seconds) over `width` CSS pixels; labels stand at least `spacing` apart.
+  /// Computes the ticks from `start` to `end` (in seconds) over `width` CSS pixels, with labels at least `spacing`
+  /// apart.
   init(start: Double, end: Double, width: Double, spacing: Double = 80) {
-    // Ten thousand years are the most: beyond, microseconds get past 64 bits.
+    // The limit is about ten thousand years; beyond that, microseconds overflow 64 bits.
     guard end > start, end < 1e12, width > 0 else {
       ticks = []
       return
@@ -41,12 +42,12 @@ struct TimeAxis: Equatable {
       Self.steps.first { Double($0) / 1e6 >= pixels * perPixel } ?? Self.steps[Self.steps.count - 1]
     }
     let major = step(atLeast: spacing)
-    // The next smaller steps that divide the labels' own; five at the most lie between two labels.
+    // The smallest step that divides the labels' step; at most five ticks fit between two labels.
     let minor = Self.steps.first {
       $0 < major && major % $0 == 0 && major / $0 <= 6 && Double($0) / 1e6 >= 6 * perPixel
     }
     let fine = minor ?? major
-    // A tick on the edge is inside, however its seconds were rounded.
+    // Includes a tick on the edge, however its seconds were rounded.
     let first = Int64((start * 1e6 / Double(fine) - 1e-4).rounded(.up))
     let last = Int64((end * 1e6 / Double(fine) + 1e-4).rounded(.down))
     guard first <= last else {

@@ -1,7 +1,7 @@
-// What both forms of a picture draw: slices as outlines or points, brought to the size they are drawn in.
+// The common input of both picture formats: slices as outlines or points, scaled for drawing.
 
 extension WaveformPicture {
-  /// What samples are multiplied with, full scale being 1.
+  /// Returns the factor applied to samples with full scale 1.
   func amplitudeFactor(_ slice: WaveformSlice, _ overlay: WaveformSlice?) -> Float {
     switch style.amplitude {
     case .factor(let factor): return Float(factor)
@@ -11,7 +11,7 @@ extension WaveformPicture {
     }
   }
 
-  /// A lane's outline as it is drawn.
+  /// Returns a lane's outline, scaled and shaped for drawing.
   func envelope(of layer: PictureLayer, _ slice: WaveformSlice, _ lane: Int, _ factor: Float) -> Envelope {
     var envelope = Envelope(
       slice, lane: min(lane, slice.lanes - 1), start: layer.start, framesPerColumn: layer.framesPerColumn,
@@ -24,7 +24,7 @@ extension WaveformPicture {
     return envelope
   }
 
-  /// Samples as points of a line; each stands in the middle of its own share of the width.
+  /// Returns samples as points of a line, each in the middle of its share of the width.
   func samplePoints(
     of layer: PictureLayer, _ slice: WaveformSlice, _ lane: Int, _ place: PictureLayout.Lane, _ factor: Float,
     width: Float

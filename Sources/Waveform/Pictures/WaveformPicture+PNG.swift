@@ -1,8 +1,9 @@
 extension WaveformPicture {
-  /// The picture as a PNG of `width · pixelRatio` by `height · pixelRatio` pixels, sRGB with opacity, with a palette.
+  /// Returns the picture as a PNG of `width · pixelRatio` by `height · pixelRatio` pixels, in sRGB with opacity and a
+  /// palette.
   ///
-  /// The slices are those of `window` and `overlayWindow`. Throws `.pictureNotEncoded`. O(pixels); takes a byte for
-  /// each pixel, and what the PNG takes.
+  /// Pass the slices of `window` and `overlayWindow`. Throws `.pictureNotEncoded`. O(pixels); needs one byte per pixel
+  /// in addition to the PNG.
   package func png(_ slice: WaveformSlice, overlay slice2: WaveformSlice? = nil) throws(WaveformError) -> [UInt8] {
     try PNGEncoder.encode(canvas(slice, overlay: slice2))
   }
@@ -11,7 +12,7 @@ extension WaveformPicture {
     let layout = layout(unit: style.pixelRatio)
     let factor = amplitudeFactor(slice, slice2)
     var canvas = Canvas(width: layout.width, height: layout.height, background: style.background)
-    // First, so that labels get the colours they ask for, should the others use up the palette.
+    // The axis comes first, so that labels get their exact colors even if the rest uses up the palette.
     if style.axis { drawAxis(layout, on: &canvas) }
     if recording.isLine {
       let ink = canvas.ink(style.axisColor.opacity(0.5))
@@ -55,7 +56,8 @@ extension WaveformPicture {
     _ envelope: Envelope, _ lane: PictureLayout.Lane, _ layout: PictureLayout, _ inks: (peaks: Int, loudness: Int?),
     on canvas: inout Canvas
   ) {
-    // An edge runs from each column's middle to the next one's; four places in a column come near enough to its area.
+    // Edges run from the middle of each column to that of the next; four samples per column approximate the area well
+    // enough.
     let places = 4
     func draw(_ column: Int, _ run: Range<Int>, _ ink: Int, _ edges: (Envelope.Slot) -> (top: Float, bottom: Float)) {
       for place in 0..<places {
@@ -79,7 +81,7 @@ extension WaveformPicture {
   ) {
     let width = Float(PictureStyle.barWidth) * layout.unit
     func draw(_ value: Float, _ x: Float, _ ink: Int) {
-      // The round ends belong to the bar's length.
+      // The round ends are part of the bar's length.
       let reach = max(value * lane.reach + layout.unit / 2 - width / 2, 0)
       canvas.stroke(
         [PicturePoint(x: x, y: lane.middle - reach), PicturePoint(x: x, y: lane.middle + reach)], width: width, ink: ink
@@ -105,7 +107,7 @@ extension WaveformPicture {
       canvas.fill(left..<left + pixel, top + pixel..<top + Int(length.rounded()), ink: line)
       guard let label = tick.label else { continue }
       let width = StrokeFont.width(of: label) * size
-      // Inside the picture, whole; where the first or last would be cut it moves in.
+      // Labels stay entirely inside the picture; the first and last move inward if they would be cut off.
       let start = min(max(x - width / 2, 2 * layout.unit), Float(layout.width) - width - 2 * layout.unit)
       guard start >= 0, abs(start + width / 2 - x) <= width else { continue }
       let baseline = ((layout.axisTop + AxisText.baseline * layout.unit)).rounded()
@@ -116,7 +118,7 @@ extension WaveformPicture {
   }
 }
 
-/// The axis's measures in CSS pixels, from its upper edge.
+/// The axis's dimensions in CSS pixels, from its upper edge.
 enum AxisText {
   static let digitHeight: Float = 7.5
   static let baseline: Float = 18

@@ -1,8 +1,8 @@
-// The same picture as SVG 1.1: one path for each lane and shade, in tenths of a CSS pixel. Outlines run along the tops
-// from left to right and back along the bottoms, by steps from column to column, so that each number is short.
+// The picture as SVG 1.1: one path for each lane and shade, in tenths of a CSS pixel. Outlines run along the tops from
+// left to right and back along the bottoms, in relative steps from column to column, so that each number is short.
 
 extension WaveformPicture {
-  /// The picture as an SVG document: no scripts, no styles, no references. O(columns).
+  /// Returns the picture as an SVG document, without scripts, styles, or references. O(columns).
   package func svg(_ slice: WaveformSlice, overlay slice2: WaveformSlice? = nil) -> [UInt8] {
     let layout = layout(unit: 1)
     let factor = amplitudeFactor(slice, slice2)
@@ -62,7 +62,7 @@ extension WaveformPicture {
     pen.move(points[0].x, points[0].y)
     for point in points.dropFirst() { pen.line(point.x, point.y) }
     let stroke = " fill=\"none\"\(Self.paint("stroke", color)) stroke-linejoin=\"round\" stroke-linecap=\"round\""
-    // One point draws nothing without a length.
+    // A single point without a line isn't drawn, so add one of length zero.
     if points.count == 1 { pen.line(points[0].x, points[0].y) }
     Self.path(pen.text, "\(stroke) stroke-width=\"1.5\"", to: &text)
     guard hasDots else { return }
@@ -122,7 +122,7 @@ extension WaveformPicture {
       pen.move(left, layout.axisTop + 1)
       pen.line(left, layout.axisTop + (tick.label == nil ? AxisText.minorTick : AxisText.majorTick))
       guard let label = tick.label else { continue }
-      // The viewer's font is wider than ours at most by a fifth.
+      // The viewer's font is at most a fifth wider than ours.
       let half = StrokeFont.width(of: label) * AxisText.digitHeight * 0.6
       let middle = min(max(x, half + 2), Float(width) - half - 2)
       guard middle >= half, abs(middle - x) <= 2 * half else { continue }
@@ -146,7 +146,8 @@ extension WaveformPicture {
   }
 }
 
-/// A path's data, written by steps in tenths, each from where the last one really ended: nothing adds up.
+/// A path's data, written as relative steps in tenths, each from the rounded end of the last one, so errors don't
+/// accumulate.
 struct PathText {
   private(set) var text = ""
   private var (x, y) = (0, 0)
@@ -176,7 +177,7 @@ struct PathText {
     isLine = false
   }
 
-  /// An upright bar with round ends whose centres are at `from` and `to`.
+  /// Draws an upright bar whose round ends have their centers at `from` and `to`.
   mutating func capsule(x: Float, width: Float, from: Float, to: Float) {
     move(x, from)
     let (radius, length) = (Self.number(width / 2), Self.number(tenths: Self.tenths(to) - self.y))
@@ -184,7 +185,7 @@ struct PathText {
     text += "a\(radius) \(radius) 0 0 1 -\(Self.number(width)) 0z"
   }
 
-  /// A minus parts numbers as well as a space does.
+  /// Appends a number; a minus sign separates numbers as well as a space.
   private mutating func append(_ tenths: Int) {
     if tenths >= 0 { text += " " }
     text += Self.number(tenths: tenths)

@@ -1,53 +1,53 @@
-// What a picture shows, and where.
+// The contents of a picture and their positions.
 //
-//   ┌──────────────────────────┐ 0          lanes, one below the other: the mix, one channel, or each channel; zero is
-//   │ lane 0                   │            in a lane's middle, full scale reaches its edges
-//   ├──────────────────────────┤ gap: 4 pixels, 1 where lanes are narrow
+//   ┌──────────────────────────┐ 0          lanes, stacked vertically: the mix, one channel, or each channel; zero is
+//   │ lane 0                   │            in a lane's middle, and full scale reaches its edges
+//   ├──────────────────────────┤ gap: 4 pixels, or 1 if lanes are narrow
 //   │ lane 1                   │
 //   ├──┬────┬────┬────┬────┬───┤ height − 22
-//   │  0    5    10            │            the time axis, where asked for
+//   │  0    5    10            │            the time axis, if requested
 //   └──────────────────────────┘ height
 //
-// A width w shows exactly the window from `start` to `end` over w pixels. A scale shows the slice's own pixels, one
-// each: pictures of one scale can be laid side by side.
+// With a width, the picture shows exactly the window from `start` to `end` over that many pixels. With a scale, it
+// shows the slice's own pixels one to one, so pictures of one scale can be joined side by side.
 //
-// A lane is an outline of the peaks in a lighter shade and, within it, one of the loudness (±RMS) in the full one. An
-// outline is at least a pixel high, so that silence is a line at zero and what has not been read is nothing. Where a
-// column has no more than 2 frames (`isLine`) the samples themselves are drawn: a line at zero, one from each sample to
-// the next, and dots where they are 5 pixels apart. From there to 16 frames a column there is only the outline, in the
-// full shade: the loudness of so few samples is no more than the outline again.
+// A lane is an outline of the peaks in a lighter shade and, within it, one of the loudness (±RMS) in the full shade. An
+// outline is at least a pixel high, so silence is a line at zero, and what has not been read yet is blank. If a column
+// has at most 2 frames (`isLine`), the samples themselves are drawn: a line at zero, a line from each sample to the
+// next, and dots if they are at least 5 pixels apart. Between that and 16 frames per column there is only the outline,
+// in the full shade, because the loudness of so few samples equals the outline.
 //
-// The overlay is drawn in the same window of seconds, whatever its rate and length: all of its lanes where it has as
+// The overlay is drawn in the same window in seconds, regardless of its rate and length: all of its lanes if it has as
 // many channels as the recording, otherwise its mix in every lane.
 
-/// A window of a recording as a picture: made exact, before anything is read.
+/// A window of a recording as a picture, fully determined before anything is read.
 package struct WaveformPicture: Sendable {
-  /// The slice that `png` and `svg` need of the recording; its query asks for peaks and RMS.
+  /// The slice of the recording that `png` and `svg` need; its query requests peaks and RMS.
   package let window: WaveformWindow
-  /// The slice that they need of the overlay, where there is one.
+  /// The slice of the overlay that they need, if there is one.
   package let overlayWindow: WaveformWindow?
-  /// How it is drawn.
+  /// The style of the picture.
   package let style: PictureStyle
   /// The width in CSS pixels.
   package let width: Int
   /// The first frame of the recording that the picture shows.
   package let startFrame: Int64
 
-  /// The first frame past the picture: whole pixels of the scale, the window's end otherwise.
+  /// The end of the picture: a whole number of pixels for a scale, otherwise the end of the window.
   let endFrame: Double
   let recording: PictureLayer
   let overlay: PictureLayer?
   let lanes: Int
 
-  /// Makes a query a picture. `query.resolution` is its width in CSS pixels, or frames per CSS pixel; the query's
-  /// measures and bits don't matter. `overlay` is the extent of a second recording to be drawn over it.
+  /// Creates a picture from a query. `query.resolution` is the width in CSS pixels, or the frames per CSS pixel; the
+  /// query's measures and bits are ignored. `overlay` is the extent of a second recording to draw on top.
   ///
-  /// Throws what `WaveformWindow` throws, and `.pictureOutOfRange`, `.pictureTooWide`, `.pictureTooLarge`.
+  /// Throws the same errors as `WaveformWindow`, and `.pictureOutOfRange`, `.pictureTooWide`, and `.pictureTooLarge`.
   package init(
     _ query: WaveformQuery, style: PictureStyle, of extent: WaveformExtent, overlay overlayExtent: WaveformExtent? = nil
   ) throws(WaveformError) {
     try style.check()
-    // Checks the query as any slice of it would be; what is too fine for a slice is judged by the picture's own limits.
+    // Validates the query like that of any slice, except for its resolution, for which the picture has its own limits.
     var probe = query
     probe.resolution = .width(1)
     probe.measures = [.peak, .rms]
@@ -102,8 +102,8 @@ package struct WaveformPicture: Sendable {
     }
   }
 
-  /// Text of everything that decides what a picture of finished recordings looks like, but for which they are:
-  /// letters, digits, '.' and '-'. It changes whenever drawing does.
+  /// A text that identifies everything that determines the look of a picture of finished recordings, except the
+  /// recordings: letters, digits, '.', and '-'. Must change whenever the drawing changes.
   package var signature: String {
     let channels =
       switch window.query.channels {
@@ -123,10 +123,10 @@ package struct WaveformPicture: Sendable {
 
   // MARK: Geometry
 
-  /// The lanes' and the axis's places, with `unit` canvas pixels for a CSS pixel.
+  /// Returns the positions of the lanes and the axis, with `unit` canvas pixels per CSS pixel.
   func layout(unit: Double) -> PictureLayout { PictureLayout(self, unit: unit) }
 
-  /// The axis's ticks, and how far from the left each is as a share of the width.
+  /// The axis's ticks, with their distance from the left as a fraction of the width.
   var ticks: [(place: Double, label: String?)] {
     let rate = Double(window.extent.sampleRate)
     let (start, end) = (Double(startFrame) / rate, endFrame / rate)
@@ -137,19 +137,19 @@ package struct WaveformPicture: Sendable {
   }
 }
 
-/// One recording's part in a picture.
+/// One recording's layer in a picture.
 struct PictureLayer: Sendable {
-  /// The slice it is drawn from.
+  /// The slice that it is drawn from.
   let window: WaveformWindow
-  /// The frame at the picture's left edge; between two frames where the rates differ.
+  /// The frame at the picture's left edge; fractional if the sample rates differ.
   let start: Double
-  /// Frames across the picture.
+  /// Number of frames across the picture.
   let frames: Double
   let columns: Int
   var framesPerColumn: Double { frames / Double(columns) }
-  /// Whether the samples themselves are drawn.
+  /// Whether to draw the samples themselves.
   let isLine: Bool
-  /// Whether there are enough frames in a column for their loudness to mean anything.
+  /// Whether a column has enough frames for a meaningful loudness.
   var hasLoudness: Bool { !isLine && framesPerColumn >= 16 }
 
   init(
@@ -158,13 +158,13 @@ struct PictureLayer: Sendable {
     (self.start, self.frames, self.columns) = (start, frames, columns)
     let rate = Double(extent.sampleRate)
     let perColumn = frames / Double(columns)
-    // Samples can be read when the recording is whole; until then the finest points there are.
+    // Samples can be read once the recording is complete; until then, the finest points are used.
     isLine =
       extent.isComplete && frames > 0 && perColumn <= 2
       && frames <= Double(WaveformWindow.pixelLimit - 4)
     var scale = isLine ? 1 : Self.scale(start: start, frames: frames, perColumn: perColumn)
     if !extent.isComplete { scale = max(scale, PeakKernel.pointFrames) }
-    // Lines and outlines go on past the picture's edges, to what is not in it.
+    // Lines and outlines continue past the picture's edges.
     var margin = isLine ? 1 : perColumn
     if scale < PeakKernel.pointFrames, (frames + 2 * margin) / Double(scale) > Double(WaveformWindow.pixelLimit - 2) {
       margin = 0
@@ -178,8 +178,8 @@ struct PictureLayer: Sendable {
     window = try WaveformWindow(query, of: extent)
   }
 
-  /// Frames per pixel of the slice: a column's, where they are whole; else about half a column's, which a pyramid has
-  /// as whole points from 256 up. Below, a slice has a limit of its own.
+  /// Returns the frames per pixel of the slice: a column's frames if they are a whole number, otherwise about half of
+  /// that, which from 256 up the pyramid has as whole points. Below that, slices have their own limit.
   private static func scale(start: Double, frames: Double, perColumn: Double) -> Int {
     let most = Double(WaveformWindow.scaleLimit)
     if perColumn >= 1, perColumn <= most, perColumn == perColumn.rounded(),
@@ -197,11 +197,11 @@ struct PictureLayer: Sendable {
 extension PictureStyle {
   static let leastLaneHeight = 4
   static let axisHeight = 22
-  /// Bars are 3 CSS pixels wide and 1 apart, with round ends.
+  /// Bars are 3 CSS pixels wide with round ends and gaps of 1.
   static let barWidth = 3.0
   static let barGap = 1.0
 
-  /// Columns of data across the picture: a PNG's pixels, or bars.
+  /// Returns the number of data columns across the picture: a PNG's pixels, or bars.
   func columns(width: Int) -> Int {
     switch look {
     case .wave: max(Int((Double(width) * pixelRatio).rounded()), 1)
@@ -213,33 +213,33 @@ extension PictureStyle {
   var overlayInk: PictureColor { overlayColor ?? Self.teal }
 }
 
-/// Where things are on a canvas.
+/// The positions of a picture's elements on a canvas.
 struct PictureLayout: Equatable {
   struct Lane: Equatable {
-    /// Zero's height.
+    /// The vertical position of zero.
     let middle: Float
-    /// From zero to full scale.
+    /// The distance from zero to full scale.
     let reach: Float
 
     func y(_ value: Float) -> Float { middle - value * reach }
   }
 
   let width, height: Int
-  /// Canvas pixels for a CSS pixel.
+  /// Canvas pixels per CSS pixel.
   let unit: Float
   let lanes: [Lane]
-  /// The axis's upper edge; the height where there is none.
+  /// The upper edge of the axis, or the height if there is none.
   let axisTop: Float
 
-  /// Canvas pixels that a line of one CSS pixel fills.
+  /// The thickness in canvas pixels of a line of one CSS pixel.
   var linePixels: Int { max(Int(unit.rounded()), 1) }
 
-  /// The outline of the peaks, a CSS pixel high at the least.
+  /// Returns the outline of the peaks, at least one CSS pixel high.
   func peakEdges(_ slot: Envelope.Slot, _ lane: Lane) -> (top: Float, bottom: Float) {
     (lane.y(slot.top) - unit / 2, lane.y(slot.bottom) + unit / 2)
   }
 
-  /// The outline of the loudness, within that of the peaks.
+  /// Returns the outline of the loudness, within that of the peaks.
   func loudnessEdges(_ slot: Envelope.Slot, _ lane: Lane) -> (top: Float, bottom: Float) {
     let top = max(lane.y(slot.top), lane.y(slot.loudness))
     return (top, max(top, min(lane.y(slot.bottom), lane.y(-slot.loudness))))
@@ -257,7 +257,7 @@ struct PictureLayout: Equatable {
     let laneHeight = (bottom - gap * (count - 1)) / count
     lanes = (0..<picture.lanes).map { lane in
       let exact = Double(lane) * (laneHeight + gap) + laneHeight / 2
-      // A line of one CSS pixel at zero shall fill whole pixels.
+      // Aligned so that a line of one CSS pixel at zero fills whole pixels.
       let middle = (exact - unit / 2).rounded(.down) + unit / 2
       let room = min(
         middle - Double(lane) * (laneHeight + gap), Double(lane) * (laneHeight + gap) + laneHeight - middle)

@@ -1,23 +1,24 @@
-// From a slice's pixels to a picture's columns.
+// Maps a slice's pixels to a picture's columns.
 //
-// A picture shows exactly the window that was asked, so its columns seldom begin where a slice's pixels do. Column i
-// covers the frames s + i·c … s + (i + 1)·c, both real numbers. Every pixel of the slice goes to the column that its
-// centre lies in, whole: so no peak is lost, none is drawn twice, and each is at most half a pixel out of place. A
-// column without one, which there is where pixels are wider, is like the pixel that its own centre lies in.
+// A picture shows exactly the requested window, so its columns seldom begin where a slice's pixels do. Column i covers
+// frames s + i·c … s + (i + 1)·c, both real numbers. Each pixel of the slice is assigned entirely to the column that
+// contains its center. So no peak is lost or drawn twice, and each is at most half a pixel off. A column without a
+// pixel, which occurs if pixels are wider than columns, copies the pixel that contains the column's center.
 //
-// On either side stands one column more than the picture has, where the recording goes on: outlines lead there, so that
-// pictures laid side by side join.
+// On each side there is one additional column if the recording continues there: outlines lead to it, so that adjacent
+// pictures join seamlessly.
 
-/// One lane's outline and loudness, column by column, full scale ±1; NaN where there is nothing.
+/// One lane's outline and loudness by column, full scale ±1; NaN for columns without data.
 ///
-/// The picture's column i is at i + 1; those at the ends lie outside it.
+/// Column i of the picture has index i + 1; the first and last index are outside the picture.
 struct Envelope: Equatable {
   private(set) var tops: [Float]
   private(set) var bottoms: [Float]
-  /// Between 0 and the larger of the two.
+  /// Between 0 and the larger magnitude of top and bottom.
   private(set) var loudness: [Float]
 
-  /// `columns` columns of `framesPerColumn` frames from frame `start` on, of one lane of a slice with peaks and RMS.
+  /// Creates `columns` columns of `framesPerColumn` frames each, starting at frame `start`, from one lane of a slice
+  /// with peaks and RMS.
   init(_ slice: WaveformSlice, lane: Int, start: Double, framesPerColumn: Double, columns: Int) {
     tops = Array(repeating: .nan, count: columns + 2)
     bottoms = tops
@@ -31,7 +32,7 @@ struct Envelope: Equatable {
       let begin = first + Double(pixel) * scale
       let centre = (begin + min(begin + scale, end)) / 2
       var column = ((centre - start) / framesPerColumn).rounded(.down)
-      // The last points are whole ones, and may make a pixel that begins where the recording ends.
+      // The last point is a full one, so it can form a pixel that begins where the recording ends.
       if begin >= end { column = min(column, Double(columns - 1)) }
       guard column >= -1, column <= Double(columns) else { continue }
       add(slice, pixel * slice.lanes + lane, to: Int(column) + 1, &weights)
@@ -58,10 +59,10 @@ struct Envelope: Equatable {
     weights[column] += 1
   }
 
-  /// The columns of the picture itself.
+  /// The columns inside the picture.
   var shown: Range<Int> { 1..<tops.count - 1 }
 
-  /// Multiplies everything, and cuts it off at full scale.
+  /// Multiplies everything and clips it at full scale.
   mutating func amplify(_ factor: Float) {
     guard factor != 1 else { return }
     for column in tops.indices where !tops[column].isNaN {
@@ -71,7 +72,7 @@ struct Envelope: Equatable {
     }
   }
 
-  /// Columns that are there, in unbroken runs.
+  /// The columns with data, as contiguous ranges.
   var runs: [Range<Int>] {
     var runs: [Range<Int>] = []
     var begin: Int?
@@ -87,12 +88,13 @@ struct Envelope: Equatable {
     return runs
   }
 
-  /// An outline's values at one place.
+  /// The values of an outline at one position.
   struct Slot {
     let top, bottom, loudness: Float
   }
 
-  /// The values at `offset` columns (−½ … ½) from a column's middle, on straight lines to its neighbours' in the run.
+  /// Returns the values `offset` columns (−½ … ½) from a column's middle, interpolated linearly to the next column in
+  /// the run.
   func slot(_ column: Int, _ offset: Float, in run: Range<Int>) -> Slot {
     let other = min(max(offset < 0 ? column - 1 : column + 1, run.lowerBound), run.upperBound - 1)
     let share = abs(offset)
@@ -100,8 +102,8 @@ struct Envelope: Equatable {
     return Slot(top: between(tops), bottom: between(bottoms), loudness: between(loudness))
   }
 
-  /// Closes the gaps between columns one above the other, where sound rises or falls faster than they overlap: both
-  /// reach to the middle, as a line through the samples would.
+  /// Closes vertical gaps between columns, which occur if the sound rises or falls faster than the columns overlap:
+  /// both are extended to the middle, as a line through the samples would be.
   mutating func join() {
     guard tops.count > 1 else { return }
     for column in 1..<tops.count {
@@ -115,7 +117,7 @@ struct Envelope: Equatable {
     }
   }
 
-  /// The same distance up and down, the larger one: what bars show.
+  /// Makes the outline symmetric with the larger magnitude, for bars.
   mutating func mirror() {
     for column in tops.indices where !tops[column].isNaN {
       let largest = max(abs(tops[column]), abs(bottoms[column]))

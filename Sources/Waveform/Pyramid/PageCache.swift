@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Verified pages of all open pyramids, within one limit: what was verified once is served from memory, and what the
-/// disk does to the file afterwards does not matter.
+/// Verified pages of all open pyramids, within one limit. A page that was verified once is served from memory, even if
+/// the disk corrupts the file later.
 ///
-/// Each file finds its pages in a table of its own, so a slice takes one lock, that of its file, for a look-up of some
-/// nanoseconds a page. The cache itself sees only pages that come in. Which goes when the limit is reached is decided
-/// by the clock algorithm, an approximation of least recently used: the oldest page goes, but one that was used since
-/// the hand last passed stays for another round.
+/// Each file has its own table of pages, so a slice takes only that file's lock, for a lookup of a few nanoseconds per
+/// page. The cache itself is involved only when pages are added. When the limit is reached, the clock algorithm, an
+/// approximation of least recently used, selects the page to evict: the oldest one, except that a page used since the
+/// hand last passed stays for another round.
 final class PageCache: Sendable {
-  /// For the whole process: the overview of 20 hours of mono sound, or the finest level of 7 hours.
+  /// The cache of the process. It holds the overview of 20 hours of mono sound, or the finest level of 7 hours.
   static let shared = PageCache(limit: 64 << 20)
 
   private struct Entry {
@@ -25,13 +25,13 @@ final class PageCache: Sendable {
   private let limit: Int
   private let state = Mutex(State())
 
-  /// `limit`: in bytes.
+  /// Creates a cache of `limit` bytes.
   init(limit: Int) { self.limit = limit / PyramidPage.cost }
 
-  /// In bytes, all pages that the cache holds.
+  /// Total size in bytes of the pages in the cache.
   var byteCount: Int { state.withLock { $0.entries.count } * PyramidPage.cost }
 
-  /// Takes verified pages of a file; `table` has them already.
+  /// Adds verified pages of a file that are already in `table`.
   func keep(_ pages: [(number: Int64, page: PyramidPage)], of table: PageTable) {
     let evicted = state.withLock { state in
       pages.compactMap { insert(Entry(table: table, number: $0.number, page: $0.page), &state) }
@@ -39,14 +39,14 @@ final class PageCache: Sendable {
     for entry in evicted { entry.table.remove(entry.number, entry.page) }
   }
 
-  /// The entry that makes room, if one has to.
+  /// Inserts an entry and returns the one evicted for it, if any.
   private func insert(_ entry: Entry, _ state: inout State) -> Entry? {
     guard state.entries.count >= limit else {
       state.entries.append(entry)
       return nil
     }
     guard limit > 0 else { return entry }
-    // Every step clears a mark, so one round at most finds none.
+    // Every step clears a mark, so this takes at most one full round.
     while true {
       if state.hand >= limit { state.hand = 0 }
       defer { state.hand += 1 }
@@ -65,7 +65,7 @@ final class PageTable: Sendable {
 
   init() {}
 
-  /// The pages that are there, nil for those that are not, in the order of `numbers`, which are used from now on.
+  /// Returns the pages with these numbers, in order, nil for those that are missing, and marks them as used.
   func pages(_ numbers: [Int64]) -> [PyramidPage?] {
     chunks.withLock { chunks in
       var found: [PyramidPage?] = []
@@ -77,7 +77,7 @@ final class PageTable: Sendable {
           current = chunks[key]
         }
         let page = current?[Int(number % Self.chunk)]
-        // A store for every use would pass the line from core to core.
+        // Check before storing, because a store for every use would bounce the cache line between cores.
         if let page, !page.isUsed.load(ordering: .relaxed) { page.isUsed.store(true, ordering: .relaxed) }
         found.append(page)
       }
@@ -85,7 +85,7 @@ final class PageTable: Sendable {
     }
   }
 
-  /// Those that were not there; of two readers that met the same gap one comes first.
+  /// Inserts pages and returns those that were missing; if two readers fill the same gap, the first one wins.
   func insert(_ pages: [(number: Int64, page: PyramidPage)]) -> [(number: Int64, page: PyramidPage)] {
     chunks.withLock { chunks in
       pages.filter { number, page in

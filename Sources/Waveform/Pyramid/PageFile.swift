@@ -1,17 +1,17 @@
 import Glibc
 import Synchronization
 
-/// An open pyramid, read page by page into memory.
+/// An open pyramid file, read page by page into memory.
 ///
-/// It is never mapped: the disk may change a file underneath a process, and touching a mapped page that a file no
-/// longer has kills the process (SIGBUS). A read that comes up short is an error.
+/// The file isn't mapped: if it is truncated by something else, touching a mapped page past its end kills the process
+/// (SIGBUS). Here, a short read is just an error.
 @safe
 final class PageFile: Sendable {
   private let descriptor: Int32
   private let path: String
 
-  /// Opens a file for reading. Throws `.io`, or `.malformedPyramid` where it is none, and never waits for a pipe's
-  /// writer.
+  /// Opens a file for reading. Throws `.io`, or `.malformedPyramid` if it isn't a regular file. Never waits for the
+  /// writer of a pipe.
   init(path: String) throws(WaveformError) {
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw .io(operation: "open", path: path, errno: errno) }
@@ -21,7 +21,7 @@ final class PageFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// In bytes, now.
+  /// Returns the current size in bytes.
   func size() throws(WaveformError) -> Int64 { Int64(try status().st_size) }
 
   private func status() throws(WaveformError) -> stat {
@@ -30,7 +30,7 @@ final class PageFile: Sendable {
     return status
   }
 
-  /// Reads consecutive pages. Throws `.truncatedPyramid` where the file is shorter. Blocks.
+  /// Reads consecutive pages. Throws `.truncatedPyramid` if the file is too short. Blocks.
   func read(_ pages: Range<Int64>) throws(WaveformError) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: pages.count * PyramidLayout.pageWords)
     let start = pages.lowerBound * PyramidLayout.pageBytes
@@ -51,17 +51,17 @@ final class PageFile: Sendable {
   }
 }
 
-/// A page's points in memory. Constant once made.
+/// A page's points in memory. Immutable.
 @safe
 final class PyramidPage: Sendable {
-  /// What a page takes: the points, and what `malloc` and the tables add.
+  /// The memory of a page: its points, and the overhead of `malloc` and the tables.
   static let cost = Int(PyramidLayout.pageBytes) + 128
 
   fileprivate nonisolated(unsafe) let words: UnsafeMutablePointer<UInt64>
-  /// Whether it was read from since the cache last looked.
+  /// Whether it was read since the cache last checked.
   let isUsed = Atomic<Bool>(false)
 
-  /// A copy of the page at `start` among the words of several.
+  /// Copies the page at `start` from the words of several pages.
   init(_ pages: [UInt64], at start: Int) {
     unsafe words = .allocate(capacity: PyramidLayout.pageWords)
     let page = pages[start..<start + PyramidLayout.pageWords]
@@ -74,7 +74,7 @@ final class PyramidPage: Sendable {
   deinit { unsafe words.deallocate() }
 }
 
-/// Pages that a slice is made of, kept in memory for as long as it lasts. Reading a point costs no count of references.
+/// The pages needed for a slice, retained as long as the set exists. Reading a point needs no reference counting.
 @safe
 struct PageSet {
   private let pages: [PyramidPage]
@@ -85,13 +85,13 @@ struct PageSet {
     unsafe words = pages.map { unsafe $0.words }
   }
 
-  /// A word of a page, as it is in the file.
+  /// A word of a page, as stored in the file.
   @inline(__always)
   subscript(page: Int, word: Int) -> UInt64 {
     precondition(word >= 0 && word < PyramidLayout.pageWords, "a word lies in its page")
     return unsafe words[page][word]
   }
 
-  /// Keeps the pages while `body` reads from them.
+  /// Keeps the pages alive while `body` reads from them.
   func hold<Result>(_ body: () -> Result) -> Result { withExtendedLifetime(pages, body) }
 }

@@ -1,18 +1,18 @@
-// The sums of one whole point: 256 interleaved frames to min, max, Σx² and Σ|x| for each channel.
+// The sums of one whole point: min, max, Σx², and Σ|x| of 256 interleaved frames for each channel.
 //
-// Samples are taken W at a time (W = 16 to 32, a multiple of the channel count that divides 256 of them), sample i of
-// each W into accumulator lane i; at the end the lanes i, i + channels, i + 2·channels … fold into channel i. So the
-// inner loops have a fixed length and no dependence between lanes, which LLVM turns into plain SSE2, bounds checks and
-// all.
+// Samples are processed W at a time (W = 16 to 32, a multiple of the channel count that divides 256 of them). Sample i
+// of each W goes to accumulator lane i; at the end, lanes i, i + channels, i + 2·channels … are folded into channel i.
+// So the inner loops have a fixed length and no dependencies between lanes, and LLVM turns them into plain SSE2 despite
+// the bounds checks.
 //
-// The three passes run over samples that the first has brought into the nearest cache; together they are faster than
-// one pass that runs out of registers. The accumulators are locals for the same reason: as members of a struct they
-// were four times slower. A lane takes at most 256 samples of a point, so Σ|x| fits 32 bits, and Σx² does as two sums,
-// of the squares' low and high 16 bits (each below 2^24). Measured, sums included, per sample: 0.31 ns for two
-// channels, 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, go another way (LaneSums).
+// Three passes over samples that the first one has loaded into the L1 cache are faster than a single pass that runs out
+// of registers. For the same reason the accumulators are local variables: as members of a struct they were four times
+// slower. A lane receives at most 256 samples of a point, so Σ|x| fits 32 bits, and Σx² does as two sums, of the
+// squares' low and high 16 bits (each below 2^24). Measured per sample, including the sums: 0.31 ns for two channels,
+// 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, are handled by LaneSums.
 
 enum PeakKernel {
-  /// Frames of a point of the finest level.
+  /// Frames per point at the finest level.
   static let pointFrames = 256
 
   /// Adds a whole point to `sums[first ..< first + channels]`.
@@ -34,7 +34,8 @@ enum PeakKernel {
     }
   }
 
-  /// Adds any number of frames: what begins and ends an append, and channel counts without a kernel.
+  /// Adds any number of frames: for the partial points at the ends of an append, and for channel counts without a
+  /// kernel.
   static func addFrames(_ samples: Span<Int16>, channels: Int, to sums: inout [PointSums], at first: Int) {
     for channel in 0..<channels {
       var sum = sums[first + channel]
@@ -72,7 +73,7 @@ enum PeakKernel {
     }
     var lowSquares = InlineArray<width, UInt32>(repeating: 0)
     var highSquares = InlineArray<width, UInt32>(repeating: 0)
-    // Two squares fit 32 bits together, and are split once.
+    // The sum of two squares fits 32 bits, so it is split only once.
     for base in stride(from: 0, to: samples.count, by: 2 * width) {
       let run = samples.extracting(base..<base + 2 * width)
       for lane in 0..<width {

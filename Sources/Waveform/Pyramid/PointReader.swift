@@ -1,29 +1,29 @@
-// Pixels of any scale from points of powers of two.
+// Pixels of any scale, computed from points at powers of two.
 //
-// A pixel is the points a ..< b of level 0. Its dyadic cover is found from the bottom up: where a is odd, point a of
-// this level is taken and a moves on; where b is odd, point b − 1 is taken and b moves back; then both are halved and
-// the next level goes on: at most two points a level. Where b is the end of the whole recording it is not taken but
-// rounded up instead, since the next level has a partial point for it.
+// A pixel consists of points a ..< b of level 0. Its dyadic cover is found bottom-up. If a is odd, point a of this
+// level is taken and a increases; if b is odd, point b − 1 is taken and b decreases. Then both are halved for the next
+// level. So at most two points per level are taken. If b is the end of the whole recording, it is rounded up instead,
+// because the next level has a partial point for it.
 //
-// Peaks of peaks are exact. RMS and average are weighted by the points' true frames:
+// Peaks of peaks are exact. RMS and average are weighted by the points' actual frames:
 //   rms = √(Σ fᵢ·rᵢ² / Σ fᵢ),  average = Σ fᵢ·aᵢ / Σ fᵢ
 //
-// Levels 0 … 7 are in lower blocks, 8 … 15 in upper ones. On its way up through one group's levels, the left edge of
-// a cover takes points of the block that it begins in, and none if it begins where a block does; the right edge
-// likewise of the block that it ends in. A pixel has 65536 points at most, which is 256 lower blocks or one upper one:
-// so it reads at most two pages of each group and lane.
+// Levels 0 … 7 are in lower blocks, 8 … 15 in upper ones. Within each group's levels, the left edge of a cover takes
+// points only from the block in which it begins, and none if it begins at a block's start; the same holds for the right
+// edge and the block in which it ends. A pixel has at most 65536 points, which is 256 lower blocks or one upper one. So
+// it reads at most two pages per group and lane.
 
-/// A page that a slice needs.
+/// A page needed for a slice.
 struct PageRequest {
   let number: Int64
-  /// Whether the page is as it will stay, and so has a checksum.
+  /// Whether the page won't change any more, and so has a checksum.
   let isFinal: Bool
 }
 
 struct PointReader {
   private let layout: PyramidLayout
   private let window: WaveformWindow
-  /// Points of level 0 that exist, the partial one included; it is there only in a complete recording.
+  /// Number of existing points of level 0, including the partial one, which exists only in a complete recording.
   private let points: Int64
   private let frames: Int64
   private let lanes: Range<Int>
@@ -42,17 +42,17 @@ struct PointReader {
 
   // MARK: Batches
 
-  /// Pixels in a row, and the blocks that they are made of.
+  /// Consecutive pixels and the blocks that they need.
   struct Batch {
     fileprivate(set) var pixels: Range<Int64>
     fileprivate var lower: [Int64] = []
     fileprivate var upper: [Int64] = []
-    /// The pages of these blocks: of each block all lanes, lower blocks first.
+    /// The pages of these blocks: all lanes of each block, lower blocks first.
     fileprivate(set) var requests: [PageRequest] = []
   }
 
-  /// Pages of a batch, 2 MB: a slice may need many more than fit into memory at once. One pixel's may be more, of many
-  /// lanes.
+  /// Maximum number of pages in a batch, 2 MB: a slice may need many more than fit into memory at once. A single pixel
+  /// may need more if there are many lanes.
   private static let batchPages = 512
 
   func forEachBatch(_ body: (Batch) throws(WaveformError) -> Void) throws(WaveformError) {
@@ -65,13 +65,13 @@ struct PointReader {
     }
   }
 
-  /// As many of the first pixels as fit.
+  /// Returns a batch with as many of the first pixels as fit.
   private func batch(_ pixels: Range<Int64>) -> Batch {
     var batch = Batch(pixels: pixels)
     let limit = max(Self.batchPages / lanes.count, 4)
     for pixel in pixels {
       let cover = Blocks(range(of: pixel), atEnd: isAtEnd(range(of: pixel)))
-      // Four at most come with a pixel.
+      // A pixel adds at most four blocks.
       guard batch.lower.count + batch.upper.count + 4 <= limit || pixel == pixels.lowerBound else {
         batch.pixels = pixels.lowerBound..<pixel
         break
@@ -85,7 +85,7 @@ struct PointReader {
     return batch
   }
 
-  /// Blocks come in rising order, from pixel to pixel too.
+  /// Blocks come in ascending order, also from pixel to pixel.
   private static func add(_ edges: Blocks.Edges, to blocks: inout [Int64]) {
     if let left = edges.left, blocks.last != left { blocks.append(left) }
     if let right = edges.right, blocks.last != right { blocks.append(right) }
@@ -97,7 +97,7 @@ struct PointReader {
     for lane in lanes { batch.requests.append(PageRequest(number: first + Int64(lane), isFinal: isFinal)) }
   }
 
-  /// The points of level 0 that a pixel is made of.
+  /// The points of level 0 that form a pixel.
   private func range(of pixel: Int64) -> Range<Int64> {
     let scale = Int64(window.scale)
     return pixel * scale / 256..<min((pixel + 1) * scale / 256, points)
@@ -107,7 +107,7 @@ struct PointReader {
 
   // MARK: Pixels
 
-  /// Appends a batch's pixels; `pages` are those of its requests.
+  /// Appends a batch's pixels. `pages` are the pages of its requests.
   func read(_ batch: Batch, _ pages: PageSet, into slice: inout WaveformSlice) {
     var slots = Slots(batch, lanes: lanes.count)
     for pixel in batch.pixels {
@@ -161,9 +161,9 @@ struct PointReader {
   }
 }
 
-/// The blocks that a pixel reads.
+/// The blocks that a pixel needs.
 private struct Blocks {
-  /// Where the cover begins and ends; nil where it reads nothing there.
+  /// The blocks in which the cover begins and ends; nil if no points are taken there.
   struct Edges {
     var left: Int64?
     var right: Int64?
@@ -188,7 +188,7 @@ private struct Blocks {
   }
 }
 
-/// Where a batch's blocks are among its pages, for one pixel after the other.
+/// Maps a batch's blocks to its pages, for one pixel after the other.
 private struct Slots {
   private let lanes: Int
   private let lower: [Int64]
@@ -206,7 +206,7 @@ private struct Slots {
     if let first = blocks.upper.left { while upper[upperSlot] < first { upperSlot += 1 } }
   }
 
-  /// The page of a block's first lane: the block is the pixel's left one, or comes right after it.
+  /// The page of a block's first lane. The block must be the pixel's left one or the one right after it.
   @inline(__always)
   func page(level: Int, block: Int64) -> Int {
     if level < PyramidLayout.levelsPerBlock {
@@ -216,7 +216,7 @@ private struct Slots {
   }
 }
 
-/// Points that together make a pixel.
+/// Accumulates the points of a pixel.
 private struct Cover {
   private var low = Int16.max
   private var high = Int16.min

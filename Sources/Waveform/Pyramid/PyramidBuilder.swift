@@ -1,22 +1,23 @@
-/// Where a builder's points go, in the order in which they are made.
+/// Receives a builder's points, in the order in which they are made.
 protocol PointSink: ~Copyable {
-  /// Takes point `index` of `level`: one word per lane.
+  /// Stores point `index` of `level`: one word per lane.
   mutating func put(_ point: Span<UInt64>, level: Int, index: Int64) throws(WaveformError)
 }
 
-/// Interleaved 16-bit samples to the points of all levels.
+/// Turns interleaved 16-bit samples into the points of all levels.
 ///
-/// Works like adding one to a binary number: a point of level n waits for its neighbour, and the two become a point of
-/// level n + 1. Only exact sums are added up, so it does not matter how the recording was split into appends.
+/// This works like incrementing a binary number: a point of level n waits for its neighbor, and the two form a point of
+/// level n + 1. All sums are exact, so the result doesn't depend on how the recording is split into appends.
 struct PyramidBuilder: Sendable {
   let layout: PyramidLayout
   private(set) var framesAppended: Int64 = 0
-  /// The point that is being filled, one per lane, and how many frames it has.
+  /// The point being filled, one per lane. `openFrames` is its number of frames so far.
   private var open: [PointSums]
   private var openFrames = 0
-  /// Level n's first point of a pair that waits for its second: `waiting[n * lanes ..< (n + 1) * lanes]`.
+  /// For each level n, the first point of a pair while it waits for the second: `waiting[n * lanes ..< (n + 1) *
+  /// lanes]`.
   private var waiting: [PointSums]
-  /// Points made so far, per level.
+  /// Number of points made so far at each level.
   private var made = [Int64](repeating: 0, count: PyramidLayout.levels)
   private var words: [UInt64]
   private var stereo = StereoPoint()
@@ -28,7 +29,7 @@ struct PyramidBuilder: Sendable {
     words = [UInt64](repeating: 0, count: layout.lanes)
   }
 
-  /// Appends whole interleaved frames, any number of them.
+  /// Appends any number of whole interleaved frames.
   mutating func append(_ samples: Span<Int16>, to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
     let channels = layout.channels
     guard samples.count % channels == 0 else {
@@ -50,14 +51,14 @@ struct PyramidBuilder: Sendable {
 
   /// Makes the last, partial point of each level.
   ///
-  /// Each is weighted by its true number of frames: it holds the sums of those frames and no others.
+  /// Each contains the sums of its actual frames only.
   mutating func finish(to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
     let lanes = layout.lanes
-    // `open` becomes what is left over at each level; `frames` is how much sound that is.
+    // `open` becomes the remainder at each level; `frames` is its number of frames.
     var frames = Int64(openFrames)
     if frames > 0 { try emit(level: 0, frames: frames, to: &sink) }
     for level in 0..<PyramidLayout.levels - 1 {
-      // A left-over of this level was emitted above, so an even count means that it has a waiting neighbour.
+      // A remainder at this level was emitted above, so an odd count of full points means that one is waiting.
       let leftOver = frames > 0
       let waits = (made[level] - (leftOver ? 1 : 0)) % 2 == 1
       if waits {
@@ -90,7 +91,7 @@ struct PyramidBuilder: Sendable {
     }
   }
 
-  /// The open point is full: it goes out, and so does every pair that it completes.
+  /// Emits the full point and every pair that it completes.
   private mutating func closePoint(to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
     let lanes = layout.lanes
     var level = 0

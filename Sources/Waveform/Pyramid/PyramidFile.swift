@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// A pyramid to read from; it may still be growing.
+/// An open pyramid file, which may still be growing.
 ///
-/// Safe to share between threads. Pages are read into memory, verified (PyramidLayout.swift says when) and kept there
-/// within the process's limit: a slice of pages that are there costs no system call. Those of 2,000 pixels at the
-/// finest level are 8 pages of 4 KB a lane.
+/// Safe to share between threads. Pages are read into memory, verified (PyramidLayout.swift says when), and cached
+/// within the process's limit. A slice of cached pages needs no system call. A slice of 2,000 pixels at the finest
+/// level needs 8 pages of 4 KB per lane.
 package final class PyramidFile: Sendable {
   private let layout: PyramidLayout
   private let file: PageFile
@@ -13,12 +13,12 @@ package final class PyramidFile: Sendable {
   private let table = PageTable()
   private let finishedFrames: Mutex<Int64?>
 
-  /// Pages read in one call at most.
+  /// Maximum number of pages per read.
   private static let longestRun: Int64 = 64
 
-  /// Opens a pyramid, finished or growing.
+  /// Opens a finished or growing pyramid.
   ///
-  /// Throws `.io`, `.outdatedPyramid`, or `.malformedPyramid` and `.truncatedPyramid` for a file that is none.
+  /// Throws `.io`, `.outdatedPyramid`, or, for a file that isn't a pyramid, `.malformedPyramid` or `.truncatedPyramid`.
   package convenience init(path: String) throws(WaveformError) { try self.init(path: path, cache: .shared) }
 
   convenience init(path: String, cache: PageCache) throws(WaveformError) {
@@ -40,13 +40,13 @@ package final class PyramidFile: Sendable {
     guard size >= needed else { throw .truncatedPyramid(size: size, needed: needed) }
   }
 
-  /// Frames per second of the recording.
+  /// The recording's sample rate in hertz.
   package var sampleRate: Int { layout.sampleRate }
 
-  /// Channels of the recording.
+  /// The recording's number of channels.
   package var channels: Int { layout.channels }
 
-  /// The recording's length in frames; nil until the file is finished. Reads the header until it says so.
+  /// The recording's length in frames; nil until the file is finished. Until then, each access reads the header.
   package var totalFrames: Int64? {
     if let known = finishedFrames.withLock({ $0 }) { return known }
     do throws(WaveformError) {
@@ -58,17 +58,17 @@ package final class PyramidFile: Sendable {
     }
   }
 
-  /// What the header says now.
+  /// Reads the frame count from the header.
   private func countedFrames() throws(WaveformError) -> Int64? {
     let header = try file.read(0..<1)
     return PyramidLayout.totalFrames(header: header.span)
   }
 
-  /// The pixels of a window, made of the pyramid's points.
+  /// Returns the pixels of a window, computed from the pyramid's points.
   ///
-  /// Throws `.needsSamples` below 256 frames per pixel, `.extentMismatch` where the window's extent is not this
-  /// recording's, or claims it complete where the file is not finished, and what `WaveformError.isDamage` tells of a
-  /// file that is not what was written. O(pixels · log scale).
+  /// Throws `.needsSamples` below 256 frames per pixel; `.extentMismatch` if the window's extent isn't this
+  /// recording's, or is complete although the file isn't finished; and an error with `isDamage` if the file isn't what
+  /// was written. O(pixels · log scale).
   package func slice(_ window: WaveformWindow) throws(WaveformError) -> WaveformSlice {
     var slice = WaveformSlice(empty: window)
     let reader = try reader(of: window)
@@ -79,13 +79,13 @@ package final class PyramidFile: Sendable {
     return slice
   }
 
-  /// Reads and verifies what a window is made of, and makes nothing of it. Throws what `slice` throws.
+  /// Reads and verifies the pages of a window without computing anything. Throws the same errors as `slice`.
   package func verify(_ window: WaveformWindow) throws(WaveformError) {
     try reader(of: window).forEachBatch { (batch) throws(WaveformError) in _ = try pages(batch.requests) }
   }
 
-  /// Reads and verifies every page of a finished file, from the disk. Throws `.malformedPyramid` for one that is not
-  /// finished, and what `slice` throws.
+  /// Reads and verifies every page of a finished file from disk. Throws `.malformedPyramid` if it isn't finished, and
+  /// otherwise the same errors as `slice`.
   package func verify() throws(WaveformError) {
     guard let frames = try countedFrames() else { throw .malformedPyramid(field: "total frames") }
     let count = layout.pages(frames: frames)
@@ -138,7 +138,7 @@ package final class PyramidFile: Sendable {
     return PageSet(found.compactMap { $0 })
   }
 
-  /// Of pages in a row, from `first` on, throws where page `number` is not what was written.
+  /// Throws if page `number` isn't what was written. `words` are consecutive pages, beginning with `first`.
   private static func check(_ words: [UInt64], from first: Int64, _ number: Int64) throws(WaveformError) {
     let start = Int(number - first) * PyramidLayout.pageWords
     let page = words.span.extracting(start..<start + PyramidLayout.pageWords)
@@ -147,8 +147,8 @@ package final class PyramidFile: Sendable {
 }
 
 extension WaveformError {
-  /// Whether a pyramid's file is not what was written, so that only building it again helps: it is gone, cut off,
-  /// spoiled, unreadable or of another version.
+  /// Whether a pyramid's file isn't what was written, so that only rebuilding helps: it is missing, truncated, corrupt,
+  /// unreadable, or of another version.
   package var isDamage: Bool {
     switch self {
     case .malformedPyramid, .truncatedPyramid, .damagedPyramid, .outdatedPyramid, .extentMismatch: true

@@ -1,8 +1,8 @@
-// The pyramid file, version 2: a recording at 16 resolutions, appended to while it is read by others.
+// The pyramid file, version 2: a recording at 16 resolutions, which can be read while it is being written.
 //
-// Level n (0 … 15) has points of 256·2^n frames; point q covers the frames q·256·2^n … (q+1)·256·2^n − 1. A point
-// holds one 8-byte value (WaveformPoint) per lane. Lanes: a mono recording has one; any other has the mix, then each
-// channel. All numbers are little-endian. The file is pages of 4096 bytes; page 0 is the header:
+// Level n (0 … 15) has points of 256·2^n frames; point q covers frames q·256·2^n … (q+1)·256·2^n − 1. A point contains
+// one 8-byte value (WaveformPoint) per lane. A mono recording has one lane; any other has the mix, then each channel.
+// All numbers are little-endian. The file consists of pages of 4096 bytes; page 0 is the header:
 //
 //   offset  size  header
 //        0     8  magic "SWPYRAMD"
@@ -17,43 +17,43 @@
 //
 // A block is 510 points of 8 levels: 256 of its finest level, then 128, 64 … 2 of the coarser ones. Block b of the
 // lower group (levels 0 … 7) describes the frames from b·65536 on, block p of the upper group (levels 8 … 15) those
-// from p·2^24. What lower block b reduces to is point b of level 8. Each lane of a block is a page of its own:
+// from p·2^24. Lower block b reduces to point b of level 8. Each lane of a block has its own page:
 //
 //   offset  size  page
 //        0  4080  510 points of one lane; level j of the block begins at its point 512 − ⌊512 / 2^j⌋  (j = 0 … 7)
 //     4080     8  the page's own number
 //     4088     8  XXH64 of the 4088 bytes before it; 0 until the page is final
 //
-// An upper block stands before the 256 lower blocks it covers, so 257 blocks form a run:
+// An upper block precedes the 256 lower blocks that it covers, so 257 blocks form a group:
 //
 //   page of lane l of upper block p   1 + p · 257 · lanes + l
 //   page of lane l of lower block b   1 + (b + ⌊b/256⌋ + 1) · lanes + l
 //
-// Nothing ever moves, positions are 64-bit, and the length of the recording need not be known. A finished file ends
-// with the last page of its last lower block; one of no frames is a header.
+// Nothing is ever moved, positions are 64-bit, and the length of the recording needn't be known in advance. A finished
+// file ends with the last page of its last lower block; for zero frames it is just a header.
 //
-// While the file grows, with `ready` points of level 0 in it, point q of level n is valid where (q + 1)·2^n ≤ ready.
-// Once it is finished, a point is valid where it covers any frame: each level then ends in a partial point, weighted by
-// its true frames. Level 15 suffices for 2^24 frames a pixel: that is two points.
+// While the file grows and contains `ready` points of level 0, point q of level n is valid if (q + 1)·2^n ≤ ready. Once
+// it is finished, a point is valid if it covers any frame: each level then ends with a partial point, weighted by its
+// actual frames. Level 15 suffices for 2^24 frames per pixel, which is two points.
 //
-// What is verified, and when. A page is final when its last point is made, or when the file is finished. The writer
-// writes its checksum with that point, before it reports the point as ready, and never writes the page again. So a
-// reader verifies lower block b if (b + 1)·256 ≤ ready, upper block p if (p + 1)·65536 ≤ ready, and all of them once
-// the file is finished: number and checksum must both be right, or none of the page is used. The last block of either
-// group has no checksum while it is filled; its valid points are rewritten with the same bytes only, so a reader may
-// use them while the writer writes the next ones. They are minutes old at most, have not been to the disk and back as a
-// rule, and are verified from then on. The header's second checksum is written last, after all pages are on the disk:
-// without it the file is not finished, whatever else it says. Every byte of a finished file is covered.
+// Verification: a page is final when its last point is made, or when the file is finished. The writer writes its
+// checksum with that point, before it reports the point as ready, and never writes the page again. So a reader verifies
+// lower block b if (b + 1)·256 ≤ ready, upper block p if (p + 1)·65536 ≤ ready, and all blocks once the file is
+// finished. If the number or the checksum is wrong, nothing of the page is used. The last block of each group has no
+// checksum while it is being filled. Its valid points are only ever rewritten with the same bytes, so a reader may use
+// them while the writer writes the next ones. They are at most minutes old, usually still in the page cache, and will
+// be verified later. The header's second checksum is written last, once all pages are on disk; without it the file
+// isn't finished, whatever else it contains. Every byte of a finished file is covered.
 //
 // XXH64 (XXH64.swift) needs no library and takes about as long as copying the page. 64 bits miss one random error in
 // 1.8e19.
 //
 // Size: 4096 · 3 bytes per 65536 stereo frames is 4.69 % of the 16-bit WAV; upper blocks make it 4.71 %.
 //
-// Version 1 had a header of 32 bytes and zeros, blocks without page numbers and checksums, and a block's lanes
-// interleaved point by point. It is not read: such a file is built again from its recording.
+// Version 1 had a header of 32 bytes and zeros, blocks without page numbers and checksums, and lanes interleaved point
+// by point. It can't be read; such a file is rebuilt from its recording.
 
-/// Where everything is in a pyramid file of one shape.
+/// The positions of all data in a pyramid file of one shape.
 struct PyramidLayout: Equatable, Sendable {
   static let levels = 16
   static let levelsPerBlock = 8
@@ -62,7 +62,7 @@ struct PyramidLayout: Equatable, Sendable {
   static let pageBytes: Int64 = 4096
   static let magic: UInt64 = 0x44_4d_41_52_59_50_57_53  // "SWPYRAMD", first letter in the lowest byte
   static let version: UInt32 = 2
-  /// More than any recording, and small enough that no position overflows.
+  /// More than any recording has, and small enough that no position overflows.
   static let frameLimit: Int64 = 1 << 48
   static let channelLimit = 1024
 
@@ -78,31 +78,31 @@ struct PyramidLayout: Equatable, Sendable {
     self.channels = channels
   }
 
-  /// The block that a point is in, counted in its own group.
+  /// Returns the block that contains a point, counted within its group.
   @inline(__always)
   static func block(level: Int, point: Int64) -> Int64 { point >> Int64(8 - level & 7) }
 
-  /// The word of a point in the page of its lane.
+  /// Returns the index of a point's word in its lane's page.
   @inline(__always)
   static func word(level: Int, point: Int64) -> Int {
     let inner = level & 7
     return 512 - (512 >> inner) + Int(truncatingIfNeeded: point) & ((256 >> inner) - 1)
   }
 
-  /// The page of lane 0 of a block; the other lanes follow.
+  /// Returns the page of lane 0 of a block; the other lanes follow.
   @inline(__always)
   func page(upper: Bool, block: Int64) -> Int64 {
     1 + (upper ? block * 257 : block + block / 256 + 1) * Int64(lanes)
   }
 
-  /// Pages of a finished file, its header included.
+  /// Number of pages in a finished file, including its header.
   func pages(frames: Int64) -> Int64 {
     frames == 0 ? 1 : page(upper: false, block: (frames - 1) >> 16) + Int64(lanes)
   }
 
   // MARK: Checksums
 
-  /// Gives consecutive pages, the first of which is `number`, their numbers and checksums: they are final.
+  /// Sets the numbers and checksums of consecutive final pages, the first of which is `number`.
   static func seal(_ pages: inout [UInt64], from number: Int64) {
     for index in 0..<pages.count / pageWords {
       let first = index * pageWords
@@ -111,7 +111,7 @@ struct PyramidLayout: Equatable, Sendable {
     }
   }
 
-  /// Whether a final page is what was written there.
+  /// Whether a final page is what was written.
   static func isSound(_ page: Span<UInt64>, number: Int64) -> Bool {
     UInt64(littleEndian: page[blockPoints]) == UInt64(number)
       && UInt64(littleEndian: page[blockPoints + 1]) == XXH64.hash(page.extracting(...blockPoints))
@@ -119,7 +119,7 @@ struct PyramidLayout: Equatable, Sendable {
 
   // MARK: The header
 
-  /// The header as it is in the file.
+  /// Returns the header as stored in the file.
   func header(totalFrames: Int64?) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: Self.pageWords)
     words[0] = Self.magic.littleEndian
@@ -131,7 +131,7 @@ struct PyramidLayout: Equatable, Sendable {
     return words
   }
 
-  /// Reads the header's facts that never change; everything in them is hostile.
+  /// Parses the constant part of the header, treating all of it as untrusted.
   init(header: Span<UInt64>) throws(WaveformError) {
     guard header.count == Self.pageWords, UInt64(littleEndian: header[0]) == Self.magic else {
       throw .malformedPyramid(field: "magic")
@@ -152,7 +152,7 @@ struct PyramidLayout: Equatable, Sendable {
     for word in 6..<Self.pageWords where header[word] != 0 { throw .malformedPyramid(field: "zeros") }
   }
 
-  /// The header's frame count; nil while the file is being written, and if the count is not what was written.
+  /// Returns the header's frame count, or nil if the file isn't finished or the count is corrupt.
   static func totalFrames(header: Span<UInt64>) -> Int64? {
     guard UInt64(littleEndian: header[5]) == XXH64.hash(header.extracting(..<5)) else { return nil }
     let frames = Int64(bitPattern: UInt64(littleEndian: header[4]))

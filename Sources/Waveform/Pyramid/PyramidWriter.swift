@@ -1,14 +1,14 @@
-/// Writes a recording's pyramid into a file that may be read while it grows.
+/// Writes a recording's pyramid to a file that can be read while it grows.
 ///
-/// Append the recording in order, tell readers `readyFrames` now and then, and `finish()`. Not thread-safe by itself:
-/// it belongs to the one who decodes.
+/// Append the recording in order, report `readyFrames` to readers from time to time, and call `finish()`. Not
+/// thread-safe: it belongs to the thread that decodes.
 package struct PyramidWriter: ~Copyable {
   private var builder: PyramidBuilder
   private var output: PyramidOutput
 
-  /// Makes the file, with a header that says the recording's length is unknown.
+  /// Creates the file with a header of unknown length.
   ///
-  /// An older file of that name is unlinked, not overwritten. Throws `.unsupportedFormat` or `.io`.
+  /// Unlinks any existing file of that name instead of overwriting it. Throws `.unsupportedFormat` or `.io`.
   package init(creating path: String, sampleRate: Int, channels: Int) throws(WaveformError) {
     let layout = try PyramidLayout(sampleRate: sampleRate, channels: channels)
     let file = try WrittenFile(creating: path)
@@ -17,35 +17,36 @@ package struct PyramidWriter: ~Copyable {
     output = PyramidOutput(layout: layout, file: file)
   }
 
-  /// Appends whole frames: interleaved, any number of them, split anywhere between frames.
+  /// Appends any number of whole interleaved frames, split anywhere between frames.
   ///
-  /// Throws `.unevenSamples`, `.tooManyFrames`, or `.io` (blocks while the file is written); after a throw the file is
-  /// of no further use.
+  /// Throws `.unevenSamples`, `.tooManyFrames`, or `.io`. Blocks while writing the file. After an error the file is
+  /// unusable.
   package mutating func append(_ samples: Span<Int16>) throws(WaveformError) {
     try builder.append(samples, to: &output)
     try output.flushIfDue()
   }
 
-  /// All frames appended so far.
+  /// Number of frames appended so far.
   package var framesAppended: Int64 { builder.framesAppended }
 
-  /// Frames whose points a reader can see now: a multiple of 256 until the writer has finished, never falling.
+  /// Frames whose points are visible to readers: a multiple of 256 until the writer has finished, never decreasing.
   ///
-  /// At most 32 points (8192 frames) behind what was appended, after any `append`.
+  /// At most 32 points (8192 frames) behind the frames appended, after any `append`.
   package var readyFrames: Int64 { min(output.readyPoints * 256, builder.framesAppended) }
 
-  /// Writes the partial points, then the true frame count into the header, and waits until all is on the disk.
+  /// Writes the partial points, then the frame count into the header, and waits until everything is on disk.
   ///
-  /// The count is written last and after an fsync of its own: a file that claims to be whole is whole.
+  /// The count is written last, after an fsync, so a file that claims to be complete is complete.
   package mutating func finish() throws(WaveformError) {
     try builder.finish(to: &output)
     try output.finish(totalFrames: builder.framesAppended)
   }
 }
 
-/// The blocks that are being filled, and the file behind them.
+/// The blocks being filled, and their file.
 struct PyramidOutput: ~Copyable, PointSink {
-  /// Points after which a flush is due at the end of an append: often enough for a live view, seldom enough to be free.
+  /// Number of points after which the end of an append triggers a flush: often enough for a live view, rarely enough to
+  /// cost nothing.
   private static let flushPoints: Int64 = 32
 
   private let layout: PyramidLayout
@@ -53,7 +54,7 @@ struct PyramidOutput: ~Copyable, PointSink {
   private var lower: OpenBlock
   private var upper: OpenBlock
   private var points: Int64 = 0
-  /// Points of level 0 that are in the file with all that is above them.
+  /// Number of points of level 0 that are in the file along with all points above them.
   private(set) var readyPoints: Int64 = 0
 
   init(layout: PyramidLayout, file: consuming WrittenFile) {
@@ -79,7 +80,7 @@ struct PyramidOutput: ~Copyable, PointSink {
     lower.put(point, level: level, index: index)
   }
 
-  /// Writes the blocks so far where enough points have come together.
+  /// Writes the current blocks if enough points have accumulated.
   mutating func flushIfDue() throws(WaveformError) {
     if points - readyPoints >= Self.flushPoints { try flush() }
   }
@@ -94,8 +95,8 @@ struct PyramidOutput: ~Copyable, PointSink {
     try file.synchronize()
   }
 
-  /// Points written before are written again with the same bytes: a reader never sees them change. The upper block
-  /// changes twice in a lower one's time.
+  /// Points written earlier are rewritten with the same bytes, so a reader never sees them change. The upper block
+  /// changes only twice while a lower one is filled.
   private mutating func flush() throws(WaveformError) {
     try upper.write(to: file, layout)
     try lower.write(to: file, layout)
@@ -103,14 +104,14 @@ struct PyramidOutput: ~Copyable, PointSink {
   }
 }
 
-/// A block that is being filled: a page for each lane, one after the other as in the file.
+/// A block being filled: one page per lane, in a row as in the file.
 private struct OpenBlock {
   private let isUpper: Bool
   private var words: [UInt64]
   private(set) var index: Int64 = 0
-  /// Whether there are points that are not in the file.
+  /// Whether it has points that are not in the file.
   var isChanged = false
-  /// Whether its last point is made: it is written with its checksums.
+  /// Whether its last point was made, so that it is written with checksums.
   var isFinal = false
 
   init(isUpper: Bool, lanes: Int) {
@@ -129,7 +130,7 @@ private struct OpenBlock {
     let word = PyramidLayout.word(level: level, point: index)
     for lane in 0..<point.count { words[lane * PyramidLayout.pageWords + word] = point[lane] }
     isChanged = true
-    // The last of its coarsest level is the last of all.
+    // The last point of its coarsest level is the last of all.
     if word == PyramidLayout.blockPoints - 1 { isFinal = true }
   }
 

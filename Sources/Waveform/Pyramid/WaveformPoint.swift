@@ -1,18 +1,18 @@
-// A point of a pyramid: what is kept of a run of frames of one lane (the mix, or one channel).
+// A point of a pyramid: the summary of a run of frames of one lane (the mix, or one channel).
 //
-// While frames are added up, exactly:           PointSums
+// While frames are summed, exactly:             PointSums
 //   low, high     Int16   smallest and largest sample
 //   squares       Int64   Σ x²      (≤ 2^23 frames · 2^30 = 2^53)
 //   absolutes     Int64   Σ |x|
 // In the file, rounded once, 8 bytes:            WaveformPoint
 //   bits  0–15  minimum   Int16
 //   bits 16–31  maximum   Int16
-//   bits 32–47  RMS       UInt16  √(Σx² / frames), to the nearest (32768 at most, so unsigned)
-//   bits 48–63  average   UInt16  Σ|x| / frames, to the nearest
+//   bits 32–47  RMS       UInt16  √(Σx² / frames), rounded (at most 32768, so unsigned)
+//   bits 48–63  average   UInt16  Σ|x| / frames, rounded
 //
-// Integer sums do not depend on order, so a recording gives the same points however it was split. Every level is
-// rounded from its own exact sums: an RMS that was rounded is at most ½ off, and by Minkowski's inequality the
-// weighted quadratic mean of such values is at most ½ off too; rounding that once more stays within one step.
+// Integer sums don't depend on order, so a recording gives the same points however it is split. Every level is rounded
+// from its own exact sums. A rounded RMS is off by at most ½, and by Minkowski's inequality so is the weighted
+// quadratic mean of such values; rounding that again stays within one step.
 
 /// The exact sums over a run of frames of one lane.
 struct PointSums: Equatable, Sendable {
@@ -38,10 +38,10 @@ struct PointSums: Equatable, Sendable {
     absolutes &+= other.absolutes
   }
 
-  /// The point as it goes into the file: √(Σx² / frames) and Σ|x| / frames to the nearest step. Up to 2^53 the sums are
-  /// exact as doubles, and so is the share of a power of two: multiplying is dividing then.
+  /// Returns the point as stored in the file, with √(Σx² / frames) and Σ|x| / frames rounded. Up to 2^53 the sums are
+  /// exact as doubles, and so is multiplying by the reciprocal of a power of two.
   ///
-  /// Adding ½ and cutting off is `rounded()` for what isn't negative, without the call into libm.
+  /// For nonnegative values, adding ½ and truncating equals `rounded()` without the call into libm.
   ///
   /// `share`: 1 / frames, a power of two.
   @inline(__always)
@@ -49,7 +49,7 @@ struct PointSums: Equatable, Sendable {
     point(meanSquare: Double(squares) * share, mean: Double(absolutes) * share)
   }
 
-  /// The same of any number of frames, at least 1.
+  /// Returns the same for any number of frames, at least 1.
   func point(frames: Int64) -> WaveformPoint {
     point(meanSquare: Double(squares) / Double(frames), mean: Double(absolutes) / Double(frames))
   }
@@ -72,7 +72,7 @@ package struct WaveformPoint: Equatable, Sendable {
   /// The mean of the absolute values, rounded.
   package var average: UInt16
 
-  /// A point of four known values.
+  /// Creates a point from its values.
   package init(minimum: Int16, maximum: Int16, rms: UInt16, average: UInt16) {
     self.minimum = minimum
     self.maximum = maximum
@@ -88,7 +88,7 @@ package struct WaveformPoint: Equatable, Sendable {
     average = UInt16(truncatingIfNeeded: word >> 48)
   }
 
-  /// The point as one number; its little-endian bytes are what the file holds.
+  /// The point as one number, stored in the file as little-endian bytes.
   var word: UInt64 {
     UInt64(UInt16(bitPattern: minimum)) | UInt64(UInt16(bitPattern: maximum)) << 16 | UInt64(rms) << 32
       | UInt64(average) << 48

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A file that only this process writes, word by word, at positions of its choice.
+/// A file that only this process writes, in words at arbitrary positions.
 struct WrittenFile: ~Copyable {
   private let descriptor: Int32
   private let path: String
 
-  /// Makes a new file. One of that name is unlinked, never truncated: a process that has it open keeps it.
+  /// Creates a new file. Unlinks an existing one instead of truncating it, so that processes that have it open keep it.
   init(creating path: String) throws(WaveformError) {
     self.init(owning: try Self.create(path), path: path)
   }
@@ -24,7 +24,7 @@ struct WrittenFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Writes little-endian words at a position counted in words. Blocks; a full disk is `.io` with `ENOSPC`.
+  /// Writes little-endian words at a position counted in words. Blocks. A full disk is `.io` with `ENOSPC`.
   func write(_ words: Span<UInt64>, at position: Int64) throws(WaveformError) {
     var done = 0
     let size = words.count * 8
@@ -40,7 +40,7 @@ struct WrittenFile: ~Copyable {
     }
   }
 
-  /// Returns when everything written is on the disk.
+  /// Waits until everything written is on disk.
   func synchronize() throws(WaveformError) {
     guard fsync(descriptor) == 0 else { throw .io(operation: "fsync", path: path, errno: errno) }
   }

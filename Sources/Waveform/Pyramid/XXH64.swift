@@ -1,17 +1,17 @@
-// XXH64, a 64-bit hash that is fast and no defense against forgery: it finds what a disk has spoiled.
+// XXH64, a fast 64-bit hash against corruption on disk. It doesn't protect against forgery.
 //
-// Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, the section "XXH64". Here for whole
-// little-endian 64-bit words x₀ … xₙ₋₁ only, so the steps for 4 bytes and for single bytes are left out. With all
-// arithmetic modulo 2^64, ⋘ a rotation to the left, and round(a, x) = ((a + x·P2) ⋘ 31)·P1:
+// Source: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md, section "XXH64". Only for whole little-endian
+// 64-bit words x₀ … xₙ₋₁, so the steps for 4 bytes and for single bytes are omitted. With all arithmetic modulo 2^64, ⋘
+// a rotation to the left, and round(a, x) = ((a + x·P2) ⋘ 31)·P1:
 //
-//   n ≥ 4:  a₁ = seed + P1 + P2, a₂ = seed + P2, a₃ = seed, a₄ = seed − P1; each group of four words goes to the four
+//   n ≥ 4:  a₁ = seed + P1 + P2, a₂ = seed + P2, a₃ = seed, a₄ = seed − P1; each group of four words updates the four
 //           accumulators, aᵢ = round(aᵢ, x); then h = (a₁ ⋘ 1) + (a₂ ⋘ 7) + (a₃ ⋘ 12) + (a₄ ⋘ 18), and for each aᵢ
 //           h = (h ⊕ round(0, aᵢ))·P1 + P4
 //   n < 4:  h = seed + P5
-//   then    h += 8n; for each word that is left h = ((h ⊕ round(0, x)) ⋘ 27)·P1 + P4
+//   then    h += 8n; for each remaining word h = ((h ⊕ round(0, x)) ⋘ 27)·P1 + P4
 //   last    h = (h ⊕ h ≫ 33)·P2; h = (h ⊕ h ≫ 29)·P3; h ⊕ h ≫ 32
 //
-// A word enters by bijections only (P1, P2 are odd), so one wrong word never leaves its accumulator as it was.
+// A word is only transformed by bijections (P1 and P2 are odd), so a single wrong word always changes its accumulator.
 
 enum XXH64 {
   private static let prime1: UInt64 = 0x9e37_79b1_85eb_ca87
@@ -20,7 +20,7 @@ enum XXH64 {
   private static let prime4: UInt64 = 0x85eb_ca77_c2b2_ae63
   private static let prime5: UInt64 = 0x27d4_eb2f_1656_67c5
 
-  /// The hash of words as they lie in memory or in a file, little-endian.
+  /// Returns the hash of little-endian words.
   static func hash(_ words: Span<UInt64>, seed: UInt64 = 0) -> UInt64 {
     var index = 0
     var hash = seed &+ prime5

@@ -1,22 +1,23 @@
-// The written forms of a waveform. A form is a row of sections, each an opening and a run of numbers, and a closing:
+// The written forms of a waveform. A form is a sequence of sections, each an opening and a run of numbers, and a
+// closing:
 //
 //   json         {"version":2,"channels":…,"sample_rate":…,"samples_per_pixel":…,"bits":…,"length":…
-//                ,"data":[ … ],"rms":[ … ],"average":[ … ]        as far as they were asked for
+//                ,"data":[ … ],"rms":[ … ],"average":[ … ]        as requested
 //                ,"start_frame":…,"available_frames":…,"total_frames":…[,"estimated_frames":…],"complete":…}
-//   strictJSON   the first seven members, and the newline that audiowaveform ends with
-//   peaksJSON    {"peaks":[[ … ],[ … ]],"duration":…}: min, max, min, max … of a lane in −1 … 1, with six decimals
+//   strictJSON   the first seven members, and a final newline like audiowaveform's
+//   peaksJSON    {"peaks":[[ … ],[ … ]],"duration":…}: min, max, min, max … of a lane, in −1 … 1 with six decimals
 //                (1/60 of a 16-bit step)
 //   dat          little-endian (audiowaveform, doc/DataFormat.md):
 //                int32 version: 1 or 2; uint32 flags: bit 0 set for 8 bits, no other; int32 sample rate;
 //                int32 samples per pixel; uint32 length: pixels; int32 channels, in version 2 only;
 //                then for each pixel, for each channel: minimum, maximum, as int8 or int16
 
-/// A window written in one of the forms: whole from a slice of all of it, or piece by piece, so that an answer of any
-/// length needs the memory of a piece.
+/// A window written in one of the forms: in one go from a slice of all of it, or piece by piece, so that a response of
+/// any length needs only the memory of one piece.
 package struct WaveformDocument: Sendable {
-  /// What is written.
+  /// The window that is written.
   package let window: WaveformWindow
-  /// How.
+  /// The form in which it is written.
   package let form: WaveformForm
 
   private struct Section: Sendable {
@@ -25,18 +26,18 @@ package struct WaveformDocument: Sendable {
   }
 
   private enum Numbers: Sendable {
-    /// Minimum and maximum as JSON.
+    /// Minimum and maximum in JSON.
     case peaks, rms, average
     /// Minimum and maximum of one lane, as fractions in JSON.
     case fractions(lane: Int)
-    /// Minimum and maximum as bytes.
+    /// Minimum and maximum in binary.
     case binary
   }
 
   private var sections: [Section] = []
   private var closing: [UInt8] = []
 
-  /// `WaveformWindow.check` tells beforehand whether a form can hold what was asked.
+  /// Creates a document. Call `WaveformWindow.check` first to find out whether the form supports the query.
   package init(_ window: WaveformWindow, as form: WaveformForm) {
     self.init(window, as: form, length: window.pixelCount)
   }
@@ -54,13 +55,13 @@ package struct WaveformDocument: Sendable {
     }
   }
 
-  /// Bytes of the whole, where that is known before it is written: for `.dat`.
+  /// The total size in bytes if it is known in advance, which it is for `.dat`.
   package var byteCount: Int64? {
     guard case .dat = form else { return nil }
     return Int64(sections[0].opening.count) + window.numberCount * (window.query.bits == .eight ? 1 : 2)
   }
 
-  /// All of it, from the slice of all of its window.
+  /// Returns the whole document, from the slice of its whole window.
   package func bytes(of slice: WaveformSlice) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity(7 * (slice.data.count + slice.rms.count + slice.average.count) + 400)
@@ -72,7 +73,7 @@ package struct WaveformDocument: Sendable {
     return text
   }
 
-  /// The same in pieces of about `numbers` numbers each.
+  /// Returns the document in pieces of about `numbers` numbers each.
   package func pieces(ofNumbers numbers: Int) -> Pieces { Pieces(document: self, numbers: numbers) }
 
   /// A document's pieces, in order.
@@ -86,7 +87,8 @@ package struct WaveformDocument: Sendable {
       (self.document, self.numbers) = (document, numbers)
     }
 
-    /// The next piece; nil behind the last. `slice` is asked for the whole slice of a part of the window at a time.
+    /// Returns the next piece, or nil after the last. Calls `slice` for the complete slice of one part of the window at
+    /// a time.
     package mutating func next<Failure: Error>(
       _ slice: (WaveformWindow) throws(Failure) -> WaveformSlice
     ) throws(Failure) -> [UInt8]? {
@@ -154,7 +156,7 @@ package struct WaveformDocument: Sendable {
       """.utf8)
   }
 
-  /// Version 1 has no room for a channel count: more lanes than one are written as version 2, as audiowaveform does.
+  /// Version 1 has no channel count, so several lanes are written as version 2, as audiowaveform does.
   private func datHeader(_ version: Int, _ length: Int) -> [UInt8] {
     let isFirst = version == 1 && window.lanes == 1
     var words = [
@@ -199,7 +201,7 @@ package struct WaveformDocument: Sendable {
     }
   }
 
-  /// `value / fullScale` with as many of six decimals as it needs: -0.5, 0, 0.250031, -1.
+  /// Appends `value / fullScale` with up to six decimals: -0.5, 0, 0.250031, -1.
   private static func appendFraction(_ value: Int, of fullScale: Int, to text: inout [UInt8]) {
     var millionths = (value.magnitude * 2_000_000 / UInt(fullScale) + 1) / 2
     if value < 0 { text.append(UInt8(ascii: "-")) }
@@ -217,16 +219,16 @@ package struct WaveformDocument: Sendable {
 }
 
 extension WaveformSlice {
-  /// The API's own form: audiowaveform's version 2 object with members of ours beside it.
+  /// Returns the API's own form: audiowaveform's version 2 object with additional members.
   package func json() -> [UInt8] { written(as: .json) }
 
-  /// audiowaveform's file, byte for byte: its seven members alone, and a newline.
+  /// Returns audiowaveform's file, byte for byte: only its seven members, and a newline.
   package func strictJSON() -> [UInt8] { written(as: .strictJSON) }
 
-  /// wavesurfer.js's form: one array per lane, and the seconds that the pixels cover.
+  /// Returns wavesurfer.js's form: one array per lane, and the duration of the pixels in seconds.
   package func peaksJSON() -> [UInt8] { written(as: .peaksJSON) }
 
-  /// The slice as a `.dat` file of version 2, or 1.
+  /// Returns the slice as a `.dat` file of version 2, or 1.
   package func dat(version: Int = 2) -> [UInt8] { written(as: .dat(version: version)) }
 
   private func written(as form: WaveformForm) -> [UInt8] {

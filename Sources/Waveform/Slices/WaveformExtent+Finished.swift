@@ -1,5 +1,5 @@
 extension WaveformExtent {
-  /// All of a finished pyramid; of one that is not finished, nothing.
+  /// Creates the extent of a finished pyramid, or an empty extent if it isn't finished.
   package init(finished file: PyramidFile) {
     let frames = file.totalFrames
     self.init(

@@ -2,7 +2,7 @@
 package enum WaveformForm: Sendable, Hashable {
   /// The API's own object.
   case json
-  /// audiowaveform's file with its seven members alone.
+  /// audiowaveform's file with only its seven members.
   case strictJSON
   /// audiowaveform's binary file.
   case dat(version: Int)
@@ -11,11 +11,11 @@ package enum WaveformForm: Sendable, Hashable {
 }
 
 extension WaveformWindow {
-  /// Checks that a form can hold what was asked, before the slice is made.
+  /// Checks whether a form supports the query, before the slice is made.
   ///
-  /// Throws `.measureNotInForm` for anything but peaks outside `json`, `.versionUnavailable` for a `.dat` that is
-  /// neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale past a `.dat`'s 31 bits, and
-  /// `.tooManyNumbers` for more than 1,000,000 numbers of JSON.
+  /// Throws `.measureNotInForm` for anything but peaks in a form other than `json`, `.versionUnavailable` for a `.dat`
+  /// that is neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale that exceeds a `.dat`'s 31
+  /// bits, and `.tooManyNumbers` for more than 1,000,000 numbers in JSON.
   package func check(_ form: WaveformForm) throws(WaveformError) {
     if form != .json, query.measures != .peak { throw .measureNotInForm }
     if case .dat(let version) = form {

@@ -1,4 +1,4 @@
-/// Which lanes of a recording a slice shows.
+/// The lanes of a recording that a slice shows.
 package enum ChannelSelection: Sendable, Hashable {
   /// The mean of the channels, per frame.
   case mix
@@ -8,12 +8,12 @@ package enum ChannelSelection: Sendable, Hashable {
   case channel(Int)
 }
 
-/// What a slice tells of each pixel.
+/// The values that a slice contains for each pixel.
 package struct Measures: OptionSet, Sendable, Hashable {
   /// The set as bits.
   package let rawValue: Int
 
-  /// A set of the given bits.
+  /// Creates a set from its bits.
   package init(rawValue: Int) { self.rawValue = rawValue }
 
   /// The smallest and the largest sample.
@@ -32,14 +32,14 @@ package enum SampleBits: Int, Sendable, Hashable {
   case sixteen = 16
 }
 
-/// How fine a slice is.
+/// The resolution of a slice.
 package enum WaveformResolution: Sendable, Hashable {
   /// Frames per pixel, 1 … 2^24.
   case scale(Int)
   /// At most this many pixels, 1 … 20,000.
   case width(Int)
 
-  /// What the API calls it.
+  /// The parameter's name in the API.
   var parameter: String {
     switch self {
     case .scale: "scale"
@@ -48,25 +48,25 @@ package enum WaveformResolution: Sendable, Hashable {
   }
 }
 
-/// What a caller wants to see, in seconds.
+/// The part of a recording that a caller wants to see, in seconds.
 package struct WaveformQuery: Sendable, Hashable {
   /// Frames per pixel, or pixels.
   package typealias Resolution = WaveformResolution
 
-  /// Where the window begins, in seconds; nil: at 0.
+  /// Start of the window, in seconds; nil for 0.
   package var start: Double?
-  /// Where the window ends, in seconds; nil, or past the end: at the recording's end.
+  /// End of the window, in seconds; the recording's end if nil or beyond it.
   package var end: Double?
-  /// How fine the answer is.
+  /// The resolution.
   package var resolution: Resolution
-  /// Which lanes.
+  /// The lanes.
   package var channels: ChannelSelection
-  /// Which values of each pixel.
+  /// The values for each pixel.
   package var measures: Measures
   /// The scale of the values.
   package var bits: SampleBits
 
-  /// A query; the defaults are the API's: the whole recording's mix, 2,000 pixels wide, peaks at 16 bits.
+  /// Creates a query. The defaults are the API's: the whole recording's mix, 2,000 pixels wide, 16-bit peaks.
   package init(
     start: Double? = nil, end: Double? = nil, resolution: Resolution = .width(2000),
     channels: ChannelSelection = .mix, measures: Measures = .peak, bits: SampleBits = .sixteen
@@ -80,22 +80,22 @@ package struct WaveformQuery: Sendable, Hashable {
   }
 }
 
-/// How much of a recording there is.
+/// How much of a recording is available.
 package struct WaveformExtent: Sendable, Hashable {
-  /// Frames per second.
+  /// The sample rate in hertz.
   package var sampleRate: Int
-  /// Channels of the recording.
+  /// Number of channels of the recording.
   package var channels: Int
-  /// Frames whose points are in the pyramid.
+  /// Number of frames whose points are in the pyramid.
   package var availableFrames: Int64
-  /// The recording's length in frames where it is known, even before all of it has been read.
+  /// The recording's length in frames if it is known, even before all of it has been read.
   package var totalFrames: Int64?
-  /// A guess at the length, where it is not known.
+  /// An estimate of the length if it isn't known.
   package var estimatedFrames: Int64?
-  /// Whether the pyramid is finished. Then `availableFrames` is the recording's length.
+  /// Whether the pyramid is finished. If so, `availableFrames` is the recording's length.
   package var isComplete: Bool
 
-  /// An extent of known facts.
+  /// Creates an extent from its values.
   package init(
     sampleRate: Int, channels: Int, availableFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64? = nil,
     isComplete: Bool

@@ -1,23 +1,24 @@
 /// The pixels of a window, ready to be written in one of the API's forms.
 package struct WaveformSlice: Sendable, Equatable {
-  /// What these are the pixels of.
+  /// The window of these pixels.
   package let window: WaveformWindow
-  /// Lanes per pixel: 1, or every channel.
+  /// Number of lanes per pixel: 1, or the number of channels.
   package let lanes: Int
-  /// Minimum, maximum for each lane of each pixel, on the scale of the query's bits. Empty unless peaks were asked for.
+  /// Minimum and maximum for each lane of each pixel, on the scale of the query's bits. Empty unless peaks are
+  /// requested.
   package private(set) var data: [Int16] = []
-  /// One value for each lane of each pixel; empty unless asked for.
+  /// RMS for each lane of each pixel. Empty unless requested.
   package private(set) var rms: [UInt16] = []
-  /// One value for each lane of each pixel; empty unless asked for.
+  /// Average for each lane of each pixel. Empty unless requested.
   package private(set) var average: [UInt16] = []
 
-  /// Pixels in the slice.
+  /// Number of pixels.
   package private(set) var length: Int
 
-  /// A slice finer than the pyramid, made of the samples themselves.
+  /// Creates a slice finer than the pyramid, computed from samples.
   ///
-  /// `samples`: those of `window.frameRange`, interleaved, all channels of the recording. Where there are fewer, the
-  /// slice has only the pixels that are whole. `window.needsSamples` must be true, or the window empty. O(samples).
+  /// `samples`: those of `window.frameRange`, interleaved, with all channels of the recording. If there are fewer, the
+  /// slice has only the complete pixels. `window.needsSamples` must be true, or the window empty. O(samples).
   package init(_ window: WaveformWindow, samples: Span<Int16>) {
     precondition(window.needsSamples || window.pixelCount == 0, "from 256 frames a pixel, slices are the pyramid's")
     self.init(empty: window)
@@ -42,13 +43,13 @@ package struct WaveformSlice: Sendable, Equatable {
     if window.query.measures.contains(.average) { average.reserveCapacity(values) }
   }
 
-  /// Appends one lane of one pixel, brought to the query's bits.
+  /// Appends one lane of one pixel, converted to the query's bits.
   @inline(__always)
   mutating func append(_ point: WaveformPoint) {
     let eight = window.query.bits == .eight
     let measures = window.query.measures
     if measures.contains(.peak) {
-      // Division truncates toward zero, as audiowaveform's does; a shift would not.
+      // Division truncates toward zero like audiowaveform's; a shift wouldn't.
       data.append(eight ? point.minimum / 256 : point.minimum)
       data.append(eight ? point.maximum / 256 : point.maximum)
     }
@@ -56,7 +57,7 @@ package struct WaveformSlice: Sendable, Equatable {
     if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
   }
 
-  /// Rounded; a spoiled file's values go up to 65535, so the sum needs more than 16 bits.
+  /// Converts with rounding. A corrupt file's values go up to 65535, so the sum needs more than 16 bits.
   private static func eightBits(_ value: UInt16) -> UInt16 { UInt16(min((Int(value) + 128) / 256, 127)) }
 
   private mutating func appendPixel(_ samples: Span<Int16>, frames: Int) {

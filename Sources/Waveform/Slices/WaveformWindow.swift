@@ -1,63 +1,64 @@
-// From seconds to pixels.
+// Conversion from seconds to pixels.
 //
-// Let r be the sample rate, N the frames that are available, L the length: N when complete, else the total, the
-// estimate, or N, whichever is known first. S = round(start · r), E = max(round(end · r), S + 1), cut to L.
-// Pixels are counted from frame 0, `scale` = s frames each:
+// Let r be the sample rate, N the number of available frames, and L the length: N if complete, else the total, the
+// estimate, or N, whichever is known first. S = round(start · r), and E = max(round(end · r), S + 1), both at most L.
+// Pixels are counted from frame 0 and cover `scale` = s frames each:
 //
 //   first pixel    ⌊S / s⌋
-//   end pixel      ⌈E / s⌉, and where E = L the end of the whole:  ⌈L / s⌉ below 256 frames,
+//   end pixel      ⌈E / s⌉, or if E = L, the end of the recording:  ⌈L / s⌉ below 256 frames,
 //                  ⌈P·256 / s⌉ for the P = ⌈L / 256⌉ points from 256 up
-//   ready pixels   when complete all; else ⌊N / s⌋ from 256 up (their frames have all been read), none below
+//   ready pixels   all if complete; else ⌊N / s⌋ from 256 up (their frames have all been read), none below
 //
-// The answer's pixels are first ..< min(end, ready). A width w chooses the least s with end − first ≤ w. That is the
-// least s with s ≥ ⌈E' / (⌊S / s⌋ + w)⌉, where E' is E, or P·256 at the end. The right side never falls when s grows,
-// so setting s to it again and again climbs to the least solution and can't pass it; it starts at the lower bound
-// ⌈(E' − S) / w⌉, and in practice stops after a few steps.
+// The slice has pixels first ..< min(end, ready). A width w selects the smallest s with end − first ≤ w. That is the
+// smallest s with s ≥ ⌈E' / (⌊S / s⌋ + w)⌉, where E' is E, or P·256 at the end. The right side never decreases when s
+// grows, so repeatedly setting s to it climbs to the smallest solution without passing it. It starts at the lower bound
+// ⌈(E' − S) / w⌉ and in practice stops after a few steps.
 
-/// A query made exact: whole pixels counted from frame 0, cut to what is available.
+/// A query resolved to whole pixels, counted from frame 0 and limited to what is available.
 package struct WaveformWindow: Sendable, Hashable {
-  /// The largest scale that may be asked for. A width may lead to a larger one.
+  /// Maximum scale that can be requested. A width may result in a larger one.
   package static let scaleLimit = 1 << 24
-  /// The most pixels a width may ask for, and the most below 256 frames per pixel.
+  /// Maximum number of pixels for a width, and for any slice below 256 frames per pixel.
   package static let pixelLimit = 20_000
-  /// The most numbers of an answer in JSON.
+  /// Maximum number of numbers in a JSON response.
   package static let jsonNumberLimit: Int64 = 1_000_000
-  /// The most numbers of any answer: 2^26 are 128 MiB of 16-bit values, 24 hours of 48 kHz split in two at scale 256.
+  /// Maximum number of numbers in any response: 2^26 are 128 MiB of 16-bit values, 24 hours at 48 kHz with two split
+  /// channels at scale 256.
   package static let numberLimit: Int64 = 1 << 26
 
   /// Frames per pixel.
   package let scale: Int
-  /// The first pixel, counted from frame 0.
+  /// Index of the first pixel, counted from frame 0.
   package private(set) var firstPixel: Int64
-  /// Pixels that can be answered now.
+  /// Number of pixels available now.
   package private(set) var pixelCount: Int
-  /// What was asked.
+  /// The query.
   package private(set) var query: WaveformQuery
-  /// What there was to answer from.
+  /// The extent that was available.
   package let extent: WaveformExtent
 
-  /// The first pixel's first frame: a multiple of `scale`.
+  /// The first frame of the first pixel: a multiple of `scale`.
   package var startFrame: Int64 { firstPixel * Int64(scale) }
 
-  /// The frames of the pixels, ending with the recording. Below 256 frames per pixel: the samples needed.
+  /// The frames of the pixels, up to the recording's end. Below 256 frames per pixel, these are the samples needed.
   package var frameRange: Range<Int64> {
     let end = min((firstPixel + Int64(pixelCount)) * Int64(scale), extent.availableFrames)
     return pixelCount == 0 ? startFrame..<startFrame : startFrame..<max(startFrame, end)
   }
 
-  /// Whether the slice must be made of samples, because it is finer than the pyramid. An empty one needs none.
+  /// Whether the slice must be computed from samples because it is finer than the pyramid. False for an empty one.
   package var needsSamples: Bool { scale < PeakKernel.pointFrames && pixelCount > 0 }
 
-  /// Lanes in the answer: 1, or every channel.
+  /// Number of lanes in the response: 1, or the number of channels.
   package var lanes: Int { query.channels == .split ? extent.channels : 1 }
 
-  /// Numbers in the answer.
+  /// Number of numbers in the response.
   package var numberCount: Int64 { Int64(pixelCount) * Self.numbers(perPixelOf: query, lanes: lanes) }
 
-  /// Makes a query exact.
+  /// Resolves a query.
   ///
   /// Throws `.timeOutOfRange`, `.windowReversed`, `.scaleOutOfRange`, `.widthOutOfRange`, `.tooManyPixels`,
-  /// `.channelOutOfRange`, `.noMeasures` for a bad query, `.unsupportedFormat` for an impossible extent.
+  /// `.channelOutOfRange`, or `.noMeasures` for an invalid query, and `.unsupportedFormat` for an impossible extent.
   package init(_ query: WaveformQuery, of extent: WaveformExtent) throws(WaveformError) {
     _ = try PyramidLayout(sampleRate: extent.sampleRate, channels: extent.channels)
     if case .channel(let channel) = query.channels, !(0..<extent.channels).contains(channel) {
@@ -70,7 +71,8 @@ package struct WaveformWindow: Sendable, Hashable {
     let end = span.endPixel(scale: scale)
     let ready = span.readyPixels(scale: scale, extent: extent)
 
-    // Judged by what is asked, not by what has been read, so that the answer does not turn into an error as it grows.
+    // Checks what was requested, not what has been read, so that a request doesn't begin to fail as the recording
+    // grows.
     let asked = max(0, end - first)
     if scale < PeakKernel.pointFrames, asked > Self.pixelLimit {
       throw .tooManyPixels(count: asked, limit: Int64(Self.pixelLimit))
@@ -87,7 +89,7 @@ package struct WaveformWindow: Sendable, Hashable {
     self.extent = extent
   }
 
-  /// Some of the pixels, counted from the window's first.
+  /// Returns the window of some of the pixels, counted from its first.
   package func part(_ pixels: Range<Int>) -> WaveformWindow {
     precondition(pixels.lowerBound >= 0 && pixels.upperBound <= pixelCount, "a part lies within the window")
     var part = self
@@ -96,7 +98,7 @@ package struct WaveformWindow: Sendable, Hashable {
     return part
   }
 
-  /// One of the lanes of a window in which the channels are split.
+  /// Returns the window of a single lane. The window's channels must be split.
   func lane(_ channel: Int) -> WaveformWindow {
     var lane = self
     lane.query.channels = .channel(channel)
@@ -113,14 +115,14 @@ package struct WaveformWindow: Sendable, Hashable {
 /// A query's window in frames.
 struct FrameSpan {
   let start: Int64
-  /// Past the last frame; at most `length`, and `start` where nothing is left.
+  /// The end of the window; at most `length`, and equal to `start` if the window is empty.
   let end: Int64
   let length: Int64
 
   init(_ query: WaveformQuery, of extent: WaveformExtent) throws(WaveformError) {
     let limit = PyramidLayout.frameLimit
     let known = extent.isComplete ? extent.availableFrames : extent.totalFrames ?? extent.estimatedFrames
-    // A length that turned out too short must not hide what has been read.
+    // If the length turned out too short, the frames beyond it that were read still count.
     length = min(max(known ?? 0, extent.availableFrames, 0), limit)
     let from = query.start ?? 0
     guard from.isFinite, from >= 0 else { throw .timeOutOfRange(parameter: "start", seconds: from) }
@@ -138,7 +140,8 @@ struct FrameSpan {
     Int64(min((seconds * Double(rate)).rounded(), Double(PyramidLayout.frameLimit)))
   }
 
-  /// The window's end as pixels of `scale` count it: the end of the last point, where the window ends with the whole.
+  /// Returns the end of the window in frames for `scale`: the end of the last point if the window ends with the
+  /// recording.
   private func end(scale: Int64) -> Int64 {
     guard scale >= 256, end == length, start < end else { return end }
     return (length + 255) / 256 * 256
