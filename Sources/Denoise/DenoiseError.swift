@@ -1,5 +1,5 @@
-/// Why there is no noise profile.
+/// Why no noise profile could be made.
 package enum DenoiseError: Error, Equatable {
-  /// The sound given holds `frames` frames; a profile needs `needed`, two analysis frames' length.
+  /// The sound has only `frames` frames; a profile needs `needed`, the length of two analysis frames.
   case regionTooShort(frames: Int64, needed: Int64)
 }

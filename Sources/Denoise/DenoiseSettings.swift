@@ -1,35 +1,35 @@
-/// How the gain of each bin is decided.
+/// The rule that determines the gain of each bin.
 package enum DenoiseMethod: String, Sendable, CaseIterable {
-  /// The log-spectral amplitude estimator of Ephraim and Malah: the best of those measured.
+  /// The log-spectral amplitude estimator of Ephraim and Malah, the best of those measured.
   case mmseLSA = "mmse_lsa"
   /// The Wiener gain on the same a-priori SNR: smoother residual noise, a little less speech.
   case wiener
-  /// Power subtraction after Berouti (1979): the classic, with its musical noise.
+  /// Power subtraction after Berouti (1979): the classic method, with its musical noise.
   case spectralSubtraction = "spectral_subtraction"
 }
 
-/// What a listener can choose.
+/// The settings that a listener can choose.
 package struct DenoiseSettings: Sendable, Equatable {
-  /// Which of the two halves of the sound is wanted. Added up they are the original.
+  /// Which of the two parts of the sound to return. Their sum is the original.
   package enum Output: String, Sendable, CaseIterable {
-    /// The sound with the noise turned down.
+    /// The sound with the noise reduced.
     case denoised
-    /// What was taken away, to listen to.
+    /// The part that was removed, for listening.
     case residue
   }
 
-  /// Default: MMSE-LSA.
+  /// The gain rule; MMSE-LSA by default.
   package var method: DenoiseMethod
-  /// The most that anything is turned down, in dB, 0 … 60: 12 is gentle, 18 natural, 25 strong, 0 leaves the sound
-  /// as it is. A value outside is taken for the nearer end.
+  /// Maximum reduction in dB, 0 … 60: 12 is gentle, 18 natural, 25 strong, and 0 leaves the sound unchanged. Values
+  /// outside the range are clamped.
   package var reductionDB: Double
-  /// Factor on the noise profile's power, 0.5 … 2: over 1 takes more for noise. A value outside is taken for the
-  /// nearer end.
+  /// Factor applied to the noise profile's power, 0.5 … 2: values over 1 treat more of the sound as noise. Values
+  /// outside the range are clamped.
   package var sensitivity: Double
-  /// Default: the denoised sound.
+  /// The part of the sound to return; the denoised sound by default.
   package var output: Output
 
-  /// The defaults: MMSE-LSA, 18 dB, sensitivity 1, the denoised sound.
+  /// Creates settings. The defaults are MMSE-LSA, 18 dB, sensitivity 1, and the denoised sound.
   package init(
     method: DenoiseMethod = .mmseLSA, reductionDB: Double = 18, sensitivity: Double = 1, output: Output = .denoised
   ) {

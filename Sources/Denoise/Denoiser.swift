@@ -1,18 +1,18 @@
-// Noise removal as a stream.
+// Streaming noise removal.
 //
 //   samples ─► FrameCutter ─► SpectrumStore (γ, cepstra)   ─► SegmentGains ─► Synthesis ─► samples
-//                per hop          per frame                    per segment, once its context is there;
+//                per hop          per frame                    per segment, once its context has arrived;
 //                                                              with a second thread, beside the next one's transforms
 //
-// All channels of a bin share one gain, from γ = Σ |Y_c|² / Σ λ_c over the channels: what is panned stays where it
-// is, and as powers are summed and not signals, what is out of phase counts like what is in phase.
+// All channels of a bin share one gain, from γ = Σ |Y_c|² / Σ λ_c over the channels. So the panning is preserved, and
+// because powers are summed rather than signals, channels out of phase count like channels in phase.
 
 /// Removes noise from a recording of any length in constant memory: 25 MB for 2 channels at 48 kHz.
 ///
-/// The output has exactly as many frames as the input, without delay; pieces come about 3 s at a time and 0.8 s behind
-/// the input, with a second thread 3.9 s. Its bits depend on the samples, the profile and the settings alone: not on
-/// the sizes of the pieces, not on the threads, and not on where in the recording the denoiser started, from
-/// `contextFrames` on. Samples that are not finite count as 0, larger ones than 1e12 as that; all output is finite.
+/// The output has exactly as many frames as the input and isn't delayed. It arrives in pieces of about 3 s, 0.8 s
+/// behind the input, or 3.9 s with a second thread. Its bits depend only on the samples, the profile, and the settings:
+/// not on the sizes of the pieces, the threads, or, from `contextFrames` on, where in the recording the denoiser
+/// started. Samples that aren't finite count as 0, and larger ones than 1e12 are clamped to that; all output is finite.
 package struct Denoiser: ~Copyable {
   private let channels: Int
   private let grid: SegmentGrid
@@ -22,21 +22,22 @@ package struct Denoiser: ~Copyable {
   private let worker: SegmentWorker
   private let usesSecondThread: Bool
   private let start: Int64
-  /// What the last segment was made of, whose memory the next one uses.
+  /// The material of the last segment, whose memory the next one reuses.
   private var spare = SegmentWorker.Material()
   private var sound = SegmentSound()
   private var outlet: SoundOutlet
-  /// The frames of the recording that were taken in.
+  /// Frames of the recording received so far, counted from its start.
   private var inputEnd: Int64
 
+  /// Creates a denoiser.
   /// - Parameters:
-  ///   - profile: the noise; of the same rate and channel count as the sound.
-  ///   - settings: what to do.
+  ///   - profile: the noise; must have the sound's sample rate and channel count.
+  ///   - settings: the gain rule, its parameters, and the part to return.
   ///   - sampleRate: in Hz.
   ///   - channels: at least 1.
-  ///   - startFrame: the frame of the recording that the first sample given belongs to. A window of a recording comes
-  ///     out as in the whole where it is given with `contextFrames` around it.
-  ///   - usesSecondThread: whether gains and synthesis run on a thread of their own, about half of the work.
+  ///   - startFrame: the frame of the recording that the first sample belongs to. A part of a recording has the same
+  ///     output as in the whole if it is passed with `contextFrames` around it.
+  ///   - usesSecondThread: whether gains and synthesis, about half of the work, run on a separate thread.
   package init(
     profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
     usesSecondThread: Bool = false
@@ -65,10 +66,10 @@ package struct Denoiser: ~Copyable {
     inputEnd = startFrame
   }
 
-  /// Takes more sound and gives what became final, in order, from `startFrame` on.
+  /// Processes more sound and passes on the output that is final, in order from `startFrame`.
   /// - Parameters:
-  ///   - input: interleaved, whole frames, full scale ±1; any number of them.
-  ///   - output: called with interleaved samples, whole frames; may not be called at all, or more than once.
+  ///   - input: interleaved whole frames, full scale ±1; any number of them.
+  ///   - output: called with interleaved whole frames, any number of times.
   package mutating func process<E: Error>(
     _ input: Span<Float>, _ output: (Span<Float>) throws(E) -> Void
   ) throws(E) {
@@ -78,11 +79,11 @@ package struct Denoiser: ~Copyable {
     while cutter.fill(from: input, &position) { try takeHop(output) }
   }
 
-  /// Ends the sound and gives the rest: in all as many frames as were taken in. Nothing may be processed after it.
+  /// Ends the sound and passes on the rest, for a total of as many frames as were processed. Call nothing after it.
   package mutating func finish<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
     let hop = Int64(store.frame.hop)
     guard inputEnd > start else { return }
-    // The last frame to touch the sound is the one that begins in its last hop.
+    // The last analysis frame that overlaps the sound is the one that begins in its last hop.
     let endFrame = (inputEnd + hop - 1) / hop + 3
     while store.endFrame < endFrame {
       cutter.fillWithSilence()
@@ -92,12 +93,13 @@ package struct Denoiser: ~Copyable {
     if takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
   }
 
-  /// How much sound must be given before and after a window so that it comes out with the bits it has in the whole.
+  /// Returns how much sound is needed before and after a part of a recording for its output to have the same bits as in
+  /// the whole.
   ///
-  /// Where the recording begins or ends nearer than that, all there is is enough.
+  /// If the recording begins or ends closer than that, what there is suffices.
   /// - Parameters:
   ///   - sampleRate: in Hz.
-  ///   - channels: many channels at a high rate need less, as their segments are shorter to bound the memory.
+  ///   - channels: many channels at a high rate need less, because their segments are shorter to limit memory.
   package static func contextFrames(sampleRate: Int, channels: Int = 1) -> (before: Int64, after: Int64) {
     SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels).context
   }
@@ -109,8 +111,8 @@ package struct Denoiser: ~Copyable {
     if store.endFrame == segmentEnd + Int64(grid.contextHops) { try finishSegment(output) }
   }
 
-  /// Has the oldest segment turned into sound; its context after may be short only where the recording ends. With a
-  /// second thread it is the segment before that is given out, while this one is computed.
+  /// Turns the oldest segment into sound. Its trailing context may be short only at the end of the recording. With a
+  /// second thread, this outputs the previous segment while the oldest is being computed.
   private mutating func finishSegment<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
     let hasSound = takeSound()
     let segment = store.firstSpectrum..<min(store.endFrame, grid.segmentEnd(after: store.firstSpectrum))
@@ -124,15 +126,15 @@ package struct Denoiser: ~Copyable {
     if usesSecondThread ? hasSound : takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
   }
 
-  /// Waits for the segment that was begun, if there is one; whether there was.
+  /// Waits for the segment in progress. Returns false if there is none.
   private mutating func takeSound() -> Bool {
     guard let used = worker.finish(&sound) else { return false }
     spare = used
     return true
   }
 
-  /// λ of the channels together. The method's own factor is 0.85 for those that follow the a-priori SNR (PESQ 1.934
-  /// against 1.909 without); Berouti's α does the same work. Below 1e−14 there is no noise.
+  /// The sum of the channels' λ, scaled. The rules based on the a-priori SNR use a factor of 0.85 (PESQ 1.934, against
+  /// 1.909 without); Berouti's α has the same effect. Values below 1e−14 mean no noise.
   private static func noise(of profile: NoiseProfile, _ settings: DenoiseSettings) -> [Float] {
     let factor = settings.method == .spectralSubtraction ? 1 : 0.85
     let sensitivity = Float(factor * min(2, max(0.5, settings.sensitivity)))

@@ -1,17 +1,17 @@
-/// What is final of one segment's sound.
+/// The final part of one segment's sound.
 struct SegmentSound {
-  /// The frame of the recording that it begins at.
+  /// The frame of the recording at which it begins.
   var start: Int64 = 0
-  /// How many frames it has.
+  /// Number of frames.
   var count = 0
-  /// Interleaved; the first `count` frames of them.
+  /// Interleaved; only the first `count` frames are valid.
   var samples: [Float] = []
 }
 
-/// Gives segments out one after the other, from a frame of the recording on.
+/// Outputs segments one after the other, starting at a frame of the recording.
 struct SoundOutlet {
   private let channels: Int
-  /// The frame of the recording up to which all was given out.
+  /// The frame of the recording up to which everything was output.
   private var position: Int64
 
   init(channels: Int, from start: Int64) {
@@ -19,7 +19,7 @@ struct SoundOutlet {
     position = start
   }
 
-  /// Gives out what of the segment lies before `end`.
+  /// Outputs the part of the segment before `end`.
   mutating func emit<E: Error>(
     _ sound: SegmentSound, upTo end: Int64, _ output: (Span<Float>) throws(E) -> Void
   ) throws(E) {

@@ -1,17 +1,17 @@
 import Dispatch
 
-/// Computes the gains of a segment and its sound, on a thread of its own where that is wanted.
+/// Computes the gains of a segment and its sound, optionally on a separate thread.
 ///
-/// One segment at a time: what `start` is given belongs to the worker until `finish`, which waits. The arithmetic and
-/// its order are the same on any thread, and so are the bits.
-final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start` to `finish`, else its one owner
-  /// What a segment is made of.
+/// It processes one segment at a time. The material passed to `start` belongs to the worker until `finish`, which
+/// waits. The arithmetic and its order are the same on any thread, so the bits are too.
+final class SegmentWorker: @unchecked Sendable {  // `queue` owns it from `start` to `finish`, else its owner
+  /// The input of a segment.
   struct Material {
-    /// γ, a row per frame; the segment's rows and those of its context.
+    /// γ, one row per frame, for the rows of the segment and its context.
     var posterior: [Float] = []
-    /// The cepstra of the same rows, where the method follows them.
+    /// The cepstra of the same rows, if the method uses them.
     var cepstra: [Float] = []
-    /// The segment's spectra, and some after it.
+    /// The segment's spectra, followed by some later ones.
     var spectra: [Float] = []
   }
 
@@ -39,11 +39,11 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
     queue = isThreaded ? DispatchQueue(label: "denoise") : nil
   }
 
-  /// Begins a segment; the one before must be finished.
+  /// Starts a segment; the previous one must be finished.
   /// - Parameters:
   ///   - segment: its frames.
-  ///   - rows: where their γ are in the material.
-  ///   - context: rows of γ that count.
+  ///   - rows: the rows of their γ in the material.
+  ///   - context: number of valid rows of γ.
   func start(_ segment: Range<Int64>, rows: Range<Int>, context: Int, of material: consuming Material) {
     precondition(!isBusy, "one segment at a time")
     isBusy = true
@@ -55,8 +55,8 @@ final class SegmentWorker: @unchecked Sendable {  // `queue` has it from `start`
     }
   }
 
-  /// Waits for the segment. Its sound, in exchange for one whose memory is used again, and its material; nil where no
-  /// segment was begun.
+  /// Waits for the segment. Exchanges `sound` for the segment's, reusing its memory, and returns the material, or nil
+  /// if no segment was started.
   func finish(_ sound: inout SegmentSound) -> Material? {
     guard isBusy else { return nil }
     if queue != nil { isDone.wait() }

@@ -1,45 +1,46 @@
 import Glibc
 
-// The a-priori SNR as speech has it: smooth over frequency but for the harmonics of a voice, and slow in its details.
+// The a-priori SNR as speech shapes it: smooth over frequency except for the harmonics of a voice, and slow in its
+// details.
 //
-//   l[t,k] = log2 max(γ[t,k] − 1, ξmin)                       the SNR that the bin alone tells
+//   l[t,k] = log2 max(γ[t,k] − 1, ξmin)                       the SNR from this bin alone
 //   c[t,q] = 1/N Σk l[t,k] cos 2πkq/N                         its cepstrum, over k = 0 ..< N with l[t,N−k] = l[t,k]
 //   f[t,q] = β f[t−1,q] + (1 − β) c[t,q]                      forward; b backward, with t + 1 for t − 1; 0 before the
 //                                                             first
 //   β      = 0.2^(hop / 12 ms) for q under 0.2 ms and around a voice's peak, 0.7 under 1.25 ms, 0.95 for the rest
 //   log2 ξc[t,k] = Σq ½ (f + b)[t,q] cos 2πkq/N − 0.58
 //
-// The first quefrencies are the outline of the spectrum, which speech changes quickly, so they are followed. What the
-// others tell from bin to bin is chance unless it lasts, or is the comb of a voice: a peak between 1/300 and 1/70 s
-// that is higher than chance makes it. So where there is noise alone no single bin sings, and where there is speech ξc
-// rises in the bins that the noise had hidden. The 0.58, 1.7 dB, are how far the mean of logarithms lies above ξ where
-// most of them are cut off at ξmin.
+// The lowest quefrencies are the outline of the spectrum, which changes quickly in speech, so they are followed
+// quickly. Differences between bins at the other quefrencies are chance unless they persist or form the comb of a
+// voice, which appears as a peak between 1/300 and 1/70 s that is higher than chance makes it. So in noise alone no
+// single bin stands out, and in speech ξc rises in the bins that the noise had masked. The 0.58, or 1.7 dB, is how far
+// the mean of the logarithms exceeds ξ if most of them are cut off at ξmin.
 //
 // After Breithaupt, Gerkmann & Martin, "A novel a priori SNR estimation approach based on selective cepstro-temporal
-// smoothing", ICASSP 2008, who smooth forward alone and take ξc for ξ. Here the future counts like the past, and two
-// fifths of ξ, in decibels, are ξc's, three fifths are decision-directed.
+// smoothing", ICASSP 2008, who smooth only forward and use ξc as ξ. Here the future counts as much as the past, and ξ
+// is two fifths ξc and three fifths decision-directed, in decibels.
 //
-// As a model in double precision, on the 40 clips at a floor of −25 dB (PESQ / STOI / SI-SDR / log kurtosis ratio; this
-// is 1.889 / .8865 / 12.03 / .48, and without ξc 1.865 / .8778 / 11.86 / .55):
+// Measured as a model in double precision on the 40 clips with a floor of −25 dB (PESQ / STOI / SI-SDR / log kurtosis
+// ratio; this variant has 1.889 / .8865 / 12.03 / .48; without ξc, 1.865 / .8778 / 11.86 / .55):
 //
-//   a third for two fifths                                   1.887 / .8856 / 12.04 / .49
-//   half, with ξmin −25 dB and 0.96, nothing taken off       1.874 / .8874 / 12.01 / .53
-//   a third, nothing taken off, ξmin −15 dB in l, 0.92       1.852 / .8862 / 12.00 / .48
+//   a third instead of two fifths                            1.887 / .8856 / 12.04 / .49
+//   half, with ξmin −25 dB and 0.96, nothing subtracted      1.874 / .8874 / 12.01 / .53
+//   a third, nothing subtracted, ξmin −15 dB in l, 0.92      1.852 / .8862 / 12.00 / .48
 //   the same without a voice's peak                          1.844 / .8828 / 11.78 / .47
-//   0.97 for 0.95, a third                                   1.893 / .8855 / 12.03 / .47   (needs a longer context)
+//   0.97 instead of 0.95, a third                            1.893 / .8855 / 12.03 / .47   (needs a longer context)
 //   l of two frames taken together, half the transforms      1.885 / .8859 / 11.99 / .46
 //
-// At −18 dB it is 1.835 / .8851 / 11.88 / .20 in place of 1.822 / .8766 / 11.70 / .21.
+// At −18 dB, 1.835 / .8851 / 11.88 / .20 instead of 1.822 / .8766 / 11.70 / .21.
 //
-// Both sums are transforms of real sequences, half of which mirrors the rest: those that FFTW has for cosines (REDFT00,
-// 10 and 01) take 11 to 12 µs at 2048 samples, its real ones 4.4, ours less.
+// Both sums are transforms of real, symmetric sequences. FFTW's cosine transforms for these (REDFT00, 10, and 01) take
+// 11 to 12 µs at 2048 samples, its real transforms 4.4, ours less.
 struct CepstralPrior: Sendable {
-  /// How much of ξ, in decibels, is ξc's.
+  /// The share of ξc in ξ, in decibels.
   static let share: Float = 0.4
-  /// Octaves that are taken off ξc.
+  /// Octaves subtracted from ξc.
   private static let excess: Float = 0.58
-  /// How high a voice's peak is at the least, times the square root of the number of bins: the more bins, the less is
-  /// left of chance.
+  /// Minimum height of a voice's peak, times the square root of the number of bins: with more bins, chance produces
+  /// lower peaks.
   private static let peakHeight: Float = 7.2
 
   private let binCount: Int
@@ -49,9 +50,9 @@ struct CepstralPrior: Sendable {
   private let memory: [Float]
   /// β of a voice's peak.
   private let peakMemory: Float
-  /// The quefrencies that a voice's peak may be at.
+  /// The quefrencies at which a voice's peak may be.
   private let pitches: Range<Int>
-  /// How far a peak reaches to either side.
+  /// The half-width of a peak.
   private let reach: Int
   private let leastPeak: Float
 
@@ -71,7 +72,7 @@ struct CepstralPrior: Sendable {
     leastPeak = Self.peakHeight / Float(frame.length / 2).squareRoot()
   }
 
-  /// c of a frame, of its γ; both `binCount` values. `fft` is of the frame's length.
+  /// Computes c of a frame from its γ; both have `binCount` values. `fft` has the frame's length.
   func analyse(_ posterior: Span<Float>, _ fft: inout RealFFT, into cepstrum: inout MutableSpan<Float>) {
     let scale = 1 / Float(fft.length)
     fft.inverse({ load(posterior, into: &$0) }) { time in
@@ -91,11 +92,11 @@ struct CepstralPrior: Sendable {
     }
   }
 
-  /// Writes log2 ξc of the frames `segment`, row by row.
+  /// Writes log2 ξc of the frames in `segment`, row by row.
   /// - Parameters:
-  ///   - cepstra: c, a row of `binCount` values per frame.
-  ///   - segment: rows that are the segment; those before and after are its context.
-  ///   - logs: room for a row per frame of the segment.
+  ///   - cepstra: c, one row of `binCount` values per frame.
+  ///   - segment: the rows of the segment; those before and after are its context.
+  ///   - logs: has room for one row per frame of the segment.
   func smooth(_ cepstra: Span<Float>, _ segment: Range<Int>, _ fft: inout RealFFT, into logs: inout [Float]) {
     let rows = cepstra.count / binCount
     let peaks = (0..<rows).map { peak(of: cepstra.extracting(range(of: $0))) }
@@ -116,7 +117,7 @@ struct CepstralPrior: Sendable {
     }
   }
 
-  /// Turns f of a frame, in `row`, and its b into log2 ξc.
+  /// Turns f of a frame (in `row`) and its b into log2 ξc.
   @inline(__always)
   private func synthesise(_ backward: Span<Float>, _ fft: inout RealFFT, _ row: inout MutableSpan<Float>) {
     fft.forward({ Self.mirror(row.span, backward, into: &$0) }) { spectrum in
@@ -134,7 +135,7 @@ struct CepstralPrior: Sendable {
     for quefrency in 1..<(count - 1) { time[length - quefrency] = time[quefrency] }
   }
 
-  /// Turns f of one frame, or b, into that of its neighbour.
+  /// Advances f or b from one frame to its neighbor.
   @inline(__always)
   private func follow(_ cepstrum: Span<Float>, _ peak: Range<Int>, _ state: inout [Float]) {
     let memory = self.memory
@@ -149,7 +150,7 @@ struct CepstralPrior: Sendable {
     for quefrency in peak { all[quefrency] = cepstrum[quefrency] + peakMemory * (all[quefrency] - cepstrum[quefrency]) }
   }
 
-  /// The quefrencies of a voice's peak; none where there is none.
+  /// Returns the quefrencies of a voice's peak; empty if there is none.
   private func peak(of cepstrum: Span<Float>) -> Range<Int> {
     let values = cepstrum.extracting(pitches)
     let highest = Kernels.maximum(of: values)

@@ -3,24 +3,24 @@
 //
 //   r = ξ / (1 + ξ)        v = r γ        G = r exp(½ E1(v))        E1(v) = ∫ v…∞ e^−t / t dt
 //
-// with ξ the a-priori and γ the a-posteriori SNR of the bin. In the form used here nothing overflows and no
-// exponential is needed. Let
+// with ξ the a-priori and γ the a-posteriori SNR of the bin. The form used here can't overflow and needs no
+// exponential. Let
 //
 //   g(v) = v exp(E1(v))
 //
-// It is smooth: e^−0.5772 = 0.5615 at 0, and v itself for large v (there the gain is Wiener's). Then
+// It is smooth: e^−0.5772 = 0.5615 at 0, and approaches v for large v (where the gain is Wiener's). Then
 //
 //   G² γ = r g(v)          the power of the cleaned bin in units of the noise, which the recursion needs
 //   G    = √(r g(v) / γ)   limited to 1: below the noise the formula asks for more
 //
-// g(v) − v falls from 0.5615 to 0 and is taken as a power of a reciprocal polynomial,
+// g(v) − v falls from 0.5615 to 0 and is approximated by a power of a reciprocal polynomial,
 //
 //   g(v) ≈ v + (c / (1 + q₁ v + q₂ v² + q₃ v³ + q₄ v⁴))⁴
 //
-// fitted for the least relative error of g over 0 ≤ v < ∞ (Lawson's iteration on 7,000 points): 5.2e−6, so 2.6e−6
-// of the gain, or 0.00003 dB; single precision adds 1e−6. Against a table: no look-ups, so the loop runs on vectors.
+// fitted for the smallest relative error of g over 0 ≤ v < ∞ (Lawson's iteration on 7,000 points): 5.2e−6, so 2.6e−6 of
+// the gain, or 0.00003 dB; single precision adds 1e−6. Unlike a table it needs no lookups, so the loop vectorizes.
 enum LogSpectralAmplitude {
-  /// Bound on the relative error of `scaledExponential`, rounding included.
+  /// Bound on the relative error of `scaledExponential`, including rounding.
   static let errorBound = 8e-6
 
   /// g(v) = v exp(E1(v)), for v from 0 to 1e6.

@@ -1,6 +1,6 @@
 import Glibc
 
-// The a-priori SNR: decision-directed, forward and backward in time, and joined with that of the cepstrum.
+// The a-priori SNR: decision-directed, forward and backward in time, combined with the one from the cepstrum.
 //
 //   γ[t]  = min(|Y[t]|² / λ, 1e4)                                            a-posteriori SNR
 //   ξf[t] = max(a G²[t−1] γ[t−1] + (1 − a) max(γ[t] − 1, 0), ξmin)           G[t−1] = LSA(ξf[t−1], γ[t−1])
@@ -9,19 +9,19 @@ import Glibc
 //   ξ[t]  = ξd[t]^0.6 ξc[t]^0.4, at least ξmin                               ξc: see CepstralPrior.swift
 //
 //   a = 0.98^(hop / 16 ms), 0.985 at a hop of 12 ms
-//   ξmin = the user's greatest reduction, held to −24 … −18 dB
-//   no frame before: G² γ is taken as max(γ − 1, 0) of the frame itself
+//   ξmin = the user's maximum reduction, clamped to −24 … −18 dB
+//   without a previous frame, G² γ is max(γ − 1, 0) of the frame itself
 //
-// ξf is Ephraim & Malah's (1984, equation 51) and learns of an onset a frame too late; ξb is late in the other
-// direction, so that their mean keeps onsets and ends: PESQ 1.83 → 1.86, STOI .870 → .884, SI-SDR 10.8 → 11.4 against
-// ξf alone. A recording is complete when it is cleaned, so the future may be used.
+// ξf is Ephraim & Malah's (1984, equation 51) and reacts to an onset one frame too late. ξb is late in the other
+// direction, so their mean preserves onsets and ends: PESQ 1.83 → 1.86, STOI .870 → .884, SI-SDR 10.8 → 11.4 compared
+// with ξf alone. A recording is complete when it is cleaned, so the future is available.
 //
-// ξmin follows the reduction because what it lets through under the floor is inaudible and what it smooths above is
-// musical noise: at a floor of −18 dB, ξmin −25 → −18 dB takes the log kurtosis ratio from .31 to .23 for PESQ 1.827 →
-// 1.822; at −25 dB, −25 → −24 takes .58 to .56 for nothing.
+// ξmin follows the reduction because what it lets through below the floor is inaudible, and what it smooths above the
+// floor is musical noise. With a floor of −18 dB, ξmin −25 → −18 dB lowers the log kurtosis ratio from .31 to .23, for
+// PESQ 1.827 → 1.822; at −25 dB, −25 → −24 lowers it from .58 to .56 at no cost.
 //
-// Tried on the 40 clips at a floor of −25 dB with ξd alone (PESQ / STOI / SI-SDR / log kurtosis ratio: 1.864 / .8780 /
-// 11.86 / .56) and not kept:
+// Tried on the 40 clips with a floor of −25 dB and ξd alone (PESQ / STOI / SI-SDR / log kurtosis ratio: 1.864 / .8780 /
+// 11.86 / .56), and rejected:
 //
 //   ξmin −30 dB                                              1.864 / .8779 / 11.87 / .61
 //   ξd = (ξf + ξb) / 2                                       1.826 / .8783 / 11.84 / .56
@@ -29,20 +29,20 @@ import Glibc
 //   + a fifth (in dB) of γ − 1 over three frames             1.832 / .8816 / 11.89 / .71
 //   speech presence by ξ, q = 0.3, gain to its power         1.868 / .8765 / 11.86 / .58
 //   presence by ξ around the bin, 7 frames by 5 bins         1.805 / .8702 / 11.70 / .41
-//   a floor 12 dB higher where there is speech around        1.864 / .8780 / 11.85 / .56
-//   λ learnt again where ξ says noise, half of it (in dB)    1.861 / .8775 / 11.86 / .56
+//   a floor 12 dB higher with speech in the vicinity         1.864 / .8780 / 11.85 / .56
+//   λ relearned where ξ indicates noise, half (in dB)        1.861 / .8775 / 11.86 / .56
 //   the same within 1 s                                      1.863 / .8770 / 11.84 / .57
-//   amplitudes of χ distribution, μ = 0.7 for 1 (Breithaupt,
+//   amplitudes of χ distribution, μ = 0.7, not 1 (Breithaupt,
 //     Krawczyk & Martin, ICASSP 2008), log amplitude         1.868 / .8777 / 11.97 / .68
 //   μ = 0.5                                                  1.848 / .8761 / 11.99 / .74
 //   μ = 0.5, amplitude                                       1.810 / .8817 / 11.85 / .70
 //   half (in dB) of ln (γ − 1) smoothed over 0.15 s in time
 //     and 500 Hz in frequency                                1.849 / .8818 / 11.58 / .50
 //
-// With ξc it is 1.890 / .8864 / 12.03 / .47.
+// With ξc, 1.890 / .8864 / 12.03 / .47.
 //
-// The recursions forget: what lay more than 0.8 s away does not matter (figures in SegmentGrid.swift). Each
-// bin runs on its own; in a frame the loop is over bins, which are independent, so it runs on vectors.
+// The recursions forget: anything more than 0.8 s away has no effect (figures in SegmentGrid.swift). Each bin has its
+// own recursion; within a frame, the loop over bins has no dependencies, so it vectorizes.
 struct PriorSNR {
   static let largestPosterior: Float = 1e4
 
@@ -61,17 +61,17 @@ struct PriorSNR {
     novelty = Float(1 - memory)
   }
 
-  /// ξ of a frame.
+  /// Returns ξ of a bin.
   /// - Parameter cepstral: log2 ξc.
   @inline(__always)
   func joined(forward: Float, backward: Float, cepstral: Float) -> Float {
     let directed = 0.5 * Kernels.log2(forward * backward)
     let joined = directed + CepstralPrior.share * (cepstral - directed)
-    // Smoothing may overshoot, though never near as far.
+    // Smoothing may overshoot, but never nearly this far.
     return Kernels.larger(Kernels.exp2(Kernels.smaller(60, Kernels.larger(joined, -60))), least)
   }
 
-  /// ξ of the first frame of a direction.
+  /// Computes ξ of the first frame in a direction.
   @inline(__always)
   func begin(_ prior: inout MutableSpan<Float>, posterior: Span<Float>) {
     let count = prior.count, least = least
@@ -79,11 +79,11 @@ struct PriorSNR {
     for bin in 0..<count { prior[bin] = Kernels.larger(posterior[bin] - 1, least) }
   }
 
-  /// Turns ξ of one frame into that of its neighbour.
+  /// Advances ξ from one frame to its neighbor.
   /// - Parameters:
-  ///   - prior: ξ of the frame that is left, then of the one that is entered.
-  ///   - left: γ of the frame that is left.
-  ///   - entered: γ of the frame that is entered.
+  ///   - prior: ξ of the old frame, replaced by that of the new one.
+  ///   - left: γ of the old frame.
+  ///   - entered: γ of the new frame.
   @inline(__always)
   func advance(_ prior: inout MutableSpan<Float>, from left: Span<Float>, to entered: Span<Float>) {
     let count = prior.count, least = least, memory = memory, novelty = novelty

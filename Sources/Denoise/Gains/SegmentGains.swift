@@ -1,18 +1,18 @@
 import Glibc
 
-/// The gains of one segment: a function of γ of its frames and of those around it.
+/// Computes the gains of one segment from γ of its frames and of those around it.
 struct SegmentGains: Sendable {
   private let method: DenoiseMethod
   private let priorSNR: PriorSNR
-  /// What follows speech in the cepstrum; nil where the method doesn't.
+  /// The smoothing of speech in the cepstrum; nil if the method doesn't use it.
   let cepstralPrior: CepstralPrior?
   private let binCount: Int
-  /// The least gain of each bin: the user's, and 1 where the profile has no noise.
+  /// The minimum gain of each bin: the user's, or 1 if the profile has no noise there.
   private let floor: [Float]
-  /// λ over its sum, for the frame's SNR.
+  /// λ divided by its sum, for the frame's SNR.
   private let weights: [Float]
 
-  /// - Parameter noise: λ of each bin, 0 where there is none.
+  /// - Parameter noise: λ of each bin, 0 if it has no noise.
   init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
     method = settings.method
     priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate, reductionDB: settings.reductionDB)
@@ -26,15 +26,15 @@ struct SegmentGains: Sendable {
     weights = noise.map { total > 0 ? Float(Double($0) / total) : 0 }
   }
 
-  /// Writes G of the frames `segment`, row by row.
+  /// Writes G of the frames in `segment`, row by row.
   /// - Parameters:
-  ///   - posterior: γ, a row of `binCount` values per frame.
-  ///   - cepstra: the rows' cepstra, where there is a `cepstralPrior`.
-  ///   - frames: rows to read.
-  ///   - segment: rows that are the segment; those before and after are its context.
-  ///   - fft: of the frame's length.
-  ///   - logs: room for a row per frame of the segment, as in `gains`, for what comes between.
-  ///   - gains: room for a row per frame of the segment.
+  ///   - posterior: γ, one row of `binCount` values per frame.
+  ///   - cepstra: the rows' cepstra, if there is a `cepstralPrior`.
+  ///   - frames: number of rows to read.
+  ///   - segment: the rows of the segment; those before and after are its context.
+  ///   - fft: has the frame's length.
+  ///   - logs: scratch space with one row per frame of the segment, like `gains`.
+  ///   - gains: has room for one row per frame of the segment.
   func compute(
     posterior: [Float], cepstra: [Float], frames: Int, segment: Range<Int>, _ fft: inout RealFFT,
     logs: inout [Float], into gains: inout [Float]
@@ -47,7 +47,8 @@ struct SegmentGains: Sendable {
     followSpeech(posterior, logs.span, segment, &target)
   }
 
-  /// Forward, keeping ξf in the gains' rows; then backward, where ξb of a frame meets its ξf and makes the gain.
+  /// Runs forward, storing ξf in the rows of `gains`, then backward, combining ξb of each frame with its ξf into the
+  /// gain.
   private func followSpeech(
     _ posterior: Span<Float>, _ logs: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>
   ) {
@@ -81,7 +82,7 @@ struct SegmentGains: Sendable {
     }
   }
 
-  /// - Parameter gain: ξf, then G.
+  /// - Parameter gain: holds ξf, replaced by G.
   @inline(__always)
   private func decide(
     _ gain: inout MutableSpan<Float>, backward: Span<Float>, cepstral: Span<Float>, posterior: Span<Float>

@@ -2,21 +2,21 @@ import Glibc
 
 // Power subtraction: Berouti, Schwartz & Makhoul, "Enhancement of speech corrupted by acoustic noise", ICASSP 1979.
 //
-//   |S|² = |Y|² − α λ    where that is over β λ, else β λ          (λ: the noise profile)
-//   α    = 4 − 3/20 SNR, with SNR in dB held to −5 … 20 (4.75 … 1)
+//   |S|² = |Y|² − α λ    if that exceeds β λ, else β λ              (λ: the noise profile)
+//   α    = 4 − 3/20 SNR, with SNR in dB clamped to −5 … 20 (4.75 … 1)
 //   SNR  = 10 log₁₀ (Σ |Y|² / Σ λ) over the frame's bins
 //
-// As a gain, with γ = |Y|² / λ and β the square of the floor that the user chose:
+// As a gain, with γ = |Y|² / λ and β the square of the user's floor:
 //
 //   G² = max(1 − α / γ, β / γ, β), at most 1
 //
-// The third term is ours: no bin is turned down by more than was asked for, as with the other methods, and a floor
-// of 0 dB leaves the sound as it is.
+// The third term is our addition: as in the other methods, no bin is reduced by more than requested, and a floor of 0
+// dB leaves the sound unchanged.
 enum SpectralSubtraction {
-  /// α for one frame.
+  /// Returns α for one frame.
   /// - Parameters:
   ///   - posterior: γ of each bin.
-  ///   - weights: λ of each bin over the sum of all.
+  ///   - weights: λ of each bin, divided by the sum.
   static func overSubtraction(posterior: Span<Float>, weights: Span<Float>) -> Float {
     var ratio = 0.0
     for bin in 0..<weights.count { ratio += Double(posterior[bin] * weights[bin]) }
@@ -25,7 +25,7 @@ enum SpectralSubtraction {
     return Float(4 - 3 / 20 * snr)
   }
 
-  /// G, at most 1.
+  /// Returns G, at most 1.
   @inline(__always)
   static func gain(posterior: Float, overSubtraction: Float, floor: Float) -> Float {
     let inverse = 1 / max(posterior, 1e-8)

@@ -1,20 +1,21 @@
 import Glibc
 
-/// The levels of a frame's bands, in steps of 1/16 dB: whole numbers, so that sums over a sliding window stay exact.
+/// The levels of a frame's bands, in steps of 1/16 dB: integers, so that sums over a sliding window stay exact.
 struct BandLevels: ~Copyable {
   static let stepsPerDB = 16.0
-  /// One for each band.
+  /// One level per band.
   private(set) var levels: [Int32]
   var count: Int { levels.count }
 
   private var fft: RealFFT
   private let window: [Float]
   private var power: [Float]
-  /// The bins at which the bands begin, and where the last one ends.
+  /// The first bin of each band, followed by the end of the last one.
   private let edges: [Int]
 
+  /// Creates bands for frames of one length.
   /// - Parameters:
-  ///   - length: samples of a frame.
+  ///   - length: samples per frame.
   ///   - sampleRate: in Hz.
   init(length: Int, sampleRate: Double) {
     fft = RealFFT(length: length)
@@ -27,7 +28,7 @@ struct BandLevels: ~Copyable {
     levels = [Int32](repeating: 0, count: edges.count - 1)
   }
 
-  /// Bands of equal ratio; where they would be narrower than a bin there are fewer.
+  /// Returns bands of equal frequency ratio; bands narrower than a bin are merged.
   private static func edges(length: Int, sampleRate: Double) -> [Int] {
     let (low, high) = (100.0, min(8000, 0.45 * sampleRate))
     var edges: [Int] = []
@@ -45,7 +46,7 @@ struct BandLevels: ~Copyable {
     for band in 0..<(edges.count - 1) {
       var sum: Float = 0
       for bin in edges[band]..<edges[band + 1] { sum += power[bin] }
-      // The mean of a bin; a band without any sound is far below a step of 16 bits.
+      // The mean over the bins. A band without any sound is far below one step of 16 bits.
       let mean = max(sum / Float(edges[band + 1] - edges[band]), 1e-3)
       levels[band] = Int32((log2(mean) * Float(10 * log10(2.0) * Self.stepsPerDB)).rounded())
     }

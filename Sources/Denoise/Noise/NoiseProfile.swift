@@ -1,13 +1,14 @@
-/// The noise's mean power in each bin, which is all that the gain rules know of it.
+/// The noise's mean power in each bin, which is all that the gain rules use.
 package struct NoiseProfile: Sendable, Equatable {
-  /// Mean of |X|², `[channel][bin]`, of frames windowed with √Hann and not scaled otherwise. 0 where there is no
-  /// noise; there nothing is removed.
+  /// Mean of |X|², `[channel][bin]`, for frames windowed with √Hann and not scaled otherwise. A bin with 0 has no
+  /// noise, and nothing is removed there.
   package let power: [[Float]]
-  /// The rate of the sound it was taken from, in Hz.
+  /// The sample rate of the sound that the profile was made from, in Hz.
   package let sampleRate: Int
 
+  /// Creates a profile from its values.
   /// - Parameters:
-  ///   - power: for each channel `AnalysisFrame(sampleRate:).binCount` finite values, 0 or more.
+  ///   - power: for each channel, `AnalysisFrame(sampleRate:).binCount` finite values, 0 or more.
   ///   - sampleRate: in Hz.
   package init(power: [[Float]], sampleRate: Int) {
     let bins = AnalysisFrame(sampleRate: sampleRate).binCount
@@ -16,12 +17,12 @@ package struct NoiseProfile: Sendable, Equatable {
     self.sampleRate = sampleRate
   }
 
-  /// The middle of a bin, in Hz.
+  /// Returns the center of a bin, in Hz.
   package func frequency(ofBin bin: Int) -> Double {
     Double(bin) * Double(sampleRate) / Double(AnalysisFrame(sampleRate: sampleRate).length)
   }
 
-  /// The power of all channels together in each bin.
+  /// The sum of all channels' power in each bin.
   var summed: [Float] {
     var sum = [Float](repeating: 0, count: power[0].count)
     for channel in power {
@@ -31,14 +32,15 @@ package struct NoiseProfile: Sendable, Equatable {
   }
 }
 
-/// Learns a profile from a region where only noise is heard: the mean power of the frames wholly inside it.
+/// Learns a profile from a region that contains only noise: the mean power of the frames entirely inside it.
 ///
-/// Not smoothed over frequency: that costs 1.5 dB of SI-SDR and ruins hum.
+/// The profile isn't smoothed over frequency, which would cost 1.5 dB of SI-SDR and fail on hum.
 package struct NoiseProfileBuilder: ~Copyable {
   private let sampleRate: Int
   private var spectra: PowerSpectra
   private var sums: [[Double]]
 
+  /// Creates a builder.
   /// - Parameters:
   ///   - sampleRate: in Hz, at least 1.
   ///   - channels: at least 1.
@@ -48,16 +50,16 @@ package struct NoiseProfileBuilder: ~Copyable {
     sums = [[Double]](repeating: [Double](repeating: 0, count: spectra.frame.binCount), count: channels)
   }
 
-  /// Takes more of the region.
-  /// - Parameter samples: interleaved, whole frames, full scale ±1; what is not finite counts as 0.
+  /// Adds more of the region.
+  /// - Parameter samples: interleaved whole frames, full scale ±1; samples that aren't finite count as 0.
   package mutating func append(_ samples: Span<Float>) {
     spectra.append(samples) { channel, power, _ in
       for bin in 0..<power.count { sums[channel][bin] += Double(power[bin]) }
     }
   }
 
-  /// The profile.
-  /// - Throws: `regionTooShort` below the length of two analysis frames (96 ms).
+  /// Returns the profile.
+  /// - Throws: `regionTooShort` if the region is shorter than two analysis frames (96 ms).
   package consuming func finish() throws(DenoiseError) -> NoiseProfile {
     let count = try spectra.checkedFrameCount()
     let power = sums.map { $0.map { Float($0 / Double(count)) } }

@@ -1,14 +1,16 @@
-/// A stretch of a recording in which, by all signs, only noise is heard.
+/// A part of a recording that apparently contains only noise.
 package struct NoiseRegion: Sendable, Equatable, Codable {
-  /// Where it begins, in seconds.
+  /// Start, in seconds.
   package let start: Double
-  /// Where it ends, in seconds.
+  /// End, in seconds.
   package let end: Double
   /// 10 log₁₀ of the mean square of all channels, in dB of full scale.
   package let level: Double
-  /// 0 … 1: how steady and how quiet it is. A second of white noise has about 1, what is just taken for noise 0.4.
+  /// How steady and quiet the noise is, 0 … 1. A second of white noise scores about 1; anything below 0.4 isn't
+  /// considered noise.
   package let score: Double
 
+  /// Creates a region.
   /// - Parameters:
   ///   - start: in seconds.
   ///   - end: in seconds, after `start`.

@@ -1,19 +1,20 @@
 import Glibc
 
-// A profile without a region: where speech pauses now and then in each bin, a low quantile of the bin's power over the
-// whole recording is noise. The power of noise in a bin is exponentially distributed, its q-quantile −ln(1 − q) times
-// its mean, so
+// A profile without a region. If speech pauses occasionally in each bin, a low quantile of the bin's power over the
+// whole recording is noise. The power of noise in a bin is exponentially distributed, and its q-quantile is −ln(1 − q)
+// times its mean, so
 //
 //   λ[k] = quantile_q(|X[k]|²) / −ln(1 − q)          q = 0.2: / 0.223
 //
-// Error 2.1 dB in the mean, where the best windows of 0.25 to 0.4 s found between words give 2.7 to 3.0.
+// The mean error is 2.1 dB, compared with 2.7 to 3.0 for the best windows of 0.25 to 0.4 s found between words.
 //
-// The quantile comes from a histogram per bin, its steps equal quarters of each octave of power from 2^−60 to 2^36,
-// with the quantile's place inside its step interpolated. Memory is constant: 1.5 KB per bin and channel, 3.5 MB for 2
-// channels at 48 kHz; halves and whole octaves where that would pass 48 MB, so that 32 channels at 768 kHz take 230.
-// Frames that touch digital silence (see PowerSpectra) are left out, else a muted half would make λ 0.
+// The quantile comes from a histogram per bin, whose steps are equal quarters of each octave of power from 2^−60 to
+// 2^36; the position within a step is interpolated. Memory is constant: 1.5 KB per bin and channel, 3.5 MB for 2
+// channels at 48 kHz. The steps become halves or whole octaves if they would exceed 48 MB, so that 32 channels at 768
+// kHz need 230 MB. Frames that touch digital silence (see PowerSpectra) are left out; otherwise a muted half would make
+// λ 0.
 
-/// Learns a profile from a whole recording, noise and all.
+/// Learns a profile from a whole recording, including its wanted sound.
 package struct QuantileProfileBuilder: ~Copyable {
   private static let leastExponent = -60
   private static let octaves = 96
@@ -22,7 +23,7 @@ package struct QuantileProfileBuilder: ~Copyable {
   private let sampleRate: Int
   private let channels: Int
   private let quantile: Double
-  /// Steps per octave are 2 to the power of this.
+  /// The number of steps per octave, as a power of 2.
   private let stepBits: Int
   private let steps: Int
   private var spectra: PowerSpectra
@@ -30,10 +31,11 @@ package struct QuantileProfileBuilder: ~Copyable {
   private var counts: [UInt32]
   private var frameCounts: [Int64]
 
+  /// Creates a builder.
   /// - Parameters:
   ///   - sampleRate: in Hz, at least 1.
   ///   - channels: at least 1.
-  ///   - quantile: over 0 and under 1; the share of time in which even a busy bin holds only noise.
+  ///   - quantile: over 0 and under 1; the share of time in which even a busy bin contains only noise.
   package init(sampleRate: Int, channels: Int, quantile: Double = 0.2) {
     precondition(quantile > 0 && quantile < 1, "a quantile lies between 0 and 1")
     self.sampleRate = sampleRate
@@ -49,8 +51,8 @@ package struct QuantileProfileBuilder: ~Copyable {
     frameCounts = [Int64](repeating: 0, count: channels)
   }
 
-  /// Takes more of the recording.
-  /// - Parameter samples: interleaved, whole frames, full scale ±1; what is not finite counts as 0.
+  /// Adds more of the recording.
+  /// - Parameter samples: interleaved whole frames, full scale ±1; samples that aren't finite count as 0.
   package mutating func append(_ samples: Span<Float>) {
     let steps = self.steps, stepBits = self.stepBits
     spectra.append(samples) { channel, power, isSilent in
@@ -64,11 +66,11 @@ package struct QuantileProfileBuilder: ~Copyable {
     }
   }
 
-  /// What is appended from here on comes from elsewhere in the recording.
+  /// Marks a gap: what is appended next comes from elsewhere in the recording.
   package mutating func beginStretch() { spectra.beginStretch() }
 
-  /// The profile; all 0 for a channel that is silent throughout.
-  /// - Throws: `regionTooShort` below the length of two analysis frames (96 ms).
+  /// Returns the profile, with only zeros for a channel that is silent throughout.
+  /// - Throws: `regionTooShort` if the sound is shorter than two analysis frames (96 ms).
   package consuming func finish() throws(DenoiseError) -> NoiseProfile {
     _ = try spectra.checkedFrameCount()
     let bins = spectra.frame.binCount
@@ -82,7 +84,7 @@ package struct QuantileProfileBuilder: ~Copyable {
     return NoiseProfile(power: power, sampleRate: sampleRate)
   }
 
-  /// The quantile of one bin's histogram over that of unit noise.
+  /// Returns the quantile of one bin's histogram, divided by that of unit noise.
   private func level(_ histogram: ArraySlice<UInt32>, of total: Int64) -> Float {
     let wanted = quantile * Double(total)
     var below = 0.0
@@ -100,7 +102,8 @@ package struct QuantileProfileBuilder: ~Copyable {
     return 0
   }
 
-  /// The step that a power lies in, read off the number's bits; step 0 holds everything below the scale.
+  /// Returns the step that contains a power, extracted from the number's bits; step 0 contains everything below the
+  /// scale.
   @inline(__always)
   private static func step(of power: Float, _ stepBits: Int, _ steps: Int) -> Int {
     let exponentAndSteps = Int(power.bitPattern >> UInt32(23 - stepBits))

@@ -1,23 +1,23 @@
-/// Cuts frames of 20 ms, one each 30 ms, out of interleaved sound, mixed and thinned out as NoiseRegionFinder.swift
-/// says.
+/// Cuts frames of 20 ms, one every 30 ms, from interleaved sound, mixed and decimated as described in
+/// NoiseRegionFinder.swift.
 struct SparseFrames {
-  /// Samples of a mixed frame.
+  /// Samples per mixed frame.
   let length: Int
-  /// Of the mix, in Hz.
+  /// The sample rate of the mix, in Hz.
   let sampleRate: Double
-  /// Frames of the recording from one frame to the next.
+  /// Frames of the recording between the starts of two mixed frames.
   let framesPerHop: Int
-  /// The newest frame, `length` samples, each the weighted sum of a group of samples.
+  /// The newest mixed frame: `length` samples, each the weighted sum of a group of samples.
   private(set) var mix: [Float]
 
   private let channels: Int
-  /// The weight of each sample of a group.
+  /// The weight of each sample in a group.
   private let weights: [Int16]
   private var samples: [Int16]
-  /// Samples of the present hop that were seen, those skipped after the frame included.
+  /// Samples of the current hop that were consumed, including those skipped after the frame.
   private var seen = 0
 
-  /// The least rate of a mix that was thinned out, in Hz.
+  /// The minimum rate of a decimated mix, in Hz.
   private static let leastRate = 11_025
 
   init(sampleRate: Int, channels: Int) {
@@ -32,8 +32,8 @@ struct SparseFrames {
     mix = [Float](repeating: 0, count: length)
   }
 
-  /// Takes samples from `position` on until a frame is full.
-  /// - Returns: whether one is; then `mix` and `meanSquare` are its.
+  /// Consumes samples from `position` on until a frame is full.
+  /// - Returns: whether a frame is full, so that `mix` and `meanSquare` are valid.
   mutating func fill(from source: Span<Int16>, _ position: inout Int) -> Bool {
     if seen >= samples.count {
       let skipped = min(source.count - position, framesPerHop * channels - seen)
@@ -51,7 +51,7 @@ struct SparseFrames {
     return true
   }
 
-  /// The mean of the squares of the newest frame's samples, all channels, in steps of 16 bits.
+  /// The mean square of the newest frame's samples over all channels, in 16-bit steps.
   var meanSquare: Double {
     let samples = self.samples.span
     var lanes = InlineArray<16, Float>(repeating: 0)
@@ -71,7 +71,7 @@ struct SparseFrames {
   }
 
   private mutating func mixDown() {
-    // The width is a constant in the usual cases: mono and stereo at 44.1 and 48 kHz.
+    // The width is a constant in the common cases: mono and stereo at 44.1 and 48 kHz.
     let samples = self.samples, weights = self.weights
     switch weights.count {
     case 4: Self.mix(samples.span, weights.span, width: 4, into: &mix)

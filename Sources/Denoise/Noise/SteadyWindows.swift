@@ -1,27 +1,27 @@
 import Glibc
 
-/// Slides windows of 1 s and of ½ s over the band levels of successive frames and keeps the steadiest of them.
+/// Slides windows of 1 s and ½ s over the band levels of successive frames and keeps the steadiest.
 struct SteadyWindows {
-  /// A stretch that may be noise.
+  /// A range of frames that may be noise.
   struct Window: Equatable {
-    /// Analysis frames.
+    /// The analysis frames.
     var frames: Range<Int>
-    /// S, what a window of ½ s counts more for included, in dB.
+    /// S, including the penalty of a window of ½ s, in dB.
     var deviation: Double
-    /// Of the stretch's mean square, in dB of one step.
+    /// The level of the mean square, in dB relative to one step.
     var levelDB: Double
-    /// How far the level is above the range that noise is expected in, in dB; told by all windows together.
+    /// How far the level exceeds the expected range of noise, in dB; set when all windows are known.
     var excess = 0.0
-    /// What windows are compared by.
+    /// The value by which windows are compared.
     var cost: Double { deviation + 0.05 * levelDB + 0.3 * excess }
   }
 
-  /// What a window of ½ s counts for, as it is steadier by chance than one of 1 s.
+  /// The penalty factor of a window of ½ s, which is more likely than one of 1 s to be steady by chance.
   private static let shortPenalty = 1.22
-  /// S over which a window holds more than noise, in dB.
+  /// The largest S of a window of noise, in dB.
   static let largestDeviation = 5.0
 
-  /// Over the quietest steady window, in dB: the noise of a recording lies within it.
+  /// The range of noise levels above the quietest steady window, in dB.
   private static let levelRange = 10.0
 
   private var long: Slider
@@ -43,11 +43,11 @@ struct SteadyWindows {
     short.appendSilence()
   }
 
-  /// The best windows that do not overlap, best first, with their scores.
+  /// Returns the best windows that don't overlap, best first, with their scores.
   consuming func finish(limit: Int) -> [(Window, score: Double)] {
     var candidates = long.finish() + short.finish()
     guard let quietest = candidates.map(\.levelDB).min() else { return [] }
-    // What stands still far above the quietest stretch is a tone or a chord rather than the noise under it.
+    // A steady window far above the quietest one is a tone or a chord, not noise.
     for index in candidates.indices {
       candidates[index].excess = max(0, candidates[index].levelDB - quietest - Self.levelRange)
     }
@@ -57,24 +57,24 @@ struct SteadyWindows {
     where chosen.count < limit && !chosen.contains(where: { $0.frames.overlaps(window.frames) }) {
       chosen.append(window)
     }
-    // 2 dB or less is as steady as noise can be, at the 5 dB that are just taken 0.4 are left.
+    // At 2 dB or less, noise can't be steadier; at the limit of 5 dB, the score is 0.4.
     return chosen.map { window in
       (window, min(1, max(0, 1 - 0.2 * (window.cost - 0.05 * quietest - 2))))
     }
   }
 }
 
-/// Windows of one length.
+/// Slides windows of one length.
 private struct Slider {
-  /// Candidates kept at the most: more than are ever asked for, as some will overlap those of the other length.
+  /// Maximum number of candidates, more than are ever requested, because some will overlap those of the other length.
   private static let limit = 48
 
   private let bandCount: Int
   private let length: Int
   private let penalty: Double
-  /// Frames that a window may be prolonged to.
+  /// Maximum length of an extended window, in frames.
   private let longest: Int
-  /// The levels and mean squares of the last `length` frames, the next one's place being `next`.
+  /// The levels and mean squares of the last `length` frames; the next frame goes to index `next`.
   private var ring: [Int32]
   private var squares: [Double]
   private var next = 0
@@ -149,7 +149,7 @@ private struct Slider {
       return
     }
     if frames.lowerBound < best.frames.upperBound {
-      // One that was prolonged makes place only for what is clearly better.
+      // An extended window is replaced only by a clearly better one.
       let margin = best.frames.count > length ? 0.5 : 0
       if window.cost < best.cost - margin { current = window }
     } else if best.frames.count + length <= longest, abs(window.levelDB - best.levelDB) < 1.5,
@@ -162,7 +162,7 @@ private struct Slider {
     }
   }
 
-  /// The present candidate is final.
+  /// Finalizes the current candidate.
   private mutating func keep() {
     guard let current else { return }
     kept.append(current)

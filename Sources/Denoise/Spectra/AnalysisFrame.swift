@@ -1,16 +1,16 @@
 import Glibc
 
-// The short-time Fourier transform's geometry.
+// The geometry of the short-time Fourier transform.
 //
-//   N      even, near 48 ms, a multiple of 8 that FFTW is quick at
+//   N      even, near 48 ms, a multiple of 8 for which FFTW is fast
 //   H      N / 4, the hop
 //   w[n]   √Hann, periodic: √(½ − ½ cos 2πn/N) = sin πn/N, used before the transform and after it
-//   frame h of a recording covers its samples (h − 3) H …< (h + 1) H; what lies outside the recording is 0
+//   frame h of a recording covers its samples (h − 3) H …< (h + 1) H; samples outside the recording are 0
 //
-// Every sample is thus covered by four frames, and Σ w²[n + mH] = 2 over them: the inverse transforms, windowed
-// again and added, are the signal times 2 N (FFTW leaves out the 1/N). Nothing is delayed: sample 0 stays sample 0.
-// 48 ms: the best of 20, 32, 48 and 64 ms in PESQ. The length follows the rate: one of 2048 at every rate is a
-// reason why others do worse at 16 kHz.
+// So every sample is covered by four frames, with Σ w²[n + mH] = 2 over them: the inverse transforms, windowed again
+// and summed, are the signal times 2 N (FFTW omits the 1/N). Nothing is delayed: sample 0 stays sample 0. 48 ms has the
+// best PESQ among 20, 32, 48, and 64 ms. The length depends on the rate; using 2048 at every rate is one reason why
+// other programs do worse at 16 kHz.
 
 /// The length and hop of the analysis frames at one sample rate.
 package struct AnalysisFrame: Sendable, Equatable {
@@ -27,20 +27,20 @@ package struct AnalysisFrame: Sendable, Equatable {
     hop = length / 4
   }
 
-  /// Bins of a frame's spectrum, from 0 Hz to half the sample rate.
+  /// Number of bins in a frame's spectrum, from 0 Hz to half the sample rate.
   package var binCount: Int { length / 2 + 1 }
 
-  /// √Hann, periodic, `length` values, times `scale`.
+  /// Returns the periodic √Hann window, `length` values, times `scale`.
   func window(scale: Double = 1) -> [Float] {
     (0..<length).map { Float(scale * sin(Double.pi * Double($0) / Double(length))) }
   }
 
-  /// What the synthesis window is scaled by, so that analysis, inverse transform and overlap-add give the signal.
+  /// The scale of the synthesis window that makes analysis, inverse transform, and overlap-add reproduce the signal.
   var synthesisScale: Double { 1 / (2 * Double(length)) }
 
-  /// A multiple of 8, 16 at the least, at which transforms are quick: within 5 % of `wanted` a power of two, or three
-  /// or nine times one; else the nearest without prime factors over 5. FFTW's estimated plans for 768 samples, both
-  /// ways, take 4.3 ns for each that a hop moves on, for 2048 5.0, for 2160 10, for 2304 12.
+  /// Returns a multiple of 8, at least 16, for which transforms are fast: a power of two, or three or nine times one,
+  /// if it is within 5 % of `wanted`; else the nearest without prime factors over 5. Per sample of a hop, FFTW's
+  /// estimated plans in both directions take 4.3 ns for 768 samples, 5.0 for 2048, 10 for 2160, and 12 for 2304.
   static func quickLength(near wanted: Double) -> Int {
     let quickest = [1, 3, 9].map { factor in
       let power = max(3, Int(log2(wanted / Double(factor)).rounded()))

@@ -1,4 +1,4 @@
-/// Cuts interleaved sound, given in pieces of any size, into overlapping frames, one channel after the other.
+/// Cuts interleaved sound, received in pieces of any size, into overlapping frames of each channel.
 ///
 /// ```
 /// var position = 0
@@ -7,24 +7,24 @@
 ///   cutter.advance()
 /// }
 /// ```
-/// What is not a finite number becomes 0, and what is larger than `sampleLimit` is cut to it, so that no sum of
-/// powers overflows a `Float` and no gain becomes NaN.
+/// Samples that aren't finite become 0, and larger ones than `sampleLimit` are clamped to it, so that no sum of powers
+/// overflows a `Float` and no gain becomes NaN.
 struct FrameCutter {
-  /// 240 dB over full scale: (36 864 samples · 1e12)² · 32 channels is still under 3.4e38.
+  /// 240 dB over full scale: (36 864 samples · 1e12)² · 32 channels is still below 3.4e38.
   static let sampleLimit: Float = 1e12
 
   let frame: AnalysisFrame
   let channels: Int
-  /// The last samples of each channel, the channels one after the other, `stride` apart.
+  /// The last samples of all channels, one channel after the other, `stride` apart.
   private(set) var samples: [Float]
   private let stride: Int
-  /// Where the current frame begins in each channel's part. It moves on by a hop, and to the front at the end of the
-  /// part, once every 16 hops, which is cheaper than moving the samples each time.
+  /// Where the current frame begins in each channel's part. It advances by a hop, and returns to the front at the end
+  /// of the part, every 16 hops, which is cheaper than moving the samples each time.
   private var start = 0
-  /// Samples of the newest hop that are there already.
+  /// Samples of the newest hop that have arrived.
   private var filled: Int
 
-  /// - Parameter offset: samples of the first hop that lie before the sound and are 0; less than a hop.
+  /// - Parameter offset: samples of the first hop that precede the sound and are 0; less than a hop.
   init(frame: AnalysisFrame, channels: Int, offset: Int = 0) {
     precondition(channels > 0, "sound has at least one channel")
     precondition((0..<frame.hop).contains(offset), "the offset lies in the first hop")
@@ -35,13 +35,13 @@ struct FrameCutter {
     filled = offset
   }
 
-  /// Where the current frame of a channel lies in `samples`.
+  /// Returns the current frame of a channel as a range of `samples`.
   func range(of channel: Int) -> Range<Int> {
     (channel * stride + start)..<(channel * stride + start + frame.length)
   }
 
-  /// Takes interleaved samples from `position` (counted in frames of sound) on, until a hop is full.
-  /// - Returns: whether one is; then the frames are to be read, and `advance()` called.
+  /// Consumes interleaved samples from `position` (in frames of sound) until a hop is full.
+  /// - Returns: whether a hop is full; then read the frames and call `advance()`.
   mutating func fill(from source: Span<Float>, _ position: inout Int) -> Bool {
     let count = min(frame.hop - filled, source.count / channels - position)
     let channels = channels
@@ -50,7 +50,7 @@ struct FrameCutter {
       let target = range(of: channel).upperBound - frame.hop + filled
       var all = samples.mutableSpan
       var part = all._mutatingExtracting(target..<(target + count))
-      // The distance is a constant in the usual cases, which lets the loops become vectors.
+      // The distance is a constant in the common cases, which lets the loops vectorize.
       switch channels {
       case 1: Kernels.deinterleave(sound, channel: 0, of: 1, into: &part)
       case 2: Kernels.deinterleave(sound, channel: channel, of: 2, into: &part)
@@ -62,7 +62,7 @@ struct FrameCutter {
     return filled == frame.hop
   }
 
-  /// Fills the hop up with silence.
+  /// Fills the rest of the hop with silence.
   mutating func fillWithSilence() {
     for channel in 0..<channels {
       let end = range(of: channel).upperBound
@@ -71,7 +71,7 @@ struct FrameCutter {
     filled = frame.hop
   }
 
-  /// Forgets what there is of the newest hop.
+  /// Discards the samples of the newest hop.
   mutating func discardHop() { filled = 0 }
 
   /// Makes room for the next hop.
@@ -88,7 +88,7 @@ struct FrameCutter {
 
   @inline(__always)
   static func limited(_ sample: Float) -> Float {
-    // A comparison, unlike `isFinite`, leaves the loop vectors.
+    // Unlike `isFinite`, a comparison lets the loop vectorize.
     sample.magnitude <= .greatestFiniteMagnitude
       ? Kernels.smaller(sampleLimit, Kernels.larger(-sampleLimit, sample)) : 0
   }

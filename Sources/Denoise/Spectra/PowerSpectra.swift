@@ -1,6 +1,6 @@
-/// |X|² of every analysis frame that lies wholly inside the sound it is given; what both profile builders run on.
+/// Computes |X|² of every analysis frame entirely inside the sound; both profile builders use it.
 struct PowerSpectra: ~Copyable {
-  /// A hop whose samples all lie within one step of 16 bits counts as digital silence.
+  /// A hop whose samples are all within one 16-bit step counts as digital silence.
   static let silentPeak: Float = 1 / 32768
 
   let frame: AnalysisFrame
@@ -10,7 +10,7 @@ struct PowerSpectra: ~Copyable {
   private var power: [Float]
   private var soundFrames: Int64 = 0
   private var analysisFrames: Int64 = 0
-  /// Hops of the present stretch, up to the four of a frame.
+  /// Number of hops in the current stretch, up to the four of a frame.
   private var hops = 0
 
   init(frame: AnalysisFrame, channels: Int) {
@@ -21,8 +21,8 @@ struct PowerSpectra: ~Copyable {
     power = [Float](repeating: 0, count: frame.binCount)
   }
 
-  /// Calls `body` for each channel of each frame that became whole, with its power in each bin and whether a hop of
-  /// it is digital silence.
+  /// Calls `body` for each channel of each completed frame, with its power in each bin and whether one of its hops is
+  /// digital silence.
   mutating func append(_ samples: Span<Float>, _ body: (Int, Span<Float>, Bool) -> Void) {
     precondition(samples.count.isMultiple(of: cutter.channels), "samples come in whole frames")
     soundFrames += Int64(samples.count / cutter.channels)
@@ -37,14 +37,14 @@ struct PowerSpectra: ~Copyable {
     }
   }
 
-  /// What comes next does not follow on what came: no frame reaches over the gap.
+  /// Starts a new stretch: no frame spans the gap before it.
   mutating func beginStretch() {
     hops = 0
     cutter.discardHop()
   }
 
-  /// Analysis frames seen.
-  /// - Throws: where the sound is shorter than two of them.
+  /// Returns the number of analysis frames.
+  /// - Throws: `regionTooShort` if the sound is shorter than two of them.
   func checkedFrameCount() throws(DenoiseError) -> Int64 {
     let needed = 2 * Int64(frame.length)
     guard soundFrames >= needed else { throw .regionTooShort(frames: soundFrames, needed: needed) }

@@ -5,28 +5,29 @@ import Synchronization
 /// FFTW's planner is not thread-safe, and neither is the destruction of a plan.
 private let planner = Mutex(())
 
-// A real transform of N samples through a complex one of n = N / 2, with z[m] = x[2m] + i x[2m + 1] and Z its
+// A real transform of N samples by means of a complex one of n = N / 2, with z[m] = x[2m] + i x[2m + 1] and Z its
 // transform:
 //
 //   E[k] = ½ (Z[k] + Z*[n − k])          the transform of the even samples
-//   O[k] = −i/2 (Z[k] − Z*[n − k])       of the odd ones
+//   O[k] = −i/2 (Z[k] − Z*[n − k])       the transform of the odd samples
 //   X[k] = E[k] + W O[k]                 W = exp(−iπ k/n);  X[n − k] = (E[k] − W O[k])*
 //
-// and back the same way (Sorensen, Jones, Heideman & Burrus, IEEE Trans. ASSP 35, 1987). FFTW has real transforms of
-// its own, but complex ones on wider vectors: at 2048 samples 0.9 µs for n against 3.5 to 4.4 for its real N.
+// and back in the same way (Sorensen, Jones, Heideman & Burrus, IEEE Trans. ASSP 35, 1987). FFTW also has real
+// transforms, but its complex ones use wider vectors: at 2048 samples, 0.9 µs for n compared with 3.5 to 4.4 for its
+// real N.
 
-/// The transforms of one real length, forward and back, through FFTW in single precision.
+/// Forward and inverse transforms of one real length, by FFTW in single precision.
 ///
-/// Owns aligned buffers and the plans over them; not to be used from two threads at once, while several may each have
-/// one. Plans are made with `FFTW_ESTIMATE`: 0.1 ms for both at 48 kHz, where `FFTW_MEASURE` takes half a second. Above
-/// all an estimate is the same in each process, so the same samples give the same bits in a job, its repeat and a
-/// preview.
+/// Owns aligned buffers and the plans for them. Don't use one from two threads at once; each thread may have its own.
+/// Plans are made with `FFTW_ESTIMATE`: 0.1 ms for both at 48 kHz, compared with half a second for `FFTW_MEASURE`. More
+/// importantly, an estimate is the same in every process, so the same samples give the same bits in a job, its
+/// repetition, and a preview.
 @safe struct RealFFT: ~Copyable {
-  /// Samples of a frame; even.
+  /// Samples per frame; even.
   let length: Int
-  /// Complex values of a spectrum.
+  /// Number of complex values in a spectrum.
   let binCount: Int
-  /// x, which is z too.
+  /// x, which is also z.
   private let time: UnsafeMutablePointer<Float>
   /// Z
   private let halved: UnsafeMutablePointer<Float>
@@ -34,12 +35,12 @@ private let planner = Mutex(())
   private let spectrum: UnsafeMutablePointer<Float>
   /// The real parts of W for k from 0 to n / 2.
   private let cosines: UnsafeMutablePointer<Float>
-  /// The imaginary parts.
+  /// The imaginary parts of W.
   private let sines: UnsafeMutablePointer<Float>
   private let forwardPlan: fftwf_plan
   private let inversePlan: fftwf_plan
 
-  /// Allocates and plans.
+  /// Allocates the buffers and makes the plans.
   init(length: Int) {
     precondition(length > 0 && length.isMultiple(of: 2), "the length of a transform is even")
     let half = length / 2
@@ -91,8 +92,8 @@ private let planner = Mutex(())
     return unsafe plan
   }
 
-  /// Σ x[n] exp(−2πi kn/N): `load` writes the `length` samples, `use` reads the spectrum, real and imaginary part in
-  /// turn, `2 * binCount` values.
+  /// Computes Σ x[n] exp(−2πi kn/N). `load` writes the `length` samples; `use` reads the spectrum, `2 * binCount`
+  /// values with alternating real and imaginary parts.
   @inline(__always)
   mutating func forward(_ load: (inout MutableSpan<Float>) -> Void, _ use: (Span<Float>) -> Void) {
     var samples = unsafe MutableSpan(_unsafeStart: time, count: length)
@@ -102,7 +103,8 @@ private let planner = Mutex(())
     unsafe use(Span(_unsafeStart: spectrum, count: 2 * binCount))
   }
 
-  /// The way back, without the 1/N: `load` writes the spectrum, laid out as above, `use` reads `length` samples.
+  /// Computes the inverse, without the 1/N. `load` writes the spectrum, laid out as above; `use` reads `length`
+  /// samples.
   @inline(__always)
   mutating func inverse(_ load: (inout MutableSpan<Float>) -> Void, _ use: (Span<Float>) -> Void) {
     var values = unsafe MutableSpan(_unsafeStart: spectrum, count: 2 * binCount)
@@ -114,14 +116,14 @@ private let planner = Mutex(())
 
   // MARK: Between N and n
 
-  /// Z to X.
+  /// Computes X from Z.
   private func split() {
     unsafe (spectrum[0], spectrum[1]) = (halved[0] + halved[1], 0)
     unsafe (spectrum[length], spectrum[length + 1]) = (halved[0] - halved[1], 0)
     unsafe turnPairs(isForward: true, from: halved, to: spectrum)
   }
 
-  /// X to 2 Z.
+  /// Computes 2 Z from X.
   private func join() {
     unsafe (halved[0], halved[1]) = (spectrum[0] + spectrum[length], spectrum[0] - spectrum[length])
     unsafe turnPairs(isForward: false, from: spectrum, to: halved)
@@ -132,7 +134,7 @@ private let planner = Mutex(())
     var real: SIMD4<Float>
     var imaginary: SIMD4<Float>
 
-    /// The same four, the last first.
+    /// The four values in reverse order.
     @inline(__always)
     var reversed: Lanes {
       Lanes(
@@ -141,7 +143,7 @@ private let planner = Mutex(())
     }
   }
 
-  /// The values at k and n − k, Z to X.
+  /// Computes X from Z for the values at k and n − k.
   @inline(__always)
   private static func split(_ low: Lanes, _ high: Lanes, _ w: Lanes) -> (Lanes, Lanes) {
     let even = Lanes(real: 0.5 * (low.real + high.real), imaginary: 0.5 * (low.imaginary - high.imaginary))
@@ -154,7 +156,7 @@ private let planner = Mutex(())
     )
   }
 
-  /// X to 2 Z.
+  /// Computes 2 Z from X.
   @inline(__always)
   private static func join(_ low: Lanes, _ high: Lanes, _ w: Lanes) -> (Lanes, Lanes) {
     let even = Lanes(real: low.real + high.real, imaginary: low.imaginary - high.imaginary)
@@ -168,7 +170,7 @@ private let planner = Mutex(())
     )
   }
 
-  /// Turns the values at k and n − k for k from 1 to n / 2, four at a time and the rest alone.
+  /// Converts the values at k and n − k for k from 1 to n / 2, four at a time, then the rest one by one.
   @inline(__always)
   private func turnPairs(
     isForward: Bool, from source: UnsafeMutablePointer<Float>, to target: UnsafeMutablePointer<Float>

@@ -1,22 +1,22 @@
-/// The analysed frames that segments still need: γ and the cepstrum of each, and the spectra of those not yet turned
+/// The analyzed frames that segments still need: γ and the cepstrum of each, and the spectra of those not yet turned
 /// into sound.
 ///
-/// Frame `firstFrame` is row 0 of γ and of the cepstra, frame `firstSpectrum` row 0 of the spectra. Once per segment
-/// the rows are handed over, but for those that the next one needs.
+/// Row 0 of γ and of the cepstra is frame `firstFrame`; row 0 of the spectra is frame `firstSpectrum`. Once per segment
+/// the rows are handed over, except for those that the next segment needs.
 struct SpectrumStore: ~Copyable {
   let frame: AnalysisFrame
   let channels: Int
-  /// γ, `binCount` values a frame; as long as there is ever need for, whatever the frames held.
+  /// γ, `binCount` values per frame. Its length stays at the maximum ever needed.
   private(set) var posterior: [Float]
-  /// Their cepstra, as many values; none where nothing needs them.
+  /// The cepstra of the same frames, also `binCount` values each; empty if the method doesn't use them.
   private(set) var cepstra: [Float]
-  /// Real and imaginary parts in turn, `2 * binCount` values a channel, the channels of a frame together.
+  /// Alternating real and imaginary parts, `2 * binCount` values per channel, with the channels of a frame in a row.
   private(set) var spectra: [Float]
   private(set) var firstFrame: Int64
   private(set) var firstSpectrum: Int64
   private(set) var endFrame: Int64
   private let window: [Float]
-  /// 1/λ, and 0 where there is no noise; γ is then `bias`.
+  /// 1/λ, or 0 if a bin has no noise; γ is then `bias`.
   private let inverseNoise: [Float]
   private let bias: [Float]
   private let cepstralPrior: CepstralPrior?
@@ -40,14 +40,14 @@ struct SpectrumStore: ~Copyable {
     spectra = [Float](repeating: 0, count: frames * channels * 2 * frame.binCount)
   }
 
-  /// The spectra of one frame, all channels.
+  /// Returns the range of one frame's spectra, for all channels.
   func spectraRange(of index: Int64) -> Range<Int> {
     let size = channels * 2 * frame.binCount
     let start = Int(index - firstSpectrum) * size
     return start..<(start + size)
   }
 
-  /// Analyses the frame that is full.
+  /// Analyzes the completed frame.
   mutating func append(_ sound: FrameCutter, _ fft: inout RealFFT) {
     let bins = frame.binCount
     let row = Int(endFrame - firstFrame) * bins, start = spectraRange(of: endFrame).lowerBound
@@ -70,8 +70,8 @@ struct SpectrumStore: ~Copyable {
     endFrame += 1
   }
 
-  /// Gives γ, cepstra and spectra away and goes on with the first two from `frame` and the spectra from `spectrum` on.
-  /// - Parameter material: arrays of an earlier segment, whose memory is used again; then what is given away.
+  /// Hands over γ, the cepstra, and the spectra. Keeps the first two from `frame` and the spectra from `spectrum` on.
+  /// - Parameter material: arrays of an earlier segment, whose memory is reused; replaced by what is handed over.
   mutating func handOver(
     keepingFrom frame: Int64, spectraFrom spectrum: Int64, as material: inout SegmentWorker.Material
   ) {
@@ -110,7 +110,7 @@ struct SpectrumStore: ~Copyable {
     if others { Kernels.addPower(of: spectrum, to: &target) } else { Kernels.power(of: spectrum, into: &target) }
   }
 
-  /// Makes γ of the power in the row that begins at `start`.
+  /// Converts the power in the row at `start` to γ.
   private mutating func divide(_ start: Int) {
     let inverseNoise = self.inverseNoise, bias = self.bias
     var all = posterior.mutableSpan

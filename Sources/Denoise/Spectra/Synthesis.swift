@@ -1,15 +1,15 @@
 /// Turns segments of spectra and gains back into sound.
 ///
-/// A segment's frames are added up from silence, in order; the three hops by which it overlaps the next one are
-/// added to that one's sum. So a segment's sum does not depend on any other.
+/// A segment's frames are added up in order, starting from silence. The three hops by which it overlaps the next
+/// segment are added to that segment's sum, so no sum depends on another.
 struct Synthesis: ~Copyable {
   private let frame: AnalysisFrame
   private let channels: Int
   private let window: [Float]
-  /// The sum of one segment, `stride` samples a channel.
+  /// The sum of one segment, `stride` samples per channel.
   private var sum: [Float] = []
   private var stride = 0
-  /// The last three hops of the segment before, a channel after the other.
+  /// The last three hops of the previous segment, one channel after the other.
   private var tail: [Float]
 
   init(frame: AnalysisFrame, channels: Int) {
@@ -19,11 +19,11 @@ struct Synthesis: ~Copyable {
     tail = [Float](repeating: 0, count: channels * 3 * frame.hop)
   }
 
-  /// Sums up a segment.
+  /// Synthesizes a segment.
   /// - Parameters:
-  ///   - spectra: of its frames, from the first on, the channels of a frame together.
-  ///   - gains: a row per frame of the segment, for all channels.
-  ///   - sound: what becomes of it; its memory is used again.
+  ///   - spectra: the spectra of its frames, starting with the first; the channels of a frame are in a row.
+  ///   - gains: one row per frame of the segment, for all channels.
+  ///   - sound: receives the result; its memory is reused.
   mutating func add(
     _ segment: Range<Int64>, spectra all: [Float], gains: [Float], _ fft: inout RealFFT, to sound: inout SegmentSound
   ) {
@@ -73,7 +73,7 @@ struct Synthesis: ~Copyable {
     if samples.count < count * channels { samples = [Float](repeating: 0, count: count * channels) }
     for channel in 0..<channels {
       let lane = sum.span.extracting((channel * stride)..<(channel * stride + count))
-      // The distance is a constant in the usual cases, which lets the loops become vectors.
+      // The distance is a constant in the common cases, which lets the loops vectorize.
       switch channels {
       case 1: Self.interleave(lane, as: 0, of: 1, into: &samples)
       case 2: Self.interleave(lane, as: channel, of: 2, into: &samples)
