@@ -1,24 +1,24 @@
 import GRDB
 import Glibc
 
-/// What can go wrong in keeping recordings, as facts; words for people are made elsewhere.
+/// Errors in storing recordings. The cases carry facts; the text is added elsewhere.
 package enum StorageError: Error, Equatable, Sendable {
-  /// The disk, or the quota on it, has no room left. The same call may succeed later.
+  /// The disk or its quota is full. The same call may succeed later.
   case diskFull
 
-  /// A call on a file failed: `operation` is the call ("rename"), `errno` its code.
+  /// A file operation failed: `operation` is the system call ("rename") and `errno` its error.
   case io(operation: String, path: String, errno: Int32)
 
-  /// SQLite refused: its extended result code and its own words.
+  /// SQLite failed with this extended result code and message.
   case database(code: Int32, message: String)
 
-  /// The catalogue was written by a newer version of the program than this one.
+  /// The catalog was written by a newer version of the program.
   case newerSchema(path: String)
 
-  /// The catalog can't be read: it is damaged, cut short or no catalog. `detail` is SQLite's own finding.
+  /// The catalog can't be read: it is damaged, truncated, or not a catalog. `detail` is SQLite's finding.
   case damagedCatalog(path: String, detail: String)
 
-  /// The catalog is missing or empty, yet there are recordings beside it.
+  /// The catalog is missing or empty although there are recordings.
   case lostCatalog(path: String)
 
   /// The catalog's file was removed or replaced while it was open.
@@ -27,38 +27,38 @@ package enum StorageError: Error, Equatable, Sendable {
   /// Another process has claimed the data directory.
   case inUse(path: String)
 
-  /// The lock file of the data directory was removed or replaced, so that another process may claim it.
+  /// The lock file of the data directory was removed or replaced, so that another process could claim the directory.
   case claimLost(path: String)
 
-  /// A job was to be inserted whose source is not (or no longer) in the catalogue.
+  /// The source of a job to be inserted is not (or no longer) in the catalog.
   case noSuchRecording(RecordingID)
 
-  /// An upload that was to go on or to end is not in the catalogue, or has become a recording already.
+  /// An upload to be continued or completed isn't in the catalog, or has already become a recording.
   case noSuchUpload(UploadID)
 
-  /// As many uploads are unfinished as may be.
+  /// The limit on unfinished uploads is reached.
   case tooManyUploads(limit: Int)
-  /// As many uploads of the same client are unfinished as may be.
+  /// The client's limit on unfinished uploads is reached.
   case tooManyUploadsOfClient(limit: Int)
 
-  /// A change that was meant for another version of a row than the one that is there.
+  /// The row to be changed has changed in the meantime.
   case changedMeanwhile
 
   /// The caller canceled the work.
   case cancelled
 
-  /// A stored value that no version of this program writes.
+  /// The stored value is one that no version of this program writes.
   case corrupt(column: String, value: String)
 
-  /// The error of a failed system call, with "no room" told apart.
+  /// Converts the error of a failed system call, separating the lack of room.
   ///
-  /// A write that runs into a quota says EDQUOT, one that makes a file longer than the file system or RLIMIT_FSIZE
-  /// allows EFBIG; to the client it is the same disk that has no room.
+  /// A write that exceeds a quota reports EDQUOT, and one that exceeds the file size limit of the file system or
+  /// RLIMIT_FSIZE reports EFBIG; to a client, all of these mean that the disk is full.
   init(errno code: Int32, _ operation: String, _ path: String) {
     self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .diskFull : .io(operation: operation, path: path, errno: code)
   }
 
-  /// What GRDB threw, as one of ours.
+  /// Converts an error from GRDB.
   init(_ error: any Error) {
     switch error {
     case let error as StorageError:

@@ -1,7 +1,7 @@
 import GRDB
 
 extension Catalog {
-  /// The answer that was kept under a key, nil where there is none.
+  /// Returns the answer stored under a key, or nil.
   package func answer(scope: String, key: String) throws(StorageError) -> KeptAnswer? {
     try read { db in
       try AnswerRow.fetchOne(
@@ -9,7 +9,7 @@ extension Catalog {
     }
   }
 
-  /// Forgets the answers given before `instant`; how many.
+  /// Deletes the answers given before `instant` and returns their number.
   @discardableResult
   package func removeAnswers(before instant: Timestamp) throws(StorageError) -> Int {
     try write { db in
@@ -18,21 +18,21 @@ extension Catalog {
     }
   }
 
-  /// Forgets the answer that was kept under a key, if there is one.
+  /// Deletes the answer stored under a key, if there is one.
   package func removeAnswer(scope: String, key: String) throws(StorageError) {
     try write { db in
       try db.execute(sql: "DELETE FROM answers WHERE scope = ? AND key = ?", arguments: [scope, key])
     }
   }
 
-  /// Keeps an answer in the transaction that does what it tells, in place of an older one under that key.
+  /// Stores an answer in the transaction that performs the operation, replacing an older one with the same key.
   static func keep(_ answer: KeptAnswer?, _ db: Database) throws {
     guard let answer else { return }
     try AnswerRow(answer: answer).insert(db, onConflict: .replace)
   }
 }
 
-/// A kept answer as a row of `answers`.
+/// A stored answer as a row of `answers`.
 private struct AnswerRow: FetchableRecord, PersistableRecord {
   static let databaseTableName = "answers"
 

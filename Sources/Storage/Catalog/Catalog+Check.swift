@@ -1,9 +1,9 @@
 import GRDB
 
-// What only a check asks.
+// Queries used only for checking.
 
 extension Catalog {
-  /// The files that were made of a recording's sound in other formats.
+  /// Returns the files with a recording's sound in other formats.
   func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
     try read { db in
       try Self.intact(
@@ -13,7 +13,7 @@ extension Catalog {
     }
   }
 
-  /// How many rows of each table can't be read; recordings are left out (`unreadableRecordings`). Reads every row.
+  /// Returns the number of unreadable rows per table, except recordings (see `unreadableRecordings`). Reads every row.
   func unreadableCounts() throws(StorageError) -> [(table: String, count: Int)] {
     try read { db in
       func count(_ table: String, _ make: (Row) throws -> Void) throws -> (String, Int) {

@@ -1,15 +1,15 @@
 import GRDB
 
 extension Catalog {
-  /// The conversion of a recording to `format`, nil where there is none.
+  /// Returns the conversion of a recording to `format`, or nil.
   package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
     try read { try Self.conversion(of: id, to: format, $0) }
   }
 
-  /// The unfinished job that converts a recording so, or else `job`, inserted: one at a time, however many ask. Whether
-  /// it was inserted tells `isNew`.
+  /// Returns the unfinished job with the same conversion if there is one; otherwise inserts and returns `job`. So only
+  /// one runs at a time, however many clients ask. `isNew`: whether it was inserted.
   ///
-  /// Throws `.noSuchRecording` where the recording was deleted meanwhile.
+  /// Throws `.noSuchRecording` if the recording was deleted meanwhile.
   package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
     try write { db in
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
@@ -21,9 +21,9 @@ extension Catalog {
     }
   }
 
-  /// Keeps a conversion in place of an older one of its kind, and forgets as many of those asked for longest ago as it
-  /// takes for all of them to have at most `limit` bytes together. The forgotten ones, whose files are the caller's to
-  /// remove; nil, and nothing is kept, where the recording is gone.
+  /// Inserts a conversion, replacing an older one of its kind, and deletes the least recently requested ones until all
+  /// of them together have at most `limit` bytes. Returns the deleted ones, whose files the caller must remove. If the
+  /// recording was deleted, inserts nothing and returns nil.
   package func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) -> [Conversion]? {
     try write { db in
       guard try Self.recording(conversion.recording, db) != nil else { return nil }
@@ -48,7 +48,7 @@ extension Catalog {
     }
   }
 
-  /// Notes that a conversion was asked for; writes where the last note is an hour old.
+  /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
   package func touch(_ conversion: Conversion) throws(StorageError) {
     guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write { db in
@@ -58,10 +58,10 @@ extension Catalog {
     }
   }
 
-  /// Forgets a conversion whose file is gone.
+  /// Deletes a conversion whose file is missing.
   package func forget(_ conversion: Conversion) throws(StorageError) { try write { try Self.forget(conversion, $0) } }
 
-  /// Forgets the conversions of recordings that are no more; their files went with the recordings.
+  /// Deletes the conversions of deleted recordings; their files were removed with the recordings.
   static func forgetOrphanedConversions(_ db: Database) throws {
     try db.cachedStatement(
       sql: "DELETE FROM conversions WHERE recording NOT IN (SELECT id FROM recordings)"
@@ -73,7 +73,7 @@ extension Catalog {
   }
 
   private static func conversion(of id: RecordingID, to format: String, _ db: Database) throws -> Conversion? {
-    // One that can't be read is as good as none: it is made again in its place.
+    // Ignores an unreadable row: the conversion is made again and replaces it.
     try intact(
       Row.fetchAll(
         db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ? AND format = ?"),

@@ -1,11 +1,10 @@
 import GRDB
 
-// Rows that a damaged disk has made unreadable, and rows that lost what they refer to. The folder's own description
-// puts the first right; the second are begun again.
+// Repairs rows that disk damage has made unreadable, from the description in the recording's folder, and rows whose
+// references were lost, by starting again.
 
 extension Catalog {
-  /// The ids of recordings whose row can't be read, as they stand in the table: they may be no ids at all. Reads every
-  /// row.
+  /// Returns the IDs of unreadable recordings, as stored in the table; they may be invalid. Reads every row.
   func unreadableRecordings() throws(StorageError) -> [String] {
     try read { db in
       var unreadable: [String] = []
@@ -19,7 +18,7 @@ extension Catalog {
     }
   }
 
-  /// Puts `recording` in the place of the row with its id that can't be read.
+  /// Replaces the unreadable row with the ID of `recording`.
   func replaceUnreadable(with recording: Recording) throws(StorageError) {
     try write { db in
       try db.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [recording.id.text])
@@ -27,14 +26,14 @@ extension Catalog {
     }
   }
 
-  /// Deletes a row whose id is no id: it names no folder, so nothing else is lost.
+  /// Deletes a row whose ID is invalid. It names no folder, so nothing else is lost.
   func deleteUnreadable(_ id: String) throws(StorageError) {
     guard RecordingID(id) == nil else { return }
     try write { try $0.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [id]) }
   }
 
-  /// Deletes the rows of jobs, uploads and webhooks that can't be read, and how many: a job is begun again for the
-  /// recording that waits for it, and the bytes of an upload are kept aside.
+  /// Deletes the unreadable rows of jobs, uploads, and webhooks, and returns their number. A recording that waits for
+  /// such a job gets a new one, and the bytes of an upload are set aside.
   func deleteUnreadableWork() throws(StorageError) -> Int {
     try write { db in
       var count = 0
@@ -53,7 +52,7 @@ extension Catalog {
     }
   }
 
-  /// Inserts several recordings that had lost their rows, with their jobs, in one transaction.
+  /// Inserts recordings that had lost their rows, along with their jobs, in one transaction.
   func insert(_ lost: [(recording: Recording, jobs: [Job])]) throws(StorageError) {
     try write { db in
       for (recording, jobs) in lost {
@@ -63,8 +62,8 @@ extension Catalog {
     }
   }
 
-  /// The recording that a row without audio was to become is finished: its folder says so, as the row is from an older
-  /// catalog. Ends the job that was to make it.
+  /// Finishes a recording whose row has no audio although its folder shows that it is complete, because the row comes
+  /// from an older catalog. Ends the job that was to produce it.
   func finish(with recording: Recording) throws(StorageError) {
     try write { db in
       _ = try Self.update(recording.id, db) { $0 = recording }
@@ -77,7 +76,7 @@ extension Catalog {
     }
   }
 
-  /// Recordings that wait for a job which is not there, or has ended: what they wait for will never come.
+  /// Returns recordings that wait for a job that is missing or has ended, so that they would wait forever.
   func strandedRecordings() throws(StorageError) -> [Recording] {
     try read { db in
       try Self.intact(
@@ -91,8 +90,8 @@ extension Catalog {
     }
   }
 
-  /// Has the waveform of a stranded recording built by a new job; the row of one that was never made, which holds
-  /// nothing, goes. Leaves a recording alone that is not stranded any more.
+  /// Inserts a new job to build the waveform of a stranded recording; deletes the row if the recording was never
+  /// produced and so has no content. Does nothing if the recording is no longer stranded.
   func resume(stranded id: RecordingID) throws(StorageError) {
     try write { db in
       guard let recording = try Self.recording(id, db), [.queued, .building].contains(recording.waveformState) else {

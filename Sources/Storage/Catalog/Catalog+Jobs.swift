@@ -1,18 +1,18 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts a job; throws `.noSuchRecording` where its source is not in the catalogue.
+  /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog.
   package func insert(_ job: Job) throws(StorageError) {
     try write { try Self.insert(job, $0) }
   }
 
-  /// The job, nil where there is none.
+  /// Returns the job, or nil.
   package func job(_ id: JobID) throws(StorageError) -> Job? {
     try read { try Self.job(id, $0) }
   }
 
-  /// At most `limit` jobs, newest first, from the first that is older than `before`; with `state`, those in it; with
-  /// `recording`, those whose source it is.
+  /// Returns at most `limit` jobs older than `before`, newest first, optionally only those in `state` or with
+  /// `recording` as their source.
   package func jobs(
     state: JobState? = nil, recording: RecordingID? = nil, limit: Int, before: JobID? = nil
   ) throws(StorageError) -> [Job] {
@@ -32,17 +32,18 @@ extension Catalog {
     }
   }
 
-  /// Changes a job by what `change` makes of it; the job as it is now, nil where there is none.
+  /// Applies `change` to a job and returns the result, or nil if there is no such job.
   ///
-  /// `change` sees the job as it is: one that was cancelled meanwhile says so, and should be left alone.
+  /// The job passed to `change` is current. If it was canceled meanwhile, its state says so, and `change` should leave
+  /// it alone.
   @discardableResult
   package func update(_ id: JobID, _ change: (inout Job) -> Void) throws(StorageError) -> Job? {
     try write { try Self.update(id, $0, change) }
   }
 
-  /// Changes a job and a recording in one transaction: what a job made and that it has made it are known together.
+  /// Changes a job and a recording in one transaction, so that a job's result and its success become visible together.
   ///
-  /// Either may be gone; the other is changed all the same. Both as they are now.
+  /// Either may have been deleted; the other is changed regardless. Returns both as they are then.
   @discardableResult
   package func finish(
     job: JobID, _ changeJob: (inout Job) -> Void,
@@ -55,12 +56,12 @@ extension Catalog {
     }
   }
 
-  /// Ends a job that failed or was cancelled, and removes the recording it was making, in one transaction.
+  /// Ends a job that failed or was canceled, and deletes the recording it was producing, in one transaction.
   ///
-  /// The job as it is now, then the unfinished jobs on that recording, now cancelled (as `deleteRecording` does); nil
-  /// where there is no such job. `change` must finish the job; one that has finished already is left as it is, with
-  /// what it made. The files are the caller's to remove, after this. Throws `.changedMeanwhile`, and ends nothing,
-  /// where `isExpected` says no to the job as it is.
+  /// Returns the job followed by the unfinished jobs on that recording, which are canceled (as in `deleteRecording`),
+  /// or nil if there is no such job. `change` must finish the job; a job that has already finished is left alone, and
+  /// so is its result. Afterwards, the caller must remove the files. Throws `.changedMeanwhile`, without any change, if
+  /// `isExpected` returns false for the current job.
   @discardableResult
   package func abandon(
     _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, _ change: (inout Job) -> Void
@@ -70,7 +71,7 @@ extension Catalog {
       guard isExpected(before) else { throw StorageError.changedMeanwhile }
       guard !before.state.isFinished, let job = try Self.update(id, db, change) else { return [before] }
       precondition(job.state.isFinished, "an abandoned job is finished")
-      // Not a transaction later: a crash in between would leave a waveform that is built for ever.
+      // In the same transaction: a crash in between would leave a waveform in state building forever.
       if job.kind == .waveform {
         _ = try Self.update(job.recording, db) { if $0.waveformJob == id { $0.waveformState = .failed } }
       }
@@ -78,7 +79,7 @@ extension Catalog {
     }
   }
 
-  /// Queued and running jobs, oldest first: what a restart runs again.
+  /// Returns queued and running jobs, oldest first; a restart runs them again.
   package func unfinishedJobs() throws(StorageError) -> [Job] {
     try read { db in
       try Self.intact(
@@ -104,7 +105,7 @@ extension Catalog {
     return job
   }
 
-  /// The queued and running jobs that read `id` or make it. Goes through all unfinished jobs, of which there are few.
+  /// Returns the queued and running jobs that read or produce `id`. Scans all unfinished jobs, of which there are few.
   static func unfinishedJobs(touching id: RecordingID, _ db: Database) throws -> [Job] {
     try intact(
       Row.fetchAll(

@@ -1,8 +1,9 @@
 import GRDB
 
 extension Catalog {
-  /// Changes a recording if `isExpected` finds it as it should be; with `job`, which reads the recording, inserts that
-  /// in the same transaction. The recording as it is then; nil, and nothing is changed, where it is gone or another.
+  /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
+  /// transaction. Returns the changed recording. Does nothing and returns nil if the recording was deleted or isn't as
+  /// expected.
   package func update(
     _ id: RecordingID, if isExpected: (Recording) -> Bool, inserting job: Job?, _ change: (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {

@@ -1,10 +1,10 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts a recording, its jobs, their webhooks and the kept answer in one transaction.
+  /// Inserts a recording, its jobs, their webhooks, and the stored answer in one transaction.
   ///
-  /// The recording's files must be durable already. Throws `.noSuchRecording` where a job's source is neither this
-  /// recording nor in the catalogue, having been deleted meanwhile.
+  /// The recording's files must already be durable. Throws `.noSuchRecording` if a job's source is neither this
+  /// recording nor in the catalog because it was deleted meanwhile.
   package func insert(
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil
   ) throws(StorageError) {
@@ -16,15 +16,15 @@ extension Catalog {
     }
   }
 
-  /// The recording, nil where there is none.
+  /// Returns the recording, or nil.
   package func recording(_ id: RecordingID) throws(StorageError) -> Recording? {
     try read { try Self.recording(id, $0) }
   }
 
-  /// At most `limit` recordings, newest first, from the first that is older than `before`.
+  /// Returns at most `limit` recordings older than `before`, newest first.
   ///
-  /// With `nameContaining`, those whose name has it as a part, whatever the case; an empty one is in every name. A
-  /// search reads names until it has `limit` matches, at worst all.
+  /// With `nameContaining`, only recordings whose name contains the text, ignoring case; every name contains the empty
+  /// text. A search reads names until it has `limit` matches, in the worst case all.
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
@@ -49,17 +49,17 @@ extension Catalog {
     }
   }
 
-  /// What can be read of `rows`: a damaged row is left out, so that it doesn't hide the others.
+  /// Returns the readable rows. Damaged ones are skipped, so that they don't hide the others.
   static func intact<Value>(_ rows: [Row], _ make: (Row) throws -> Value) throws -> [Value] {
     try rows.compactMap { row in
       do { return try make(row) } catch StorageError.corrupt { return nil }
     }
   }
 
-  /// Changes a recording by what `change` makes of it; the recording as it is now, nil where there is none.
+  /// Applies `change` to a recording and returns the result, or nil if there is no such recording.
   ///
-  /// `isExpected` judges the recording as it is, in the same transaction; where it says no, nothing is changed and
-  /// `.changedMeanwhile` thrown.
+  /// In the same transaction, `isExpected` checks the current recording. If it returns false, nothing changes and
+  /// `.changedMeanwhile` is thrown.
   @discardableResult
   package func update(
     _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }, _ change: (inout Recording) -> Void
@@ -70,13 +70,13 @@ extension Catalog {
     }
   }
 
-  /// Removes a recording's row; nil where there is none. Throws `.changedMeanwhile`, and removes nothing, where
-  /// `isExpected` says no to the recording as it is.
+  /// Deletes a recording's row; returns nil if there is none. Throws `.changedMeanwhile`, without any change, if
+  /// `isExpected` returns false for the current recording.
   ///
-  /// In the same transaction, its queued and running jobs become cancelled, as does the job that is making it, and the
-  /// unfinished recordings that those jobs were making go too; finished results stay. The cancelled jobs are given
-  /// back. Their processes are the caller's to stop, and `MediaStore.remove` the caller's to call, for this recording
-  /// and then for every `output` among them.
+  /// In the same transaction, cancels its queued and running jobs and the job that is producing it, and deletes the
+  /// unfinished recordings that those jobs were producing; finished results stay. Returns the canceled jobs.
+  /// Afterwards, the caller must stop their processes and call `MediaStore.remove` for this recording and then for
+  /// every `output` among the jobs.
   package func deleteRecording(
     _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
@@ -100,7 +100,7 @@ extension Catalog {
     return recording
   }
 
-  /// Deletes `id` and, by way of cancelled jobs, whatever unfinished recordings hang on it.
+  /// Deletes `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
   static func delete(_ id: RecordingID, _ db: Database) throws -> [Job] {
     var cancelled: [Job] = []
     var doomed = [id]
@@ -116,7 +116,8 @@ extension Catalog {
     return cancelled
   }
 
-  /// " WHERE a AND b", or nothing. The texts are this module's own; values are always bound.
+  /// Returns " WHERE a AND b", or an empty string. The conditions are constants in this module; values are always
+  /// bound.
   static func filter(_ conditions: [String]) -> String {
     conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
   }

@@ -1,25 +1,25 @@
 import GRDB
 
 extension Catalog {
-  /// What the catalog says of files that were found under an id.
+  /// What the catalog knows about files found under an ID.
   enum Claim: Equatable {
-    /// A row names them, readable or not.
+    /// They belong to a row, readable or not.
     case owned
-    /// Their row was deleted: they may go.
+    /// Their row was deleted, so they can be removed.
     case removed
-    /// An upload that has become a recording: its part is only a second name of the recording's audio, if that is
-    /// there.
+    /// They belong to an upload that has become a recording: its part file is only a second name of the recording's
+    /// audio, if that exists.
     case finished
     /// The catalog has no record of them.
     case unknown
   }
 
-  /// Notes, in the transaction that deletes a row, that its files may be removed.
+  /// Records, in the transaction that deletes a row, that its files may be removed.
   static func noteRemoval(of id: String, _ db: Database) throws {
     try db.cachedStatement(sql: "INSERT OR IGNORE INTO removals (id) VALUES (?)").execute(arguments: [id])
   }
 
-  /// Forgets removals whose files are gone for good.
+  /// Deletes the records of removals whose files are gone permanently.
   func forgetRemovals(_ ids: [String]) throws(StorageError) {
     guard !ids.isEmpty else { return }
     try write { db in
@@ -28,14 +28,14 @@ extension Catalog {
     }
   }
 
-  /// The ids that were removed since the last start.
+  /// Returns the IDs removed since the last start.
   func removals() throws(StorageError) -> [String] {
     try read { try String.fetchAll($0, sql: "SELECT id FROM removals") }
   }
 
   func claim(on id: RecordingID) throws(StorageError) -> Claim { try claim(on: id.text, in: "recordings") }
 
-  /// What the catalog says of an upload's part.
+  /// Returns what the catalog knows about an upload's part file.
   func claim(on id: UploadID) throws(StorageError) -> Claim {
     let isFinished = try read { db in
       try Bool.fetchOne(

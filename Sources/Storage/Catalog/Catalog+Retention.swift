@@ -1,12 +1,12 @@
 import GRDB
 
 extension Catalog {
-  /// Deletes at most `limit` recordings that were created before `instant`, oldest first, but for those that an
-  /// unfinished job reads or makes; which they were. Their finished jobs stay. `MediaStore.remove` is the caller's to
-  /// call for each.
+  /// Deletes at most `limit` recordings created before `instant`, oldest first, except those that an unfinished job
+  /// reads or produces, and returns their IDs. Their finished jobs stay. The caller must call `MediaStore.remove` for
+  /// each.
   package func deleteRecordings(createdBefore instant: Timestamp, limit: Int) throws(StorageError) -> [RecordingID] {
-    // Ids begin with the millisecond that they were made in, which is never after `created_at`: by the primary key,
-    // only the old ones are looked at.
+    // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
+    // only old recordings are scanned.
     try write { db in
       let deleted = try String.fetchAll(
         db.cachedStatement(
@@ -28,7 +28,7 @@ extension Catalog {
     }
   }
 
-  /// The text that all ids made at `instant`, or later, are not before: 48 bits of milliseconds (RFC 9562 §5.7).
+  /// Returns a text that precedes all IDs made at `instant` or later: 48 bits of milliseconds (RFC 9562 §5.7).
   private static func firstID(madeAt instant: Timestamp) -> String {
     let digits = String(max(0, instant.milliseconds), radix: 16)
     let padded = String(repeating: "0", count: max(0, 12 - digits.count)) + digits

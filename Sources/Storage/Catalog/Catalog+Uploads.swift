@@ -1,8 +1,8 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, and inserts nothing, where so many are
-  /// unfinished already.
+  /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, without inserting it, if a limit on
+  /// unfinished uploads is reached.
   package func insert(_ upload: Upload, limits: UploadLimits) throws(StorageError) {
     try write { db in
       let open = try Self.openUploads(db)
@@ -14,8 +14,8 @@ extension Catalog {
     }
   }
 
-  /// The uploads of which no byte is durable, oldest first, that may give way to another of `client`: those of clients
-  /// that have more unfinished ones than it, the client with the most of them first.
+  /// Returns the uploads without durable bytes that may be dropped to make room for another of `client`: those of
+  /// clients with more unfinished uploads than it, starting with the client that has the most, oldest first.
   package func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
     try read { db in
       let open = try Self.openUploads(db)
@@ -24,26 +24,26 @@ extension Catalog {
         Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id")
       ) { try UploadRow(row: $0).upload }
       func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
-      // Sorting keeps equals in order: the oldest of a client stays the first.
+      // The sort is stable, so each client's oldest upload comes first.
       return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }.map(\.id)
     }
   }
 
-  /// How many uploads of each client are unfinished.
+  /// Returns the number of unfinished uploads of each client.
   private static func openUploads(_ db: Database) throws -> [String: Int] {
     let rows = try Row.fetchAll(
       db.cachedStatement(sql: "SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client"))
     return Dictionary(try rows.map { (try value($0, "client"), try value($0, "held")) }) { $1 }
   }
 
-  /// The upload, nil where there is none.
+  /// Returns the upload, or nil.
   package func upload(_ id: UploadID) throws(StorageError) -> Upload? {
     try read { try Self.upload(id, $0) }
   }
 
-  /// Writes down how far an upload is and when it expires. Its bytes up to there must be durable already.
+  /// Records an upload's offset and expiry. The bytes up to the offset must already be durable.
   ///
-  /// Throws `.noSuchUpload` where it is gone.
+  /// Throws `.noSuchUpload` if it was deleted.
   package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
     try write { db in
       try db.cachedStatement(sql: "UPDATE uploads SET offset = ?, expires_at = ? WHERE id = ?")
@@ -52,10 +52,10 @@ extension Catalog {
     }
   }
 
-  /// Inserts the recording that an upload became, with its job, and writes down that it did: all of it, or none.
+  /// Inserts the recording that an upload became, with its jobs, and marks the upload as finished, in one transaction.
   ///
-  /// Throws `.noSuchUpload` where the upload is gone or has become a recording already: however often the end of an
-  /// upload is tried, one recording comes of it.
+  /// Throws `.noSuchUpload` if the upload was deleted or has already become a recording. So however often a client
+  /// completes an upload, it becomes one recording.
   package func insert(
     _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp
   ) throws(StorageError) {
@@ -69,8 +69,8 @@ extension Catalog {
     }
   }
 
-  /// Forgets an upload, and keeps `answer` in its place; false where it is gone already. Its part file is the caller's
-  /// to remove, after this.
+  /// Deletes an upload and stores `answer` instead. Returns false if it was already deleted. Afterwards, the caller
+  /// must remove its part file.
   @discardableResult
   package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in
@@ -84,7 +84,7 @@ extension Catalog {
     }
   }
 
-  /// Uploads that expired before `instant`, in no order.
+  /// Returns uploads that expired before `instant`, in no particular order.
   package func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [UploadID] {
     try read { db in
       try Self.intact(
@@ -93,7 +93,7 @@ extension Catalog {
     }
   }
 
-  /// The uploads that are not recordings yet, in no order: those that have a part file.
+  /// Returns the uploads that haven't become recordings, which have a part file, in no particular order.
   package func unfinishedUploads() throws(StorageError) -> [Upload] {
     try read { db in
       try Self.intact(Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL")) {

@@ -1,7 +1,8 @@
 import GRDB
 
 extension Catalog {
-  /// All webhooks, of unfinished jobs too, oldest job first, each with whether its job has finished.
+  /// Returns all webhooks, oldest job first, including those of unfinished jobs; `isDue` is whether the job has
+  /// finished.
   package func webhooks() throws(StorageError) -> [(webhook: Webhook, isDue: Bool)] {
     try read { db in
       try Self.intact(
@@ -16,7 +17,7 @@ extension Catalog {
     }
   }
 
-  /// Notes an attempt that came to nothing. One that was removed meanwhile stays so.
+  /// Records a failed attempt. Does nothing if the webhook was deleted meanwhile.
   package func update(_ webhook: Webhook) throws(StorageError) {
     try write { db in
       try db.cachedStatement(sql: "UPDATE webhooks SET attempts = ?, not_before = ? WHERE job = ?")
@@ -24,7 +25,7 @@ extension Catalog {
     }
   }
 
-  /// The news is delivered, or given up.
+  /// Deletes a webhook that was delivered or given up on.
   package func removeWebhook(of job: JobID) throws(StorageError) {
     try write { db in
       try db.cachedStatement(sql: "DELETE FROM webhooks WHERE job = ?").execute(arguments: [job.text])

@@ -2,11 +2,11 @@ import Dispatch
 import GRDB
 import Synchronization
 
-/// The recordings and jobs of a data directory, in SQLite. Safe from any thread.
+/// The recordings and jobs of a data directory, in SQLite. Thread-safe.
 ///
-/// Every call blocks, on the disk and on other writers (5 s at the most): worker queues only, never an event loop.
-/// Every call is one transaction, and what a writing call has done when it returns survives a power cut.
-/// The closures given to it run inside the transaction: they must be brief and must not call the catalogue.
+/// Every call blocks on the disk and on other writers (at most 5 s), so make it on a worker queue, never on an event
+/// loop. Every call is one transaction, and the changes of a writing call survive a power failure once it returns.
+/// Closures run inside the transaction, so they must be brief and must not call the catalog.
 package final class Catalog: Sendable {
   let pool: DatabasePool
   private let file: CatalogFile
@@ -15,13 +15,12 @@ package final class Catalog: Sendable {
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let isDamaged = Atomic(false)
-  /// What the start found, for whoever asks how the service is.
+  /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
 
-  /// Opens the catalogue in the file `path`, makes it where it is missing, and brings an older one up to date.
+  /// Opens the catalog in the file `path`, creating or upgrading it if necessary.
   ///
-  /// Throws `.newerSchema` for one that a newer version of the program has written, `.damagedCatalog` for one that
-  /// can't be read.
+  /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
   package convenience init(path: String) throws(StorageError) {
     try self.init(path: path, migrator: Schema.migrator)
   }
@@ -40,14 +39,14 @@ package final class Catalog: Sendable {
     pool.add(transactionObserver: changes)
   }
 
-  /// The catalog that `pool` has open for reading: it is left as it is, whatever its version.
+  /// Wraps a catalog that `pool` has opened for reading. It isn't modified, whatever its version.
   init(reading pool: DatabasePool, path: String) {
     self.pool = pool
     file = CatalogFile(path: path, makesPrivate: false)
     changes = ChangedRecordings()
   }
 
-  /// Keeps the description of every recording in its folder in step with its row, from now on. Set once, before the
+  /// From now on, keeps the description in every recording's folder in sync with its row. Call it once, before the
   /// first change. Calls `onFailure` if a description can't be written; the row is durable regardless.
   package func keepDescriptions(
     in store: MediaStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
@@ -55,17 +54,16 @@ package final class Catalog: Sendable {
     descriptions.withLock { $0 = DescriptionKeeper(store: store, onFailure: onFailure) }
   }
 
-  /// Writes the description of a recording into its folder, as the catalog has it now.
+  /// Writes the current description of a recording into its folder.
   package func describe(_ id: RecordingID) {
-    // By the connection that writes: it sees what it has committed, whatever has become of the files that connections
-    // share.
+    // Uses the writing connection, which sees its own commits even if the files shared between connections are damaged.
     descriptions.withLock { $0 }?.describe(id) {
       try self.pool.writeWithoutTransaction { try Self.recording(id, $0) }
     }
   }
 
-  /// Moves what the log holds into the catalog's own file and empties the log, so that the file alone is the whole
-  /// catalog and can be copied. Others may go on reading.
+  /// Moves the contents of the log into the catalog's main file and empties the log, so that this file alone is the
+  /// whole catalog and can be copied. Others may keep reading.
   package func checkpoint() throws(StorageError) {
     do {
       try file.check()
@@ -75,7 +73,7 @@ package final class Catalog: Sendable {
     }
   }
 
-  /// The same, and closes the catalog. No call may be under way or follow.
+  /// Does the same and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) {
     try checkpoint()
     do { try pool.close() } catch { throw StorageError(error) }
@@ -88,20 +86,20 @@ package final class Catalog: Sendable {
     configuration.busyMode = .timeout(5)
     configuration.prepareDatabase { $0.add(function: NameSearch.function) }
     let pool = try DatabasePool(path: path, configuration: configuration)
-    // NORMAL, which GRDB sets for WAL, may lose the last commits in a power cut: a 201 would have been a lie. Only the
-    // pool's one writer commits, and GRDB has set its own when the pool is there, so this can't be in prepareDatabase.
+    // NORMAL, GRDB's choice for WAL, may lose the last commits in a power failure, which would make a 201 response a
+    // lie. Only the pool's single writer commits. GRDB overrides the setting after prepareDatabase, so set it here.
     try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
     return pool
   }
 
-  /// Writes a row, to see that the catalogue can: throws what stands in the way, `.diskFull` for one.
+  /// Writes a row to verify that the catalog is writable. Throws the error, such as `.diskFull`, if it isn't.
   package func check() throws(StorageError) {
     try checkUsable()
     try file.check()
-    // Not by way of `write`: nothing that anybody reads has changed.
+    // Bypasses `write`, because nothing changes that readers could see.
     do {
       try pool.write { db in
-        // Counted, because SQLite writes nothing for a row that an update leaves as it was.
+        // Counts up, because SQLite doesn't write an update that leaves a row unchanged.
         try db.cachedStatement(
           sql: "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = beats + 1"
         ).execute()
@@ -117,14 +115,14 @@ package final class Catalog: Sendable {
     do { return try pool.read(body) } catch { throw noting(error) }
   }
 
-  /// Throws where the catalog can take no row: it is damaged, or was removed or replaced. Costs two system calls.
+  /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
   package func checkFile() throws(StorageError) {
     try checkUsable()
     try file.check()
   }
 
-  /// Once SQLite has met damage nothing more is read or written: every answer could be wrong, and every commit could
-  /// spread it.
+  /// Throws if SQLite has found damage since the start. Nothing more is read or written then, because any result could
+  /// be wrong, and any commit could spread the damage.
   private func checkUsable() throws(StorageError) {
     guard !isDamaged.load(ordering: .relaxed) else {
       throw .damagedCatalog(path: file.path, detail: "damage was found while the service ran")
@@ -137,7 +135,7 @@ package final class Catalog: Sendable {
     return error
   }
 
-  /// How many reading calls there have been.
+  /// Number of reading calls so far.
   package var readCount: UInt64 { reads.load(ordering: .relaxed) }
 
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
@@ -148,7 +146,7 @@ package final class Catalog: Sendable {
     return value
   }
 
-  /// Runs `body` in a transaction; what it returns, and the recordings that it changed.
+  /// Runs `body` in a transaction. Returns its result and the recordings that it changed.
   private func commit<Value>(
     _ body: (Database) throws -> Value
   ) throws(StorageError) -> (Value, [RecordingID]) {
@@ -168,7 +166,7 @@ package final class Catalog: Sendable {
     }
   }
 
-  /// Grows with every write, before the call that made it returns: what was read after the count was taken is current
-  /// for as long as the count stays.
+  /// Increases with every write, before the writing call returns. What was read after getting this number is current as
+  /// long as the number stays the same.
   package var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
 }

@@ -3,35 +3,34 @@ import GRDB
 import Glibc
 import Synchronization
 
-// What is at a catalog's path, looked at before it is opened for use. A damaged catalog may answer that a recording is
-// not there, so nothing is removed on its word before SQLite has checked it.
+// Inspects the file at a catalog's path before it is opened for use. A damaged catalog might claim that a recording
+// doesn't exist, so nothing is removed because of it before SQLite has checked it.
 
 /// The condition of a catalog's file.
 package enum CatalogCondition: Sendable, Equatable {
-  /// There is no file, or an empty database: a first start, or a catalog that was lost.
+  /// There is no file or an empty database: this is the first start, or the catalog was lost.
   case new
-  /// SQLite has checked every page, and every index against its table unless that took too long.
+  /// SQLite has checked every page and, unless that took too long, every index against its table.
   case intact
-  /// The check was cut off at its time limit; what it had seen until then was intact.
+  /// The check hit its time limit; everything checked until then was intact.
   case unverified
 }
 
 extension Catalog {
-  /// Looks at the file `path` without changing what it holds.
+  /// Inspects the file `path` without changing its contents.
   ///
-  /// Runs `PRAGMA quick_check`, which reads the whole file, then `integrity_check`, which also looks whether an index
-  /// leads to every row, for at most `seconds` together. Throws `.damagedCatalog` where the check finds damage, the
-  /// file is no database, or one of the tables is missing. Blocks.
+  /// Runs `PRAGMA quick_check`, which reads the whole file, then `integrity_check`, which also verifies that an index
+  /// leads to every row, for at most `seconds` in total. Throws `.damagedCatalog` if a check finds damage, the file
+  /// isn't a database, or a table is missing. Blocks.
   package static func inspect(path: String, withinSeconds seconds: Double = 10) throws(StorageError) -> CatalogCondition
   {
     guard FileSystem.identity(of: path) != nil else { return .new }
-    // SQLite takes an empty file for a new database, and so do we; but it takes any shorter than a page for one as
-    // well.
+    // Like SQLite, accept an empty file as a new database. But SQLite also accepts any file shorter than a page.
     let length = try FileSystem.length(of: path)
     if length == 0 { return .new }
     guard length >= 512 else { throw .damagedCatalog(path: path, detail: "it is shorter than a page") }
     do {
-      // A writing connection would move a crash's log into the file when it closes.
+      // A writable connection would, when it closes, move the log left by a crash into the file.
       var configuration = Configuration()
       configuration.readonly = true
       return try inspect(try DatabaseQueue(path: path, configuration: configuration), withinSeconds: seconds)
@@ -49,7 +48,7 @@ extension Catalog {
     defer { interruption.end() }
     return try file.read { db in
       guard try passes("quick_check", db) else { return .unverified }
-      // A row that its index has lost is not found by its id, and would seem to be deleted.
+      // A row that its index has lost can't be found by its ID and would seem to be deleted.
       _ = try passes("integrity_check", db)
       let tables = try String.fetchSet(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
       if tables.isEmpty { return .new }
@@ -60,7 +59,7 @@ extension Catalog {
     }
   }
 
-  /// False where the check was cut off. Throws `.damagedCatalog` with the first of what it finds.
+  /// Runs a check. Returns false if it was interrupted. Throws `.damagedCatalog` with the first finding.
   private static func passes(_ check: String, _ db: Database) throws -> Bool {
     do {
       let finding = try String.fetchOne(db, sql: "PRAGMA \(check)(1)")
@@ -71,7 +70,8 @@ extension Catalog {
     }
   }
 
-  /// Throws `.damagedCatalog` where a table lacks a column that the migrations make: a damaged schema still opens.
+  /// Throws `.damagedCatalog` if a table lacks a column that the migrations create, because a damaged schema can still
+  /// be opened.
   static func checkColumns(_ db: Database, migrator: DatabaseMigrator) throws {
     let model = try DatabaseQueue()
     try migrator.migrate(model)
@@ -95,19 +95,19 @@ extension Catalog {
   }
 }
 
-/// Cuts off whatever statement a database runs, from a moment on until it is ended: again and again, as an interruption
-/// that comes between two statements is lost.
+/// Interrupts any statement of a database from a deadline until it is ended. Does so repeatedly, because an
+/// interruption between two statements has no effect.
 private final class Interruption: Sendable {
   private let file: DatabaseQueue
   private let isOver = Mutex(false)
-  /// Of its own: a global queue has no thread left while others' blocking work holds all it may have.
+  /// A separate queue: a global queue may have no thread left while other work blocks.
   private let queue = DispatchQueue(label: "catalog check")
 
   init(of file: DatabaseQueue) { self.file = file }
 
   func begin(at deadline: DispatchTime) {
     queue.asyncAfter(deadline: deadline) { [self] in
-      // Under the lock: the database is open for as long as the end has not come.
+      // Holds the lock, because the database is open only until `end()` is called.
       let goesOn = isOver.withLock { isOver in
         if !isOver { file.interrupt() }
         return !isOver
@@ -119,12 +119,12 @@ private final class Interruption: Sendable {
   func end() { isOver.withLock { $0 = true } }
 }
 
-/// The files of an open catalog: whether they are still the ones that were opened.
+/// The files of an open catalog, for detecting whether they were replaced.
 struct CatalogFile: Sendable {
   let path: String
   private let identities: [String: FileIdentity]
 
-  /// The catalog that is open at `path`, with its log; with `makesPrivate`, its owner's alone from now on.
+  /// Records the identity of the open catalog's files. `makesPrivate`: whether to restrict them to their owner.
   init(path: String, makesPrivate: Bool = true) {
     self.path = path
     var identities: [String: FileIdentity] = [:]
@@ -133,7 +133,7 @@ struct CatalogFile: Sendable {
     for suffix in ["", "-wal", "-shm"] where makesPrivate { FileSystem.makePrivate(path + suffix) }
   }
 
-  /// Throws `.catalogReplaced` where a file was removed or replaced since: what is committed would be lost with the
+  /// Throws `.catalogReplaced` if a file was removed or replaced since, in which case commits would be lost with the
   /// process. Costs three system calls.
   func check() throws(StorageError) {
     for (name, identity) in identities where FileSystem.identity(of: name) != identity {
@@ -143,7 +143,7 @@ struct CatalogFile: Sendable {
 }
 
 extension StorageError {
-  /// The same error, naming the catalog it was met in.
+  /// Returns the same error with the path of the catalog.
   func naming(_ path: String) -> StorageError {
     guard case .damagedCatalog("", let detail) = self else { return self }
     return .damagedCatalog(path: path, detail: detail)

@@ -2,26 +2,25 @@ import FoundationEssentials
 import GRDB
 import Glibc
 
-// How a catalog is read without a change to anything beside it. SQLite makes a log and an index of the log (-wal, -shm)
-// even for a connection that only reads. So where no service holds the data directory's lock, the catalog and its log
-// are copied and the copy read. Beside a service, which has made both, a reading connection changes no more than the
-// marks of readers in the index. A catalog of an earlier version is copied in either case, and the copy brought up to
-// date.
+// Reads a catalog without modifying anything next to it. SQLite creates a log and an index of the log (-wal, -shm) even
+// for a read-only connection. So if no service holds the data directory's lock, the catalog and its log are copied, and
+// the copy is read. If a service is running, both files already exist, and a reading connection changes only the
+// readers' marks in the index. In either case a catalog of an earlier version is copied, and the copy is upgraded.
 
-/// A catalog that is looked at, and left as it is.
+/// A catalog opened for inspection, without modifying it.
 final class CatalogView {
-  /// What it holds: up to date, or as it was a moment ago.
+  /// The current catalog or a recent copy.
   let catalog: Catalog
-  /// Whether it is of an earlier version.
+  /// Whether the catalog is of an earlier version.
   let isOlder: Bool
-  /// Whether it is empty, or there is none.
+  /// Whether the catalog is empty or missing.
   let isNew: Bool
-  /// Whether a service has it open, and what it holds may change.
+  /// Whether a service has the catalog open, so that its contents may change.
   let isLive: Bool
   private let copy: String?
 
-  /// Opens the catalog at `path`. Throws `.damagedCatalog` where it can't be read, `.newerSchema`. Takes a copy's room
-  /// in the folder for temporary files.
+  /// Opens the catalog at `path`. Throws `.damagedCatalog` if it can't be read, or `.newerSchema`. May need room for a
+  /// copy in the folder for temporary files.
   init(path: String) throws(StorageError) {
     do {
       let lock = FileSystem.parent(of: path) + "/lock"
@@ -62,7 +61,7 @@ final class CatalogView {
     }
   }
 
-  /// Whether a process holds the lock file at `path`.
+  /// Whether a process holds a lock on the file at `path`.
   private static func isHeld(_ path: String) throws(StorageError) -> Bool {
     guard FileSystem.identity(of: path) != nil else { return false }
     return try !FileDescriptor(path: path, flags: O_RDONLY).lock()
@@ -82,7 +81,7 @@ final class CatalogView {
 
   private static func isOlder(_ file: some DatabaseReader) throws -> Bool {
     try file.read { db in
-      // Of a newer one, opening says so.
+      // If the catalog is newer, opening it throws.
       try !Schema.migrator.hasBeenSuperseded(db) && !Schema.migrator.hasCompletedMigrations(db)
     }
   }
@@ -100,7 +99,7 @@ final class CatalogView {
     }
   }
 
-  /// The same error, of the catalog that was copied.
+  /// Returns the same error with the path of the original.
   private static func naming(_ path: String, _ error: StorageError) -> StorageError {
     switch error {
     case .damagedCatalog(_, let detail): .damagedCatalog(path: path, detail: detail)

@@ -1,8 +1,8 @@
 import GRDB
 
-// @unchecked Sendable: all state is touched on the catalog's writer queue alone, where GRDB calls observers.
+// @unchecked Sendable: all state is accessed only on the catalog's writer queue, where GRDB calls observers.
 
-/// Collects which recordings a transaction has inserted or changed, whichever statement did.
+/// Collects the recordings that a transaction inserts or changes, by whatever statement.
 final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   private var rows: Set<Int64> = []
 
@@ -16,8 +16,8 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
 
   func databaseDidRollback(_ db: Database) { rows = [] }
 
-  /// The recordings that were changed since the last call and are still there. On the writer queue, after the commit:
-  /// what can't be read here was committed all the same, so nothing is thrown.
+  /// Returns the recordings that were changed since the last call and still exist. Call it on the writer queue after
+  /// the commit. Doesn't throw, because an unreadable row was committed nevertheless.
   func take(_ db: Database) -> [RecordingID] {
     guard !rows.isEmpty else { return [] }
     defer { rows = [] }

@@ -1,21 +1,22 @@
-// How names are searched: a substring, whatever its case, in any script.
+// Searching for names: a substring, ignoring case, in any script.
 //
-// A name is stored beside its folded form, and SQLite's instr() looks for the folded query in it: no pattern, so "%"
-// and "_" are letters like any other. That compares bytes, and "é" may be one code point or two (file names from a Mac
-// have two). So where the query is not ASCII, names that instr() passes over are compared once more, by Character,
-// which Swift compares by canonical equivalence.
+// A name is stored together with its folded form, in which SQLite's instr() looks for the folded query. Since that
+// isn't a pattern, "%" and "_" aren't special. instr() compares bytes, but "é" may be one code point or two (as in file
+// names from a Mac). So if the query isn't ASCII, names without a match are compared again by Character, which in Swift
+// uses canonical equivalence.
 
 import GRDB
 
 enum NameSearch {
-  /// The form in which names that differ in case only are equal.
+  /// Folds a name so that names differing only in case become equal.
   ///
-  /// Up and then down, which also joins "ß" with "ss" and "ς" with "σ"; without a locale, so equal on every machine.
+  /// Converts to upper case and then to lower case, which also equates "ß" with "ss" and "ς" with "σ". Uses no locale,
+  /// so the result is the same on every machine.
   static func fold(_ name: String) -> String {
     name.uppercased().lowercased()
   }
 
-  /// `canonically_contains(folded name, folded query)` for SQL.
+  /// The SQL function `canonically_contains(folded name, folded query)`.
   static let function = DatabaseFunction("canonically_contains", argumentCount: 2, pure: true) { values in
     guard let name = String.fromDatabaseValue(values[0]), let query = String.fromDatabaseValue(values[1]) else {
       return false

@@ -136,7 +136,7 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
 }
 
 extension Job {
-  /// Whether every value is one that the program itself writes.
+  /// Whether every value is one that the program could have written.
   fileprivate var isPlausible: Bool {
     let instants = [createdAt, startedAt, finishedAt].compactMap { $0 }
     return (0...1).contains(progress) && (0...1_000_000).contains(attempts) && (0...1_000_000).contains(interruptions)
@@ -144,10 +144,10 @@ extension Job {
   }
 }
 
-// What a row says may be damaged: a column may be missing, hold another type, or a text that is none of ours. GRDB's
-// subscripts end the process where a value doesn't fit, so every value is read through these, which throw `.corrupt`.
+// A row may be damaged: a column may be missing, have another type, or contain an unknown text. GRDB's subscripts end
+// the process if a value doesn't fit, so every value is read through these functions, which throw `.corrupt`.
 
-/// The value of a column that is never NULL.
+/// Returns the value of a column that is never NULL.
 func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value {
   guard let value: Value = try nullable(row, column) else {
     throw StorageError.corrupt(column: column, value: "NULL")
@@ -155,7 +155,7 @@ func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws
   return value
 }
 
-/// The value of a column; nil for NULL.
+/// Returns the value of a column, or nil for NULL.
 func nullable<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value? {
   guard let stored = row[column] as DatabaseValue? else { throw StorageError.corrupt(column: column, value: "missing") }
   if stored.isNull { return nil }
@@ -169,7 +169,7 @@ private func instant(_ row: Row, _ column: String) throws -> Timestamp? {
   (try nullable(row, column) as Int64?).map(Timestamp.init(milliseconds:))
 }
 
-/// A list in JSON; nil where the column is NULL.
+/// Returns a list stored as JSON, or nil for NULL.
 private func list<Element: Decodable>(_ row: Row, _ column: String) throws -> [Element]? {
   guard let text: String = try nullable(row, column) else { return nil }
   do { return try JSONDecoder().decode([Element].self, from: Data(text.utf8)) } catch {

@@ -1,13 +1,14 @@
-// The catalogue's tables. A migration that has been released is never changed: a new one is added below it, with the
-// next number. Every migration runs in a transaction of its own and is recorded in `grdb_migrations`.
+// The catalog's tables. Never change a migration that has been released; add a new one below it, with the next number.
+// Every migration runs in its own transaction and is recorded in `grdb_migrations`.
 //
-// Ids are text, so that sqlite3's shell shows what the API shows, and sort by time, so that "newest first" is the
-// primary key backwards. Instants are milliseconds since 1970, small lists and what only clients read are JSON.
+// IDs are text, so that sqlite3's shell shows them like the API, and sort by time, so that "newest first" is the
+// primary key in reverse. Times are milliseconds since 1970. Small lists and values used only by clients are JSON.
 //
-// `removals` has the ids of recordings and uploads whose rows were deleted while their files may still be there: the
+// `removals` contains the IDs of recordings and uploads whose rows were deleted but whose files may still exist. The
 // next start removes those files, and no others.
 //
-// A job's `recording` and a recording's `derived_*` are no foreign keys: both outlive what they name.
+// A job's `recording` and a recording's `derived_*` aren't foreign keys, because they may outlive the row they refer
+// to.
 
 import GRDB
 
@@ -71,7 +72,8 @@ enum Schema {
     return migrator
   }
 
-  /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has one row, written to see that writing works.
+  /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has a single row, updated to verify that the catalog is
+  /// writable.
   private static let recordingsAndJobs = """
     CREATE TABLE recordings (
       id TEXT NOT NULL PRIMARY KEY,
@@ -122,7 +124,8 @@ enum Schema {
     ) STRICT;
     """
 
-  /// `offset` bytes of an upload are durable. An answer is found by what was asked (`scope`) and the client's `key`.
+  /// The first `offset` bytes of an upload are durable. An answer is identified by the request (`scope`) and the
+  /// client's `key`.
   private static let uploadsAndAnswers = """
     CREATE TABLE uploads (
       id TEXT NOT NULL PRIMARY KEY,

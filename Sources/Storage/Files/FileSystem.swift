@@ -1,8 +1,8 @@
 import Glibc
 
-/// The few calls on paths that the media store needs. Every one blocks.
+/// The few path operations that the media store needs. Each one blocks.
 enum FileSystem {
-  /// Makes a folder and those above it that are missing, for this user alone. What was made survives a power cut.
+  /// Creates a folder and its missing parents, accessible only to this user. New folders survive a power failure.
   static func makeFolders(_ path: String) throws(StorageError) {
     let names = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
     let parent = path.hasPrefix("/") ? "/" + names : names
@@ -14,11 +14,11 @@ enum FileSystem {
       try makeFolders(parent)
       isNew = try makeFolder(path)
     }
-    // Without it all that is ever synced inside could go with its name.
+    // Otherwise everything synced inside it could be lost along with its name.
     if isNew { try syncFolder(parent.isEmpty ? "." : parent) }
   }
 
-  /// Makes one folder; false where it is there already.
+  /// Creates one folder. Returns false if it already exists.
   @discardableResult
   static func makeFolder(_ path: String) throws(StorageError) -> Bool {
     if unsafe mkdir(path, 0o700) == 0 { return true }
@@ -32,19 +32,19 @@ enum FileSystem {
     return unsafe stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// Throws where names can't be added to a folder.
+  /// Throws if no files can be created in a folder.
   static func checkWritable(_ path: String) throws(StorageError) {
     guard unsafe access(path, W_OK | X_OK) == 0 else { throw StorageError(errno: errno, "access", path) }
   }
 
-  /// In bytes.
+  /// Returns the length of a file in bytes.
   static func length(of path: String) throws(StorageError) -> Int64 {
     var info = stat()
     guard unsafe stat(path, &info) == 0 else { throw StorageError(errno: errno, "stat", path) }
     return Int64(info.st_size)
   }
 
-  /// Gives a file or folder another name, in one step that other processes see whole or not at all.
+  /// Renames a file or folder atomically.
   static func rename(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.rename(old, new) == 0 else { throw StorageError(errno: errno, "rename", old) }
   }
@@ -54,12 +54,12 @@ enum FileSystem {
     guard unsafe Glibc.link(old, new) == 0 else { throw StorageError(errno: errno, "link", new) }
   }
 
-  /// Makes the names in a folder durable: fsync of a file keeps its bytes, not the name it is found by.
+  /// Makes the names in a folder durable: fsync of a file saves its contents, not its name.
   static func syncFolder(_ path: String) throws(StorageError) {
     try FileDescriptor(path: path, flags: O_RDONLY | O_DIRECTORY).sync()
   }
 
-  /// The names in a folder but "." and "..", in no order.
+  /// Returns the names in a folder, except "." and "..", in no particular order.
   static func names(in path: String) throws(StorageError) -> [String] {
     guard let stream = unsafe opendir(path) else { throw StorageError(errno: errno, "opendir", path) }
     defer { unsafe closedir(stream) }
@@ -73,7 +73,7 @@ enum FileSystem {
     return names
   }
 
-  /// Removes a file, or a folder with all that is in it; what is not there is no error. Links are removed, never
+  /// Removes a file, or a folder with its contents. A missing file isn't an error. Symbolic links are removed, not
   /// followed.
   static func remove(_ path: String) throws(StorageError) {
     if unsafe unlink(path) == 0 || errno == ENOENT { return }
@@ -84,15 +84,15 @@ enum FileSystem {
     guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw StorageError(errno: errno, "rmdir", path) }
   }
 
-  /// Removes one file; false where it is not there.
+  /// Removes one file. Returns false if it doesn't exist.
   static func removeFile(_ path: String) throws(StorageError) -> Bool {
     if unsafe unlink(path) == 0 { return true }
     guard errno == ENOENT || errno == ENOTDIR else { throw StorageError(errno: errno, "unlink", path) }
     return false
   }
 
-  /// Gives a file new content, in one step that other processes see whole or not at all, also after a power cut. One
-  /// caller at a time for a path.
+  /// Replaces a file's content atomically, even across a power failure. Only one caller at a time may do this for a
+  /// path.
   static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
     let temporary = path + ".new"
     do {
@@ -106,7 +106,7 @@ enum FileSystem {
     }
   }
 
-  /// All bytes of a file. Throws `.io` with `EFBIG` for one longer than `limit`.
+  /// Returns the content of a file. Throws `.io` with `EFBIG` if it is longer than `limit`.
   static func contents(of path: String, limit: Int64) throws(StorageError) -> [UInt8] {
     let file = try FileDescriptor(path: path, flags: O_RDONLY)
     var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 * 1024))
@@ -118,8 +118,7 @@ enum FileSystem {
     }
   }
 
-  /// Makes a new file with the content of another, or its first `count` bytes, durable when it
-  /// returns.
+  /// Copies a file, or its first `count` bytes, to a new file and makes the copy durable.
   static func copy(_ old: String, to new: String, bytes count: Int64 = .max) throws(StorageError) {
     let source = try FileDescriptor(path: old, flags: O_RDONLY)
     let copy = try FileDescriptor(path: new, flags: O_WRONLY | O_CREAT | O_EXCL)
@@ -135,7 +134,7 @@ enum FileSystem {
     try copy.sync()
   }
 
-  /// The folder that a file or folder is in.
+  /// Returns the folder that contains a file or folder.
   static func parent(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
@@ -162,12 +161,12 @@ enum FileSystem {
     return unsafe info.st_mode & 0o7777 == mode || isOthers(path) || chmod(path, mode) == 0
   }
 
-  /// Removes a folder that is empty, and leaves any other.
+  /// Removes a folder if it is empty.
   static func removeIfEmpty(_ path: String) {
     unsafe rmdir(path)
   }
 
-  /// What an unprivileged process can still write on the disk that `path` is on.
+  /// Returns the number of bytes that an unprivileged process can still write to the disk of `path`.
   static func freeBytes(at path: String) throws(StorageError) -> Int64 {
     var info = statvfs()
     guard unsafe statvfs(path, &info) == 0 else { throw StorageError(errno: errno, "statvfs", path) }
@@ -176,7 +175,7 @@ enum FileSystem {
   }
 }
 
-/// One file, whatever it is called: its device and its inode.
+/// The identity of a file, independent of its name: its device and inode.
 struct FileIdentity: Equatable {
   private let device: UInt64
   private let inode: UInt64

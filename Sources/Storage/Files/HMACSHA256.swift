@@ -1,11 +1,11 @@
 import CCrypto
 
-/// A keyed digest (RFC 2104) with SHA-256, by libcrypto.
+/// A keyed digest (RFC 2104) with SHA-256, computed by libcrypto.
 package enum HMACSHA256 {
-  /// Of `message` under `key`, of any lengths: 64 lower-case hexadecimal digits.
+  /// Returns the digest of `message` under `key`, both of any length, as 64 lower-case hexadecimal digits.
   package static func hexDigest(of message: [UInt8], key: [UInt8]) -> String {
     var digest = [UInt8](repeating: 0, count: 32)
-    // libcrypto takes a missing key for "the same as before".
+    // libcrypto treats a missing key as "the same as before".
     let key = key.isEmpty ? [0] : key
     let done = unsafe digest.withUnsafeMutableBufferPointer { digest in
       unsafe HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, digest.baseAddress, nil) != nil

@@ -1,13 +1,13 @@
-/// A SHA-256 that is fed piece by piece.
+/// A SHA-256 digest computed piece by piece.
 package struct SHA256: ~Copyable {
   private var digest = MessageDigest(.sha256)
 
-  /// The digest of nothing yet.
+  /// Creates a digest of no bytes.
   package init() {}
 
-  /// Takes in `bytes`, after all that came before.
+  /// Adds `bytes`.
   package mutating func update(_ bytes: Span<UInt8>) { digest.update(bytes) }
 
-  /// The digest of all bytes so far, 64 lower-case hexadecimal digits. More may follow.
+  /// Returns the digest of all bytes so far as 64 lower-case hexadecimal digits. More may follow.
   package borrowing func hexDigest() -> String { digest.hexDigest() }
 }

@@ -1,17 +1,17 @@
 import Glibc
 
-// How a folder appears whole or not at all:
+// How a folder is created atomically:
 //
-//   there is none     filled as DESTINATION.partial-<uuid>, beside its own place, then renamed
-//   an empty one      filled as DESTINATION/.partial-<uuid>, as it may be the root of a disk, which can't be renamed or
-//                     replaced; then what is in there is moved up, the file that makes it whole last
+//   none exists       filled as DESTINATION.partial-<uuid> in the same parent, then renamed
+//   an empty one      filled as DESTINATION/.partial-<uuid>, because it may be the root of a disk, which can't be
+//                     replaced; then its contents are moved up, with the file that completes it last
 //
-// A process that fills one holds a lock (flock) on it. What a killed one has left is removed by the next for the same
-// destination.
+// A process that fills one holds a lock (flock) on it. What a killed process left is removed by the next one with the
+// same destination.
 
-/// A folder that appears whole or not at all. Removed, with all that is in it, if it is not committed.
+/// A folder that is created atomically. It is removed with its contents unless it is committed.
 struct TemporaryDirectory: ~Copyable {
-  /// Where it is filled.
+  /// The folder to fill.
   let path: String
   private let destination: String
   private let lastFile: String
@@ -19,8 +19,8 @@ struct TemporaryDirectory: ~Copyable {
   private let hold: FileDescriptor
   private var isCommitted = false
 
-  /// Makes the folder that is to become `destination`, which must not exist or be an empty folder: throws `.io` with
-  /// `EEXIST` where there is something already. Without the file `lastFile` the folder is of no use to anyone.
+  /// Creates the folder that will become `destination`, which must not exist or must be empty; otherwise throws `.io`
+  /// with `EEXIST`. `lastFile`: the file without which the folder is considered incomplete.
   init(for destination: String, lastFile: String) throws(StorageError) {
     var destination = destination
     while destination.count > 1, destination.hasSuffix("/") { destination.removeLast() }
@@ -36,14 +36,14 @@ struct TemporaryDirectory: ~Copyable {
     self.hold = hold
   }
 
-  /// A new file system has `lost+found` in it.
+  /// Throws unless the folder is empty or contains only `lost+found`, as a new file system does.
   private static func checkEmpty(_ path: String) throws(StorageError) {
     guard FileSystem.isFolder(path), try FileSystem.names(in: path).allSatisfy({ $0 == "lost+found" }) else {
       throw .io(operation: "mkdir", path: path, errno: EEXIST)
     }
   }
 
-  /// Removes the folders of this form that no process holds.
+  /// Removes folders with this prefix that no process holds.
   private static func removeLeftovers(_ prefix: String) throws(StorageError) {
     let parent = FileSystem.parent(of: prefix)
     let start = prefix.dropFirst(prefix.lastIndex(of: "/") == nil ? 0 : parent == "/" ? 1 : parent.count + 1)
@@ -57,7 +57,7 @@ struct TemporaryDirectory: ~Copyable {
     }
   }
 
-  /// Makes it durable in its own place.
+  /// Moves the folder to its destination and makes it durable.
   mutating func commit() throws(StorageError) {
     try FileSystem.syncFolder(path)
     if isInside { try moveUp() } else { try FileSystem.rename(path, to: destination) }

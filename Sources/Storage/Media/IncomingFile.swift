@@ -1,16 +1,16 @@
 import Glibc
 
-// @unchecked Sendable: the state is the owner's, who passes it from the loop to a worker queue and back, and starts no
-// call before the last has returned; that hand-over orders the calls.
+// @unchecked Sendable: the state belongs to the owner, who passes it from the loop to a worker queue and back, and
+// makes no call before the previous one has returned; this handover orders the calls.
 
-/// A file that is being received: bytes are appended and hashed as they come, until the media store adopts it.
+/// A file being received: bytes are appended and hashed as they arrive, until the media store adopts the file.
 ///
-/// Every call blocks on the disk: worker queues only, never an event loop. What is not adopted is removed when the
-/// last reference goes. It has no lock: its owner calls it from one queue at a time.
+/// Every call blocks on the disk, so make it on a worker queue, never on an event loop. A file that isn't adopted is
+/// removed with the last reference. There is no lock: call it from one queue at a time.
 package final class IncomingFile: @unchecked Sendable {
-  /// Where the bytes are meanwhile.
+  /// Where the bytes are until adoption.
   package let path: String
-  /// How many bytes were appended.
+  /// Number of bytes appended.
   package private(set) var byteCount: Int64 = 0
 
   private let file: FileDescriptor
@@ -18,12 +18,12 @@ package final class IncomingFile: @unchecked Sendable {
   private var failure: StorageError?
   private var isSettled = false
 
-  /// Makes the file `path`, which must not exist.
+  /// Creates the file `path`, which must not exist.
   convenience init(path: String) throws(StorageError) {
     self.init(path: path, file: try FileDescriptor(path: path, flags: O_WRONLY | O_CREAT | O_EXCL))
   }
 
-  /// Appends to `file`, which is open for writing and found at `path`.
+  /// Appends to `file`, which is open for writing and located at `path`.
   init(path: String, file: consuming FileDescriptor) {
     self.path = path
     self.file = file
@@ -33,9 +33,9 @@ package final class IncomingFile: @unchecked Sendable {
     discard()
   }
 
-  /// Appends `bytes`. Throws `.diskFull` where there is no room.
+  /// Appends `bytes`. Throws `.diskFull` if there is no room.
   ///
-  /// After an error nobody knows how much of a piece was written, so it sticks: every later call throws it again.
+  /// After an error it isn't known how much was written, so every later call throws the same error.
   package func append(_ bytes: Span<UInt8>) throws(StorageError) {
     precondition(!isSettled, "an incoming file that was adopted or discarded takes no bytes")
     if let failure { throw failure }
@@ -49,20 +49,20 @@ package final class IncomingFile: @unchecked Sendable {
     byteCount += Int64(bytes.count)
   }
 
-  /// SHA-256 of all bytes so far, 64 lower-case hexadecimal digits.
+  /// Returns the SHA-256 of all bytes so far, as 64 lower-case hexadecimal digits.
   package func digest() -> String {
     hash.hexDigest()
   }
 
-  /// Removes the file, unless it was adopted. May be called again.
+  /// Removes the file unless it was adopted. May be called repeatedly.
   package func discard() {
     guard !isSettled else { return }
     isSettled = true
-    // A part that can't be removed now is removed by the next start's sweep.
+    // If this fails, the next start's sweep removes the file.
     try? FileSystem.remove(path)
   }
 
-  /// Makes the bytes durable and gives the file its new name, which must be on the same disk.
+  /// Makes the bytes durable and renames the file to a path on the same disk.
   func move(to newPath: String) throws(StorageError) {
     precondition(!isSettled, "an incoming file is adopted once")
     if let failure { throw failure }

@@ -1,20 +1,22 @@
 import Glibc
 
-// How a file becomes part of a recording. The order is what makes a crash harmless:
+// How a file becomes part of a recording. This order makes a crash harmless:
 //
-//   1. make the recording's folder, marked as unfinished, fsync the folder it is in: the rename needs a place that will
-//      still be there
+//   1. make the recording's folder, marked as unfinished, and fsync its parent: the rename needs a target folder that
+//      is durable
 //   2. fsync the file: a rename may reach the disk before the bytes do, and would then name an empty file
-//   3. rename: in one step, so no one ever sees half a file under the final name
-//   4. fsync the recording's folder: until then the new name may be lost, and the row must never outlive it
+//   3. rename: atomic, so a partial file never appears under the final name
+//   4. fsync the recording's folder: until then the new name may be lost, and the row must not outlive it
 //
-// Only when all four have succeeded may the row that names the file be inserted. The mark goes when the row is durable.
+// Only after all four may the row that names the file be inserted. The mark is removed once the row is durable.
 
 extension MediaStore {
-  /// Makes a received file the file `name` of recording `id`. When it returns, the file survives a power cut.
+  /// Turns a received file into the file `name` of recording `id`. When this returns, the file survives a power
+  /// failure.
   ///
-  /// `name` is the service's own choice: no slash, not hidden. Takes as long as the disk takes to write what the
-  /// system has not written yet. On an error the file is gone, and the recording's folder too if it was empty.
+  /// `name` is chosen by the service: it contains no slash and isn't hidden. This takes as long as the disk needs to
+  /// write what the system has not yet written. On an error the file is removed, and so is the recording's folder if it
+  /// was empty.
   package func adopt(
     _ file: consuming IncomingFile, as id: RecordingID, name: String
   ) throws(StorageError) -> StoredFile {
@@ -31,7 +33,7 @@ extension MediaStore {
     do {
       try FileSystem.syncFolder(folder(of: id))
     } catch {
-      // Nothing has been promised yet, so nothing is left behind, as far as the disk allows.
+      // Nothing has been acknowledged yet, so clean up as far as the disk permits.
       try? FileSystem.remove(path)
       removeFolderIfUnused(of: id)
       throw error
@@ -39,12 +41,13 @@ extension MediaStore {
     return StoredFile(path: path, name: name, bytes: file.byteCount, sha256: file.digest())
   }
 
-  /// Makes a file that a job has written, on the store's disk, the file `name` of recording `id`, with the same care.
+  /// Turns a file that a job has written on the store's disk into the file `name` of recording `id`, just as durably.
   ///
-  /// Reads the file once for its SHA-256. On an error it may be at either path; a job's rerun writes it anew.
+  /// Reads the file once for its SHA-256. After an error it may be at either path; when the job runs again, it is
+  /// rewritten.
   ///
-  /// With `makesFolder` false, a recording whose folder is gone throws: the folder of one that was deleted meanwhile
-  /// never comes back.
+  /// With `makesFolder` false, throws if the recording's folder is missing, so that the folder of a deleted recording
+  /// isn't created again.
   package func adopt(
     path source: String, as id: RecordingID, name: String, makesFolder: Bool = true
   ) throws(StorageError) -> StoredFile {
@@ -58,8 +61,8 @@ extension MediaStore {
     return StoredFile(path: path, name: name, bytes: bytes, sha256: sha256)
   }
 
-  /// Makes a file that a job has written, if it has, the file `name` of recording `id`. For what can be made again: a
-  /// power cut may take it.
+  /// Turns a file that a job may have written into the file `name` of recording `id`. Not durable, so use it only for
+  /// files that can be made again.
   package func move(_ source: String, to id: RecordingID, name: String) {
     try? FileSystem.rename(source, to: finalPath(of: id, name: name))
   }
@@ -69,7 +72,7 @@ extension MediaStore {
     return folder(of: id) + "/" + name
   }
 
-  /// The length and the SHA-256 of what an open file has from its position on.
+  /// Returns the length and the SHA-256 of the rest of an open file.
   static func measure(_ file: borrowing FileDescriptor) throws(StorageError) -> (bytes: Int64, sha256: String) {
     var hash = SHA256()
     var bytes: Int64 = 0

@@ -1,42 +1,43 @@
 import Glibc
 
-/// What a start found of earlier runs, and what became of it.
+/// What startup found of earlier runs, and what it did about it.
 package struct SweepReport: Sendable, Equatable {
-  /// Uploads that never became recordings, removed.
+  /// Number of uploads removed because they never became recordings.
   package var incoming = 0
-  /// Parts of resumable uploads that were removed: empty ones, and those whose upload has ended.
+  /// Number of removed parts of resumable uploads: empty ones, and those whose upload has ended.
   package var uploads = 0
-  /// Folders of recordings that were removed: marked as unfinished, or on their way out.
+  /// Number of removed folders of recordings: marked as unfinished, or already being removed.
   package var recordings = 0
-  /// Work folders that no job will use again, removed.
+  /// Number of removed work folders that no job will use again.
   package var jobs = 0
-  /// Recordings that had lost their row and have one again.
+  /// Number of recordings whose lost row was restored.
   package var adopted = 0
-  /// What nothing explains, kept aside.
+  /// Number of unexplained folders and uploads that were set aside.
   package var orphans = 0
-  /// Rows that could not be read, written again from their folder's description.
+  /// Number of unreadable rows restored from the description in the recording's folder.
   package var healed = 0
-  /// Rows of recordings that can't be read and have no description.
+  /// Number of unreadable rows of recordings without a description.
   package var unreadable = 0
-  /// Rows of jobs, uploads and webhooks that could not be read, deleted.
+  /// Number of unreadable rows of jobs, uploads, and webhooks that were deleted.
   package var forgotten = 0
-  /// Whether the catalog could not be checked in time, so that nothing was removed because of what it says.
+  /// Whether the catalog couldn't be checked in time, so that nothing was removed on the basis of its contents.
   package var isUnverified = false
-  /// What could not be listed, moved or removed.
+  /// Errors in listing, moving, or removing files.
   package var failures: [StorageError] = []
 
-  /// Nothing yet.
+  /// Creates an empty report.
   package init() {}
 }
 
 extension MediaStore {
-  /// Removes the files that are half-finished by the place they are in: plain uploads on their way in, folders on their
-  /// way out, and work folders of jobs. A work folder that another process holds (flock) is one that an orphan of an
-  /// earlier run still works in: it stays, so that the job's next worker meets that lock and not an empty folder beside
+  /// Removes files that their location identifies as unfinished: plain uploads being received, folders being removed,
+  /// and work folders of jobs. A work folder locked (flock) by another process is still in use by an orphaned process
+  /// of an earlier run. It stays, so that the job's next worker encounters the lock instead of an empty folder next to
   /// it.
   ///
-  /// At start-up only, after `claim()` and before the first upload or job. Only names that the store itself gives are
-  /// touched: a stranger's file in the data directory stays. Never throws, as a service can serve beside leftovers.
+  /// Call it only at startup, after `claim()` and before the first upload or job. Touches only names that the store
+  /// itself assigns, so other files in the data directory stay. Doesn't throw, because a service can run despite
+  /// leftovers.
   func removeHalfFinished(_ report: inout SweepReport) {
     let suffix = ".part"
     report.incoming = clear(incoming, &report) {
@@ -46,19 +47,19 @@ extension MediaStore {
     report.jobs = clear(jobs, &report) { name in JobID(name).map { !isHeld($0) } ?? false }
   }
 
-  /// Every id that has a folder among the recordings.
+  /// Returns all IDs that have a folder among the recordings.
   func recordingFolders(_ report: inout SweepReport) -> [RecordingID] {
     names(in: recordings, &report).compactMap(RecordingID.init)
   }
 
-  /// Every id that has a part among the uploads.
+  /// Returns all IDs that have a part among the uploads.
   func parts(_ report: inout SweepReport) -> [UploadID] {
     names(in: uploads, &report).compactMap { name in
       name.hasSuffix(".part") ? UploadID(String(name.dropLast(".part".count))) : nil
     }
   }
 
-  /// Whether the bytes of a part are of no further use to anyone: there are none, or they have another name as well.
+  /// Whether the bytes of a part are no longer needed: there are none, or they also have another name.
   func isSpare(_ id: UploadID) throws(StorageError) -> Bool {
     let path = path(ofPart: id)
     var info = stat()
@@ -72,7 +73,7 @@ extension MediaStore {
     }
   }
 
-  /// Removes what `isLeftover` picks from a folder; how many.
+  /// Removes the entries of a folder that `isLeftover` selects; returns their number.
   private func clear(_ folder: String, _ report: inout SweepReport, _ isLeftover: (String) -> Bool) -> Int {
     var count = 0
     for name in names(in: folder, &report) where isLeftover(name) {

@@ -1,18 +1,19 @@
 import Glibc
 
-// How an upload that came in pieces becomes part of a recording. Its bytes were acknowledged piece by piece, so no
-// crash may lose them, and none may leave two recordings:
+// How a resumable upload becomes part of a recording. Its bytes were acknowledged piece by piece, so a crash must not
+// lose any, nor leave two recordings:
 //
-//   1. fsync the part; make the recording's folder, marked as unfinished, fsync the folder it is in
-//   2. link the part into the recording's folder under its final name, fsync that folder
-//   3. in one transaction: the recording's row, its job's, and the upload's that says what it has become
-//   4. describe the recording in its folder, which takes the mark away; unlink the part
+//   1. fsync the part; make the recording's folder, marked as unfinished, and fsync its parent
+//   2. link the part into the recording's folder under its final name, and fsync that folder
+//   3. in one transaction, write the rows of the recording and its jobs, and the recording into the upload's row
+//   4. describe the recording in its folder, which removes the mark; unlink the part
 //
-// Until 3 the part is still there under its own name, and the next start removes the marked folder: the end is tried
-// again. After 3 the next start removes the part, which is only a second name for the recording's file.
+// Before step 3 the part still exists under its own name, and the next start removes the marked folder, so the upload
+// can be completed again. After step 3, the next start removes the part, which is only a second name for the
+// recording's file.
 
 extension MediaStore {
-  /// Makes the part file of an upload, which must not exist, and its name durable.
+  /// Creates the part file of an upload, which must not exist, and makes its name durable.
   package func makePart(of id: UploadID) throws(StorageError) -> UploadPart {
     try checkClaim()
     let part = try UploadPart(path: path(ofPart: id), flags: O_CREAT | O_EXCL)
@@ -25,7 +26,7 @@ extension MediaStore {
     return part
   }
 
-  /// Opens the part file of an upload; nil where it is gone.
+  /// Opens the part file of an upload; returns nil if it doesn't exist.
   package func openPart(of id: UploadID) throws(StorageError) -> UploadPart? {
     do {
       return try UploadPart(path: path(ofPart: id), flags: 0)
@@ -34,18 +35,19 @@ extension MediaStore {
     }
   }
 
-  /// How many bytes the part file of an upload has; nil where it is gone.
+  /// Returns the length of the part file of an upload, or nil if it doesn't exist.
   package func lengthOfPart(of id: UploadID) throws(StorageError) -> Int64? {
     do { return try FileSystem.length(of: path(ofPart: id)) } catch .io(_, _, ENOENT) { return nil }
   }
 
-  /// Removes the part file of an upload. What can't be removed now, the next start's sweep removes.
+  /// Removes the part file of an upload. If this fails, the next start's sweep removes it.
   package func removePart(of id: UploadID) { try? FileSystem.remove(path(ofPart: id)) }
 
-  /// Makes a whole part the file `name` of recording `id` as well. When it returns, the file survives a power cut.
+  /// Also makes a complete part the file `name` of recording `id`. When this returns, the file survives a power
+  /// failure.
   ///
-  /// The part stays where it is, as another name of the same bytes, to be removed when the recording has its row. On
-  /// an error the recording's folder is gone, the part is not.
+  /// The part stays as another name of the same bytes; remove it once the recording has its row. On an error, the
+  /// recording's folder is removed but the part isn't.
   package func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
     let path = finalPath(of: id, name: name)
     do {

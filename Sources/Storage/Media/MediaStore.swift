@@ -1,38 +1,39 @@
-// The media are plain files under one data directory:
+// The media are plain files in one data directory:
 //
 //   DATA/lock                       held (flock) by the process that claimed the directory
-//   DATA/incoming/<uuid>.part       an upload on its way in
-//   DATA/uploads/<upload id>.part   what has come of an upload that may be resumed
-//   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; names are the service's own
+//   DATA/incoming/<uuid>.part       an upload being received
+//   DATA/uploads/<upload id>.part   the bytes received so far of a resumable upload
+//   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; named by the service
 //   DATA/jobs/<job id>/             a job's work folder
-//   DATA/removed/<uuid>/            a recording's folder on its way out
-//   DATA/orphaned/<id>              what nothing explains: kept until a person has looked at it
+//   DATA/removed/<uuid>/            a recording's folder being removed
+//   DATA/orphaned/<id>              unexplained files, kept until someone has inspected them
 //
-// No path ever holds a word from outside. What a crash can leave is one of two harmless things. A folder without a row:
-// bytes are made durable before their row is inserted, so the crash came between. Such a folder bears the mark of the
-// unfinished (MediaStore+Descriptions), and only for that mark does the next start remove it. A folder half removed:
-// the row goes first, and in the same transaction the id is noted as removed; the folder is then renamed away before
-// anything in it is removed, so nobody finds it by its id, and the next start removes the rest. A row without its file
-// can't be left. Whatever else is found without a row has lost it, and is never removed: see Reconciliation.
+// No path contains text from outside. A crash can leave one of two harmless things. First, a folder without a row, if
+// the crash occurs between making the bytes durable and inserting the row. Such a folder carries the mark of the
+// unfinished (MediaStore+Descriptions), and only because of that mark does the next start remove it. Second, a
+// partially removed folder: the row is deleted first, and its ID recorded as removed in the same transaction; the
+// folder is then renamed before its contents are removed, so it can no longer be found by its ID, and the next start
+// removes the rest. A row without its file can't occur. Anything else found without a row has lost it, and is never
+// removed: see Reconciliation.
 
 import Glibc
 import Synchronization
 
-/// A file that was adopted: durable, under its final name.
+/// A file that was adopted: it is durable and has its final name.
 package struct StoredFile: Sendable, Equatable {
-  /// Where it is.
+  /// The path of the file.
   package let path: String
-  /// Its name inside the recording's folder.
+  /// Its name in the recording's folder.
   package let name: String
-  /// Its length.
+  /// Its length in bytes.
   package let bytes: Int64
-  /// 64 lower-case hexadecimal digits.
+  /// The SHA-256 as 64 lower-case hexadecimal digits.
   package let sha256: String
 }
 
-/// The recordings' files under one directory. Safe from any thread.
+/// The recordings' files in one directory. Thread-safe.
 ///
-/// Every call that throws blocks on the disk: worker queues only, never an event loop.
+/// Every throwing call blocks on the disk, so make it on a worker queue, never on an event loop.
 package final class MediaStore: Sendable {
   /// The data directory.
   package let directory: String
@@ -45,7 +46,7 @@ package final class MediaStore: Sendable {
   let orphaned: String
   private let claimed = Mutex<Claim?>(nil)
 
-  /// The open lock file: closing it, which the system does for a process that dies, gives the claim up.
+  /// The open lock file. Closing it, which the system does when the process dies, releases the claim.
   private final class Claim: Sendable {
     let file: FileDescriptor
     let identity: FileIdentity
@@ -56,13 +57,13 @@ package final class MediaStore: Sendable {
     }
   }
 
-  /// The store under `directory`, which is made, with its folders, where it is missing.
+  /// Opens the store in `directory`, creating it and its folders if they are missing.
   package convenience init(directory: String) throws(StorageError) {
     self.init(lookingAt: directory)
     try makeFolders()
   }
 
-  /// The store under `directory` as it is. Nothing is made or changed: folders may be missing.
+  /// Opens the store in `directory` without creating or changing anything; folders may be missing.
   package init(lookingAt directory: String) {
     self.directory = directory
     incoming = directory + "/incoming"
@@ -83,19 +84,21 @@ package final class MediaStore: Sendable {
     try FileSystem.syncFolder(directory)
   }
 
-  /// Where the catalog is.
+  /// The path of the catalog.
   package var catalogPath: String { directory + "/catalog.sqlite" }
 
-  /// Whether any recording has a folder here. Throws where that can't be told.
+  /// Whether any recording has a folder here. Throws if that can't be determined.
   package func hasRecordings() throws(StorageError) -> Bool {
     try FileSystem.names(in: recordings).contains { RecordingID($0) != nil }
   }
 
-  /// Keeps other processes from claiming the directory until this store goes; throws `.inUse` where one has it.
+  /// Prevents other processes from claiming the directory until this store is destroyed. Throws `.inUse` if another has
+  /// it.
   ///
-  /// A service claims before it sweeps: two on one directory would take each other's uploads for leftovers.
-  /// - Parameter patience: how long to wait for another to let go. A service that is killed while it starts a child
-  ///   leaves its claim with the child, until that has become another program.
+  /// A service claims the directory before it sweeps, because two services on one directory would remove each other's
+  /// uploads as leftovers.
+  /// - Parameter patience: how long to wait for another process to release it. If a service is killed while starting a
+  ///   child, the child has the claim until it has executed the other program.
   package func claim(patience: Duration = .seconds(2)) throws(StorageError) {
     let path = lockPath
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
@@ -111,52 +114,52 @@ package final class MediaStore: Sendable {
 
   private var lockPath: String { directory + "/lock" }
 
-  /// Throws `.claimLost` where the lock file that this store has claimed is no longer the one in the directory: another
-  /// service may then claim the same directory. Costs one system call; a store that has claimed nothing has lost
+  /// Throws `.claimLost` if the lock file in the directory is no longer the one that this store claimed, so that
+  /// another service could claim the directory too. Costs one system call. Does nothing if this store has claimed
   /// nothing.
   package func checkClaim() throws(StorageError) {
     let claim = claimed.withLock { $0?.identity }
     guard claim == nil || claim == FileSystem.identity(of: lockPath) else { throw .claimLost(path: directory) }
   }
 
-  /// A new file to receive an upload into.
+  /// Creates a file for receiving an upload.
   package func receive() throws(StorageError) -> IncomingFile {
     try checkClaim()
     return try IncomingFile(path: incoming + "/" + UUIDv7().text + ".part")
   }
 
-  /// Where the files of a recording are, whether or not the folder exists.
+  /// Returns the folder of a recording's files, whether or not it exists.
   package func folder(of id: RecordingID) -> String { recordings + "/" + id.text }
 
-  /// Where a job works, whether or not the folder exists.
+  /// Returns the work folder of a job, whether or not it exists.
   package func workFolder(of id: JobID) -> String { jobs + "/" + id.text }
 
-  /// Makes a recording's folder, if it is not there, with the mark of the unfinished in it, and its name durable.
-  /// Returns its path.
+  /// Creates a recording's folder, with the mark of the unfinished, unless it exists. Makes its name durable and
+  /// returns its path.
   @discardableResult
   package func makeFolder(of id: RecordingID) throws(StorageError) -> String {
     try checkClaim()
     if try FileSystem.makeFolder(folder(of: id)) {
       _ = try FileDescriptor(path: folder(of: id) + "/" + Self.marker, flags: O_WRONLY | O_CREAT)
     }
-    // Even where it was there: whoever made it may not have come to this line.
+    // Even if it existed: its creator may not have reached this line.
     try FileSystem.syncFolder(recordings)
     return folder(of: id)
   }
 
-  /// Makes a job's work folder, if it is not there. Returns its path.
+  /// Creates a job's work folder unless it exists. Returns its path.
   @discardableResult
   package func makeWorkFolder(of id: JobID) throws(StorageError) -> String {
     try FileSystem.makeFolder(workFolder(of: id))
     return workFolder(of: id)
   }
 
-  /// Removes a job's work folder with all that is in it. What can't be removed now, the next start's sweep removes.
+  /// Removes a job's work folder with its contents. If this fails, the next start's sweep removes it.
   package func removeWorkFolder(of id: JobID) {
     try? FileSystem.remove(workFolder(of: id))
   }
 
-  /// Whether a recording has a file of that name. A disk that fails to answer has it.
+  /// Whether a recording has a file with that name. True if the disk doesn't respond.
   package func hasFile(_ name: String, of id: RecordingID) -> Bool {
     do { return try FileSystem.length(of: folder(of: id) + "/" + name) >= 0 } catch .io(_, _, let code) {
       return code != ENOENT && code != ENOTDIR
@@ -165,16 +168,16 @@ package final class MediaStore: Sendable {
     }
   }
 
-  /// Removes one file that was made of a recording, which no row names any more; what can't be removed goes with the
-  /// recording. Never the recording's own file, whatever a damaged row names.
+  /// Removes a file derived from a recording and no longer named by any row; on failure it is removed with the
+  /// recording. Never removes the recording's own file, even if a damaged row names it.
   package func remove(_ name: String, of id: RecordingID) {
     guard !name.hasPrefix("audio."), Self.isFileName(name) else { return }
     try? FileSystem.remove(finalPath(of: id, name: name))
   }
 
-  /// Removes a recording's files. Its row must be gone already. What is not there is no error.
+  /// Removes a recording's files, after its row was deleted. Missing files aren't an error.
   ///
-  /// The folder is renamed away first, so that after a crash halfway no one takes the rest for a whole recording.
+  /// The folder is renamed first, so that after a crash its remainder can't be taken for a complete recording.
   package func remove(_ id: RecordingID) throws(StorageError) {
     let away = removed + "/" + UUIDv7().text
     do {
@@ -185,18 +188,18 @@ package final class MediaStore: Sendable {
     try FileSystem.remove(away)
   }
 
-  /// Removes the folder of a recording that a job was to make and did not. One that describes a finished recording is
-  /// kept aside instead: its row may be from an older catalog.
+  /// Removes the folder of a recording that a job failed to produce. If the folder describes a finished recording, sets
+  /// it aside instead, because the row may come from an older catalog.
   package func discard(_ id: RecordingID) throws(StorageError) {
     if description(of: id) != nil { try setAside(id) } else { try remove(id) }
   }
 
-  /// Throws where recordings' files can't be removed, which costs two calls and writes nothing.
+  /// Throws if recordings' files can't be removed. Costs two system calls and writes nothing.
   package func checkRemoving() throws(StorageError) {
     for folder in [recordings, removed] { try FileSystem.checkWritable(folder) }
   }
 
-  /// Makes a file and removes it, to see that files can be made: throws what stands in the way.
+  /// Creates and removes a file to verify that the disk is writable. Throws the error if it isn't.
   package func check() throws(StorageError) {
     try checkRemoving()
     try FileSystem.checkWritable(jobs)
@@ -205,7 +208,7 @@ package final class MediaStore: Sendable {
     try file.append([UInt8](repeating: 0, count: 4096).span)
   }
 
-  /// What can still be written to the disk the store is on.
+  /// Returns the number of bytes that can still be written to the store's disk.
   package func freeBytes() throws(StorageError) -> Int64 {
     try FileSystem.freeBytes(at: directory)
   }

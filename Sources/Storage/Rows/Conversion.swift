@@ -1,19 +1,19 @@
 /// A recording's sound in another format, made on request and kept as long as there is room.
 package struct Conversion: Sendable, Equatable {
-  /// Whose sound it is.
+  /// The recording.
   package var recording: RecordingID
-  /// "mp3", "opus" …
+  /// The format: "mp3", "opus" …
   package var format: String
-  /// Its name inside the recording's folder.
+  /// The file's name in the recording's folder.
   package var file: String
-  /// Its length.
+  /// The file's length in bytes.
   package var bytes: Int64
-  /// 64 lower-case hexadecimal digits.
+  /// The SHA-256 as 64 lower-case hexadecimal digits.
   package var sha256: String
-  /// When it was last asked for, to the hour.
+  /// When it was last requested, accurate to the hour.
   package var usedAt: Timestamp
 
-  /// A conversion whose file is durable.
+  /// Creates a conversion. Its file must be durable.
   package init(
     recording: RecordingID, format: String, file: String, bytes: Int64, sha256: String, usedAt: Timestamp = .now
   ) {

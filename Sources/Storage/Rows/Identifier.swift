@@ -1,40 +1,40 @@
-/// The name of a recording; also that of its folder.
+/// The ID of a recording, which also names its folder.
 package typealias RecordingID = Identifier<Recording>
 
-/// The name of a job; also that of its work folder.
+/// The ID of a job, which also names its work folder.
 package typealias JobID = Identifier<Job>
 
-/// A UUIDv7: hard to guess, and newest sorts last, as a value and as text.
+/// A UUIDv7: hard to guess, and sorted by age, both as a value and as text.
 ///
-/// `Entity` only keeps the ids of recordings and of jobs from being taken for each other.
+/// `Entity` only prevents mixing up the IDs of different entities.
 package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringConvertible {
   private let value: UUIDv7
 
-  /// A new id, above every id that this process has made before.
+  /// Creates an ID greater than every ID that this process has created before.
   package init() {
     value = UUIDv7()
   }
 
-  /// The id written as `text`: nil unless it is 36 characters, lower case, version 7.
+  /// Parses an ID. Fails unless the text is a UUID of version 7 in 36 lower-case characters.
   ///
-  /// What passes is safe as the name of a file.
+  /// A valid ID is safe as a file name.
   package init?(_ text: String) {
     guard let value = UUIDv7(text) else { return nil }
     self.value = value
   }
 
-  /// 36 characters, lower case: "0199c0de-0000-7000-8000-000000000000".
+  /// The ID as 36 lower-case characters: "0199c0de-0000-7000-8000-000000000000".
   package var text: String { value.text }
 
   /// The same as `text`.
   package var description: String { text }
 
-  /// The order in which ids were made.
+  /// Whether the left ID was created earlier.
   package static func < (a: Self, b: Self) -> Bool { a.value < b.value }
 }
 
 extension Identifier: Codable {
-  /// Reads the text of an id.
+  /// Decodes an ID from its text.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     guard let id = Self(try container.decode(String.self)) else {
@@ -43,7 +43,7 @@ extension Identifier: Codable {
     self = id
   }
 
-  /// Writes the text of the id.
+  /// Encodes the ID as its text.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(text)

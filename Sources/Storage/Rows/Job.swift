@@ -1,37 +1,37 @@
-/// One piece of work on a recording, from the request for it to its end.
+/// One piece of work on a recording, from the request to its end.
 package struct Job: Sendable, Equatable {
-  /// Also the name of its work folder.
+  /// The ID, which also names its work folder.
   package let id: JobID
-  /// What it does.
+  /// The kind of work.
   package var kind: JobKind
-  /// The source. It may have been deleted since.
+  /// The source recording. It may have been deleted since.
   package var recording: RecordingID
-  /// The recording that the job makes, if it makes one: there from the start, unfinished.
+  /// The recording that the job produces, if any. It exists from the start, unfinished.
   package var output: RecordingID?
-  /// How far it is.
+  /// The state of the job.
   package var state: JobState
-  /// 0 … 1.
+  /// The progress, 0 … 1.
   package var progress: Double
-  /// When it was asked for.
+  /// When it was requested.
   package var createdAt: Timestamp
   /// When its latest attempt began.
   package var startedAt: Timestamp?
   /// When it reached its last state.
   package var finishedAt: Timestamp?
-  /// How often it was started.
+  /// Number of attempts so far.
   package var attempts: Int
-  /// How many of the attempts ended because the service was stopped, for which the job is not to blame.
+  /// Number of attempts that ended because the service was stopped, which isn't the job's fault.
   package var interruptions: Int
-  /// What was asked for, JSON.
+  /// The request, in JSON.
   package var parameters: String
-  /// What came of it, JSON.
+  /// The result, in JSON.
   package var result: String?
-  /// A problem object, JSON.
+  /// A problem object, in JSON.
   package var error: String?
-  /// Whom it counts for where clients take turns; opaque, empty where that is not known.
+  /// The client that the job counts toward when clients take turns; opaque, and empty if unknown.
   package var client: String
 
-  /// A queued job.
+  /// Creates a job, queued by default.
   package init(
     id: JobID = JobID(), kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp = .now, startedAt: Timestamp? = nil,
@@ -57,16 +57,16 @@ package struct Job: Sendable, Equatable {
   }
 }
 
-/// What a job does.
+/// The kind of work that a job does.
 package enum JobKind: String, Sendable, Hashable, CaseIterable {
   case waveform, denoise, convert
 }
 
-/// `queued` → `running` → one of the three others, for good.
+/// The state of a job: `queued` → `running` → permanently one of the other three.
 package enum JobState: String, Sendable, Hashable, CaseIterable {
   case queued, running, succeeded, failed, cancelled
 
-  /// It will not change any more.
+  /// Whether the state is final.
   package var isFinished: Bool {
     self != .queued && self != .running
   }

@@ -1,21 +1,21 @@
-/// The answer to a request that had a key of the client's: what a repeat of that request is answered.
+/// The response to a request that had an idempotency key. A repetition of the request gets the same response.
 package struct KeptAnswer: Sendable, Equatable {
-  /// Method and path: the same key for another thing is another key.
+  /// The method and path; the same key with another scope is a different key.
   package let scope: String
-  /// The client's own word.
+  /// The key chosen by the client.
   package let key: String
-  /// What the request asked for, as a digest: another fingerprint under the same key is another request.
+  /// A digest of the request; the same key with another fingerprint is a different request.
   package let fingerprint: String
-  /// Three digits.
+  /// The three-digit status.
   package let status: Int
-  /// The answer's `Location`.
+  /// The response's `Location`.
   package let location: String
-  /// JSON.
+  /// The response's body, in JSON.
   package let body: String
-  /// When it was given.
+  /// When the response was given.
   package let createdAt: Timestamp
 
-  /// An answer of these parts.
+  /// Creates an answer from its parts.
   package init(
     scope: String, key: String, fingerprint: String, status: Int, location: String, body: String,
     createdAt: Timestamp = .now

@@ -1,41 +1,41 @@
-/// One recording: what is known of it, and which of its files are whole.
+/// A recording: what is known about it, and which of its files are complete.
 ///
-/// Its sound never changes once `audioFile` is set. `name`, `format` and `warnings` come from strangers' files.
+/// Its sound never changes once `audioFile` is set. `name`, `format`, and `warnings` come from untrusted files.
 package struct Recording: Sendable, Codable, Equatable {
-  /// Also the name of its folder.
+  /// The ID, which also names its folder.
   package let id: RecordingID
-  /// Any text but NUL, at which SQLite would cut it; never part of a path.
+  /// Any text without NUL, at which SQLite would truncate it. Never part of a path.
   package var name: String
-  /// When it was uploaded, or when the job that makes it was asked for.
+  /// When it was uploaded, or when the job that produces it was requested.
   package var createdAt: Timestamp
-  /// Length of the audio file, nil until it is finished.
+  /// Length of the audio file in bytes; nil until it is complete.
   package var bytes: Int64?
-  /// Of the audio file, 64 lower-case hexadecimal digits, nil until it is finished.
+  /// SHA-256 of the audio file as 64 lower-case hexadecimal digits; nil until it is complete.
   package var sha256: String?
-  /// How the sound is laid out.
+  /// The format of the sound.
   package var format: RecordingFormat
-  /// How far its waveform is.
+  /// The state of its waveform.
   package var waveformState: WaveformState
-  /// The job that builds the waveform, or that did.
+  /// The job that builds, or built, the waveform.
   package var waveformJob: JobID?
-  /// The waveform's file name inside the recording's folder.
+  /// The name of the waveform's file in the recording's folder.
   package var waveformFile: String?
-  /// The sound's file name inside the recording's folder, nil until it is finished.
+  /// The name of the audio file in the recording's folder; nil until it is complete.
   package var audioFile: String?
-  /// What has to be known to decode a file that is not read as it is, JSON; nil for one that is.
+  /// What decoding needs to know about a file that isn't read directly, in JSON; nil for files that are.
   package var media: String?
-  /// The name of the lossless copy of such a file's sound inside the recording's folder, nil until it is finished.
+  /// The name of the lossless copy of such a file's sound in the recording's folder; nil until it is complete.
   package var workingFile: String?
-  /// Length of the working copy; nil where there is none, and for one that an earlier version made.
+  /// Length of the working copy in bytes; nil if there is none, or if an earlier version made it.
   package var workingBytes: Int64?
-  /// What its file got wrong.
+  /// Errors in the file's headers.
   package var warnings: [RecordingWarning]
-  /// Where it came from, nil for an upload.
+  /// The origin of the recording; nil for an upload.
   package var derivedFrom: Derivation?
-  /// Where it holds only noise, best first; nil until it has been read.
+  /// The regions that contain only noise, best first; nil until the recording has been read.
   package var noiseRegions: [RecordingNoiseRegion]?
 
-  /// A recording with nothing finished yet but what is given.
+  /// Creates a recording. By default nothing about it is complete.
   package init(
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
     sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
@@ -63,28 +63,28 @@ package struct Recording: Sendable, Codable, Equatable {
 }
 
 extension Recording {
-  /// The name of the file that its sound is read from: its own, or the working copy of one that is not read as it is.
+  /// The name of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
   package var soundFile: String? { media == nil ? audioFile : workingFile }
 }
 
-/// How a recording's sound is laid out.
+/// The format of a recording's sound.
 package struct RecordingFormat: Sendable, Codable, Equatable {
-  /// "wav", "flac", "ogg" …
+  /// The container: "wav", "flac", "ogg" …
   package var container: String
-  /// "pcm_s16", "vorbis" …
+  /// The codec: "pcm_s16", "vorbis" …
   package var codec: String
   /// In Hz.
   package var sampleRate: Int
-  /// How many.
+  /// Number of channels.
   package var channels: Int
-  /// Per channel; nil until it is known for certain.
+  /// Number of frames; nil until it is known for certain.
   package var frames: Int64?
-  /// What the bytes suggest, while `frames` is nil.
+  /// Number of frames suggested by the file, while `frames` is nil.
   package var estimatedFrames: Int64?
   /// In seconds.
   package var duration: Double?
 
-  /// A format; lengths may follow later.
+  /// Creates a format; the lengths may be set later.
   package init(
     container: String, codec: String, sampleRate: Int, channels: Int, frames: Int64? = nil,
     estimatedFrames: Int64? = nil, duration: Double? = nil
@@ -99,32 +99,32 @@ package struct RecordingFormat: Sendable, Codable, Equatable {
   }
 }
 
-/// What a file's header got wrong and what was done about it.
+/// An error in a file's headers, and how it was handled.
 package struct RecordingWarning: Sendable, Codable, Equatable {
-  /// Stable, snake_case: "truncated".
+  /// A stable identifier in snake_case: "truncated".
   package var code: String
-  /// What it means here, for people.
+  /// An explanation for people.
   package var detail: String
 
-  /// A warning of kind `code`.
+  /// Creates a warning.
   package init(code: String, detail: String) {
     self.code = code
     self.detail = detail
   }
 }
 
-/// A stretch in which only noise is heard.
+/// A region that contains only noise.
 package struct RecordingNoiseRegion: Sendable, Codable, Equatable {
-  /// In seconds.
+  /// Start, in seconds.
   package var start: Double
-  /// In seconds.
+  /// End, in seconds.
   package var end: Double
-  /// In dB of full scale.
+  /// Level, in dB of full scale.
   package var level: Double
-  /// 0 … 1.
+  /// Suitability for a noise profile, 0 … 1.
   package var score: Double
 
-  /// A region of known parts.
+  /// Creates a region from its parts.
   package init(start: Double, end: Double, level: Double, score: Double) {
     self.start = start
     self.end = end
@@ -133,16 +133,16 @@ package struct RecordingNoiseRegion: Sendable, Codable, Equatable {
   }
 }
 
-/// Which recording and which job a recording was made by. Both may be gone since.
+/// The recording and job that produced a recording. Both may have been deleted since.
 package struct Derivation: Sendable, Codable, Equatable {
   /// The source.
   package var recording: RecordingID
-  /// What made it.
+  /// The job that produced it.
   package var job: JobID
-  /// "denoise".
+  /// The operation: "denoise".
   package var operation: String
 
-  /// Made from `recording` by `job`.
+  /// Creates a derivation from its parts.
   package init(recording: RecordingID, job: JobID, operation: String) {
     self.recording = recording
     self.job = job
@@ -150,7 +150,7 @@ package struct Derivation: Sendable, Codable, Equatable {
   }
 }
 
-/// How far a recording's waveform is.
+/// The state of a recording's waveform.
 package enum WaveformState: String, Sendable, Codable, Hashable, CaseIterable {
   case queued, building, ready, failed
 }

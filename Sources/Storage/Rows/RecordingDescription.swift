@@ -1,22 +1,22 @@
 import FoundationEssentials
 
-// recording.json, next to a recording's audio: what the catalog says of the recording, so that a lost catalog can be
+// recording.json, next to a recording's audio: the catalog's data about the recording, so that a lost catalog can be
 // rebuilt from the folders alone.
 //
 //   {"recording":{"id":…,"name":…,"created_at":…,"bytes":…,"sha256":…,"format":{…},"audio_file":…,…},
-//    "sha256":"<of the recording member as it is written here, sorted and without blanks>","version":1}
+//    "sha256":"<of the recording member as written here, sorted and without blanks>","version":1}
 //
-// Members are those of `Recording` in snake case; `created_at` counts milliseconds since 1970. The file is written
-// after each commit that changes the recording's row, through a temporary file and a rename, so it is always whole; the
-// checksum tells what a disk has changed since.
+// Members are those of `Recording` in snake case; `created_at` is in milliseconds since 1970. The file is written after
+// each commit that changes the recording's row, through a temporary file and a rename, so it is always complete; the
+// checksum detects later corruption on disk.
 
-/// A recording as its own folder describes it.
+/// A recording as described by its own folder.
 struct RecordingDescription: Codable, Equatable {
   /// The name of the file in the recording's folder.
   static let fileName = "recording.json"
   /// The version of the format that this program writes and reads.
   static let currentVersion = 1
-  /// Longest file that is read, in bytes.
+  /// Maximum length of a file that is read, in bytes.
   static let byteLimit: Int64 = 16 << 20
 
   var version = Self.currentVersion
@@ -25,12 +25,12 @@ struct RecordingDescription: Codable, Equatable {
 
   init(_ recording: Recording) {
     self.recording = recording
-    // How far a job is changes often and means nothing once the job's row is lost.
+    // A job's progress changes often and means nothing once the job's row is lost.
     if recording.waveformState == .building { self.recording.waveformState = .queued }
     sha256 = Self.digest(of: self.recording)
   }
 
-  /// Of the member `recording` as it is written.
+  /// Returns the digest of the member `recording` as written.
   private static func digest(of recording: Recording) -> String {
     var hash = SHA256()
     hash.update(Self.encoded(recording).span)
@@ -45,7 +45,7 @@ struct RecordingDescription: Codable, Equatable {
     return (try? encoder.encode(value)).map(Array.init) ?? []
   }
 
-  /// Reads the content of a file, which may be hostile; nil if it describes no recording.
+  /// Parses the content of a file, which may be hostile. Fails if it doesn't describe a recording.
   init?(json bytes: [UInt8]) {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -56,16 +56,16 @@ struct RecordingDescription: Codable, Equatable {
     self = description
   }
 
-  /// The content of the file.
+  /// Returns the content of the file.
   func json() -> [UInt8] { Self.encoded(self) + [UInt8(ascii: "\n")] }
 }
 
 extension Recording {
-  /// Whether every value is one that the program itself writes: what a damaged catalog or folder says must neither
-  /// crash the process nor lead out of the recording's folder.
+  /// Whether every value is one that the program could have written. A damaged catalog or folder must neither crash the
+  /// process nor lead to a path outside the recording's folder.
   var isPlausible: Bool {
-    // Each kind of file has names of its own, so that none is ever taken for another: a damaged row must not have the
-    // audio removed as a spoiled waveform, or overwritten by a working copy.
+    // Each kind of file has its own names, so that none can be taken for another. Otherwise, a damaged row could cause
+    // the audio to be removed as a damaged waveform, or overwritten by a working copy.
     let files = [(audioFile, "audio"), (workingFile, "working"), (waveformFile, "waveform")]
     let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
@@ -86,13 +86,13 @@ extension RecordingFormat {
 }
 
 extension Timestamp {
-  /// Within the years 0000 to 9999.
+  /// Whether the year is from 0000 to 9999.
   var isPlausible: Bool { (-62_167_219_200_000..<253_402_300_800_000).contains(milliseconds) }
 }
 
 extension UInt8 {
-  /// 0 … 9, a … f.
+  /// Whether the byte is 0 … 9 or a … f.
   fileprivate var isLowerHexDigit: Bool { (0x30...0x39).contains(self) || (0x61...0x66).contains(self) }
-  /// a … z, 0 … 9, “_”: what names of formats are made of.
+  /// Whether the byte is a … z, 0 … 9, or “_”, as in names of formats.
   fileprivate var isWordByte: Bool { (0x61...0x7A).contains(self) || (0x30...0x39).contains(self) || self == 0x5F }
 }

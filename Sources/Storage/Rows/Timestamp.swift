@@ -1,23 +1,23 @@
 import Glibc
 
-/// An instant of UTC, to the millisecond.
+/// A time in UTC, to the millisecond.
 package struct Timestamp: Sendable, Hashable, Comparable {
-  /// Since 1970-01-01T00:00:00Z, without leap seconds.
+  /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
   package let milliseconds: Int64
 
-  /// The instant `milliseconds` after 1970-01-01T00:00:00Z.
+  /// Creates a timestamp `milliseconds` after 1970-01-01T00:00:00Z.
   package init(milliseconds: Int64) {
     self.milliseconds = milliseconds
   }
 
-  /// What the machine's clock says.
+  /// The current time of the system clock.
   package static var now: Timestamp {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
-  /// "2026-11-21T04:05:06.789Z": RFC 3339, for the years 0000 to 9999.
+  /// The time in RFC 3339 format, "2026-11-21T04:05:06.789Z", for the years 0000 to 9999.
   package var rfc3339: String {
     let (days, time) = Self.floorDivide(milliseconds, by: 86_400_000)
     let date = Self.civilDate(daysSince1970: days)
@@ -33,16 +33,16 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Earlier is less.
+  /// Whether the left time is earlier.
   package static func < (a: Timestamp, b: Timestamp) -> Bool {
     a.milliseconds < b.milliseconds
   }
 
-  /// The date of the proleptic Gregorian calendar.
+  /// Returns the date in the proleptic Gregorian calendar.
   ///
-  /// Years are counted from 1 March, so that the leap day is a year's last, in eras of 400 years = 146,097 days; with
-  /// d the day of such a year, (5d + 2) / 153 is its month, 0 being March. Source: H. Hinnant, "chrono-Compatible
-  /// Low-Level Date Algorithms", civil_from_days.
+  /// Years are counted from March 1, so that the leap day is the last of a year, in eras of 400 years = 146,097 days.
+  /// With d the day of such a year, (5d + 2) / 153 is the month, where 0 is March. Source: H. Hinnant,
+  /// "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
   private static func civilDate(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let (era, dayOfEra) = floorDivide(daysSince1970 + 719_468, by: 146_097)
     let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -70,12 +70,12 @@ package struct Timestamp: Sendable, Hashable, Comparable {
 }
 
 extension Timestamp: Codable {
-  /// Reads a number of milliseconds since 1970.
+  /// Decodes a number of milliseconds since 1970.
   package init(from decoder: any Decoder) throws {
     self.init(milliseconds: try decoder.singleValueContainer().decode(Int64.self))
   }
 
-  /// Writes the number of milliseconds since 1970.
+  /// Encodes the number of milliseconds since 1970.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(milliseconds)

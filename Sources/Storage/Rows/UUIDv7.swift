@@ -2,21 +2,21 @@
 //
 //   bits  0 …  47  unix_ts_ms  milliseconds since 1970, big-endian
 //   bits 48 …  51  version     0111
-//   bits 52 …  63  rand_a      a counter: random below 2048 at a new millisecond, + 1 within the same one
+//   bits 52 …  63  rand_a      a counter: random below 2048 in a new millisecond, + 1 within the same one
 //   bits 64 …  65  variant     10
 //   bits 66 … 127  rand_b      62 random bits
 //
-// Text: 8-4-4-4-12 lower-case hexadecimal digits. The counter makes the ids of one process sort in the order in which
-// they were made; the 62 bits, fresh from getrandom(2) each time, make them hard to guess.
+// As text: 8-4-4-4-12 lower-case hexadecimal digits. The counter makes the IDs of one process sort in the order of
+// their creation; 62 fresh bits from getrandom(2) make them hard to guess.
 
 import Synchronization
 
-/// Sixteen bytes that sort by the time they were made.
+/// A UUID of version 7: sixteen bytes that sort by creation time.
 struct UUIDv7: Hashable, Comparable, Sendable {
   let high: UInt64
   let low: UInt64
 
-  /// The next id of this process.
+  /// Creates the next ID of this process.
   init() {
     var random = SystemRandomNumberGenerator()
     let fresh = UInt64.random(in: 0..<(1 << 11), using: &random)
@@ -26,7 +26,7 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     low = 1 << 63 | UInt64.random(in: 0..<(1 << 62), using: &random)
   }
 
-  /// The id written as `text`, where it is exactly the form that `text` gives: lower case, version 7.
+  /// Parses an ID. Fails unless the text is exactly in the form of `text`: lower case, version 7.
   init?(_ text: String) {
     guard text.utf8.count == 36 else { return nil }
     var words: (high: UInt64, low: UInt64) = (0, 0)
@@ -77,12 +77,12 @@ struct UUIDv7: Hashable, Comparable, Sendable {
   }
 }
 
-/// The time and counter of the latest id, as one number: milliseconds · 4096 + counter.
+/// The time and counter of the latest ID as one number: milliseconds · 4096 + counter.
 struct UUIDClock {
   private var stamp: UInt64 = 0
 
-  /// The stamp of the next id: above every earlier one, even where the clock was set back or a millisecond's counter
-  /// ran over (the carry then borrows from the next millisecond, as §6.2 allows).
+  /// Returns the stamp of the next ID, greater than every earlier one even if the clock was set back or the counter
+  /// overflowed within a millisecond (the carry then borrows from the next millisecond, as §6.2 permits).
   mutating func advance(to milliseconds: UInt64, fresh counter: UInt64) -> UInt64 {
     stamp = milliseconds > stamp >> 12 ? milliseconds << 12 | counter : stamp + 1
     return stamp

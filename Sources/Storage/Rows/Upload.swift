@@ -1,24 +1,24 @@
-/// The name of an upload; also that of its part file.
+/// The ID of an upload, which also names its part file.
 package typealias UploadID = Identifier<Upload>
 
-/// An upload that comes in pieces, from its announcement to the recording it became, and for a while after.
+/// A resumable upload, from its creation until some time after it became a recording.
 package struct Upload: Sendable, Equatable {
-  /// Also the name of its part file.
+  /// The ID, which also names its part file.
   package let id: UploadID
-  /// How many bytes it will have, 1 or more.
+  /// The total length in bytes, at least 1.
   package let length: Int64
-  /// How many of them are durable: never more than the part file holds.
+  /// Number of durable bytes; never more than the part file contains.
   package var offset: Int64
-  /// What the client says about the file, as it said it; nil where it said nothing.
+  /// The metadata as sent by the client; nil if it sent none.
   package let metadata: String?
-  /// When it is given up.
+  /// When the upload expires.
   package var expiresAt: Timestamp
-  /// What it became, nil until then.
+  /// The recording that it became; nil until then.
   package var recording: RecordingID?
-  /// Whom it counts for where clients take turns; opaque, empty where that is not known.
+  /// The client that the upload counts toward when clients take turns; opaque, and empty if unknown.
   package let client: String
 
-  /// An upload of which nothing has come yet, but for what is given.
+  /// Creates an upload, without any bytes by default.
   package init(
     id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
     recording: RecordingID? = nil, client: String = ""
@@ -33,13 +33,13 @@ package struct Upload: Sendable, Equatable {
   }
 }
 
-/// Uploads that may be unfinished at a time.
+/// Limits on the number of unfinished uploads.
 package struct UploadLimits: Sendable, Equatable {
-  /// Of all clients.
+  /// Maximum number over all clients.
   package var total: Int
-  /// Of each.
+  /// Maximum number per client.
   package var perClient: Int
 
-  /// Both limits, 1 or more.
+  /// Creates limits; both must be at least 1.
   package init(total: Int, perClient: Int) { (self.total, self.perClient) = (total, perClient) }
 }

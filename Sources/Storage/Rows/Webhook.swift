@@ -1,15 +1,15 @@
-/// Whom to tell of a job's end. It exists from the request for the job until the news is delivered or given up.
+/// A notification to send when a job ends. It exists from the request for the job until it is delivered or given up on.
 package struct Webhook: Sendable, Equatable {
-  /// The job it is about.
+  /// The job that it reports.
   package let job: JobID
-  /// Where the finished Job is sent to; from a stranger.
+  /// The URL that the finished Job is sent to; untrusted.
   package let url: String
-  /// How often that was tried.
+  /// Number of attempts so far.
   package var attempts: Int
-  /// Not tried before, once the job has finished.
+  /// The earliest time of the next attempt, once the job has finished.
   package var notBefore: Timestamp
 
-  /// One that was not tried yet.
+  /// Creates a webhook, by default without any attempts so far.
   package init(job: JobID, url: String, attempts: Int = 0, notBefore: Timestamp = .now) {
     self.job = job
     self.url = url

@@ -1,40 +1,38 @@
 import GRDB
 import Glibc
 
-// A backup is a data directory of its own, which `stillwave serve` could be started on:
+// A backup is itself a data directory, on which `stillwave serve` could be started:
 //
-//   BACKUP/catalog.sqlite           the catalog as of one moment (VACUUM INTO)
+//   BACKUP/catalog.sqlite           a snapshot of the catalog (VACUUM INTO)
 //   BACKUP/recordings/<id>/…        the files of every recording in it
 //   BACKUP/uploads/<id>.part        the acknowledged bytes of unfinished uploads
-//   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, as sha256sum -c reads it
+//   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, in the format of sha256sum -c
 //
-// The catalog comes first and the files after it. Files never change once they have a row, so those of a recording that
-// is in the catalog are the right ones whenever they are read; a recording that is deleted in between leaves the backup
-// too. The backup appears under its name when all of it is on the disk; in an empty folder that was there, SHA256SUMS
-// appears last.
+// The catalog is copied first, then the files. Files never change once they have a row, so those of a recording in the
+// catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The backup
+// appears under its name once all of it is on disk; in an existing empty folder, SHA256SUMS appears last.
 
-/// Copies a data directory, while a service uses it, into a backup.
+/// Copies a data directory to a backup, even while a service uses it.
 package struct Backup: Sendable {
-  /// How a file gets into the backup.
+  /// How files get into the backup.
   package enum Method: Sendable {
-    /// By a second name for the same bytes, where both are on one disk: takes no room, and no protection against a disk
-    /// that fails. Else by copying.
+    /// Creates hard links if both are on one disk, which takes no room but doesn't protect against a failing disk.
+    /// Otherwise copies.
     case link
     case copy
   }
 
-  /// What is in a backup that was made.
+  /// The contents of a completed backup.
   package struct Report: Sendable, Equatable {
-    /// How many recordings.
+    /// Number of recordings.
     package var recordings = 0
-    /// How many unfinished uploads.
+    /// Number of unfinished uploads.
     package var uploads = 0
-    /// How many files, the catalog among them.
+    /// Number of files, including the catalog.
     package var files = 0
-    /// How long they are together, but for the catalog.
+    /// Total length of the files without the catalog, in bytes.
     package var bytes: Int64 = 0
-    /// Recordings that the disk has damaged: their row can't be read, or their audio was lost or changed before the
-    /// backup.
+    /// Recordings damaged on disk: their row can't be read, or their audio was lost or changed before the backup.
     package var damaged: [RecordingID] = []
   }
 
@@ -45,16 +43,16 @@ package struct Backup: Sendable {
   private let destination: String
   private let method: Method
 
-  /// A backup of the data directory `source` at `destination`, which must not exist or be an empty folder.
+  /// Creates a backup of the data directory `source` at `destination`, which must not exist or must be empty.
   package init(of source: String, to destination: String, method: Method = .link) {
     (self.source, self.destination, self.method) = (source, destination, method)
   }
 
-  /// Makes the backup. Reads every file once for its checksum. After each recording, `progress` is given the share of
-  /// them that is done, 0 … 1, and returns whether to go on.
+  /// Makes the backup. Reads every file once for its checksum. After each recording, calls `progress` with the fraction
+  /// done, 0 … 1; it returns whether to continue.
   ///
-  /// Throws `.damagedCatalog` or `.lostCatalog` where there is no catalog to go by, `.cancelled`, `.diskFull`, `.io`;
-  /// nothing is left then. Blocks.
+  /// Throws `.damagedCatalog` or `.lostCatalog` if there is no usable catalog, or `.cancelled`, `.diskFull`, or `.io`,
+  /// leaving nothing behind. Blocks.
   package func make(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let catalogPath = source + "/catalog.sqlite"
     guard try Catalog.inspect(path: catalogPath, withinSeconds: 3600) != .new else {
@@ -83,7 +81,7 @@ package struct Backup: Sendable {
   }
 }
 
-/// A backup in the making.
+/// A backup being made.
 private struct BackupContents {
   let folder: String
   let method: Backup.Method
@@ -94,7 +92,7 @@ private struct BackupContents {
     (self.folder, self.method) = (folder, method)
   }
 
-  /// Takes the files that the copied catalog names from the data directory `source`.
+  /// Copies the files named by the copied catalog from the data directory `source`.
   mutating func take(from source: String, progress: (Double) -> Bool) throws(StorageError) -> Backup.Report {
     let catalog = try Catalog(path: folder + "/catalog.sqlite")
     for name in ["recordings", "uploads"] { try FileSystem.makeFolder(folder + "/" + name) }
@@ -107,7 +105,7 @@ private struct BackupContents {
       try take(unreadable: id, from: source + "/recordings/" + id.text)
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
-    // What the copy lacks has no files in the backup; noted as removals, those ids would only grow old in it.
+    // The removals' files aren't in the backup, so their IDs would stay in it forever.
     try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
     for name in ["recordings", "uploads"] { try FileSystem.syncFolder(folder + "/" + name) }
@@ -118,12 +116,12 @@ private struct BackupContents {
   }
 
   private mutating func take(_ recording: Recording, from source: String, _ catalog: Catalog) throws(StorageError) {
-    // A job still makes it, or was to: there is nothing to copy yet.
+    // The job that produces it hasn't finished, so there is nothing to copy yet.
     guard let audio = recording.audioFile else { return }
     let inner = "recordings/" + recording.id.text
     let taken = try copyFiles(from: source, to: inner)
     guard taken.contains(audio) else {
-      // A deletion takes the folder away whole. A row without its sound is of use to nobody here.
+      // If the folder is gone too, the recording was deleted. A row without audio is useless in a backup.
       if FileSystem.isFolder(source) { report.damaged.append(recording.id) }
       try FileSystem.remove(folder + "/" + inner)
       _ = try catalog.deleteRecording(recording.id)
@@ -140,7 +138,7 @@ private struct BackupContents {
     report.recordings += 1
   }
 
-  /// The row stays in the copied catalog as it is. The folder's description lets the next start write it again.
+  /// The row stays unreadable in the copied catalog. With the folder's description, the next start can restore it.
   private mutating func take(unreadable id: RecordingID, from source: String) throws(StorageError) {
     report.damaged.append(id)
     let inner = "recordings/" + id.text
@@ -152,7 +150,7 @@ private struct BackupContents {
     try FileSystem.syncFolder(folder + "/" + inner)
   }
 
-  /// Copies the files of a recording, and returns their names; none where the folder is gone.
+  /// Copies the files of a recording and returns their names, none if the folder is missing.
   private func copyFiles(from source: String, to inner: String) throws(StorageError) -> Set<String> {
     try FileSystem.makeFolder(folder + "/" + inner)
     var taken: Set<String> = []
@@ -161,12 +159,13 @@ private struct BackupContents {
         if try copy(source + "/" + name, to: inner + "/" + name) { taken.insert(name) }
       }
     } catch .io(_, _, ENOENT) {
-      // Deleted meanwhile, or lost.
+      // The folder was deleted meanwhile, or is lost.
     }
     return taken
   }
 
-  /// A part grows and is cut back while it is copied; what counts is its beginning, which stays as it is.
+  /// A part may grow or be truncated while it is copied; only its acknowledged beginning, which doesn't change, is
+  /// copied.
   private mutating func take(_ upload: Upload, from source: String, _ catalog: Catalog) throws(StorageError) {
     let inner = "uploads/" + upload.id.text + ".part"
     do {
@@ -181,7 +180,7 @@ private struct BackupContents {
     report.bytes += found.bytes
   }
 
-  /// False where the file is gone.
+  /// Returns false if the file is missing.
   private func copy(_ path: String, to inner: String) throws(StorageError) -> Bool {
     do {
       if method == .link {
@@ -189,7 +188,7 @@ private struct BackupContents {
           try FileSystem.link(path, to: folder + "/" + inner)
           return true
         } catch .io(_, _, let number) where [EXDEV, EPERM, EMLINK, EOPNOTSUPP].contains(number) {
-          // Another disk, or one without links.
+          // It is on another disk, or the disk doesn't support links: copy instead.
         }
       }
       try FileSystem.copy(path, to: folder + "/" + inner)
@@ -210,7 +209,7 @@ private struct BackupContents {
 }
 
 extension Backup {
-  /// Whether a file in a recording's folder is one that the service has made and finished.
+  /// Whether a file in a recording's folder was created and completed by the service.
   static func isOwnFile(_ name: String) -> Bool {
     MediaStore.isFileName(name) && name != MediaStore.marker && !name.hasSuffix(".new")
       && name.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\\") }

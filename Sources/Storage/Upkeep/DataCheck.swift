@@ -1,38 +1,38 @@
 import Glibc
 
-// What `stillwave check` holds against each other: the catalog's rows, the folders' descriptions, the files and their
-// hashes. It changes nothing; DataRepair puts right what can be. Beside a running service a row and its files are read
-// one after the other, so whatever seems wrong is held against the row once more before it is reported.
+// What `stillwave check` compares: the catalog's rows, the folders' descriptions, the files, and their hashes. It
+// changes nothing; DataRepair fixes what it can. While a service is running, a row and its files are read one after the
+// other, so every finding is checked against the current row before it is reported.
 
-/// Looks through a data directory for what is not as it should be.
+/// Checks a data directory for inconsistencies and damage.
 package struct DataCheck: Sendable {
-  /// Something that is not as it should be.
+  /// Something that is wrong.
   package struct Finding: Sendable, Equatable, Codable {
-    /// Stable, snake_case: "audio_missing".
+    /// A stable identifier in snake_case: "audio_missing".
     package var code: String
-    /// The file or folder, by its path within the data directory.
+    /// The path of the file or folder in the data directory.
     package var path: String
-    /// What it means.
+    /// An explanation.
     package var detail: String
   }
 
-  /// What was looked at, and what was found.
+  /// The extent of the check and its findings.
   package struct Report: Sendable, Equatable, Codable {
-    /// How many rows of recordings could be read.
+    /// Number of readable rows of recordings.
     package var recordings = 0
-    /// How many files were looked at.
+    /// Number of files checked.
     package var files = 0
-    /// How long the audio files are together.
+    /// Total length of the audio files, in bytes.
     package var bytes: Int64 = 0
-    /// What a person or `--repair` has to do something about.
+    /// Problems that a person or `--repair` must fix.
     package var problems: [Finding] = []
-    /// What the next start tidies up by itself, or a person may want to look at.
+    /// Leftovers that the next start cleans up, or that a person may want to inspect.
     package var notes: [Finding] = []
 
-    /// Nothing yet.
+    /// Creates an empty report.
     package init() {}
 
-    /// Whether all is well.
+    /// Whether there are no problems.
     package var isSound: Bool { problems.isEmpty }
   }
 
@@ -40,17 +40,18 @@ package struct DataCheck: Sendable {
   private let readsAudio: Bool
   private let pyramidFault: @Sendable (String) -> String?
 
+  /// Creates a check.
   /// - Parameters:
-  ///   - readsAudio: Whether every audio file is read to compare its SHA-256, or its length alone is compared.
-  ///   - pyramidFault: What is wrong with the waveform file at a path, in words; nil where nothing is.
+  ///   - readsAudio: whether to read every audio file and compare its SHA-256, or only compare its length.
+  ///   - pyramidFault: returns a description of what is wrong with the waveform file at a path, or nil.
   package init(
     _ store: MediaStore, readsAudio: Bool = true, pyramidFault: @escaping @Sendable (String) -> String?
   ) {
     (self.store, self.readsAudio, self.pyramidFault) = (store, readsAudio, pyramidFault)
   }
 
-  /// Looks at everything. After each recording, `progress` is given the share of them that is done, 0 … 1, and returns
-  /// whether to go on. Throws `.cancelled`, or where a folder can't be read at all. Blocks.
+  /// Checks everything. After each recording, calls `progress` with the fraction done, 0 … 1; it returns whether to
+  /// continue. Throws `.cancelled`, or an error if a folder can't be read at all. Blocks.
   package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     var report = Report()
     guard let view = try openCatalog(&report) else { return report }
@@ -82,7 +83,7 @@ package struct DataCheck: Sendable {
     return nil
   }
 
-  /// The names in one of the store's folders; none where it is not there.
+  /// Returns the names in one of the store's folders, none if the folder is missing.
   private func names(in folder: String) throws(StorageError) -> [String] {
     do { return try FileSystem.names(in: store.directory + "/" + folder) } catch .io(_, _, ENOENT) { return [] }
   }
@@ -111,7 +112,7 @@ package struct DataCheck: Sendable {
     }
   }
 
-  /// Checks a recording, and again where its row has changed meanwhile; nil if it was deleted.
+  /// Checks a recording, repeatedly if its row changes meanwhile. Returns nil if it was deleted.
   private func check(
     _ recording: Recording, _ catalog: Catalog, _ report: inout Report
   ) throws(StorageError) -> Recording? {
@@ -120,7 +121,7 @@ package struct DataCheck: Sendable {
       var found = Report()
       try check(recording, files: catalog.conversionFiles(of: recording.id), &found)
       if !found.problems.isEmpty || !found.notes.isEmpty {
-        // A row that can't be read any more is one that the next check reports.
+        // If the row has become unreadable, the next check reports it.
         guard let current = try catalog.recording(recording.id) else { return nil }
         if current != recording {
           recording = current
@@ -161,12 +162,12 @@ package struct DataCheck: Sendable {
     }
   }
 
-  /// Notes the files in a recording's folder that no row names.
+  /// Notes files in a recording's folder that no row names.
   private func noteStrangeFiles(
     of recording: Recording, beside conversions: [String], _ report: inout Report
   ) throws(StorageError) {
     let named = [recording.audioFile, recording.workingFile, recording.waveformFile].compactMap { $0 } + conversions
-    // A map of a working copy or of the audio lies beside it.
+    // A sound map is saved next to the file that it describes.
     let expected = Set(named + named.map { $0 + ".map" } + [RecordingDescription.fileName, MediaStore.marker])
     for name in try names(in: inner(recording.id)).sorted() where !expected.contains(name) {
       report.note("strange_file", inner(recording.id, name), "No row of the catalog names this file.")
@@ -178,8 +179,8 @@ package struct DataCheck: Sendable {
       || store.description(of: recording.id) == RecordingDescription(recording)
   }
 
-  /// Reports those of `recordings` whose description stays other than their row. A service describes a recording just
-  /// after it has changed the row, so one whose row changes is looked at no more.
+  /// Reports recordings whose description keeps differing from their row. A service updates the description shortly
+  /// after the row, so recordings whose row changes are ignored.
   private func checkDescriptions(
     _ recordings: [Recording], _ view: CatalogView, _ report: inout Report
   ) throws(StorageError) {
@@ -229,7 +230,7 @@ package struct DataCheck: Sendable {
         report.note("strange_file", "recordings/" + name, "The service did not make this.")
         continue
       }
-      // The mark first: it goes only after the row is there.
+      // Read the mark first: it is removed only after the row exists.
       let isUnfinished = try store.isUnfinished(id)
       switch (try catalog.claim(on: id), isUnfinished) {
       case (.owned, false): break

@@ -1,28 +1,28 @@
 import GRDB
 import Glibc
 
-// What `stillwave check --repair` does, on a data directory that no service uses:
+// What `stillwave check --repair` does with a data directory that no service uses:
 //
-//   a catalog that is lost or damaged gives way to a new one, which is filled under another name: for folders that say
-//   nothing of themselves, with the rows that can still be read of the old one; then with what each folder says. When
-//   the new one is complete, the old one is moved aside, never removed, and the new one takes its place
-//   everything a start puts right (Reconciliation) is put right
-//   descriptions that are not what the catalog says are written again
-//   a waveform that is missing or damaged is built again by the next start
+//   A lost or damaged catalog is replaced by a new one, which is built under another name: for folders without a
+//   description, from the rows of the old catalog that can still be read; then from each folder's description. When it
+//   is complete, the old catalog is moved aside, never removed, and the new one takes its place.
+//   Everything that a start repairs (Reconciliation) is repaired.
+//   Descriptions that differ from the catalog are rewritten.
+//   A missing or damaged waveform is rebuilt by the next start.
 //
-// Audio that is lost or changed can't be put right: the check that follows reports it again.
+// Lost or changed audio can't be repaired, so the check that follows reports it again.
 
-/// Puts right what can be put right in a data directory.
+/// Repairs a data directory as far as possible.
 package struct DataRepair: Sendable {
   private let store: MediaStore
   private let pyramidFault: @Sendable (String) -> String?
 
-  /// For a directory that this process has claimed. `pyramidFault`: as for `DataCheck`.
+  /// Creates a repair of a directory that this process has claimed. `pyramidFault`: as for `DataCheck`.
   package init(_ store: MediaStore, pyramidFault: @escaping @Sendable (String) -> String?) {
     (self.store, self.pyramidFault) = (store, pyramidFault)
   }
 
-  /// Repairs; what was done, one sentence for each kind. Throws where the disk refuses. Blocks.
+  /// Performs the repair and returns one sentence for each kind of change. Throws if the disk fails. Blocks.
   package func run() throws(StorageError) -> [String] {
     var done: [String] = []
     try finishMoves()
@@ -61,8 +61,8 @@ package struct DataRepair: Sendable {
   private static let rebuilt = ".rebuilt-"
   private static let suffixes = ["", "-wal", "-shm"]
 
-  /// Takes up what a repair that was killed has left: removes the catalog it was building, and moves the rest of a
-  /// damaged catalog aside. A log that stays behind would be played into the next catalog in its place.
+  /// Completes a repair that was killed: removes the catalog that it was building and moves the rest of a damaged
+  /// catalog aside. Otherwise a remaining log would be applied to the next catalog in its place.
   private func finishMoves() throws(StorageError) {
     for name in try catalogFiles() where name.hasPrefix("catalog.sqlite" + Self.rebuilt) {
       try FileSystem.remove(store.directory + "/" + name)
@@ -74,11 +74,11 @@ package struct DataRepair: Sendable {
     }
   }
 
-  /// The catalogs to salvage rows from, if there must be a new one; nil if the catalog is good.
+  /// Returns the catalogs to salvage rows from if a new one is needed, or nil if the catalog is good.
   private func sourcesOfNewCatalog(_ done: inout [String]) throws(StorageError) -> [String]? {
     do {
       if try Catalog.inspect(path: store.catalogPath, withinSeconds: 3600) == .new { return try damagedCatalogs() }
-      // Opening finds what the check of the file can't: a schema that is damaged.
+      // Opening it detects a damaged schema, which the check of the file doesn't.
       try Catalog(path: store.catalogPath).close()
       return nil
     } catch .damagedCatalog(_, let detail) {
@@ -87,11 +87,11 @@ package struct DataRepair: Sendable {
     }
   }
 
-  /// Puts a catalog that is complete in the place of the damaged one, which is kept.
+  /// Replaces the damaged catalog, which is kept, by a complete new one.
   private func replaceCatalog(with rebuilt: String, _ done: inout [String]) throws(StorageError) {
     let aside = store.catalogPath + Self.damaged + UUIDv7().text
     var isMoved = false
-    // The file before its log: finishMoves() finds the rest by it.
+    // The file is moved before its log, because finishMoves() uses it to find the rest.
     for suffix in Self.suffixes where FileSystem.identity(of: store.catalogPath + suffix) != nil {
       try FileSystem.rename(store.catalogPath + suffix, to: aside + suffix)
       isMoved = true
@@ -107,7 +107,7 @@ package struct DataRepair: Sendable {
     try FileSystem.names(in: store.directory).filter { $0.hasPrefix("catalog.sqlite") }
   }
 
-  /// Catalogs that were moved aside, the newest first.
+  /// Returns the catalogs that were moved aside, newest first.
   private func damagedCatalogs() throws(StorageError) -> [String] {
     let start = "catalog.sqlite" + Self.damaged
     return try catalogFiles().filter { $0.hasPrefix(start) && UUIDv7(String($0.dropFirst(start.count))) != nil }
@@ -116,7 +116,7 @@ package struct DataRepair: Sendable {
 
   // MARK: Rows
 
-  /// Takes over the rows of a damaged catalog whose folders say nothing of themselves.
+  /// Inserts the rows of a damaged catalog whose folders have no description.
   private func salvage(from path: String, into catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var count = 0
     for var recording in Self.readableRecordings(path) {
@@ -124,7 +124,7 @@ package struct DataRepair: Sendable {
         store.description(of: recording.id) == nil, try catalog.recording(recording.id) == nil
       else { continue }
       if recording.bytes == nil || recording.sha256 == nil {
-        // The table has lost the column.
+        // The table lacks the column.
         let file = try FileDescriptor(path: store.folder(of: recording.id) + "/" + audio, flags: O_RDONLY)
         let found = try MediaStore.measure(file)
         (recording.bytes, recording.sha256) = (found.bytes, found.sha256)
@@ -135,8 +135,8 @@ package struct DataRepair: Sendable {
     if count > 0 { done.append("\(count) rows of the damaged catalog were taken over.") }
   }
 
-  /// What can be read of a damaged catalog: from either end of the table to the damage. Columns that the table doesn't
-  /// have, as it is from an earlier version, are NULL.
+  /// Returns the readable recordings of a damaged catalog: from each end of the table up to the damage. Columns that
+  /// the table lacks because it comes from an earlier version are NULL.
   private static func readableRecordings(_ path: String) -> [Recording] {
     var configuration = Configuration()
     configuration.readonly = true

@@ -1,18 +1,18 @@
-/// What came of going through the folders.
+/// The result of tending the folders.
 package struct TendingReport: Sendable, Equatable {
-  /// Damaged rows that were written again.
+  /// Number of damaged rows that were corrected.
   package var corrected = 0
-  /// Files of conversions that no row names, which were removed.
+  /// Number of conversion files removed because no row names them.
   package var removed = 0
 }
 
 extension Reconciliation {
-  /// Removes the conversions in a recording's folder that no row names: a catalog that was rebuilt from the folders
-  /// knows none of them, so nothing else would ever remove them. They can be made again from the recording. Returns how
-  /// many.
+  /// Removes the conversions in a recording's folder that no row names. A catalog rebuilt from the folders doesn't list
+  /// them, so nothing else would ever remove them, and they can be made again from the recording. Returns their number.
   ///
-  /// Beside a running service: the file of a conversion comes before its row, and its row before the end of its job,
-  /// whose id is in the file's name. So the job is looked up first, and while it is unfinished its file stays.
+  /// This is safe while a service is running: a conversion's file is created before its row, and its row before the end
+  /// of its job, whose ID is in the file's name. So the job is looked up first, and its file stays while the job is
+  /// unfinished.
   func removeLostConversions(among files: [String], of id: RecordingID) throws(StorageError) -> Int {
     var ended: [String] = []
     for file in files {
@@ -26,7 +26,7 @@ extension Reconciliation {
     return lost.count
   }
 
-  /// The job that made a conversion, by the name of its file: `converted-<job>.<format>`.
+  /// Returns the job that made a conversion, from its file's name: `converted-<job>.<format>`.
   private static func converter(of file: String) -> JobID? {
     guard file.hasPrefix("converted-"), let dot = file.lastIndex(of: ".") else { return nil }
     return JobID(String(file[..<dot].dropFirst("converted-".count)))

@@ -1,44 +1,44 @@
-// Holding the files against the catalog, at a start. The files may be somebody's only copy; the catalog may be an older
-// one (a backup that was put back, a log that was cut), and then knows nothing of what came after it. So files are
-// removed only where something written before them says that they are half-finished:
+// Compares the files with the catalog at startup. The files may be a user's only copy, and the catalog may be an older
+// one (a restored backup, a truncated log) that doesn't contain anything newer. So files are removed only if something
+// written before them marks them as unfinished:
 //
-//   what is found                               what becomes of it
-//   in incoming/, removed/ or jobs/             removed: they are half-finished by their place
+//   what is found                               what happens to it
+//   in incoming/, removed/ or jobs/             removed: their location marks them as unfinished
 //   a folder or part with a row                 stays
-//   a row without audio, a folder with it       the row takes what the folder says: the job had ended
-//   one whose id is among the removals          removed: its deletion was in progress
+//   a row without audio, a folder with it       the row is updated from the folder: the job had ended
+//   one whose ID is in the removals             removed: its deletion was in progress
 //   a folder marked as unfinished               removed: its upload was never acknowledged
 //   a folder with a description                 gets its row back
 //   an empty folder; a part that is empty, or   removed: no bytes are lost
-//   that has another name as well
+//   also has another name
 //   any other folder or part                    kept, in orphaned/
 //
-// A row that can't be read is written again from its folder's description. A recording that waits for a job which is
-// lost gets another. What the disk doesn't answer for stays.
+// An unreadable row is restored from its folder's description. A recording that waits for a lost job gets a new one. If
+// the disk doesn't respond, nothing is touched.
 
-/// Puts right, at a start, what an earlier run has left half-finished and what a catalog has lost.
+/// Repairs, at startup, what an earlier run left unfinished and what a catalog has lost.
 package struct Reconciliation: Sendable {
   let catalog: Catalog
   let store: MediaStore
 
-  /// For the data directory of `store`, which this process must have claimed, and its catalog.
+  /// Creates a reconciliation of the data directory of `store`, which this process must have claimed, and its catalog.
   package init(catalog: Catalog, store: MediaStore) {
     (self.catalog, self.store) = (catalog, store)
   }
 
-  /// How many recordings get their rows back in one transaction.
+  /// Number of recordings whose rows are restored in one transaction.
   private static let batch = 500
 
-  /// Goes through the data directory once. If the catalog is not `verified`, nothing is removed or moved because of
-  /// what it says; lost rows are inserted all the same. Where the catalog or the disk fails to answer, the files that
-  /// were asked about stay. Never throws, as a service can serve beside leftovers.
+  /// Goes through the data directory once. If the catalog isn't `verified`, nothing is removed or moved because of its
+  /// contents, but lost rows are still inserted. If the catalog or the disk fails, the files in question stay. Doesn't
+  /// throw, because a service can run despite leftovers.
   package func run(verified: Bool) -> SweepReport {
     var report = SweepReport()
     report.isUnverified = !verified
     store.removeHalfFinished(&report)
-    // First, so that nothing below meets a row that can't be read.
+    // Comes first, so that no later step encounters an unreadable row.
     if verified { attempt(&report) { report throws(StorageError) in try heal(&report) } }
-    // Before the uploads: until a marked folder is gone, its audio is a second name of the upload's part.
+    // Comes before the uploads: until a marked folder is removed, its audio is a second name of the upload's part.
     var lost: [(recording: Recording, jobs: [Job])] = []
     for id in store.recordingFolders(&report) {
       attempt(&report) { report throws(StorageError) in
@@ -60,11 +60,11 @@ package struct Reconciliation: Sendable {
     do { try step(&report) } catch { report.failures.append(error) }
   }
 
-  /// Settles one folder; the row to insert if it has lost its own.
+  /// Handles one folder. Returns the row to insert if the folder has lost its row.
   private func settle(
     _ id: RecordingID, _ verified: Bool, _ report: inout SweepReport
   ) throws(StorageError) -> (recording: Recording, jobs: [Job])? {
-    // A folder that was copied here may be closed even to its owner.
+    // A folder that was copied here may be inaccessible even to its owner.
     FileSystem.makePrivate(store.folder(of: id))
     switch (try catalog.claim(on: id), try store.isUnfinished(id)) {
     case (.owned, let isUnfinished):
@@ -102,7 +102,8 @@ package struct Reconciliation: Sendable {
     report.uploads += 1
   }
 
-  /// A row that waits for its job, of an older catalog, whose folder holds what the job made: takes that.
+  /// Handles a row from an older catalog that waits for its job although the folder already contains the job's result:
+  /// updates the row from the folder.
   private func finish(_ id: RecordingID) throws(StorageError) -> Bool {
     guard let row = try catalog.recording(id), row.audioFile == nil,
       let described = store.description(of: id)?.recording, store.hasAudio(of: described)
@@ -111,15 +112,15 @@ package struct Reconciliation: Sendable {
     return true
   }
 
-  /// The row that a recording's folder describes, with the job that it needs; nil if it describes none, or its audio
-  /// isn't there.
+  /// Returns the row described by a recording's folder, with the job that it needs, or nil if there is no description
+  /// or no audio.
   private func lostRow(of id: RecordingID) -> (recording: Recording, jobs: [Job])? {
     guard var recording = store.description(of: id)?.recording, let audio = recording.audioFile,
       store.hasFile(audio, of: id)
     else { return nil }
     let files = [recording.waveformFile, recording.media == nil ? nil : recording.workingFile].compactMap { $0 }
     if recording.waveformState == .ready, files.allSatisfy({ store.hasFile($0, of: id) }) { return (recording, []) }
-    // The job that was to build it is lost with its row.
+    // The job that was to build it was lost with its row.
     let job = Job(kind: .waveform, recording: id)
     (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
     return (recording, [job])
@@ -151,8 +152,8 @@ package struct Reconciliation: Sendable {
     }
   }
 
-  /// Begins the lost jobs of recordings again. A row without audio, whose job is lost, goes; but not if its folder
-  /// holds something that nothing explains.
+  /// Restarts the lost jobs of recordings. Deletes a row without audio whose job is lost, unless its folder contains
+  /// something unexplained.
   private func resumeStranded() throws(StorageError) {
     for recording in try catalog.strandedRecordings() {
       let folder = store.folder(of: recording.id)
@@ -161,12 +162,12 @@ package struct Reconciliation: Sendable {
     }
   }
 
-  /// Describes every recording that is not described yet, as none is in a data directory of an earlier version;
-  /// believes the description of one whose row is damaged; and gives folders and files their private modes. Runs beside
-  /// the service, because it reads every folder.
+  /// Describes every recording without a description, as in a data directory of an earlier version; trusts the
+  /// description if the row is damaged; and makes folders and files private. Runs while the service is running, because
+  /// it reads every folder.
   ///
-  /// If the catalog is not `verified`, no file is removed on its word. `isLent` is asked about each file that isn't
-  /// private: one that it answers for is left to it, because a program that runs now may be about to open it.
+  /// If the catalog isn't `verified`, no file is removed because of its contents. `isLent` is called for each file that
+  /// isn't private; if it returns true, the file is left alone, because a running program may be about to open it.
   package func tendFolders(
     verified: Bool, isLent: (String) -> Bool = { _ in false }
   ) throws(StorageError) -> TendingReport {
@@ -175,7 +176,7 @@ package struct Reconciliation: Sendable {
       guard let id = RecordingID(name) else { continue }
       let folder = store.folder(of: id)
       FileSystem.makePrivate(folder)
-      // Deleted meanwhile.
+      // The recording was deleted meanwhile.
       guard let files = try? FileSystem.names(in: folder) else { continue }
       for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
       if verified { report.removed += try removeLostConversions(among: files, of: id) }
@@ -193,8 +194,8 @@ package struct Reconciliation: Sendable {
     return report
   }
 
-  /// Puts the description of a recording in the place of its row where the audio is what the description says, and not
-  /// what the row says: then the row was damaged. `holds` compares a recording with its audio.
+  /// Replaces a recording's row by its description if the audio matches the description but not the row, which means
+  /// that the row was damaged. `holds` compares a recording with its audio.
   func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
     guard let recording = try catalog.recording(id), recording.audioFile != nil,
       let described = store.description(of: id)?.recording, !holds(recording) || !recording.isSameAudio(as: described),
@@ -204,8 +205,8 @@ package struct Reconciliation: Sendable {
     return true
   }
 
-  /// Forgets the removals of which nothing is left, so that a folder that somebody puts back later is not taken for
-  /// one: what was renamed away is durable before the last trace of it goes.
+  /// Deletes the records of removals that are complete, so that a folder that someone puts back later isn't removed.
+  /// The removed names are made durable before their records are deleted.
   package func forgetRemovals() throws(StorageError) {
     let gone = try catalog.removals().filter { id in
       FileSystem.identity(of: store.recordings + "/" + id) == nil
@@ -219,8 +220,8 @@ package struct Reconciliation: Sendable {
 }
 
 extension Recording {
-  /// Whether what never changes once a recording is finished is the same in both. A description has a checksum, a row
-  /// has none: where they differ here, the row was damaged.
+  /// Whether the constant properties of a finished recording are the same in both. A description has a checksum and a
+  /// row has none, so if they differ, the row was damaged.
   fileprivate func isSameAudio(as other: Recording) -> Bool {
     audioFile == other.audioFile && bytes == other.bytes && sha256 == other.sha256 && createdAt == other.createdAt
       && media == other.media && format.container == other.format.container && format.codec == other.format.codec

@@ -1,16 +1,16 @@
 import Glibc
 
-// The catalog comes to its place last: without it beside recordings, no service starts.
+// The catalog is put in place last, because no service starts with recordings but no catalog.
 
-/// Makes a data directory of a backup.
+/// Restores a data directory from a backup.
 package struct Restoration: Sendable {
-  /// What was found.
+  /// The result of restoring a backup.
   package struct Report: Sendable, Equatable {
-    /// How many files were restored.
+    /// Number of files restored.
     package var files = 0
-    /// How long they are together.
+    /// Total length of the files, in bytes.
     package var bytes: Int64 = 0
-    /// Files that are missing from the backup or are not what its list of checksums says, by path within it.
+    /// Paths of files that are missing from the backup or don't match its list of checksums.
     package var damaged: [String] = []
   }
 
@@ -18,18 +18,18 @@ package struct Restoration: Sendable {
   private let destination: String
   private let keepsDamaged: Bool
 
-  /// Of the folder `backup`, at `destination`, which must not exist or be an empty folder. With `keepsDamaged`, what is
-  /// left of a damaged backup is restored all the same.
+  /// Restores the folder `backup` to `destination`, which must not exist or must be empty. With `keepsDamaged`,
+  /// restores whatever is left of a damaged backup.
   package init(of backup: String, to destination: String, keepsDamaged: Bool = false) {
     (self.backup, self.destination, self.keepsDamaged) = (backup, destination, keepsDamaged)
   }
 
-  /// Checks every file of the backup against its list, and copies it. Where anything is damaged nothing is restored,
-  /// unless that was asked for; the report says what is.
+  /// Checks every file of the backup against its list and copies it. If anything is damaged, nothing is restored,
+  /// except with `keepsDamaged`; the report lists the damage.
   ///
-  /// After each file, `progress` is given the share of them that is done, 0 … 1, and returns whether to go on. Throws
-  /// `.corrupt` where the backup has no list that can be read, `.damagedCatalog`, `.cancelled`, `.diskFull`, `.io`;
-  /// nothing is left then. Blocks.
+  /// After each file, calls `progress` with the fraction done, 0 … 1; it returns whether to continue. Throws `.corrupt`
+  /// if the backup has no readable list, or `.damagedCatalog`, `.cancelled`, `.diskFull`, or `.io`, leaving nothing
+  /// behind. Blocks.
   package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     let list = try ChecksumList(path: backup + "/" + Backup.sums)
     var report = Report()
@@ -59,11 +59,11 @@ package struct Restoration: Sendable {
     guard try Catalog.inspect(path: path, withinSeconds: 3600) != .new else {
       throw .lostCatalog(path: backup + "/catalog.sqlite")
     }
-    // What SQLite made to read it.
+    // Files that SQLite created when reading it.
     for suffix in ["-wal", "-shm"] { _ = try FileSystem.removeFile(path + suffix) }
   }
 
-  /// The files were synced as they were copied; here their names are.
+  /// Syncs the names; the files were synced when they were copied.
   private func sync(_ folder: String) throws(StorageError) {
     for name in try FileSystem.names(in: folder) where FileSystem.isFolder(folder + "/" + name) {
       try sync(folder + "/" + name)
@@ -72,14 +72,14 @@ package struct Restoration: Sendable {
   }
 }
 
-/// A list as `sha256sum` writes it: 64 hexadecimal digits, two blanks, a path, a line feed.
+/// A list in `sha256sum` format: 64 hexadecimal digits, two spaces, a path, a line feed.
 struct ChecksumList {
   let entries: [(path: String, digest: String)]
 
-  /// Longest list that is read, in bytes: some millions of files.
+  /// Maximum length of a list, in bytes: enough for millions of files.
   private static let byteLimit: Int64 = 1 << 30
 
-  /// Throws `.corrupt` for a line of another form, or a path that leads out of the folder.
+  /// Throws `.corrupt` if a line has another form, or a path leads out of the folder.
   init(path: String) throws(StorageError) {
     let text = String(decoding: try FileSystem.contents(of: path, limit: Self.byteLimit), as: UTF8.self)
     var entries: [(path: String, digest: String)] = []
