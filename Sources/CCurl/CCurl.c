@@ -1,8 +1,7 @@
-// libcurl is loaded with the first webhook. Linked, it and the thirty libraries behind it took 7 of the 18 ms in which
-// this program starts, and it starts anew for every job, preview and upload.
+// libcurl is loaded with the first webhook. Linking it, along with its thirty dependencies, took 7 of the 18 ms that
+// this program needs to start, and it is started for every job, preview, and upload.
 //
-// These are libcurl's own functions, those in use: each goes on to the real one, or tells, where there is no libcurl,
-// that it failed.
+// These are the functions of libcurl in use. Each calls the real one or, if libcurl isn't installed, reports a failure.
 
 #include "CCurl.h"
 
@@ -47,13 +46,13 @@ FORWARD_NOTHING(curl_easy_cleanup, (CURL * handle), (handle))
 FORWARD(CURLcode, curl_easy_perform, (CURL * handle), (handle), CURLE_FAILED_INIT)
 FORWARD(const char *, curl_easy_strerror, (CURLcode code), (code), "there is no libcurl")
 
-// Of a type that differs among libcurl's versions.
+// Its declared type differs among libcurl's versions.
 CURLUcode stillwave_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags) {
   CURLUcode (*function)(CURLU *, CURLUPart, char **, unsigned int) = real("curl_url_get");
   return function ? function(url, part, text, flags) : CURLUE_OUT_OF_MEMORY;
 }
 
-// Of variable arguments, which Swift can't call either: by the types in use.
+// Variadic functions, which Swift can't call, with the types in use.
 
 static CURLcode set(CURL *handle, CURLoption option, void *value) {
   CURLcode (*function)(CURL *, CURLoption, ...) = real("curl_easy_setopt");

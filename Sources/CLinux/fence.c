@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Lowers a limit for good. Never raises one: what the service itself may not do, its children may not either.
+// Lowers a limit permanently. Never raises one: children may not do more than the service itself.
 static void lower(int resource, uint64_t soft, uint64_t hard) {
   struct rlimit limit;
   if (getrlimit(resource, &limit) != 0) return;
@@ -34,11 +34,11 @@ void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, 
   signal(SIGXCPU, SIG_DFL);
   signal(SIGXFSZ, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &sent, NULL);
-  // Not RLIMIT_AS: it counts what is merely reserved or mapped from files, 64 MiB of malloc's for every thread among
-  // it.
+  // Not RLIMIT_AS: it counts memory that is merely reserved or mapped from files, including 64 MiB per thread from
+  // malloc.
   lower(RLIMIT_DATA, memory, memory);
-  // SIGXCPU at the first, SIGKILL at the second.
-  // ffmpeg catches the first, and while it reads a header looks at it no more.
+  // SIGXCPU at the first limit, SIGKILL at the second: ffmpeg catches SIGXCPU and then ignores it while reading a
+  // header.
   lower(RLIMIT_CPU, seconds, seconds + 1);
   lower(RLIMIT_FSIZE, output, output);
   lower(RLIMIT_NOFILE, descriptors, descriptors);
@@ -55,7 +55,7 @@ static uint32_t capabilities(void) {
   return syscall(SYS_capget, &header, rights) == 0 ? rights[0].effective : 0;
 }
 
-// Of what this thread may have, leaves these.
+// Limits this thread's capabilities to these.
 static void keep(uint32_t permitted, uint32_t effective) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct rights[_LINUX_CAPABILITY_U32S_3] = {{.effective = effective, .permitted = permitted}};
@@ -69,9 +69,9 @@ static bool opens(const char *path, int flags) {
   return true;
 }
 
-// Root owns the files of its own service, so that it needs no capability for them; but the folder that they are below
-// may be somebody else's, and closed. So it is tried without, and the one capability kept that opens files whoever owns
-// them only if that fails.
+// Root owns the service's files, so it needs no capability for them. But a parent folder may belong to another user and
+// be closed to root. So access is tested without capabilities, and CAP_DAC_OVERRIDE, which opens files regardless of
+// their owner, is kept only if the test fails.
 static void drop_capabilities(const char *source, const char *folder) {
   uint32_t kept = capabilities() & override;
   keep(kept, 0);
@@ -85,7 +85,7 @@ bool stillwave_can_drop_root(void) {
   if (geteuid() != 0) return true;
   uint32_t needed = 1u << CAP_CHOWN | 1u << CAP_SETGID | 1u << CAP_SETUID;
   if ((capabilities() & needed) != needed) return false;
-  // A user namespace may lack the number.
+  // A user namespace may not map this ID.
   setfsuid(STILLWAVE_UNPRIVILEGED_ID);
   bool exists = setfsuid(0) == STILLWAVE_UNPRIVILEGED_ID;
   return exists;
@@ -98,9 +98,9 @@ int stillwave_fence_worker(const char *source, const char *folder) {
   int failure = stillwave_fence_files(source, folder);
   if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) {
-    // The kernel asks the one who sends a signal for the right to it even when that is the end of a parent. As the real
-    // user is the one that ffmpeg runs as, ffmpeg is killed with its worker; all rights go by the effective user, who
-    // stays.
+    // Sending a signal needs permission even if the kernel sends it because a parent ended. With the real user set to
+    // the one that ffmpeg runs as, ffmpeg is killed with its worker. All other rights depend on the effective user,
+    // which doesn't change.
     if (setresuid(STILLWAVE_UNPRIVILEGED_ID, -1, -1) != 0) errno = 0;
     stillwave_close_to_others();
   }
@@ -111,23 +111,22 @@ int stillwave_fence_worker(const char *source, const char *folder) {
 
 // MARK: Program
 
-// The path under which a process opens what is open already.
+// The path with which a process can reopen an open descriptor.
 static const char *name_of(int file, char path[32]) {
   snprintf(path, 32, "/proc/self/fd/%d", file);
   return path;
 }
 
-// Lets the other user open a file of root's through its descriptor, for as long as a program runs: the file gets that
-// user's group, and the group gets `rights`. The folders above stay closed to it, so that it finds no file that it
-// isn't handed.
+// Lets the other user open one of root's files through its descriptor while a program runs: the file gets that user's
+// group, and the group gets `rights`. The parent folders stay closed to it, so it finds no other files.
 //
-// ffmpeg 5.1 reads an open descriptor only from beginning to end ("pipe:"), and has to seek in most videos: so it opens
-// the file again, and the kernel checks the file's mode again. Other ways were worse: to give it the file for good
-// (chown), which would also let it change the mode; a mount with mapped users, which needs CAP_SYS_ADMIN and not every
-// file system has; a copy, which costs the disk as many bytes again.
+// ffmpeg 5.1 reads an open descriptor only sequentially ("pipe:"), but must seek in most videos. So it reopens the
+// file, and the kernel checks the file's mode again. The alternatives were worse: changing the owner (chown) would also
+// let ffmpeg change the mode; a mount with mapped users needs CAP_SYS_ADMIN and isn't supported by every file system; a
+// copy needs the file's size again on disk.
 static void lend(int file, mode_t rights) {
   struct stat status;
-  // Waits for a worker that takes it back at this moment.
+  // Waits for a worker that is taking the file back at this moment.
   if (file < 0 || flock(file, LOCK_SH) != 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (fchown(file, -1, STILLWAVE_UNPRIVILEGED_ID) == 0) fchmod(file, (status.st_mode & 0700) | rights);
 }
@@ -141,23 +140,24 @@ bool stillwave_is_lent(int file) {
 bool stillwave_take_back(int file) {
   if (!stillwave_is_lent(file)) return true;
   struct stat status;
-  // The program's lock is this descriptor's too. If another program was lent the file, its worker takes it back.
+  // This descriptor shares the program's lock. If the file was also lent to another program, that program's worker
+  // takes it back.
   bool is_free = flock(file, LOCK_EX | LOCK_NB) == 0;
   bool is_back = is_free && fstat(file, &status) == 0 && fchmod(file, status.st_mode & 0700) == 0;
-  // The next program may be lent the file before this descriptor is closed.
+  // The file may be lent to the next program before this descriptor is closed.
   flock(file, LOCK_UN);
   return is_back;
 }
 
-// Whether the program could open its files with the rights of this moment.
+// Whether the program could open its files with the current rights.
 static bool can_reopen(const struct stillwave_program *program) {
   char path[32];
   return (program->input < 0 || opens(name_of(program->input, path), O_RDONLY)) &&
          (program->output < 0 || opens(name_of(program->output, path), O_RDWR));
 }
 
-// Whether the other user can use what the program needs. A program below a folder of root's, or a disk without modes,
-// can't be used so.
+// Whether the other user can use what the program needs. It can't if the program is in a folder that is closed to
+// others, or the disk doesn't support modes.
 static bool can_be_other(const struct stillwave_program *program) {
   setfsgid(STILLWAVE_UNPRIVILEGED_ID);
   setfsuid(STILLWAVE_UNPRIVILEGED_ID);
@@ -171,7 +171,8 @@ static bool can_be_other(const struct stillwave_program *program) {
 bool stillwave_other_can_run(const char *path) {
   if (geteuid() != 0) return true;
   bool is_closed = prctl(PR_GET_DUMPABLE) == 0;
-  // The system's own calls, which change this thread alone. Root's groups might open what nobody's don't.
+  // Direct system calls, because they change only this thread. Root's groups are dropped, since they might permit what
+  // the other user can't do.
   gid_t groups[NGROUPS_MAX];
   int count = getgroups(NGROUPS_MAX, groups);
   if (count < 0 || syscall(SYS_setgroups, 0, NULL) != 0) return true;
@@ -181,12 +182,13 @@ bool stillwave_other_can_run(const char *path) {
   setfsuid(0);
   setfsgid(getegid());
   syscall(SYS_setgroups, count, groups);
-  // The change has made it what /proc/sys/fs/suid_dumpable says.
+  // The changes have set this to the value in /proc/sys/fs/suid_dumpable.
   if (is_closed) stillwave_close_to_others();
   return can;
 }
 
-// What is left of root's rights: those of another user, or else of one who owns root's files and has no capability.
+// Drops root's rights: becomes another user or, if that isn't possible, stays the owner of root's files without
+// capabilities.
 static void drop_root(const struct stillwave_program *program) {
   if (program->drops_root && stillwave_can_drop_root()) {
     lend(program->input, 0040);
@@ -194,19 +196,19 @@ static void drop_root(const struct stillwave_program *program) {
     gid_t group = STILLWAVE_UNPRIVILEGED_ID;
     if (setgroups(0, NULL) == 0 && can_be_other(program) && setresgid(group, group, group) == 0 &&
         setresuid(group, group, group) == 0) {
-      // A user of its own: nobody else's processes and threads count.
+      // This user is used only here, so only the programs' processes and threads count.
       lower(RLIMIT_NPROC, STILLWAVE_UNPRIVILEGED_TASKS, STILLWAVE_UNPRIVILEGED_TASKS);
       return;
     }
   }
   uint32_t kept = capabilities() & override;
   keep(kept, 0);
-  // By hand, root may name a file of another user's that only this capability opens.
+  // If started manually, root may specify another user's file that only this capability opens.
   if (program->drops_root || can_reopen(program)) kept = 0;
   keep(kept, kept);
 }
 
-// Of what is open, leaves the standard descriptors and the program's two files.
+// Closes all descriptors except the standard ones and those of the program's two files.
 static void close_others(const struct stillwave_program *program) {
   int first = STDERR_FILENO + 1;
   for (; program->input == first || program->output == first; first++) {}
@@ -217,15 +219,16 @@ static void close_others(const struct stillwave_program *program) {
 }
 
 int stillwave_become_program(const struct stillwave_program *program) {
-  // Before Landlock: where the kernel has no such call, the C library asks /proc which are open.
+  // Must come before Landlock: without the system call, the C library reads the open descriptors from /proc.
   close_others(program);
   char **environment = stillwave_program_environment();
   if (environment == NULL) return errno;
-  // What the kernel doesn't have is passed over, and told once by the service.
+  // Features that the kernel lacks are skipped; the service reports them once.
   int failure = stillwave_fence_program_files(program->path, program->input, program->output);
   if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) drop_root(program);
-  // After the change of user, which undoes it; kept over execve. A parent that has ended before sends nothing.
+  // Must come after the change of user, which resets it; execve preserves it. If the parent has already ended, no
+  // signal is sent.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (program->parent != 0 && getppid() != program->parent) return ESRCH;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
@@ -239,7 +242,7 @@ int stillwave_become_program(const struct stillwave_program *program) {
 
 static char last_words[1024];
 
-// A C library or a runtime that gets no memory dies of it soon after, on the same thread.
+// If a C library or a runtime can't allocate memory, it crashes soon after, on the same thread.
 static void tell_last_words(int signal) {
   if (errno == ENOMEM) {
     ssize_t written = write(STDOUT_FILENO, last_words, strlen(last_words));

@@ -1,6 +1,6 @@
-// Which files a process may open: an allowlist that the kernel keeps (Landlock, Linux 5.13), whatever user it runs as.
-// The rules hold for what is opened afterward, by any name, /proc/PID/fd included. A folder's rule holds for all that
-// is below it.
+// An allowlist of the files that a process may open, enforced by the kernel (Landlock, Linux 5.13) for every user. The
+// rules apply to files opened afterward under any name, including /proc/PID/fd. A folder's rule covers everything below
+// it.
 #define _GNU_SOURCE
 #include "CLinux.h"
 
@@ -16,7 +16,7 @@
 #if __has_include(<linux/landlock.h>) && defined(SYS_landlock_restrict_self)
 #include <linux/landlock.h>
 
-// Rights and members that came after Linux 5.13, whose headers may be all there is.
+// Rights and fields added after Linux 5.13, which the installed headers may lack.
 enum {
   refer = 1 << 13,         // 5.19
   truncating = 1 << 14,    // 6.2
@@ -32,7 +32,7 @@ struct ruleset {
 struct rules {
   int set;
   uint64_t known;
-  // The first errno; nothing is done after it.
+  // The first errno; after a failure, nothing more is done.
   int failure;
 };
 
@@ -41,7 +41,7 @@ int stillwave_landlock_version(void) {
   return version < 0 ? 0 : (int)version;
 }
 
-// Rules that allow nothing yet. The kernel refuses what it doesn't know, so each version is told its own.
+// Creates rules that allow nothing yet. The kernel rejects rights that it doesn't know, so they depend on its version.
 static struct rules nothing(bool ends_signals) {
   int version = stillwave_landlock_version();
   if (version == 0) return (struct rules){.set = -1, .failure = ENOSYS};
@@ -62,7 +62,7 @@ static void allow_open(struct rules *rules, int place, uint64_t rights) {
   if (syscall(SYS_landlock_add_rule, rules->set, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0) rules->failure = errno;
 }
 
-// What isn't there needs no rule: it can't be opened either.
+// A missing file needs no rule, because it can't be opened anyway.
 static void allow(struct rules *rules, const char *path, uint64_t rights) {
   int place = open(path, O_PATH | O_CLOEXEC);
   if (place < 0) return;
@@ -83,7 +83,7 @@ static const uint64_t running = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_F
 static const uint64_t working = writing | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
                                 LANDLOCK_ACCESS_FS_REMOVE_FILE;
 
-// What the C library looks at when a process begins to use several processors, and what is harmless.
+// Files that the C library reads when a process starts using several processors, and harmless devices.
 static void allow_common(struct rules *rules) {
   allow(rules, "/sys/devices/system/cpu/online", reading);
   allow(rules, "/sys/devices/system/cpu/possible", reading);
@@ -93,7 +93,7 @@ static void allow_common(struct rules *rules) {
 }
 
 int stillwave_fence_files(const char *source, const char *folder) {
-  // Signals are left to the filter: the one that ends ffmpeg with its worker must get out.
+  // Signals are left to the system call filter, because the signal that ends ffmpeg with its worker must get through.
   struct rules rules = nothing(false);
   allow(&rules, source, reading);
   if (folder != NULL) allow(&rules, folder, working);
@@ -101,7 +101,7 @@ int stillwave_fence_files(const char *source, const char *folder) {
   return enforce(&rules);
 }
 
-// The program itself, and the loader that its header names; none for one that is linked statically.
+// Allows the program itself and the loader named in its header; a statically linked program has none.
 static void allow_execution(struct rules *rules, const char *path) {
   allow(rules, path, running);
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -122,8 +122,8 @@ static void allow_execution(struct rules *rules, const char *path) {
   close(file);
 }
 
-// Where the loader looks for libraries: the system's folders, those that LD_LIBRARY_PATH names, and "lib" beside the
-// program and beside its folder. Libraries are mapped, which needs no right to execute them.
+// Allows the folders in which the loader searches for libraries: the system's, those in LD_LIBRARY_PATH, and "lib" next
+// to the program and next to its folder. Mapping libraries requires no right to execute them.
 static void allow_libraries(struct rules *rules, const char *path) {
   static const char *const places[] = {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
                                        "/etc/ld.so.preload"};

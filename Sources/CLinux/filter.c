@@ -1,9 +1,9 @@
-// Which system calls a process may make: those listed here, by name; every other one fails with EPERM. The names that
-// an architecture lacks are passed over, and so are those that libseccomp doesn't know yet.
+// An allowlist of system calls, by name; any other call fails with EPERM. Names that the architecture lacks or that
+// libseccomp doesn't know yet are skipped.
 //
-// Whatever reaches out of the process is missing: the network, other programs, processes and users, mounts, devices,
-// what System V and POSIX share between processes, and everything new. Where a call has harmless and other uses, its
-// arguments are looked at, as far as they are numbers: a filter can't read memory.
+// Excluded is everything that reaches outside the process: the network, other programs, processes, and users, mounts,
+// devices, System V and POSIX objects shared between processes, and everything new. If a call has both harmless and
+// harmful uses, its arguments are checked, as far as they are numbers: a filter can't read memory.
 #define _GNU_SOURCE
 #include "CLinux.h"
 
@@ -22,9 +22,9 @@
 #define PR_SET_VMA 0x53564d41
 #endif
 
-// Workers and programs alike.
+// For both workers and programs.
 static const char *const common[] = {
-    // What is open.
+    // Open descriptors.
     "read", "readv", "pread64", "preadv", "preadv2", "write", "writev", "pwrite64", "pwritev", "pwritev2", "lseek",
     "close", "close_range", "dup", "dup2", "dup3", "fstat", "fstatfs", "fadvise64", "getdents64", "pipe", "pipe2",
     "poll", "ppoll", "select", "pselect6",
@@ -40,12 +40,12 @@ static const char *const common[] = {
     // Its own signals.
     "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "rt_sigpending", "rt_sigtimedwait", "rt_sigsuspend",
     "sigaltstack",
-    // Time, and what there is to know.
+    // Time and system information.
     "clock_gettime", "clock_getres", "clock_nanosleep", "nanosleep", "gettimeofday", "time", "times", "getrusage",
     "getrlimit", "sysinfo", "uname", "getrandom", "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid",
     "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "capget"};
 
-// Our own code: queues, the end of the programs it has started, and files that it makes, keeps and removes.
+// Our own code: queues, waiting for the programs it started, and creating, saving, and removing files.
 static const char *const workers[] = {
     "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2",
     "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4", "wait4", "waitid", "flock", "fsync",
@@ -67,19 +67,19 @@ static void allow_all(struct filter *filter, const char *const *names, size_t co
   for (size_t index = 0; index < count; index++) allow_if(filter, names[index], 0, NULL);
 }
 
-// Allows the call if the bits of an argument that are in `mask` are these.
+// Allows the call if the bits of the argument selected by `mask` equal `bits`.
 static void allow_bits(struct filter *filter, const char *name, unsigned int argument, uint64_t mask, uint64_t bits) {
   allow_if(filter, name, 1, &SCMP_CMP64(argument, SCMP_CMP_MASKED_EQ, mask, bits));
 }
 
-// The same for a whole argument, and for one of several.
+// The same for a whole argument, and for one of several values.
 static void allow_value(struct filter *filter, const char *name, unsigned int argument, uint64_t value) {
   allow_bits(filter, name, argument, UINT64_MAX, value);
 }
 
 static void allow_values(
     struct filter *filter, const char *name, unsigned int argument, const unsigned int *values, size_t count) {
-  // An int, of which the upper half of the register says nothing.
+  // The argument is an int; the upper half of the register is undefined.
   for (size_t index = 0; index < count; index++) allow_bits(filter, name, argument, UINT32_MAX, values[index]);
 }
 
@@ -95,41 +95,41 @@ void stillwave_may_end(pid_t child) {
 }
 
 static void allow_by_arguments(struct filter *filter) {
-  // Memory that RLIMIT_DATA counts, and files: it doesn't count shared memory without a file, nor what grows like a
-  // stack.
+  // Memory that RLIMIT_DATA counts, and files. It counts neither shared memory without a file nor memory that grows
+  // like a stack.
   static const uint64_t kinds = MAP_SHARED | MAP_ANONYMOUS | MAP_GROWSDOWN;
   allow_bits(filter, "mmap", 3, kinds, 0);
   allow_bits(filter, "mmap", 3, kinds, MAP_ANONYMOUS);
   allow_bits(filter, "mmap", 3, kinds, MAP_SHARED);
-  // A thread of this process, and not in a namespace of its own. The flags of clone3 are in memory, where no filter
-  // sees them: without that call the C library uses this one.
+  // Only threads of this process, without new namespaces. The flags of clone3 are in memory, where a filter can't see
+  // them; if that call is missing, the C library uses this one.
   static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                                      CLONE_NEWPID | CLONE_NEWNET;
   allow_bits(filter, "clone", 0, CLONE_THREAD | namespaces, CLONE_THREAD);
   int clone3 = seccomp_syscall_resolve_name("clone3");
   if (filter->failure == 0 && clone3 >= 0)
     filter->failure = -seccomp_rule_add(filter->rules, SCMP_ACT_ERRNO(ENOSYS), clone3, 0);
-  // A signal to itself, as abort() sends it.
+  // A signal to itself, as sent by abort().
   allow_value(filter, "kill", 0, (uint64_t)getpid());
   allow_value(filter, "tgkill", 0, (uint64_t)getpid());
-  // The end of a program that it has started.
+  // Killing a program that it started.
   for (size_t index = 0; index < ended_count && index < COUNT(ended); index++)
     allow_if(filter, "kill", 2,
              (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, (uint64_t)ended[index]),
                                      SCMP_CMP64(1, SCMP_CMP_EQ, SIGKILL)});
-  // The priority of the thread that asks, which queues set.
+  // The calling thread's own priority, which Dispatch queues set.
   allow_if(filter, "setpriority", 2,
            (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, PRIO_PROCESS), SCMP_CMP64(1, SCMP_CMP_EQ, 0)});
-  // Its own limits may be read: no new ones are given.
+  // Reading its own limits, without setting new ones.
   allow_if(filter, "prlimit64", 2,
            (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, 0), SCMP_CMP64(2, SCMP_CMP_EQ, 0)});
   static const unsigned int own[] = {PR_SET_NAME,  PR_GET_NAME,    PR_GET_DUMPABLE, PR_GET_NO_NEW_PRIVS,
                                      PR_GET_SECCOMP, PR_CAPBSET_READ, PR_SET_VMA};
   allow_values(filter, "prctl", 0, own, COUNT(own));
-  // Not F_SETOWN and F_SETSIG, by which a descriptor sends any signal to any process of the same user.
+  // Not F_SETOWN and F_SETSIG, which make a descriptor send any signal to any process of the same user.
   static const unsigned int descriptors[] = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL};
   allow_values(filter, "fcntl", 1, descriptors, COUNT(descriptors));
-  // Is it a terminal, how wide is it, how much is there to read; not TIOCSTI, which types.
+  // Queries: whether it is a terminal, its width, how much can be read. Not TIOCSTI, which simulates typing.
   static const unsigned int questions[] = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX, FIONBIO};
   allow_values(filter, "ioctl", 1, questions, COUNT(questions));
 }
@@ -142,7 +142,8 @@ static void allow_opening(struct filter *filter, bool writes) {
 }
 
 static int load(struct filter *filter) {
-  // For all threads: the runtime may have started some already. Other tables of calls (x32, 32 bits) are closed.
+  // Applies to all threads, because the runtime may have started some. The other system call tables (x32, 32-bit) are
+  // blocked.
   seccomp_attr_set(filter->rules, SCMP_FLTATR_CTL_TSYNC, 1);
   seccomp_attr_set(filter->rules, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM));
   return -seccomp_load(filter->rules);
@@ -156,11 +157,11 @@ int stillwave_filter_calls(bool writes, const char *executed) {
   allow_opening(&filter, writes);
   if (executed == NULL) {
     allow_all(&filter, workers, COUNT(workers));
-    // Of a file that was lent to a program, nothing is left to others: see stillwave_take_back.
+    // The mode must not leave a lent file accessible to others: see stillwave_take_back.
     allow_bits(&filter, "fchmod", 1, 07077, 0);
   } else {
-    // The program whose path is at this very address. What it turns into has no string there. If it puts one there,
-    // Landlock executes nothing but the same program, and what starts is inside the same fence.
+    // Only the program whose path is at this very address. After execve there is no such string there. If the program
+    // puts one there, Landlock still executes only the same program, inside the same fence.
     allow_value(&filter, "execve", 0, (uint64_t)(uintptr_t)executed);
   }
   if (filter.failure == 0) filter.failure = load(&filter);

@@ -12,7 +12,7 @@ void stillwave_close_to_others(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 void stillwave_erase_variable(const char *name) {
   size_t length = strlen(name);
-  // `unsetenv` takes the pointers away and leaves the text. A name may be there more than once.
+  // `unsetenv` removes the pointers but leaves the text. A name may occur more than once.
   for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
     if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
       explicit_bzero(*entry + length + 1, strlen(*entry + length + 1));
@@ -21,7 +21,7 @@ void stillwave_erase_variable(const char *name) {
 
 static char **arguments;
 
-// Swift has a copy of the arguments: these are the kernel's, which /proc/PID/cmdline shows to all.
+// Swift has a copy of the arguments; these are the kernel's, which /proc/PID/cmdline shows to everyone.
 __attribute__((constructor)) static void remember(int count, char **words) {
   (void)count;
   arguments = words;
@@ -54,7 +54,7 @@ void stillwave_keep_descriptors(void) {
 
 // MARK: What children get
 
-// Those of the names that are set, and `more`, which may be NULL.
+// Returns the named variables that are set, and `more`, which may be NULL.
 static char **environment_of(const char *const *names, size_t count, char *more) {
   char **kept = calloc(count + 2, sizeof *kept);
   if (kept == NULL) return NULL;
@@ -72,7 +72,7 @@ static char **environment_of(const char *const *names, size_t count, char *more)
 }
 
 char **stillwave_worker_environment(void) {
-  // Sanitizers and coverage have settings of their own.
+  // Sanitizers and coverage have their own settings.
   static const char *const names[] = {"PATH", "LD_LIBRARY_PATH", "TMPDIR", "STILLWAVE_FFMPEG", "ASAN_OPTIONS",
                                       "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LLVM_PROFILE_FILE"};
   return environment_of(names, sizeof names / sizeof *names, NULL);

@@ -5,7 +5,7 @@
 
 CURLUcode stillwave_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags);
 
-// curl_easy_setopt and curl_easy_getinfo by the types in use: Swift can't call functions of variable arguments.
+// curl_easy_setopt and curl_easy_getinfo for the types in use, because Swift can't call variadic functions.
 
 CURLcode stillwave_curl_set_long(CURL *handle, CURLoption option, long value);
 CURLcode stillwave_curl_set_pointer(CURL *handle, CURLoption option, const void *value);

@@ -1,6 +1,6 @@
-// What `import Glibc` leaves out: headers that its module map does not list, and functions that the C library declares
-// under _GNU_SOURCE only. Those are declared here, as their manual pages have them, rather than by defining the macro:
-// it changes fd_set, rusage, sockaddr arguments and others, and two modules with different definitions of one type
+// Declarations missing from `import Glibc`: headers that its module map doesn't list, and functions that the C library
+// declares only under _GNU_SOURCE. The latter are declared here as in their manual pages. Defining the macro instead
+// would change fd_set, rusage, sockaddr arguments, and others, and two modules with different definitions of a type
 // can't both be imported.
 #ifndef CLINUX_H
 #define CLINUX_H
@@ -24,116 +24,116 @@ int memfd_create(const char *name, unsigned int flags);
 #define POSIX_SPAWN_SETSID 0x80
 #endif
 
-// The environment, to hand on to a child.
+// Returns the environment, for passing it to a child.
 char **stillwave_environment(void);
 
-// Has a child begin with default signals and an empty mask, whatever this process ignores or blocks. `flags`: further
-// ones.
+// Makes a child start with default signal actions and an empty signal mask, whatever this process ignores or blocks.
+// `flags`: additional ones.
 void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 
-// Lowers the priority of a process; `setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.
+// Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
-// Gives the memory that malloc has kept back to the system (`malloc_trim`).
+// Returns unused memory from malloc to the system (`malloc_trim`).
 void stillwave_trim_memory(void);
 
 // MARK: secrets.c
 
-// Closes this process's memory, environment and descriptors in /proc to every other process without root's rights.
-// Lasts until the next execve. There is no core dump after this.
+// Closes this process's memory, environment, and descriptors in /proc to all other processes without root's rights,
+// until the next execve. Also disables core dumps.
 void stillwave_close_to_others(void);
 
-// Overwrites the value of every environment variable with this name where the kernel put it, which is what
-// /proc/self/environ shows, and removes the variable. Before there are other threads that use the environment.
+// Overwrites the value of every environment variable with this name in the kernel's copy, which /proc/self/environ
+// shows, and removes the variable. Call it before other threads use the environment.
 void stillwave_erase_variable(const char *name);
 
-// Overwrites the value of every argument with this name (`--name VALUE`, `--name=VALUE`) where the kernel put it, which
-// is what /proc/PID/cmdline shows to everyone.
+// Overwrites the value of every argument with this name (`--name VALUE`, `--name=VALUE`) in the kernel's copy, which
+// /proc/PID/cmdline shows to everyone.
 void stillwave_erase_argument(const char *name);
 
-// No child inherits what is open now, the standard descriptors aside: whoever started this process may have left it
-// more.
+// Prevents children from inheriting the descriptors open now, except the standard ones. The parent of this process may
+// have left others open.
 void stillwave_keep_descriptors(void);
 
-// The variables that workers need, and those that ffmpeg and the C library need, to hand on to them: none is a secret.
-// The list is to be freed, its entries aren't. NULL if there is no memory.
+// Returns the environment variables that workers need, or that ffmpeg and the C library need; none is secret. Free the
+// list but not its entries. Returns NULL if there is no memory.
 char **stillwave_worker_environment(void);
 char **stillwave_program_environment(void);
 
 // MARK: fence.c
 
-// The user and the group that a program runs as when root starts it: a number that Debian and systemd give to nobody.
+// The user and group that a program runs as when root starts it: an ID that neither Debian nor systemd assigns.
 enum { STILLWAVE_UNPRIVILEGED_ID = 65533 };
 
-// Processes and threads of that user at the most, all programs together.
+// Maximum number of processes and threads of that user, over all programs.
 enum { STILLWAVE_UNPRIVILEGED_TASKS = 512 };
 
-// Lowers this process's limits for good: bytes of memory that no file backs, seconds of processor time, bytes of any
-// one file it writes, descriptors. There is no core dump after this. Limits that are lower already stay.
+// Lowers this process's limits permanently: bytes of memory not backed by a file, seconds of processor time, bytes of
+// any file it writes, descriptors. Also disables core dumps. Lower existing limits stay.
 void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
 
-// Gives up, for good, what working on files has no use for. Of files, `source` may be read; in `folder`, which may be
-// NULL, files may be made, read, written and removed (Landlock; what is open stays open). System calls that filter.c
-// doesn't list fail with EPERM, for all threads. Root keeps no capability, except CAP_DAC_OVERRIDE if it can't open
-// these two without. Call it before there are other threads: only the filter reaches them. Returns 0, or the errno with
-// which the kernel refused Landlock or the filter although it has them; what it doesn't have is passed over.
+// Permanently drops all rights that working on files doesn't need. `source` may be read. In `folder`, which may be
+// NULL, files may be created, read, written, and removed (Landlock; open files stay open). System calls that filter.c
+// doesn't list fail with EPERM in all threads. Root keeps no capability, except CAP_DAC_OVERRIDE if it can't access
+// these two without it. Call it before other threads start: only the filter affects those. Returns 0, or the errno if
+// the kernel supports Landlock or the filter but refused it; features that the kernel lacks are skipped.
 int stillwave_fence_worker(const char *source, const char *folder);
 
-// A program to become, with the descriptors that it gets besides the standard ones.
+// A program to execute, with the descriptors that it gets besides the standard ones.
 struct stillwave_program {
   const char *path;
   char *const *words;
-  // The file that it reads and the file that it writes, under /proc/self/fd; -1 for none.
+  // The descriptors of the input and output file, available under /proc/self/fd; -1 for none.
   int input, output;
-  // Whether root becomes another user first.
+  // Whether root first becomes another user.
   bool drops_root;
-  // The process that starts it; 0 if it may be any.
+  // The process that must have started this one; 0 for any.
   pid_t parent;
 };
 
-// Becomes the program, in a fence of its own: it may read itself, its libraries and its input, and write its output. It
-// is killed when the thread that started this process ends. Returns only if that fails, or if a part of the fence does
-// that the kernel has: the errno.
+// Executes the program in its own fence: it may read itself, its libraries, and its input, and write its output. It is
+// killed when the thread that started this process ends. Returns only on failure, including that of a part of the fence
+// that the kernel supports, with the errno.
 int stillwave_become_program(const struct stillwave_program *program);
 
-// Has the filter of this process let it kill this child of its own. For a handful of them, before it fences itself in.
+// Makes this process's filter permit killing this child. For a few children, before the process fences itself in.
 void stillwave_may_end(pid_t child);
 
-// Undoes what `stillwave_become_program` did to the mode of a file, once the program has ended, unless another one
-// still uses the file. Whether the file is its owner's alone now.
+// Undoes the change that `stillwave_become_program` made to a file's mode. Call it after the program has ended; does
+// nothing if another program still uses the file. Returns whether only the owner has access now.
 bool stillwave_take_back(int file);
 
-// Whether a file is still lent.
+// Whether a file is still accessible to the other user.
 bool stillwave_is_lent(int file);
 
-// Whether root can start a program as another user. True for any other user, who is that other user already.
+// Whether root can start a program as another user. True if this process isn't root.
 bool stillwave_can_drop_root(void);
 
-// Whether that other user can start the program at `path`. True for any user but root. For this thread's rights see
-// above.
+// Whether that other user can start the program at `path`. True if this process isn't root. Temporarily changes this
+// thread's user and groups.
 bool stillwave_other_can_run(const char *path);
 
-// Writes `line`, at most 1,023 bytes, to standard output where the process crashes right after memory was refused to
-// it.
+// Makes the process write `line`, at most 1,023 bytes, to standard output if it crashes right after an allocation
+// failed.
 void stillwave_on_memory_exhausted(const char *line);
 
 // MARK: files.c
 
-// Landlock's version in this kernel; 0 if there is none.
+// Returns the kernel's version of Landlock, or 0 if it is missing.
 int stillwave_landlock_version(void);
 
-// Leaves to this thread, and to those that it starts, no files but these. 0, or an errno.
+// Limits this thread, and threads it starts, to these files. Returns 0 or an errno.
 int stillwave_fence_files(const char *source, const char *folder);
 
-// The same for a program: itself, its libraries and the two descriptors' files, which may be -1.
+// Does the same for a program: itself, its libraries, and the files of the two descriptors, which may be -1.
 int stillwave_fence_program_files(const char *path, int input, int output);
 
 // MARK: filter.c
 
-// Whether the kernel filters system calls.
+// Whether the kernel can filter system calls.
 bool stillwave_has_filter(void);
 
-// Filters the calls of all threads. `writes`: whether files may be opened for writing. `executed`: the path of the
-// program that may be started in place of this one, NULL for a worker. 0, or an errno.
+// Filters the system calls of all threads. `writes`: whether files may be opened for writing. `executed`: the path of
+// the program that may replace this one, or NULL for a worker. Returns 0 or an errno.
 int stillwave_filter_calls(bool writes, const char *executed);
 #endif
