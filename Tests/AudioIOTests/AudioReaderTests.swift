@@ -8,7 +8,7 @@ struct AudioReaderTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// One of every kind that is read, or written at that.
+  /// One format of every kind that can be read and written.
   static let kinds: [AudioFormat] =
     [
       (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.wav, .pcmF32), (.wav, .muLaw), (.wav, .imaADPCM),
@@ -119,7 +119,7 @@ struct AudioReaderTests {
     #expect(try decodeFloat(path) == [0.5, 0, 0, 0, 3, -3])
   }
 
-  @Test("64-bit floats are the nearest 16-bit values, clamped, and what is no number counts as nothing")
+  @Test("64-bit floats become the nearest 16-bit values, clamped; NaN and infinity become 0")
   func doubles() throws {
     let samples: [Double] = [0.5, .nan, .infinity, 1e300, -1e300, (16_384.5 + 1e-6) / 32_768, -0.25]
     let data = samples.flatMap { little($0.bitPattern, 8) }
@@ -134,7 +134,7 @@ struct AudioReaderTests {
     #expect(try decode(path, from: 5) == [16_385, -8192])
   }
 
-  /// libsndfile's own 16-bit samples wrap around there.
+  /// libsndfile's own 16-bit samples wrap around here.
   @Test(arguments: [
     AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 48_000, channels: 2),
     AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: 2),
@@ -200,7 +200,7 @@ struct AudioReaderTests {
       for length in stride(from: 0, to: bytes.count, by: max(bytes.count / 23, 1)) {
         let cut = try folder.file("cut", Array(bytes.prefix(length)))
         guard let part = try? decode(cut) else { continue }
-        // The last block of a transform codec has lost its neighbour, that of ADPCM its end.
+        // The last block of a transform codec lacks its neighbor, and that of ADPCM its end.
         let unsure = format.codec.sampleKind == .lossy ? 12_000 : "\(format.codec)".hasSuffix("ADPCM") ? 8_200 : 0
         let isBeginning = whole.starts(with: part.prefix(max(part.count - unsure, 0)))
         #expect(isBeginning, "\(format.codec) cut to \(length) of \(bytes.count) bytes")

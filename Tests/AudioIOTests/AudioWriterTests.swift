@@ -80,7 +80,7 @@ struct AudioWriterTests {
       let back = try decodeFloat(path)
       #expect(back.count == samples.count)
       guard frames > 20_000 else { continue }
-      // The fourth of six or eight channels keeps its low frequencies only.
+      // The fourth of six or eight channels keeps only its low frequencies.
       for channel in 0..<format.channels where channel != 3 {
         let match = likeness(back, samples, channels: format.channels, channel)
         #expect(match > 0.93, "channel \(channel) of \(frames) frames: correlation \(match)")
@@ -88,8 +88,8 @@ struct AudioWriterTests {
     }
   }
 
-  /// Normalised correlation of one channel of two recordings over half a second. One sample of delay gives 0.81 at the
-  /// most, as the tones lie at a tenth of the rate and above.
+  /// Returns the normalized correlation of one channel of two recordings over half a second. One sample of delay
+  /// results in at most 0.81, because the tones are at a tenth of the rate and above.
   private func likeness(_ copy: [Float], _ original: [Float], channels: Int, _ channel: Int) -> Float {
     var (both, one, other): (Float, Float, Float) = (0, 1e-9, 1e-9)
     for index in stride(from: 4000 * channels + channel, to: 14_000 * channels, by: channels) {

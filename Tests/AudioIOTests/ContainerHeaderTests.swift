@@ -10,7 +10,7 @@ struct ContainerHeaderTests {
     try ContainerHeader(path: try folder.file("named.au", bytes))
   }
 
-  /// 80-bit extended: exponent, then the number with its highest bit at the top.
+  /// Returns an 80-bit extended number: the exponent, then the significand with its highest bit at the top.
   private func extended(_ hertz: UInt64) -> [UInt8] {
     guard hertz > 0 else { return [UInt8](repeating: 0, count: 10) }
     let zeros = hertz.leadingZeroBitCount
@@ -32,7 +32,7 @@ struct ContainerHeaderTests {
       + [UInt8](repeating: 0, count: data)
   }
 
-  @Test("a W64 that promises more than it holds says so")
+  @Test("a W64 header that promises more than the file contains is reported")
   func w64Promises() throws {
     func chunk(_ id: String, _ promised: Int, _ content: [UInt8]) -> [UInt8] {
       let identifier = Array(id.utf8) + [UInt8](repeating: 7, count: 12)
@@ -44,13 +44,13 @@ struct ContainerHeaderTests {
     let header = try header(start + chunk("odd ", 3, [1, 2, 3]) + chunk("data", 1000, [1, 2, 3, 4, 5, 6, 7, 8]))
     #expect(header.channels == 2 && header.sampleRate == 48_000)
     #expect(header.declaredDataBytes == 1000 && header.presentDataBytes == 8 && !header.lengthIsUnknown)
-    // A chunk that claims more than a file can have, and one shorter than its own head.
+    // A chunk longer than any file can be, and one shorter than its own header.
     for size in [Int.max - 24, -24] {
       #expect(try self.header(start + chunk("odd ", size, []) + chunk("data", 8, [])).declaredDataBytes == nil)
     }
   }
 
-  @Test("the frames that an AIFF promises count as bytes, those of a compressed one don't")
+  @Test("the frames promised by an AIFF are converted to bytes, unless it is compressed")
   func aiffFrames() throws {
     func file(_ kind: String) -> [UInt8] {
       var bytes = aiff(kind, rate: 8000, promised: 40, data: 40)
@@ -157,7 +157,7 @@ struct ContainerHeaderTests {
     #expect(try header(au(promised: 1, channels: UInt64(channels), data: 1)).channels == channels)
   }
 
-  @Test("what follows the promised samples and is no chunk is counted")
+  @Test("bytes after the promised samples that form no chunk are counted")
   func strayBytes() throws {
     let samples = [UInt8](repeating: 200, count: 40)
     let list = chunk("LIST", [1, 2, 3])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AudioIO
 
-/// FLAC files that are damaged in the middle: what lies behind is there, where it was.
+/// FLAC files damaged in the middle: the sound after the damage is still there, in its place.
 struct FLACDamageTests {
   private let folder: TemporaryFolder
 
@@ -26,7 +26,7 @@ struct FLACDamageTests {
 
   private static let blockSize = 4096
 
-  /// A stereo file, and its samples.
+  /// Makes a stereo file; returns its bytes and samples.
   private func make(_ codec: AudioCodec, frames: Int = 100_000) throws -> (bytes: [UInt8], samples: [Int16]) {
     let format = AudioFormat(container: .flac, codec: codec, sampleRate: 44_100, channels: 2)
     let path = folder("made")
@@ -34,7 +34,7 @@ struct FLACDamageTests {
     return (try contents(path), try decode(path))
   }
 
-  /// All samples, and the frames of them that the reader calls lost.
+  /// Returns all samples, and the number of frames that the reader reports as lost.
   private func read(_ path: String, workers: Int = 1) throws -> (samples: [Int16], lost: Int64) {
     var reader = SegmentedReader(
       try AudioReader(path: path), path: path, workers: workers, segmentFrames: workers == 1 ? nil : 12_345)
@@ -44,7 +44,7 @@ struct FLACDamageTests {
   }
 
   @Test(
-    "blocks that can't be decoded are silence, all others are as they were",
+    "blocks that can't be decoded become silence, and all others are unchanged",
     arguments: Damage.allCases, [AudioCodec.flacS16, .flacS24])
   func blocks(damage: Damage, codec: AudioCodec) throws {
     let (bytes, samples) = try make(codec)
@@ -60,7 +60,7 @@ struct FLACDamageTests {
         #expect(found[range].allSatisfy { $0 == 0 }, "\(damage) at \(place), sample \(start)")
       }
       #expect(lostBlocks >= 1 && lost == lostBlocks * Self.blockSize, "\(damage) at \(place)")
-      // Whoever begins elsewhere finds the same.
+      // Reading from elsewhere yields the same samples.
       for frame in stride(from: Int64(1000), to: 100_000, by: 3777) {
         let rest = try decode(path, from: frame)
         #expect(rest == Array(found[(Int(frame) * 2)...]), "\(damage) at \(place), from frame \(frame)")
@@ -70,7 +70,7 @@ struct FLACDamageTests {
     }
   }
 
-  @Test("several damaged places are several silences")
+  @Test("several damaged places become several silences")
   func places() throws {
     var (bytes, samples) = try make(.flacS16)
     for place in stride(from: 30_000, to: bytes.count - 30_000, by: 60_000) { bytes[place] ^= 1 }
@@ -82,7 +82,7 @@ struct FLACDamageTests {
     #expect(silent > 2 && lost == silent * Self.blockSize)
   }
 
-  @Test("where nothing behind the damage can be decoded, the sound ends there")
+  @Test("if nothing after the damage can be decoded, the sound ends there")
   func end() throws {
     let (bytes, samples) = try make(.flacS16)
     let noise = (0..<bytes.count - 60_000).map { UInt8(truncatingIfNeeded: $0 &* 7 % 251) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AudioIO
 
-/// FLAC files whose header is wrong about their length, of which libsndfile alone gives a part.
+/// FLAC files with a wrong length in the header, of which libsndfile alone decodes only a part.
 struct FLACSurveyTests {
   private let folder: TemporaryFolder
 
@@ -17,17 +17,18 @@ struct FLACSurveyTests {
     return (try contents(path), try decode(path))
   }
 
-  /// The 36 bits that tell the samples per channel.
+  /// Sets the 36 bits with the number of samples per channel.
   private func claiming(_ frames: UInt64, _ bytes: [UInt8]) -> [UInt8] {
     Array(bytes[..<21]) + [bytes[21] & 0xF0 | UInt8(frames >> 32)] + big(frames & 0xFFFF_FFFF, 4) + bytes[26...]
   }
 
-  /// Where the frames begin, by a plain search.
+  /// Returns the offsets of the frames, found by a simple search.
   private func frames(_ bytes: [UInt8]) -> [Int] {
     (42..<bytes.count - 1).filter { bytes[$0] == 0xFF && FLACFrameHeader(bytes[$0...]) != nil }
   }
 
-  /// Decodes the whole file, and from some places on; every seek must give what decoding from the start gives.
+  /// Decodes the whole file, then from several positions; every seek must give the same samples as decoding from the
+  /// start.
   private func decodeSeeking(_ path: String) throws -> [Int16] {
     let (whole, channels) = (try decode(path), try format(of: path).channels)
     let frames = whole.count / channels
@@ -41,7 +42,7 @@ struct FLACSurveyTests {
   // MARK: Wrong lengths
 
   @Test(
-    "a header that claims another length than there is doesn't shorten the sound",
+    "a header with a wrong length doesn't shorten the sound",
     arguments: [1, 4096, 50_000, 99_999, 100_001, 200_000, 0xF_FFFF_FFFF] as [UInt64])
   func wrongLength(claim: UInt64) throws {
     for (codec, channels) in [(AudioCodec.flacS16, 1), (.flacS16, 2), (.flacS24, 2)] {
@@ -56,7 +57,7 @@ struct FLACSurveyTests {
     }
   }
 
-  @Test("a header that doesn't know the length is given it")
+  @Test("a header without a length is completed")
   func unknownLength() throws {
     let (bytes, samples) = try make(channels: 2, frames: 100_000)
     let path = try folder.file("b", claiming(0, bytes))
@@ -66,7 +67,7 @@ struct FLACSurveyTests {
     #expect(map.findings.lacksLength && map.findings.wrongCount == nil)
   }
 
-  @Test("a file that is whole has nothing to report, whatever stands around its frames")
+  @Test("a complete file has no findings, whatever surrounds its frames")
   func whole() throws {
     for (codec, rate, channels, frames) in [
       (AudioCodec.flacS16, 44_100, 2, 100_000), (.flacS24, 96_000, 1, 50_000), (.flacS8, 8000, 1, 4096),
@@ -91,7 +92,7 @@ struct FLACSurveyTests {
     var generator = SeededGenerator(state: 1)
     let noise = (0..<300_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
     let tag = Array("ID3".utf8) + [4, 0, 0, 0, 0, 2, 0] + [UInt8](repeating: 0x55, count: 256)
-    // A frame out of its place looks like one by its checksum, too.
+    // A misplaced frame also has a valid checksum.
     let frames = frames(bytes)
     let stray = Array(bytes[frames[3]..<frames[4]])
     for (before, after) in [
@@ -107,7 +108,7 @@ struct FLACSurveyTests {
 
   // MARK: Cut short
 
-  @Test("a file cut short is used to its last whole frame", arguments: [UInt64(0), 40_000, 100_000])
+  @Test("a truncated file is used up to its last complete frame", arguments: [UInt64(0), 40_000, 100_000])
   func cut(claim: UInt64) throws {
     let (made, samples) = try make(channels: 2, frames: 100_000)
     let (bytes, frames) = (claiming(claim, made), frames(made))
@@ -125,13 +126,13 @@ struct FLACSurveyTests {
       #expect(map.frames == Int64(whole) * 4096 && map.findings.lacksEnd == (length > frames[20] + 4 || whole == 24))
       #expect(map.findings.wrongCount?.promised == (claim == 0 ? nil : Int64(claim)))
     }
-    // Between two frames nothing but the count tells.
+    // Cut between two frames, only the count shows it.
     let path = try folder.file("c", Array(bytes.prefix(frames[20])))
     let map = try SoundMap(path: path)
     #expect(map.frames == 20 * 4096 && !map.findings.lacksEnd && (map.findings.wrongCount == nil) == (claim == 0))
   }
 
-  @Test("frames that lost their beginning are used from the first that is left")
+  @Test("a stream whose beginning is missing is used from its first remaining frame")
   func beginning() throws {
     let (bytes, samples) = try make(channels: 2, frames: 100_000)
     let frames = frames(bytes)
@@ -145,12 +146,12 @@ struct FLACSurveyTests {
     }
   }
 
-  @Test("frames missing between others count, for silence stands for them")
+  @Test("frames missing between others are counted and become silence")
   func gap() throws {
     let (bytes, samples) = try make(frames: 100_000)
     let frames = frames(bytes)
     let path = try folder.file("b", Array(bytes[..<frames[5]]) + bytes[frames[8]...])
-    // libFLAC 1.4.2 makes silence of the frame after them, too.
+    // libFLAC 1.4.2 also silences the frame after them.
     let silence = [Int16](repeating: 0, count: 4 * 4096)
     let equal = try decode(path) == samples[..<(5 * 4096)] + silence + samples[(9 * 4096)...]
     let map = try SoundMap(path: path)
@@ -160,7 +161,7 @@ struct FLACSurveyTests {
 
   // MARK: Joined
 
-  @Test("joined files are one recording, equally long ones too", arguments: [1, 2])
+  @Test("joined files are one recording, even if equally long", arguments: [1, 2])
   func joined(channels: Int) throws {
     let first = try make(channels: channels, frames: 60_000)
     let second = try make(channels: channels, frames: 9000, peak: 0.3)
@@ -177,7 +178,7 @@ struct FLACSurveyTests {
     }
   }
 
-  @Test("joined files whose headers are wrong are whole too", arguments: [0, 1000, 0x4000_0000] as [UInt64])
+  @Test("joined files with wrong headers are decoded completely", arguments: [0, 1000, 0x4000_0000] as [UInt64])
   func joinedWrong(claim: UInt64) throws {
     let made = try make(frames: 60_000)
     let bytes = claiming(claim, made.bytes)
@@ -187,7 +188,7 @@ struct FLACSurveyTests {
     #expect(equal)
   }
 
-  @Test("frames joined without their header are whole too")
+  @Test("frames appended without their header are decoded completely")
   func headless() throws {
     let (bytes, samples) = try make(channels: 2, frames: 60_000)
     let path = try folder.file("b", bytes + bytes[frames(bytes)[0]...])
@@ -197,7 +198,7 @@ struct FLACSurveyTests {
     #expect(findings.streams == 2 && findings.wrongCount == .init(promised: 60_000, found: 120_000))
   }
 
-  @Test("joined files of another shape are left out and named")
+  @Test("joined files with another format are left out and reported")
   func otherShape() throws {
     let long = try make(channels: 2, frames: 60_000)
     let mono = try make(channels: 1, frames: 44_100)
@@ -212,7 +213,7 @@ struct FLACSurveyTests {
 
   // MARK: Frames
 
-  @Test("a stream whose blocks vary counts samples")
+  @Test("a stream with variable blocks counts samples")
   func varying() throws {
     let made = try make(frames: 30_000)
     let starts = frames(made.bytes)
@@ -231,7 +232,8 @@ struct FLACSurveyTests {
     }
   }
 
-  /// With the blocking strategy that counts samples, and checksums put right. The number was one byte.
+  /// Returns the frame with the blocking strategy that counts samples, and with corrected checksums. The original
+  /// number has one byte.
   private func renumbered(_ frame: [UInt8], _ header: FLACFrameHeader, sample: UInt64) -> [UInt8] {
     let number: [UInt8] =
       sample < 0x80
@@ -247,9 +249,9 @@ struct FLACSurveyTests {
     return whole + big(UInt64(whole.reduce(0, FLACFrameHeader.crc16)), 2)
   }
 
-  @Test("a header is read as the RFC has it")
+  @Test("a header is parsed as in the RFC")
   func headers() throws {
-    // Appendix D.1 and D.2 of RFC 9639, and one whose number takes seven bytes.
+    // Appendix D.1 and D.2 of RFC 9639, and one with a seven-byte number.
     let examples: [(bytes: [UInt8], isVariable: Bool, size: Int64, number: Int64)] = [
       ([0xFF, 0xF8, 0x69, 0x18, 0x00, 0x00, 0xBF], false, 1, 0),
       ([0xFF, 0xF8, 0x69, 0x98, 0x00, 0x0F, 0x99], false, 16, 0),
@@ -268,9 +270,9 @@ struct FLACSurveyTests {
     }
   }
 
-  @Test("looking for frames where they are likely first finds what a plain search does, however damaged the file")
+  @Test("looking for frames at their likely positions first finds the same as a plain search, even in damaged files")
   func glances() throws {
-    // Frames of 10 and of 17 KB, and some of a few bytes between them.
+    // Frames of 10 and of 17 KB, with some of a few bytes in between.
     let even = try make(channels: 2, frames: 200_000).bytes
     let odd = try make(.flacS24, channels: 2, frames: 90_000).bytes
     let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 44_100, channels: 2)
@@ -303,7 +305,7 @@ struct FLACSurveyTests {
     }
   }
 
-  @Test("hostile bytes end the search without harm")
+  @Test("hostile bytes end the search harmlessly")
   func hostile() throws {
     let (bytes, _) = try make(channels: 2, frames: 20_000)
     var generator = SeededGenerator(state: 9)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import AudioIO
 
-/// What is taken for MPEG audio that begins with something else.
+/// MPEG audio that begins with other bytes, and what only looks like it.
 struct FoundMPEGTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test("no random bytes are sound, also where two of them look like a frame")
+  @Test("random bytes are not sound, even if some look like a frame")
   func random() throws {
     var random = TestRandom(for: 313)
     for _ in 0..<40 {
@@ -26,7 +26,7 @@ struct FoundMPEGTests {
     }
   }
 
-  @Test("a cut stream with a little damage is sound; frames amid a tenth of other bytes are none")
+  @Test("a cut stream with a little damage is sound; frames amid a tenth of other bytes are not")
   func amid() throws {
     let frame: [UInt8] = [0xFF, 0xFD, 0x84, 0x04] + [UInt8](repeating: 0, count: 380)
     func file(every count: Int) -> [UInt8] {
@@ -38,7 +38,7 @@ struct FoundMPEGTests {
     #expect(throws: AudioIOError.self) { _ = try AudioReader(path: folder.file("amid", file(every: 2))) }
   }
 
-  @Test("programs, texts and tables are no sound")
+  @Test("programs, texts, and tables are not sound")
   func structured() throws {
     let program = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe")).prefix(1 << 20)
     let text = Array(String(repeating: "The quick brown fox jumps over the lazy dog.\n", count: 3000).utf8)
@@ -54,7 +54,7 @@ struct FoundMPEGTests {
     }
   }
 
-  @Test("what can't be seeked in is decoded up to the place", arguments: [AudioCodec.gsm610, .g721])
+  @Test("an unseekable codec is decoded up to the target", arguments: [AudioCodec.gsm610, .g721])
   func decodedFromStart(_ codec: AudioCodec) throws {
     let format = AudioFormat(container: .wav, codec: codec, sampleRate: 8000, channels: 1)
     try encode(swell(frames: 9000, channels: 1, sampleRate: 8000), to: folder("a"), format)

@@ -2,15 +2,15 @@ import Testing
 
 @testable import AudioIO
 
-/// MPEG audio of layer I, which knows no counting frame. No encoder of it is at hand: the frames are made up.
+/// MPEG audio of layer I, which has no counting frame. The frames are synthetic, because no encoder is available.
 struct MPEGLayerTests {
   private let folder: TemporaryFolder
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// Frames of one channel at 44.1 kHz with noise in the second subband, ISO 11172-3 2.4.1.5: a header, for each of 32
-  /// subbands 4 bits that tell how its samples are coded, 6 bits of scale, then 12 samples. `rate` is the bit rate in
-  /// steps of 32 kbit/s.
+  /// Returns frames of one channel at 44.1 kHz with noise in the second subband, ISO 11172-3 2.4.1.5: a header; for
+  /// each of 32 subbands, 4 bits for the coding of its samples; 6 bits of scale; then 12 samples. `rate` is the bit
+  /// rate in steps of 32 kbit/s.
   private func frames(_ count: Int, rate: Int, seed: UInt64) -> [UInt8] {
     var generator = SeededGenerator(state: seed)
     return (0..<count).flatMap { _ -> [UInt8] in
@@ -18,7 +18,7 @@ struct MPEGLayerTests {
       bits += [UInt8](repeating: 0, count: 30 * 4)
       bits += [0, 0, 0, 1, 1, 0]
       for _ in 0..<12 {
-        // All ones is no sample.
+        // All ones isn't a valid sample.
         let sample = Int.random(in: 0..<255, using: &generator)
         bits += (0..<8).map { UInt8(sample >> (7 - $0) & 1) }
       }
@@ -36,7 +36,7 @@ struct MPEGLayerTests {
     let whole = try decode(path)
     let isLoud = whole.suffix(384).contains { abs(Int($0)) > 100 }
     #expect(whole.count == 800 * 384 && isLoud)
-    // Alone, but for the first frames' overlap, either is what it is among the others.
+    // Except for the overlap of the first frames, each part has the same samples alone and joined.
     let alone = try decode(try folder.file("b", frames(700, rate: second, seed: 2)))
     let agrees = whole.suffix(698 * 384) == alone.suffix(698 * 384)
     #expect(agrees && alone.count == 700 * 384)
@@ -49,7 +49,7 @@ struct MPEGLayerTests {
     #expect(map.findings.wrongCount == nil && !map.findings.lacksEnd)
   }
 
-  @Test("foreign bytes between the frames are passed over and named")
+  @Test("foreign bytes between the frames are skipped and reported")
   func foreignBytes() throws {
     let (one, two) = (frames(300, rate: 4, seed: 1), frames(200, rate: 4, seed: 2))
     let whole = try decode(try folder.file("a", one + two))
@@ -59,7 +59,7 @@ struct MPEGLayerTests {
     #expect(try SoundMap(path: path).findings.foreignBytes == 5000)
   }
 
-  @Test("a file cut within a frame is used up to that")
+  @Test("a file cut within a frame is used up to that frame")
   func cut() throws {
     let bytes = frames(300, rate: 6, seed: 1)
     let whole = try decode(try folder.file("a", bytes))

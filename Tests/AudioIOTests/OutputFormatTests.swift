@@ -71,7 +71,7 @@ struct OutputFormatTests {
     #expect(target(.same, source(.wav, .mp3)) == "wav pcmS16")
   }
 
-  /// A file of every format that is promised can really be opened, written and read again.
+  /// Every promised format can actually be created, written, and read again.
   @Test func everyFormatThatIsPromisedCanBeWritten() throws {
     let folder = try TemporaryFolder()
     let samples = swell(frames: 4_000, channels: 1, sampleRate: 8000)

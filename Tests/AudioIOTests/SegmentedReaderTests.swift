@@ -21,7 +21,7 @@ struct SegmentedReaderTests {
     return path
   }
 
-  /// All samples, and whether the workers' were used to the end.
+  /// Returns all samples, and whether the workers were used to the end.
   private func segmented(
     _ path: String, workers: Int, segmentFrames: Int
   ) throws -> (samples: [Int16], isParallel: Bool) {
@@ -54,7 +54,7 @@ struct SegmentedReaderTests {
     }
   }
 
-  /// With a segment, within a tail, just after one, with one.
+  /// The end is in a segment, in a tail, just after a segment, or exactly at its end.
   @Test(arguments: [25_000, 24_900, 24_796, 24_700, 25_001])
   func theFileMayEndAnywhereInASegment(segmentFrames: Int) throws {
     for format in [Self.kinds[0], Self.kinds[6]] {
@@ -77,7 +77,7 @@ struct SegmentedReaderTests {
     #expect(equal && isParallel && samples.count == 360_000)
   }
 
-  /// Where the decoder drops something, what comes after a seek is another place.
+  /// If the decoder drops something, a seek lands in a different place.
   @Test(arguments: kinds)
   func aDamagedFileGivesWhatOneReaderMakesOfIt(format: AudioFormat) throws {
     var bytes = try contents(try make(format))

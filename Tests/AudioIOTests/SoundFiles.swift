@@ -1,7 +1,7 @@
 import AudioIO
 import Foundation
 
-/// A folder for one test, removed when the last reference goes.
+/// A folder for one test, removed with the last reference.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -14,7 +14,7 @@ final class TemporaryFolder: Sendable {
 
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
-  /// Writes a file and tells its path.
+  /// Writes a file and returns its path.
   func file(_ name: String, _ bytes: [UInt8]) throws -> String {
     try Data(bytes).write(to: URL(fileURLWithPath: self(name)))
     return self(name)
@@ -30,7 +30,7 @@ func little(_ number: UInt64, _ count: Int) -> [UInt8] {
 }
 func big(_ number: UInt64, _ count: Int) -> [UInt8] { little(number, count).reversed() }
 
-/// A chunk of RIFF; `claiming` another size than it has, where that is wanted.
+/// Returns a RIFF chunk, optionally `claiming` a wrong size.
 func chunk(_ id: String, _ content: [UInt8], claiming size: UInt64? = nil) -> [UInt8] {
   id.utf8 + little(size ?? UInt64(content.count), 4) + content + (content.count % 2 == 1 ? [0] : [])
 }
@@ -49,19 +49,19 @@ func riff(_ chunks: [UInt8], magic: String = "RIFF") -> [UInt8] {
 
 func bytes(_ samples: [Int16]) -> [UInt8] { samples.flatMap { little(UInt64(UInt16(bitPattern: $0)), 2) } }
 
-/// A plain 16-bit WAV file.
+/// Returns a plain 16-bit WAV file.
 func wave(_ samples: [Int16], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
   riff(waveFormat(channels: channels, sampleRate: sampleRate) + chunk("data", bytes(samples)))
 }
 
-/// A WAV file of 32-bit floats.
+/// Returns a WAV file of 32-bit floats.
 func floatWave(_ samples: [Float], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
   riff(
     waveFormat(tag: 3, channels: channels, sampleRate: sampleRate, bits: 32)
       + chunk("data", samples.flatMap { little(UInt64($0.bitPattern), 4) }))
 }
 
-/// The same numbers on every run: SplitMix64.
+/// SplitMix64, which yields the same numbers in every run.
 struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
@@ -74,8 +74,9 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// Interleaved tones that wander about a tenth of the sample rate under a slow swell, another one in each channel, with
-/// a little noise: every codec can carry it, no two stretches are alike, and one sample of delay shows.
+/// Returns interleaved tones that drift around a tenth of the sample rate under a slow swell, different in each
+/// channel, with a little noise. Every codec preserves them, no two parts are alike, and a delay of one sample is
+/// detectable.
 func swell(frames: Int, channels: Int, sampleRate: Int, peak: Float = 0.5) -> [Float] {
   var generator = SeededGenerator(state: 7)
   var samples: [Float] = []
@@ -93,7 +94,8 @@ func swell(frames: Int, channels: Int, sampleRate: Int, peak: Float = 0.5) -> [F
   return samples
 }
 
-/// Encodes all of `samples`; returns what the writer says a reader will find, and how much it cut.
+/// Encodes all of `samples`. Returns the samples that a reader will find according to the writer, and the number
+/// clipped.
 @discardableResult
 func encode(
   _ samples: [Float], to path: String, _ format: AudioFormat, expectedFrames: Int64? = nil, piece: Int = 10_007
@@ -113,7 +115,7 @@ func encode(
   return (all, clipped, written)
 }
 
-/// All samples of a file, as 16-bit ones.
+/// Returns all samples of a file in 16 bits.
 func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Int16] {
   var reader = try AudioReader(path: path)
   if frame > 0 { try reader.seek(to: frame) }
@@ -124,7 +126,7 @@ func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> 
   return samples
 }
 
-/// All samples of a file at full scale ±1.
+/// Returns all samples of a file, full scale ±1.
 func decodeFloat(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Float] {
   var reader = try AudioReader(path: path)
   if frame > 0 { try reader.seek(to: frame) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AudioIO
 
-/// Maps that are kept beside their sound file.
+/// Maps that are saved next to their sound file.
 struct SoundMapFileTests {
   private let folder: TemporaryFolder
 
@@ -17,7 +17,7 @@ struct SoundMapFileTests {
     return try contents(folder("made"))
   }
 
-  /// Sound files of every kind of map.
+  /// Makes sound files for every kind of map.
   private func files() throws -> [String] {
     let (mp3, vorbis, opus, flac) = (try make(.mp3), try make(.vorbis), try make(.opus), try make(.flacS16))
     let short = Array(flac[..<22]) + big(50_000, 4) + flac[26...]
@@ -30,7 +30,7 @@ struct SoundMapFileTests {
     ]
   }
 
-  /// Some frames from several places.
+  /// Returns frames from several positions.
   private func decodeSome(_ path: String, _ map: SoundMap) throws -> [Int16] {
     var reader = try AudioReader(path: path, map: map)
     var samples: [Int16] = []
@@ -85,7 +85,7 @@ struct SoundMapFileTests {
     }
   }
 
-  /// A checksum keeps accidents out, but nobody who means harm.
+  /// The checksum protects against accidents, not against attackers.
   @Test(arguments: 0..<10 as Range<UInt64>)
   func whateverAMapHoldsNothingTraps(seed: UInt64) throws {
     var generator = SeededGenerator(state: TestSeed.of(seed))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AudioIO
 
-/// Files that libsndfile alone decodes in part, or not at all.
+/// Files that libsndfile alone decodes only partially or not at all.
 struct SoundMapTests {
   private let folder: TemporaryFolder
 
@@ -18,7 +18,7 @@ struct SoundMapTests {
     return (try contents(path), try decode(path))
   }
 
-  /// MP3 whose bit rate varies: a swell, then nearly nothing.
+  /// Makes an MP3 with a variable bit rate: a swell followed by near silence.
   private func makeVarying(rate: Int, channels: Int, frames: Int) throws -> (bytes: [UInt8], samples: [Int16]) {
     let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: rate, channels: channels)
     let samples =
@@ -28,7 +28,7 @@ struct SoundMapTests {
     return (try contents(folder("varying")), try decode(folder("varying")))
   }
 
-  /// Without the frame that counts the others.
+  /// Removes the frame that counts the others.
   private func withoutCount(_ bytes: [UInt8]) throws -> [UInt8] {
     Array(bytes.dropFirst(try #require(header(bytes)).length))
   }
@@ -37,7 +37,8 @@ struct SoundMapTests {
     MPEGFrameHeader(bytes[0..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
   }
 
-  /// Decodes the whole file, and from some places on; every seek must give what decoding from the start gives.
+  /// Decodes the whole file, then from several positions; every seek must give the same samples as decoding from the
+  /// start.
   private func decodeSeeking(_ path: String) throws -> [Int16] {
     let (whole, channels) = (try decode(path), try format(of: path).channels)
     var reader = try AudioReader(path: path)
@@ -78,7 +79,7 @@ struct SoundMapTests {
     let whole = try decodeSeeking(path)
     #expect(whole.count >= frames * channels && whole.count < (frames + 4 * 1152) * channels)
     #expect(map.frames == Int64(whole.count / channels))
-    // The same samples, later by what the encoder's own header would have had cut off.
+    // The samples are the same, delayed by what the encoder's header would have cut off.
     let delay = (0..<2000).first { delay in
       (2000..<2200).allSatisfy { abs(Int(whole[(delay * channels) + $0]) - Int(plain[$0])) <= 2 }
     }
@@ -119,7 +120,7 @@ struct SoundMapTests {
     bytes.replaceSubrange(place..<place + 4, with: big(UInt64(count), 4))
     let path = try folder.file("b", bytes)
     let whole = try decodeSeeking(path)
-    // What the encoder added at the end can't be told from sound any more.
+    // The encoder's padding at the end can no longer be distinguished from sound.
     #expect(whole.starts(with: samples) && whole.count - samples.count < 2 * 1152)
     let found = try #require(try SoundMap(path: path).findings.wrongCount)
     #expect(found.promised == Int64(count) * 1152 && found.found >= 100_000)
@@ -204,7 +205,7 @@ struct SoundMapTests {
   @Test func aStreamOfAChainThatLostItsEndDoesNotMoveTheNext() throws {
     let first = try make(.vorbis, channels: 1, frames: 300_000)
     let second = try make(.vorbis, channels: 1, frames: 100_000, peak: 0.3)
-    // Spoiled where a page's checksum sees it, far from the end.
+    // Damaged where a page's checksum detects it, far from the end.
     var spoiled = first.bytes
     spoiled[first.bytes.count / 2] ^= 0xFF
     let path = try folder.file("c", spoiled + second.bytes)
@@ -217,7 +218,7 @@ struct SoundMapTests {
   @Test func aStreamThatClaimsTheImpossibleIsLeftOut() throws {
     let first = try make(.vorbis, channels: 1, frames: 60_000)
     let second = try make(.vorbis, channels: 1, frames: 50_000)
-    // The last page's place in the stream is half of all there are; its checksum is put right.
+    // The last page's position is half of the maximum, with a corrected checksum.
     var liar = second.bytes
     let page = try #require(liar.indices.dropLast(3).last { liar[$0...].starts(with: "OggS".utf8) })
     liar.replaceSubrange(page + 6..<page + 14, with: little(1 << 61, 8))
@@ -229,7 +230,7 @@ struct SoundMapTests {
     #expect(findings.streams == 2 && findings.streamsLeftOut == 2)
   }
 
-  /// An Ogg page's: polynomial 0x04C11DB7, neither reflected nor inverted.
+  /// Computes an Ogg page's checksum: polynomial 0x04C11DB7, neither reflected nor inverted.
   private func checksum(_ page: ArraySlice<UInt8>) -> UInt32 {
     page.reduce(UInt32(0)) { sum, byte in
       (0..<8).reduce(sum ^ UInt32(byte) << 24) { sum, _ in sum << 1 ^ (sum >> 31 == 1 ? 0x04C1_1DB7 : 0) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AudioIO
 
-/// What a file says of itself goes with its sound.
+/// A file's tags are copied with its sound.
 struct SoundTagsTests {
   private let folder: TemporaryFolder
 
@@ -24,7 +24,7 @@ struct SoundTagsTests {
     return folder(name)
   }
 
-  /// The tags of a WAV file with a LIST of INFO.
+  /// Returns the tags of a WAV file with an INFO list.
   private func tagged(title: String, artist: String) throws -> SoundTags {
     func info(_ id: String, _ text: String) -> [UInt8] { chunk(id, Array(text.utf8) + [0]) }
     let list = chunk("LIST", Array("INFO".utf8) + info("INAM", title) + info("IART", artist))
@@ -32,7 +32,7 @@ struct SoundTagsTests {
       path: try folder.file("tagged", riff(waveFormat() + list + chunk("data", [UInt8](repeating: 0, count: 800)))))
   }
 
-  @Test("title and artist are in the file that is written, and its sound is the same", arguments: kinds)
+  @Test("title and artist are in the written file, and its sound is unchanged", arguments: kinds)
   func kept(container: AudioContainer, codec: AudioCodec) throws {
     let tags = try tagged(title: "Gespräch am Fluß", artist: "A. Müller")
     #expect(tags != SoundTags())
@@ -43,7 +43,7 @@ struct SoundTagsTests {
     #expect(try decode(named) == decode(plain))
   }
 
-  @Test("what is no sound has none, and neither has an empty text")
+  @Test("a file that isn't sound has no tags, and empty texts are ignored")
   func none() throws {
     #expect(SoundTags(path: folder("missing")) == SoundTags())
     #expect(SoundTags(path: try folder.file([1, 2, 3])) == SoundTags())

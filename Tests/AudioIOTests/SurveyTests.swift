@@ -40,7 +40,7 @@ struct SurveyTests {
     let middle = try #require(plain.streams[0].ranges.first).lowerBound + Int64(sound.count / 2)
     let between = try MPEGSurvey(
       path: try folder.file("c", Array(sound[..<Int(middle)]) + picture + tag(picture) + sound[Int(middle)...]))
-    // The frame that is cut in two has kept its header.
+    // The frame cut in two has kept its header.
     #expect(between.streams.map(\.frames) == plain.streams.map(\.frames))
     #expect(between.streams[0].ranges.count == 2 && between.foreignBytes > 600)
   }
@@ -70,7 +70,7 @@ struct SurveyTests {
     #expect(chained.hasEnd && chained.streams == [0..<one, one..<one + Int64(two.count)])
     let cut = try OggSurvey(path: try folder.file("d", Array(first.dropLast(1))))
     #expect(!cut.hasEnd && cut.streams.count == 1 && cut.streams[0].upperBound < one)
-    // A stream that was cut before the next began, and bytes of something else.
+    // A stream that was cut before the next one began, and other bytes.
     let joined = try OggSurvey(path: try folder.file("e", Array(first.dropLast(9)) + [1, 2, 3] + two))
     #expect(joined.hasEnd && joined.streams.map(\.count).last == two.count)
     #expect(joined.streams.count == 2 && joined.streams[0].upperBound < one)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 struct WriteFailureTests {
-  /// What became of writing `seconds` of noise to `path`; noise, as it doesn't become small in any codec.
+  /// Writes `frames` frames of noise to `path` and returns the error, if any. Noise, because no codec makes it small.
   private func write(_ format: AudioFormat, to path: String, frames: Int) -> AudioIOError? {
     var generator = SeededGenerator(state: 3)
     let samples = (0..<frames * format.channels).map { _ in Float.random(in: -0.9...0.9, using: &generator) }
@@ -21,7 +21,7 @@ struct WriteFailureTests {
       AudioFormat(container: .flac, codec: .flacS8, sampleRate: 24_000, channels: 2)
     ]
 
-  /// Short files fail only while they are closed, long ones while they are written.
+  /// Short files fail only when they are closed, long ones while they are written.
   @Test(arguments: kinds, [10, 200_000])
   func aFullDiskIsNoticedInEveryFormat(format: AudioFormat, frames: Int) throws {
     let full = AudioIOError.system(operation: "write", errno: ENOSPC)

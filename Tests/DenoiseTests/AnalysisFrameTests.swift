@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct AnalysisFrameTests {
   @Test(
-    "a frame is about 48 ms and of a length that FFTW is quick at",
+    "a frame is about 48 ms long and fast for FFTW",
     arguments: [
       (8000, 384), (11025, 512), (16000, 768), (22050, 1024), (24000, 1152), (32000, 1536), (37800, 1800),
       (44100, 2048), (48000, 2304),

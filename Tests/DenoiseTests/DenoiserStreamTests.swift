@@ -5,7 +5,7 @@ import Testing
 @Suite struct DenoiserStreamTests {
   private let rate = 8000
 
-  /// Noise with tones that come and go, so that the gains move.
+  /// Returns noise with tones that come and go, so that the gains change.
   private func sound(seconds: Int, channels: Int = 1) -> [Float] {
     let lanes = (0..<channels).map { channel in
       var samples = TestSignals.noise(seconds * rate, seed: UInt64(channel + 1))
@@ -16,7 +16,7 @@ import Testing
     return TestSignals.interleaved(lanes)
   }
 
-  @Test("the sizes of the pieces do not change a bit", arguments: DenoiseMethod.allCases)
+  @Test("the sizes of the pieces don't change a single bit", arguments: DenoiseMethod.allCases)
   func pieces(method: DenoiseMethod) {
     let samples = sound(seconds: 9, channels: 2)
     let cleaning = Cleaning(sampleRate: rate, channels: 2, settings: DenoiseSettings(method: method))
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test("a second thread does not change a bit", arguments: DenoiseMethod.allCases)
+  @Test("a second thread doesn't change a single bit", arguments: DenoiseMethod.allCases)
   func threads(method: DenoiseMethod) {
     let samples = sound(seconds: 13, channels: 2)
     for output in DenoiseSettings.Output.allCases {
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(
-    "a window with its context around it has the bits of the whole",
+    "a window with its context has the same bits as in the whole",
     arguments: [
       (40_000, 44_000), (0, 1), (59_999, 60_000), (131_999, 132_000), (70_001, 95_123), (100_000, 132_000),
     ])
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "segments shorten where many channels at a high rate would take much memory",
+    "segments are shorter if many channels at a high rate would need too much memory",
     arguments: [
       (48000, 2, 256, 64), (192_000, 2, 57, 28), (192_000, 8, 48, 24), (768_000, 32, 16, 8),
     ])

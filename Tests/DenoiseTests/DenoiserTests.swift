@@ -6,7 +6,7 @@ import Testing
 @Suite struct DenoiserTests {
   private let rate = 8000
 
-  @Test("at a reduction of 0 dB the sound is what it was", arguments: DenoiseMethod.allCases)
+  @Test("a reduction of 0 dB leaves the sound unchanged", arguments: DenoiseMethod.allCases)
   func identity(method: DenoiseMethod) {
     let samples = TestSignals.noise(50_001, level: 0.2)
     let cleaning = Cleaning(sampleRate: rate, settings: DenoiseSettings(method: method, reductionDB: 0))
@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "noise falls by nearly what was asked, and a tone in it stays within 0.5 dB",
+    "noise is reduced by nearly the requested amount, and a tone in it changes by at most 0.5 dB",
     arguments: [
       (DenoiseMethod.mmseLSA, 12.0, 11.5), (.mmseLSA, 18, 17), (.mmseLSA, 25, 19.5), (.wiener, 18, 17),
       (.wiener, 25, 22), (.spectralSubtraction, 18, 13),
@@ -64,7 +64,7 @@ import Testing
     #expect(try clean(-3, 0.1) == clean(0, 0.5))
   }
 
-  @Test("what is kept and what is removed add up to the original", arguments: DenoiseMethod.allCases)
+  @Test("the denoised sound and the residue add up to the original", arguments: DenoiseMethod.allCases)
   func residue(method: DenoiseMethod) throws {
     let noise = TestSignals.noise(3 * rate)
     let samples = TestSignals.sum(noise, TestSignals.tone(3 * rate, hertz: 440, sampleRate: rate))
@@ -87,7 +87,7 @@ import Testing
     #expect(output[position] > 0.8)
   }
 
-  @Test("silence stays silent to the bit", arguments: DenoiseMethod.allCases)
+  @Test("silence stays exactly silent", arguments: DenoiseMethod.allCases)
   func silence(method: DenoiseMethod) {
     let cleaning = Cleaning(sampleRate: rate, settings: DenoiseSettings(method: method))
     for level in [Float(0), 1e-4] {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct HostileInputTests {
   @Test(
-    "any rate and channel count gives as many finite samples as it takes",
+    "any rate and channel count yields as many finite samples as were passed",
     arguments: [
       8000, 11025, 16000, 22050, 44100, 48000, 96000, 192_000,
     ])
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  @Test("a rate of next to nothing works", arguments: [1, 2, 100, 333])
+  @Test("a tiny sample rate works", arguments: [1, 2, 100, 333])
   func lowRates(sampleRate: Int) throws {
     let cleaning = Cleaning(sampleRate: sampleRate)
     let samples = TestSignals.noise(1000, level: 0.1)
@@ -27,7 +27,7 @@ import Testing
     #expect(output.count == samples.count && output.allSatisfy { $0.isFinite })
   }
 
-  @Test("what is not a number counts as silence", arguments: DenoiseMethod.allCases)
+  @Test("NaN counts as silence", arguments: DenoiseMethod.allCases)
   func notFinite(method: DenoiseMethod) throws {
     let cleaning = Cleaning(sampleRate: 8000, settings: DenoiseSettings(method: method))
     var samples = TestSignals.noise(16_000)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Denoise
 
-/// ∫ x…∞ e^−t / t dt: its power series below 2, its continued fraction (Lentz) above.
+/// Returns ∫ x…∞ e^−t / t dt, by its power series below 2 and its continued fraction (Lentz) above.
 /// Source: Abramowitz & Stegun 5.1.11 and 5.1.22.
 func exponentialIntegral(_ x: Double) -> Double {
   if x < 2 {
@@ -25,7 +25,7 @@ func exponentialIntegral(_ x: Double) -> Double {
   return result * exp(-x)
 }
 
-/// The gain as the paper has it, in double precision.
+/// Returns the gain as in the paper, in double precision.
 func referenceLogSpectralGain(prior: Double, posterior: Double) -> Double {
   let ratio = prior / (1 + prior)
   let v = max(ratio * posterior, 1e-10)

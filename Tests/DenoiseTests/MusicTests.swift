@@ -3,7 +3,7 @@ import Testing
 
 @testable import Denoise
 
-/// Music and whatever else is no speech must come through whole.
+/// Music and other sound that isn't speech must be preserved.
 @Suite struct MusicTests {
   private static let rates = [8000, 48_000, 192_000]
 
@@ -23,7 +23,7 @@ import Testing
     let chord = tones.dropFirst().reduce(tones[0], TestSignals.sum)
     let after = try cleaned(chord, sampleRate: sampleRate, reductionDB)
     for tone in hertz {
-      // From its onset on, and in the middle.
+      // From its onset, and in the middle.
       for part in [0..<(sampleRate / 2), sampleRate..<(2 * sampleRate)] {
         let kept = TestSignals.toneLevelDB(after[part], hertz: tone, sampleRate: sampleRate)
         let given = TestSignals.toneLevelDB(chord[part], hertz: tone, sampleRate: sampleRate)
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// Bursts of noise that decay within 20 ms, twice a second.
+  /// Returns bursts of noise that decay within 20 ms, twice a second.
   private func drums(seconds: Int, sampleRate: Int) -> [Float] {
     let hits = TestSignals.noise(seconds * sampleRate, level: 0.3, seed: 9)
     return hits.indices.map { index in
@@ -72,7 +72,7 @@ import Testing
       #expect(abs(TestSignals.levelDB(kept) - TestSignals.levelDB(given)) < 0.5)
       let first = after[onset..<(onset + step)], firstGiven = drums[onset..<(onset + step)]
       #expect(abs(TestSignals.levelDB(first) - TestSignals.levelDB(firstGiven)) < 0.5)
-      // What is heard before it stays far below: nothing of the hit is smeared ahead of it.
+      // The sound just before the onset stays far below it: nothing is smeared ahead of the hit.
       let before = TestSignals.levelDB(after[(onset - 2 * step)..<(onset - step)])
       #expect(before < TestSignals.levelDB(first) - 30, "\(before)")
     }
@@ -93,7 +93,7 @@ import Testing
     let sampleRate = 8000
     let cleaning = Cleaning(sampleRate: sampleRate, channels: channels, settings: DenoiseSettings(reductionDB: 25))
     let noise = (0..<channels).map { TestSignals.noise(3 * sampleRate, level: 0.003, seed: UInt64($0 + 1)) }
-    // A note on each channel, and drums on the last.
+    // A note on each channel, and drums on the last one.
     var parts = (0..<channels).map { channel in
       TestSignals.tone(3 * sampleRate, hertz: 220 * pow(2, Double(channel) / 4), sampleRate: sampleRate)
     }
@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "many channels, high rates and short recordings come through",
+    "many channels, high rates, and short recordings work",
     arguments: [
       (192_000, 8, 0.5), (48_000, 8, 1), (8000, 3, 1), (44_100, 1, 0.02), (96_000, 6, 0.4),
     ])

@@ -107,7 +107,7 @@ import Testing
     var whole = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
     whole.append(noise.span)
     var parts = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
-    // Loud, but less than a frame.
+    // Loud, but shorter than a frame.
     let loud = TestSignals.noise(length - 1, level: 0.9, seed: 5)
     for _ in 0..<3 {
       parts.append(loud.span)

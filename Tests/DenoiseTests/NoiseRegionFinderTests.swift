@@ -18,7 +18,7 @@ import Testing
     return finder.finish()
   }
 
-  /// Syllables: a buzz that comes and goes four times a second, never twice running at the same pitch.
+  /// Returns syllables: a buzz that comes and goes four times a second, never twice in a row at the same pitch.
   private func speech(seconds: Double, sampleRate: Int = 16_000, rate: Double = 4) -> [Float] {
     (0..<Int(seconds * Double(sampleRate))).map { index in
       let time = Double(index) / Double(sampleRate)
@@ -37,7 +37,7 @@ import Testing
     return samples
   }
 
-  @Test("the best region lies where there is only noise", arguments: [8000, 16_000, 44_100, 96_000])
+  @Test("the best region is where there is only noise", arguments: [8000, 16_000, 44_100, 96_000])
   func bestRegion(sampleRate: Int) throws {
     let noise = TestSignals.noise(7 * sampleRate, level: 0.01)
     for (start, quiet) in [(0.0, 5.43...7.0), (1.5, 0...1.5)] {
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(
-    "what is too short or of too low a rate has none", arguments: [(16_000, 0), (16_000, 6000), (1000, 20_000), (1, 9)])
+    "sound too short or of too low a rate has none", arguments: [(16_000, 0), (16_000, 6000), (1000, 20_000), (1, 9)])
   func none(sampleRate: Int, count: Int) {
     #expect(find(TestSignals.noise(count, level: 0.1), sampleRate: sampleRate) == [])
   }

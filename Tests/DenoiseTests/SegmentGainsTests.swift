@@ -3,8 +3,8 @@ import Testing
 
 @testable import Denoise
 
-/// The equations of PriorSNR.swift, CepstralPrior.swift and the gain rules as plain loops in double precision, over
-/// rows of γ. The gains of the rows of the segment.
+/// The equations of PriorSNR.swift, CepstralPrior.swift, and the gain rules as plain loops in double precision, over
+/// rows of γ. Returns the gains of the segment's rows.
 private struct ReferenceGains {
   let method: DenoiseMethod
   let frame: AnalysisFrame
@@ -119,7 +119,7 @@ private struct ReferenceGains {
     return gains
   }
 
-  @Test("the gains are those of the equations", arguments: [DenoiseMethod.mmseLSA, .wiener])
+  @Test("the gains match the equations", arguments: [DenoiseMethod.mmseLSA, .wiener])
   func equations(method: DenoiseMethod) {
     let rows = 120, segment = 30..<90, bins = frame.binCount
     let posterior = posterior(rows: rows)
@@ -148,7 +148,7 @@ private struct ReferenceGains {
     #expect(abs(SpectralSubtraction.gain(posterior: 0.25, overSubtraction: 4, floor: 0.1) - 0.2) < 1e-6)
   }
 
-  @Test("no gain is under the floor or over 1", arguments: DenoiseMethod.allCases)
+  @Test("no gain is below the floor or above 1", arguments: DenoiseMethod.allCases)
   func bounds(method: DenoiseMethod) {
     let posterior = posterior(rows: 60)
     for reduction in [0.0, 12, 18, 60, 99] {

@@ -2,9 +2,9 @@ import Glibc
 
 @testable import Denoise
 
-/// Made-up sound for the tests, the same at each run.
+/// Synthetic sound for the tests, the same in every run.
 enum TestSignals {
-  /// White Gaussian noise (a sum of twelve uniform numbers) of the given standard deviation.
+  /// Returns white Gaussian noise (a sum of twelve uniform numbers) with the given standard deviation.
   static func noise(_ count: Int, level: Float = 0.01, seed: UInt64 = 1) -> [Float] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     return (0..<count).map { _ in
@@ -31,12 +31,12 @@ enum TestSignals {
     stride(from: channel, to: samples.count, by: count).map { samples[$0] }
   }
 
-  /// Mean square in dB.
+  /// Returns the mean square in dB.
   static func levelDB(_ samples: some Collection<Float>) -> Double {
     10 * log10(samples.reduce(0.0) { $0 + Double($1) * Double($1) } / Double(samples.count) + 1e-30)
   }
 
-  /// Amplitude in dB of the part of `samples` that is a sine of the given frequency.
+  /// Returns the amplitude in dB of the component of `samples` that is a sine of the given frequency.
   static func toneLevelDB(_ samples: ArraySlice<Float>, hertz: Double, sampleRate: Int) -> Double {
     var real = 0.0, imaginary = 0.0
     for (index, sample) in zip(samples.indices, samples) {
@@ -52,7 +52,7 @@ enum TestSignals {
   }
 }
 
-/// What a test needs to clean a whole array at once, or in pieces of given sizes.
+/// Cleans a whole array, at once or in pieces of given sizes.
 struct Cleaning {
   var sampleRate = 16000
   var channels = 1
@@ -65,7 +65,7 @@ struct Cleaning {
     return try builder.finish()
   }
 
-  /// White noise of the given mean square, as a builder would find it in the long run.
+  /// Returns a profile of white noise with the given mean square, as a builder would find it in the long run.
   func flatProfile(meanSquare: Float) -> NoiseProfile {
     let frame = AnalysisFrame(sampleRate: sampleRate)
     let power = [Float](repeating: meanSquare * Float(frame.length) / 2, count: frame.binCount)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// Knows `/now` at once, has to wait for anything else; its streams come in pieces; fails at `/fail`.
+/// Answers `/now` immediately and everything else later, streams in pieces, and fails at `/fail`.
 private struct Mixed: HTTPResponder {
   func respond(to request: HTTPRequest) -> HTTPAnswer {
     let path = request.target.path
@@ -32,7 +32,7 @@ private struct Mixed: HTTPResponder {
 
 private func get(_ path: String, _ method: String = "GET") -> String { "\(method) \(path) HTTP/1.1\r\nHost: a\r\n\r\n" }
 
-@Suite("Line 8: answers that are known, and such as are waited for", .serialized) struct AnswerTests {
+@Suite("Line 8: immediate and delayed answers", .serialized) struct AnswerTests {
   @Test func thousandsOfPipelinedAnswersThatAreKnownComeOneAfterTheOther() async throws {
     try await withServer(responder: Mixed()) { port, server in
       let client = try WireClient(port: port)

@@ -16,7 +16,7 @@ import Testing
     try await withServer(counting) { port, _ in
       let client = try WireClient(port: port)
       try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(total)\r\n\r\n")
-      // No more is taken than the kernel's buffers hold on both sides.
+      // No more was sent than fits the kernel's buffers on both sides.
       let sent = client.sendWithoutWaiting([UInt8](repeating: 0, count: total))
       #expect(sent < 32 * 1024 * 1024)
       gate.give()
@@ -58,13 +58,13 @@ import Testing
     ) { port, _ in
       let stalled = try WireClient(port: port, receiveBuffer: 64 * 1024)
       try stalled.send(String(repeating: "GET /large HTTP/1.1\r\nHost: a\r\n\r\n", count: 50))
-      // On the same loop: it has had its turns with the stalled client by the time that these are answered.
+      // On the same loop, which has attended to the stalled client by the time these are answered.
       let other = try WireClient(port: port)
       for _ in 0..<100 {
         try other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         #expect(try other.answer().body == "small")
       }
-      // What the kernel's buffers take on both sides, and one answer in hand.
+      // The content of the kernel's buffers on both sides, plus one answer in progress.
       #expect(served.load(ordering: .relaxed) < 12)
       for _ in 0..<50 { #expect(try stalled.answer().body.utf8.count == megabyte.count) }
     }

@@ -1,9 +1,9 @@
 import Testing
 
-// The tables are numbered as the list of what the server must hold is (CONTRIBUTING.md): line 1 is Host, 2 the transfer
-// coding, 3 Content-Length, 4 chunks, 6 the bytes of a head, 7 the request line.
+// The tables are numbered like the list of what the server must withstand in CONTRIBUTING.md: line 1 is Host, 2 the
+// transfer coding, 3 Content-Length, 4 chunks, 6 the bytes of a head, 7 the request line.
 
-/// A request that must be refused, by the line and the rule it breaks.
+/// A request that must be refused, with the line and the rule that it violates.
 struct BadRequest: CustomTestStringConvertible, Sendable {
   var line: Int
   var rule: String
@@ -32,12 +32,12 @@ struct BadRequest: CustomTestStringConvertible, Sendable {
     BadRequest(4, rule, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
   }
 
-  /// A request line alone, with a Host that would do.
+  /// A request line followed by a valid Host.
   static func start(_ rule: String, _ text: String, _ status: Int = 400, line: Int = 7) -> BadRequest {
     BadRequest(line, rule, status, "\(text)\r\nHost: a\r\n\r\n")
   }
 
-  /// Every table.
+  /// The rows of all tables.
   static let all = hosts + codings + lengths + chunks + bytes + requestLines + expectations + tooLong
 
   private static let hosts: [BadRequest] = [
@@ -174,7 +174,7 @@ struct BadRequest: CustomTestStringConvertible, Sendable {
     get(9, "100-continue with company", 417, fields: "Expect: 100-continue, tea"),
   ]
 
-  /// The limits of a head. Their rows in the table have no number: 0.
+  /// The limits on a head. These rows aren't on the list, so their line is 0.
   private static let tooLong: [BadRequest] = [
     start("limit: a request line too long", "GET /\(String(repeating: "a", count: 8192)) HTTP/1.1", 414, line: 0),
     start("limit: a method too long", "\(String(repeating: "A", count: 9000)) / HTTP/1.1", line: 0),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// Says what it was asked for.
+/// Answers with the request's target.
 private struct Echo: HTTPResponder {
   var fields: HTTPFields = [:]
 
@@ -25,7 +25,7 @@ private struct Echo: HTTPResponder {
   }
 
   @Test(
-    "a base path is plain segments behind a slash",
+    "a base path is plain segments after a slash",
     arguments: [
       ("/", ""), ("/audio", "/audio"), ("/audio/", "/audio"), ("/tools/audio-1.2_~/", "/tools/audio-1.2_~"),
       ("", nil), ("audio", nil), ("//audio", nil), ("/audio//", nil), ("/a/../b", nil), ("/./a", nil), ("/a b", nil),
@@ -58,7 +58,7 @@ private struct Echo: HTTPResponder {
     #expect(try await ask("/tools/audio", .post).fields["Segments"] == "", "and is nothing to be changed")
   }
 
-  @Test("absolute paths in fields begin with the prefix, however it was asked", arguments: ["/tools/audio/x", "/x"])
+  @Test("absolute paths in fields always get the prefix", arguments: ["/tools/audio/x", "/x"])
   func fields(target: String) async throws {
     let response = try await ask(
       target,

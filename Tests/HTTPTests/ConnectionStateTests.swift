@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// A state with a clock of its own.
+/// A state with its own clock.
 private struct Clocked {
   var state: ConnectionState
   var now = Instant(nanoseconds: 1_000_000_000)
@@ -16,7 +16,7 @@ private struct Clocked {
 
   mutating func wait(_ seconds: Double) { now = now.adding(seconds: seconds) }
 
-  /// Waits, and tells the deadline.
+  /// Waits, and then reports the deadline.
   mutating func expire(after seconds: Double) -> ConnectionState.Actions {
     wait(seconds)
     return on(.deadline)
@@ -248,7 +248,7 @@ private struct Clocked {
 
   @Test func aStoppingServerClosesIdleConnectionsAndLetsOthersFinish() {
     var idle = Clocked()
-    // Not closed outright: a request that is on its way would be answered by a reset.
+    // Not closed right away, because a request in transit would be answered with a reset.
     #expect(idle.on(.stopping).contains(.shutdownOutput))
     #expect(idle.on(.inputEnded) == .close)
     var busy = Clocked()

@@ -3,11 +3,11 @@ import Testing
 
 @testable import HTTP
 
-/// What one client may hold of the server's connections.
+/// How many of the server's connections one client may hold.
 @Suite(.serialized) struct ConnectionTallyTests {
   private let get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
-  /// The status of the next answer; 0 where the server hangs up.
+  /// Returns the status of the next answer, or 0 if the server hangs up.
   private func status(of client: WireClient) -> Int {
     do {
       try client.send(get)
@@ -15,7 +15,7 @@ import Testing
     } catch { return 0 }
   }
 
-  /// Connections that have been answered, and are kept.
+  /// Returns connections that were answered and are still open.
   private func held(_ count: Int, port: UInt16, source: UInt32 = 1) throws -> [WireClient] {
     try (0..<count).map { _ in
       let client = try WireClient(port: port, source: source)
@@ -28,7 +28,7 @@ import Testing
     let configuration = configured { ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (60, 3) }
     try await withServer(echo, configuration: configuration) { port, server in
       let mine = try held(3, port: port)
-      // They neither close nor are let in; they leave room for others all the same.
+      // These clients neither close nor are admitted, but still leave room for others.
       let refused = try (0..<50).map { _ in try WireClient(port: port) }
       let answers = refused.map { try? $0.answer() }
       #expect(answers.compactMap { $0?.status } == [Int](repeating: 429, count: 8))
@@ -98,7 +98,7 @@ import Testing
         if ending == .slowHead || ending == .slowBody {
           for client in clients { #expect(try client.answer().status == 408) }
         }
-        // What ends by the server's clock is ended by nobody else.
+        // Endings caused by the server's clock need the clients to stay open.
         if ![.idle, .stalledAnswer].contains(ending) { clients = [] }
         let count = (ending == .refused ? 6 : 3) * round
         withExtendedLifetime(clients) {

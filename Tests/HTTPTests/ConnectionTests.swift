@@ -84,7 +84,7 @@ import Testing
       port, _ in
       let client = try WireClient(port: port)
       try client.send("\r")
-      // Closed when it has lain idle, without a word.
+      // Closed silently after having been idle.
       #expect(try client.readToEnd().isEmpty)
     }
   }

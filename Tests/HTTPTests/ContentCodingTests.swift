@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTP
 
-/// Answers every request with the same representation, and with its own pieces where it is a stream.
+/// Answers every request with the same representation; a stream supplies its own pieces.
 private struct Fixed: HTTPResponder {
   var body: ResponseBody
   var type = "application/json"
@@ -25,7 +25,7 @@ private func answer(_ fixed: Fixed, _ fields: HTTPFields, _ method: HTTPMethod =
   return try await ContentCoder(fixed).respond(to: request).response
 }
 
-/// What zlib makes of it, which did not write the coder.
+/// Decompresses with zlib itself, independently of the coder.
 @safe
 private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   var output = [UInt8](repeating: 0, count: 1 << 22)
@@ -138,7 +138,7 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   }
 }
 
-/// Pieces of a size, one after the other.
+/// Pieces of a given size, one after the other.
 private final class Pieces: Sendable {
   private let rest: Mutex<ArraySlice<UInt8>>
   private let size: Int

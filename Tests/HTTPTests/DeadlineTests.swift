@@ -18,8 +18,8 @@ import Testing
 }
 
 @Suite("One heap of deadlines for all connections") struct ReminderTests {
-  /// A connection on which a request comes every second for two hours, its head in two pieces; gives how many entries
-  /// its heap held at the most in each hour.
+  /// Simulates a connection with a request every second for two hours, whose heads come in two pieces. Returns the
+  /// largest number of entries in the heap during each hour.
   private func mostEntries() -> [Int] {
     var (heap, reminder, most) = (DeadlineHeap(), Reminder(), [0, 0])
     var now = Instant(nanoseconds: 1)

@@ -4,14 +4,14 @@ import Testing
 
 @testable import HTTP
 
-// In processes of their own: descriptors, their limit and the memory belong to the whole process.
+// In separate processes, because descriptors, their limit, and memory belong to the whole process.
 @Suite("Line 12: descriptors and memory", .serialized) struct DescriptorTests {
   @Test func outOfDescriptorsTheServerNeitherSpinsNorEndsAndServesWhenOneIsFree() async {
     await #expect(processExitsWith: .success) {
       var limit = rlimit(rlim_cur: 256, rlim_max: 256)
       try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
       try await withServer(echo) { port, _ in
-        // The clients' own descriptors come first, all the others are eaten up.
+        // The clients' own descriptors come first; all the others are then used up.
         let waiting = (0..<6).map { _ in UnconnectedClient() }
         var eaten: [Int32] = []
         while true {
@@ -20,7 +20,8 @@ import Testing
           eaten.append(descriptor)
         }
         for client in waiting { #expect(client.connect(port: port)) }
-        // Hung up on one by one, a tenth of a second apart for each loop; a loop that spun would take all of its core.
+        // Clients are disconnected one by one, each loop taking a tenth of a second per client. A spinning loop would
+        // use all of its core.
         let began = Usage()
         for client in waiting.prefix(4) { #expect(client.readsEnd()) }
         let used = Usage()
@@ -72,7 +73,7 @@ import Testing
     }
   }
 
-  /// `HTTP_LEAK_ROUNDS=50000 swift test --filter DescriptorTests` for a long run.
+  /// Run `HTTP_LEAK_ROUNDS=50000 swift test --filter DescriptorTests` for a longer test.
   @Test func nothingIsLeftOfClientsThatBreakOff() async {
     await #expect(processExitsWith: .success) {
       let rounds = unsafe getenv("HTTP_LEAK_ROUNDS").flatMap { unsafe Int(String(cString: $0)) } ?? 2000
@@ -83,16 +84,16 @@ import Testing
         try breakOff(rounds / 4, port, server)
         let (descriptors, memory) = (Usage.descriptors, Usage.anonymousBytes)
         try breakOff(rounds, port, server)
-        // Dispatch and the test's own process open and close some; a leak would be one a client.
+        // Dispatch and the test process open and close a few; a leak would be one per client.
         #expect(Usage.descriptors < descriptors + 10)
-        // What the allocator keeps for itself; a leak of one head a client would be more. A sanitizer keeps all.
+        // The allocator keeps some memory; a leak of one head per client would be more. A sanitizer keeps everything.
         #expect(Usage.isSanitized || Usage.anonymousBytes < memory + 2 << 20)
       }
     }
   }
 }
 
-/// Lets clients break off in every way, and waits until the server has noticed.
+/// Makes clients disconnect in every way, and waits until the server has noticed.
 private func breakOff(_ rounds: Int, _ port: UInt16, _ server: HTTPServer) throws {
   let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n"
   for round in 0..<rounds {
@@ -107,7 +108,7 @@ private func breakOff(_ rounds: Int, _ port: UInt16, _ server: HTTPServer) throw
     case 4: try client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
     case 5: try client.send("bad\r\n\r\n")
     case 6: try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    // Times out, is answered 408, and never goes by itself.
+    // Times out, gets a 408, and never disconnects.
     default:
       try client.send("GET / HT")
       _ = try client.answer()
@@ -117,7 +118,7 @@ private func breakOff(_ rounds: Int, _ port: UInt16, _ server: HTTPServer) throw
   while server.statistics.openConnections > 0 { sched_yield() }
 }
 
-/// A socket whose descriptor is there before any other is eaten up.
+/// A socket whose descriptor was created before the others are used up.
 private final class UnconnectedClient {
   private let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
 
@@ -137,14 +138,14 @@ private final class UnconnectedClient {
     } == 0
   }
 
-  /// Waits to be hung up on.
+  /// Waits for the server to hang up.
   func readsEnd() -> Bool {
     var byte: UInt8 = 0
     return unsafe recv(descriptor, &byte, 1, 0) <= 0 && errno != EAGAIN
   }
 }
 
-/// What the process uses.
+/// The resources used by the process.
 private struct Usage {
   var cpuSeconds: Double
   var wallSeconds: Double
@@ -162,7 +163,7 @@ private struct Usage {
   /// Whether deploy/check runs the tests with a sanitizer.
   static var isSanitized: Bool { unsafe getenv("SANITIZER") != nil }
 
-  /// How many are open, the one that reads the folder included.
+  /// Number of open descriptors, including the one for reading the folder.
   static var descriptors: Int {
     guard let folder = unsafe opendir("/proc/self/fd") else { return -1 }
     defer { unsafe closedir(folder) }
@@ -173,7 +174,7 @@ private struct Usage {
 
   static var anonymousBytes: Int {
     guard let file = try? FileContent(path: "/proc/self/status") else { return -1 }
-    // The size of a file in /proc is 0: it is read as far as it goes.
+    // Files in /proc have size 0, so read up to the end.
     var buffer = [UInt8](repeating: 0, count: 8192)
     let count = unsafe buffer.withUnsafeMutableBytes { unsafe pread(file.descriptor, $0.baseAddress, $0.count, 0) }
     let text = String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)

@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// Such a client sends all of its body before it reads, and would see a reset if the rest were not taken.
+  /// Such a client sends its whole body before it reads, and would see a reset if the server didn't read the rest.
   @Test func aClientWhoseBodyOf110MBIsRefusedReadsThat() async throws {
     try await withServer { request in
       request.body.limit(to: 100_000_000)
@@ -44,7 +44,7 @@ import Testing
         let client = try WireClient(port: port)
         try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n")
         #expect(try client.answer().status == 404)
-        // The server has closed by the time that a gigabyte would have gone through.
+        // The server has closed before a gigabyte can be sent.
         #expect(throws: WireClient.WireError.self) {
           for _ in 0..<1000 { try client.send([UInt8](repeating: 0, count: 1_000_000)) }
         }
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  /// Our half is shut when the client's bytes and its end come together: that is no reset.
+  /// Our half is shut when the client's data and its end arrive together; that isn't a reset.
   @Test func anAnswerUnderWayIsNotDestroyedByWhatComesBehindItsRequest() async throws {
     let content = [UInt8](repeating: 0x41, count: 2_000_000)
     try await withServer { _ in
@@ -75,7 +75,7 @@ import Testing
       for _ in 0..<4 {
         let client = try WireClient(port: port, receiveBuffer: 64 * 1024)
         try client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        // It is answered: all that fits into the sockets is on its way.
+        // The answer has begun: everything that fits into the sockets' buffers is on its way.
         _ = try client.read(1)
         client.cork()
         try client.send([UInt8](repeating: 0x42, count: 3000))

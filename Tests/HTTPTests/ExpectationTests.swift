@@ -65,7 +65,7 @@ import Testing
       try client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
       let answer = try client.answer()
       #expect(answer.status == status.code)
-      // The client may or may not send the body now, so the next request could not be found.
+      // The client may or may not send the body now, so the next request couldn't be found.
       #expect(answer.field("Connection") == "close")
     }
   }

@@ -12,7 +12,8 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     #expect(reader.requests.isEmpty)
   }
 
-  // Splitting the long ones at every byte would take minutes and is all alike; they are split by size below.
+  // Splitting the long ones at every byte would take minutes without testing anything new; they are split by size
+  // below.
   @Test(arguments: BadRequest.all.filter { $0.wire.utf8.count < 1000 })
   func itIsRefusedHoweverItIsSplit(_ bad: BadRequest) {
     for outcome in WireReader.outcomesOfAllSplits(bad.wire) {
@@ -130,8 +131,8 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     #expect(WireReader([head] + Array(repeating: piece, count: 17)).refusal == 431)
   }
 
-  // Over a socket, where the answer and the end of the connection can be seen. One server for all: each test blocks a
-  // thread of the few that there are.
+  // Over a socket, where the answer and the end of the connection are visible. One server for all, because each test
+  // blocks one of the few threads.
   @Test func theClientSeesEachRefusalAndTheEnd() async throws {
     try await withServer(echo) { port, server in
       for (index, bad) in BadRequest.all.enumerated() {

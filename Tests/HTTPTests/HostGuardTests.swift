@@ -34,7 +34,7 @@ private func status(
   ])
   func aLoopbackNameIsServed(_ host: String) async throws { #expect(try await status(host: host) == 200) }
 
-  /// No page can make an address its own name.
+  /// A page can't use an address as its own name.
   @Test(arguments: [
     "10.0.0.1", "0.0.0.0", "192.168.1.5:8080", "203.0.113.9.", "[::2]", "[fd00::1]:8080", "[::ffff:10.0.0.1]",
   ])
@@ -97,7 +97,7 @@ private func status(
   }
 
   @Test(
-    "a page at another name or port is foreign, whoever's it is",
+    "a page with another host or port is foreign",
     arguments: [
       ("127.0.0.1:8080", "http://localhost:8080"), ("audio.example", "https://audio.example:444"),
       ("192.168.1.5:8080", "http://192.168.1.5:8081"), ("192.168.1.5:8080", "http://192.168.1.6:8080"),

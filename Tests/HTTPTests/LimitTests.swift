@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// The answer breaks off somewhere behind what the kernel's buffers hold.
+  /// The answer ends somewhere past the kernel's buffers.
   @Test(arguments: ["stalls", "is too slow"]) func aClientThatDoesNotTakeItsAnswerIsReset(_ why: String) async throws {
     let configuration = configured {
       if why == "stalls" {
@@ -126,7 +126,7 @@ import Testing
     var info = tcp_info()
     var length = socklen_t(MemoryLayout<tcp_info>.size)
     #expect(unsafe getsockopt(listener.descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0)
-    // Of a listening socket these two say how many wait and how many may (tcp(7), tcp_get_info).
+    // For a listening socket, these two are the number of waiting connections and its limit (tcp(7), tcp_get_info).
     #expect(info.tcpi_sacked == 7)
   }
 

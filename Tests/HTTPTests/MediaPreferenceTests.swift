@@ -3,10 +3,10 @@ import Testing
 @testable import HTTP
 
 @Suite struct MediaPreferenceTests {
-  /// What is accepted, and what it gets; the standard type is a/json.
+  /// Values of Accept and the resulting type; the default type is a/json.
   private static let cases: [(String?, String?)] = [
     (nil, "a/json"), ("", "a/json"), ("*/*", "a/json"), ("a/*", "a/json"), ("text/html", "a/json"),
-    // Named, and not outweighed.
+    // Listed, and not outweighed.
     ("a/dat", "a/dat"), ("A/DAT", "a/dat"), ("a/dat, */*", "a/dat"), ("a/dat, a/json", "a/dat"),
     ("a/json, a/dat", "a/json"), ("a/dat;q=0.001", "a/dat"), ("x/a/dat", "a/json"),
     // Weights.
@@ -14,13 +14,13 @@ import Testing
     ("a/json, a/dat;q=0.1", "a/json"), ("a/json;q=0.5, a/dat", "a/dat"), ("a/json;q=0.5, */*", "a/dat"),
     ("a/dat;version=2;q=0.9, a/json;q=0.8", "a/dat"), ("a/dat ; q=0.2 , a/json ; q=0.3", "a/json"),
     ("a/dat;Q=0.2, a/json;q=0.1", "a/dat"),
-    // The most specific range counts, wherever it stands.
+    // The most specific range counts, regardless of its position.
     ("*/*;q=0.9, a/*;q=0.1, a/dat;q=0.2", "a/dat"), ("*/*, a/json;q=0.1", "a/dat"), ("a/*;q=0, a/dat", "a/dat"),
-    // 0 excludes.
+    // A weight of 0 excludes.
     ("a/dat;q=0", "a/json"), ("a/dat;q=0, */*", "a/json"), ("a/json;q=0, */*", "a/dat"),
     ("a/json;q=0.000, a/dat;q=0.1", "a/dat"), ("a/json;q=0", nil), ("*/*;q=0", nil), ("a/*;q=0, x/y", nil),
     ("a/json;q=0, a/dat;q=0, */*", nil), ("text/html, a/json;q=0", nil),
-    // No weights.
+    // Invalid weights.
     ("a/dat;q=x", "a/json"), ("a/dat;q=", "a/json"), ("a/dat;q=1.001", "a/json"), ("a/dat;q=0.0001", "a/json"),
     ("a/dat;q=+1", "a/json"), ("a/dat;q=1e0", "a/json"), ("a/dat;q=-0", "a/json"), ("a/dat;q=1.000", "a/dat"),
     ("a/dat;q=1.", "a/dat"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// Content that lies in a file in memory.
+/// Content in a file in memory.
 @Suite struct MemoryFileTests {
   private static let first = [UInt8](repeating: 0x41, count: 20_000)
   private static let second = (0..<100_000).map { UInt8($0 % 251) }

@@ -26,7 +26,7 @@ private struct Part: Equatable {
   var content: String
 }
 
-/// Feeds `pieces` to a parser and gathers its parts.
+/// Feeds `pieces` to a parser and collects its parts.
 private func parse(_ pieces: [[UInt8]], boundary: String = "b") throws(MultipartError) -> (parts: [Part], ended: Bool) {
   var parser = MultipartParser(boundary: boundary, limits: MultipartLimits())
   var parts: [Part] = []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTP
 
-/// A handler that says when it has begun, and ends when it is cancelled.
+/// Returns a handler that signals when it has begun, and ends when it is canceled.
 private func waiting(
   _ started: Signal, untilCancelled cancelled: Signal
 ) -> @Sendable (HTTPRequest) async throws -> HTTPResponse {
@@ -49,7 +49,7 @@ private func waiting(
   @Test func aStoppingServerFinishesWhatRunsAndLetsNobodyIn() async throws {
     let started = Signal()
     let gate = Signal()
-    // One loop, so that whoever sees the idle connection closed knows that the busy one has been told too.
+    // A single loop: once the idle connection is closed, the busy one has been notified too.
     let configuration = configured { $0.loopCount = 1 }
     let handler: @Sendable (HTTPRequest) async throws -> HTTPResponse = { _ in
       started.give()
@@ -90,7 +90,7 @@ private func waiting(
       let first = try WireClient(port: port)
       try first.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
       #expect(try first.answer().status == 200)
-      // They neither read nor close, so that the answers to the first 32 of them stand.
+      // These clients neither read nor close, so the answers to the first 32 of them stay pending.
       let others = try (0..<50).map { _ in try WireClient(port: port) }
       let answers = others.map { (try? $0.answer().status) ?? 0 }
       #expect(answers.allSatisfy { $0 == 503 || $0 == 0 })

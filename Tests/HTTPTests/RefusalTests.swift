@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// What the server refuses by itself has the form that its configuration gives, which sees as much of the head as came.
+/// The configuration determines the form of the server's own refusals, and sees as much of the head as was received.
 @Suite(.serialized) struct RefusalTests {
   private static let origin = "Origin: https://app.example\r\n"
 

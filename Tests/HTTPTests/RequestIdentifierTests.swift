@@ -4,7 +4,7 @@ import Testing
 
 private let field = "X-Request-Id: mine-1\r\n"
 
-/// Every answer has its caller's id, refusals too.
+/// Every answer repeats the caller's ID, including refusals.
 @Suite(.serialized) struct RequestIdentifierTests {
   private func identifier(_ pieces: [String]) async throws -> (status: Int, id: String?) {
     var found: (Int, String?) = (0, nil)
@@ -18,7 +18,7 @@ private let field = "X-Request-Id: mine-1\r\n"
   }
 
   @Test(
-    "a refusal repeats the caller's id, whatever it is about",
+    "a refusal repeats the caller's ID, whatever its reason",
     arguments: [
       ("FOO / HTTP/1.1\r\nHost: a\r\n\(field)\r\n", 501), ("GET / HTTP/9.9\r\nHost: a\r\n\(field)\r\n", 505),
       ("GET /%zz HTTP/1.1\r\n\(field)Host: a\r\n\r\n", 400), ("\r\nGET /%zz HTTP/1.1\r\n\(field)\r\n", 400),
@@ -36,7 +36,7 @@ private let field = "X-Request-Id: mine-1\r\n"
   }
 
   @Test(
-    "an id that is not sane, not of that head or not in a field of its own is not repeated",
+    "an ID that is invalid, from another head, or not in its own field is not repeated",
     arguments: [
       "FOO / HTTP/1.1\r\nHost: a\r\nX-Request-Id: not sane\r\n\r\n", "FOO / HTTP/1.1\r\n\(field)\(field)\r\n",
       "FOO / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n\(field)\r\n", "FOO /X-Request-Id:mine-1\r\n\r\n",

@@ -78,7 +78,8 @@ import Testing
       #expect(all[0].traceparent == "00-ab")
       #expect(all[0].bytesReceived == 3)
       #expect(all[0].bytesSent == first.head.utf8.count + first.body.utf8.count)
-      // A request's body knows its connection, which knows the server, which would keep what it reports to: this list.
+      // A request's body references its connection, the connection the server, and the server this list: a reference
+      // cycle.
       records.withLock { $0 = [] }
     }
   }
@@ -123,7 +124,7 @@ import Testing
     } test: { port, server in
       let client = try WireClient(port: port)
       try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      // More than this is on its way by now, but the sockets' buffers hold far less than all of it.
+      // More than this has been sent by now, but the sockets' buffers hold far less than the whole file.
       _ = try client.read(1000)
       try #require(unsafe truncate(target.path, 0) == 0)
       #expect(throws: (any Error).self) { try client.read(length) }

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A file that is there for a test, and removed after it.
+/// A file that exists during a test and is removed afterwards.
 final class TemporaryFile: Sendable {
   let path: String
   let bytes: [UInt8]

@@ -1,12 +1,12 @@
 import Glibc
 
-/// A blocking client on a raw socket: it sends what it is told to, byte for byte.
+/// A blocking client on a raw socket, which sends exactly the given bytes.
 final class WireClient {
   private var descriptor: Int32
   private var buffer: [UInt8] = []
 
-  /// Connects. Every later call gives up after ten seconds, so that a test that is wrong ends. `source`: the last
-  /// number of the loopback address that the server sees.
+  /// Connects. Every later call gives up after ten seconds, so that a failing test ends. `source`: the last number of
+  /// the loopback address that the server sees.
   init(port: UInt16, receiveBuffer: Int32? = nil, source: UInt32 = 1) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var timeout = timeval(tv_sec: 10, tv_usec: 0)
@@ -52,7 +52,7 @@ final class WireClient {
     }
   }
 
-  /// Sends as much as is taken within the kernel's buffers; gives the count.
+  /// Sends as much as the kernel's buffers take and returns the number of bytes.
   func sendWithoutWaiting(_ bytes: [UInt8]) -> Int {
     var sent = 0
     while sent < bytes.count {
@@ -67,7 +67,7 @@ final class WireClient {
     return sent
   }
 
-  /// Holds back what is sent, so that it goes out in one segment with the end.
+  /// Holds sent data back, so that it is sent in one segment together with the end.
   func cork() {
     var on: Int32 = 1
     unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &on, socklen_t(MemoryLayout<Int32>.size))
@@ -83,7 +83,7 @@ final class WireClient {
     descriptor = -1
   }
 
-  /// One more read; false at the end.
+  /// Reads once more. Returns false at the end.
   private func fill() throws -> Bool {
     var piece = [UInt8](repeating: 0, count: 64 * 1024)
     let count = unsafe piece.withUnsafeMutableBytes { unsafe recv(descriptor, $0.baseAddress, $0.count, 0) }
@@ -92,14 +92,14 @@ final class WireClient {
     return count > 0
   }
 
-  /// Reads up to the end of the connection.
+  /// Reads to the end of the connection.
   func readToEnd() throws -> String {
     while try fill() {}
     defer { buffer = [] }
     return String(decoding: buffer, as: UTF8.self)
   }
 
-  /// Reads exactly so many bytes.
+  /// Reads exactly `count` bytes.
   func read(_ count: Int) throws -> [UInt8] {
     while buffer.count < count {
       guard try fill() else { throw WireError.ended }
@@ -119,7 +119,7 @@ final class WireClient {
     }
   }
 
-  /// Reads one answer, by its Content-Length or its chunks.
+  /// Reads one answer, delimited by its Content-Length or its chunks.
   func answer(toHead: Bool = false) throws -> Answer {
     var head: [UInt8] = []
     while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) { head += try read(1) }

@@ -1,7 +1,7 @@
 @testable import HTTP
 
-/// Reads a connection's bytes as the server does, with the parser and the framing alone: requests, and then perhaps the
-/// status of a refusal.
+/// Reads a connection's bytes like the server does, but with only the parser and the framing: requests, and possibly
+/// the status of a refusal.
 struct WireReader {
   struct Request: Equatable {
     var method: String
@@ -13,7 +13,7 @@ struct WireReader {
   /// The heads of `requests`.
   private(set) var heads: [RequestHead] = []
   private(set) var refusal: Int?
-  /// The caller's own id for what was refused.
+  /// The caller's own ID in a refused request.
   private(set) var refusedIdentifier: String?
   /// Whether the input ended inside a request.
   private(set) var isIncomplete = false
@@ -23,19 +23,20 @@ struct WireReader {
   private var head: RequestHead?
   private var body: [UInt8] = []
 
-  /// Reads `pieces` as if each came in one read.
+  /// Reads `pieces` as if each arrived in one read.
   init(_ pieces: [[UInt8]], limits: HTTPLimits = HTTPLimits()) {
     self.limits = limits
     parser = RequestParser(limits: limits)
     for piece in pieces where refusal == nil { take(piece) }
   }
 
-  /// Reads `text` whole.
+  /// Reads `text` in one piece.
   init(_ text: String) {
     self.init([Array(text.utf8)])
   }
 
-  /// What comes of `text` split in two at each place, and of each byte alone; the same, if the reader is right.
+  /// Returns the outcomes of splitting `text` in two at each position, and of reading single bytes. All are equal if
+  /// the reader is correct.
   static func outcomesOfAllSplits(_ text: String) -> [WireReader] {
     let bytes = Array(text.utf8)
     let halves = (0...bytes.count).map { WireReader([Array(bytes[..<$0]), Array(bytes[$0...])]) }

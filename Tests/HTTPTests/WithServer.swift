@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP
 
-/// Answers by a closure.
+/// Answers with a closure.
 private struct Answering: HTTPResponder {
   let body: @Sendable (HTTPRequest) async throws -> HTTPResponse
 
@@ -23,14 +23,14 @@ func text(_ text: String, _ status: HTTPStatus = .ok) -> HTTPResponse {
   HTTPResponse(status, fields: ["Content-Type": "text/plain"], body: .bytes(Array(text.utf8)))
 }
 
-/// A configuration that differs from the default.
+/// Returns a configuration that differs from the default.
 func configured(_ change: (inout HTTPServerConfiguration) -> Void) -> HTTPServerConfiguration {
   var configuration = HTTPServerConfiguration()
   change(&configuration)
   return configuration
 }
 
-/// Runs a server on a free port for the time of `test`.
+/// Runs a server on a free port while `test` runs.
 func withServer(
   _ handler: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse,
   configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
@@ -39,7 +39,7 @@ func withServer(
   try await withServer(responder: Answering(body: handler), configuration: configuration, test: test)
 }
 
-/// Runs a server of that responder on a free port for the time of `test`.
+/// Runs a server with this responder on a free port while `test` runs.
 func withServer(
   responder: any HTTPResponder, configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
   test: (UInt16, HTTPServer) async throws -> Void
@@ -58,13 +58,13 @@ func withServer(
   #expect(server.statistics.openConnections == 0)
 }
 
-/// Says the path, and the body where there is one.
+/// Answers with the path and the body, if there is one.
 @Sendable func echo(_ request: HTTPRequest) async throws -> HTTPResponse {
   let body = try await request.body.collect(upTo: 1 << 20)
   return text(request.target.path + (body.isEmpty ? "" : " " + String(decoding: body, as: UTF8.self)))
 }
 
-/// A signal from one side to the other, given once.
+/// A signal that is given once, from one side to the other.
 final class Signal: Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation

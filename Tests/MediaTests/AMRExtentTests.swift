@@ -3,17 +3,17 @@ import Testing
 
 @testable import Media
 
-/// How long an AMR file is, is told by its frames alone.
+/// The length of an AMR file, derived from its frames.
 struct AMRExtentTests {
   private static let narrow = Array("#!AMR\n".utf8)
   private static let wide = Array("#!AMR-WB\n".utf8)
 
-  /// A frame of that kind, with so many bytes behind the first.
+  /// Returns a frame of the given type, with `size` bytes after the first one.
   private static func frame(_ kind: UInt8, _ size: Int) -> [UInt8] {
     [kind << 3 | 4] + [UInt8](repeating: 0xFF, count: size)
   }
 
-  /// Frames, frames that stand for silence, whether the last one is cut; nil where the file is not understood.
+  /// Frames, frames of silence, and whether the last one is cut; nil if the file isn't understood.
   static let cases: [(String, [UInt8], (Int64, Int64, Bool)?)] = [
     ("the mark alone", narrow, (0, 0, false)),
     ("12.2 kbit/s", narrow + frame(7, 31) + frame(7, 31), (2, 0, false)),
@@ -29,7 +29,7 @@ struct AMRExtentTests {
     ("nothing", [], nil),
   ]
 
-  @Test("the frames of an AMR file tell its length", arguments: cases)
+  @Test("the frames of an AMR file determine its length", arguments: cases)
   func extent(_ name: String, bytes: [UInt8], expected: (Int64, Int64, Bool)?) throws {
     let path = NSTemporaryDirectory() + "stillwave-amr-\(UUID().uuidString).amr"
     try Data(bytes).write(to: URL(fileURLWithPath: path))

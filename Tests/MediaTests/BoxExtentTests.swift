@@ -3,7 +3,7 @@ import Testing
 
 @testable import Media
 
-/// Whether an MP4 file is whole is told by its sizes.
+/// Whether an MP4 file is complete, according to its sizes.
 struct BoxExtentTests {
   private static let type: [UInt8] = [0, 0, 0, 16] + Array("ftypisom".utf8) + [0, 0, 0, 0]
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Media
 
-/// What a file is taken for by its first bytes.
+/// The format recognized from a file's first bytes.
 struct DemuxerTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -79,7 +79,7 @@ struct DemuxerTests {
     Case("nothing", [], nil),
   ]
 
-  @Test("a file is what its first bytes say", arguments: cases)
+  @Test("a file's format is determined by its first bytes", arguments: cases)
   func sniffing(_ file: Case) throws {
     let path = NSTemporaryDirectory() + "stillwave-media-\(UUID().uuidString).mp4"
     try Data(file.bytes).write(to: URL(fileURLWithPath: path))
@@ -87,12 +87,12 @@ struct DemuxerTests {
     #expect(Demuxer(path: path) == file.demuxer)
   }
 
-  @Test("a file that is not there is of no kind")
+  @Test("a missing file has no format")
   func missing() {
     #expect(Demuxer(path: "/nonexistent/a.mp4") == nil)
   }
 
-  @Test("no kind is read by something that opens other files")
+  @Test("no format is read by a demuxer that opens other files")
   func harmless() {
     let harmful = ["hls", "concat", "dash", "image2", "sdp", "rtsp", "lavfi", "applehttp", "imf"]
     #expect(Demuxer.allCases.allSatisfy { !harmful.contains($0.rawValue) })

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Media
 
-/// How programs that stand in for ffmpeg end, and what is made of it.
+/// How programs that stand in for ffmpeg end, and how that is interpreted.
 struct FencedRunTests {
   private func run(_ script: String, in fencing: Fencing = .none) throws -> FencedRun {
     try FencedRun(["/bin/bash", "-c", script], in: fencing)
   }
 
-  @Test("a program that is killed at its limit of processor time was too slow, one that is killed from outside was not")
+  @Test("a program killed at its limit of processor time was too slow; one killed from outside was not")
   func limit() throws {
     let slow = try run(
       "trap '' XCPU; ulimit -St 1; ulimit -Ht 2; while :; do :; done", in: Fencing(processorSeconds: 1))
@@ -20,14 +20,14 @@ struct FencedRunTests {
     #expect(killed.end() == SIGKILL && killed.failure == .killed)
   }
 
-  @Test("a program that closes its output and stays is ended, which is no failure")
+  @Test("a program that closes its output but keeps running is ended, which is not a failure")
   func stays() throws {
     let run = try run("echo told; exec >&- sleep 100000")
     #expect(run.text(upTo: 10) == Array("told\n".utf8))
     #expect(run.end() == SIGPIPE && run.failure == nil)
   }
 
-  /// Decodes a quarter of a second with a program that ends so.
+  /// Decodes a quarter of a second with a program that ends with `script`.
   private func decode(endingBy script: String) throws -> MediaError? {
     let folder = FileManager.default.temporaryDirectory.appending(path: "ffmpeg-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
@@ -45,7 +45,7 @@ struct FencedRunTests {
     return nil
   }
 
-  @Test("sound whose decoder failed before its end is not taken for the whole")
+  @Test("sound whose decoder failed before its end is not considered complete")
   func cut() throws {
     #expect(try decode(endingBy: "exit 0") == nil)
     #expect(try decode(endingBy: "exit 244") == .programFailed(.outOfMemory))

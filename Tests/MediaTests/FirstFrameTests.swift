@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-/// Where raw AAC and AC-3 begin, and what only looks like them.
+/// Where raw AAC and AC-3 begin, and data that only looks like them.
 struct FirstFrameTests {
   private func found(_ bytes: [UInt8]) throws -> FirstFrame? {
     let path = NSTemporaryDirectory() + "stillwave-frames-\(UUID().uuidString)"
@@ -13,18 +13,18 @@ struct FirstFrameTests {
     return try FirstFrame(#require(FileStart(path: path)))
   }
 
-  /// Frames of 100 bytes, AAC at 44.1 kHz.
+  /// Returns frames of 100 bytes: AAC at 44.1 kHz.
   private static func adts(_ count: Int) -> [UInt8] {
     let header: [UInt8] = [0xFF, 0xF1, 0x50, 0x80, 100 >> 3, (100 & 7) << 5 | 0x1F, 0xFC]
     return (0..<count).flatMap { _ in header + [UInt8](repeating: 7, count: 93) }
   }
 
-  /// Frames of 64 words, AC-3 at 48 kHz and 32 kbit/s.
+  /// Returns frames of 64 words: AC-3 at 48 kHz and 32 kbit/s.
   private static func ac3(_ count: Int) -> [UInt8] {
     (0..<count).flatMap { _ in [0x0B, 0x77, 1, 2, 0, 8 << 3] + [UInt8](repeating: 7, count: 122) }
   }
 
-  @Test("the first frame is found behind other bytes", arguments: [0, 1, 37, 5000, 65_535])
+  @Test("the first frame is found after other bytes", arguments: [0, 1, 37, 5000, 65_535])
   func behind(_ count: Int) throws {
     let front = [UInt8](repeating: 0, count: count)
     #expect(try found(front + Self.adts(3))?.leadingBytes == count)
@@ -33,7 +33,7 @@ struct FirstFrameTests {
     #expect(try found(Array(Self.adts(4).dropFirst(37)))?.leadingBytes == 63)
   }
 
-  @Test("one frame alone, and frames further away than 64 KiB, are none")
+  @Test("a single frame, and frames further away than 64 KiB, don't count")
   func none() throws {
     #expect(try found([0] + Self.adts(1)) == nil)
     #expect(try found([0] + Self.ac3(1) + [UInt8](repeating: 0, count: 200)) == nil)
@@ -43,7 +43,7 @@ struct FirstFrameTests {
     }
   }
 
-  @Test("no random bytes are taken for any kind of file")
+  @Test("random bytes are not recognized as any format")
   func random() throws {
     var random = TestRandom(for: 312)
     let path = NSTemporaryDirectory() + "stillwave-random-\(UUID().uuidString)"
@@ -58,7 +58,7 @@ struct FirstFrameTests {
     }
   }
 
-  @Test("pictures, texts, tables and programs are not taken for sound")
+  @Test("pictures, texts, tables, and programs are not recognized as sound")
   func structured() throws {
     let program = try Data(contentsOf: URL(fileURLWithPath: "/proc/self/exe")).prefix(1 << 20)
     let text = Array(String(repeating: "Gg The quick brown fox jumps over the lazy dog.\n", count: 3000).utf8)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Media
 
-/// Whether a Matroska file is whole is told by its sizes.
+/// Whether a Matroska file is complete, according to its sizes.
 struct MatroskaExtentTests {
   private static let header: [UInt8] = [0x1A, 0x45, 0xDF, 0xA3, 0x82, 1, 2]
   private static let segment: [UInt8] = [0x18, 0x53, 0x80, 0x67]

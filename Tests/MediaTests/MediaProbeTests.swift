@@ -2,9 +2,9 @@ import Testing
 
 @testable import Media
 
-/// What is read from the answers of ffprobe and ffmpeg, which a hostile file may have had a hand in.
+/// Parsing the output of ffprobe and ffmpeg, which a hostile file may influence.
 struct MediaProbeTests {
-  @Test("tracks, their codecs and their lengths are read; a cover is no video")
+  @Test("tracks, their codecs, and their lengths are read; a cover is not a video")
   func tracks() throws {
     let text = """
       {"streams":[
@@ -22,7 +22,7 @@ struct MediaProbeTests {
     #expect(tracks.audio[1].taggedEnd == 3723.5 && tracks.duration == 3.25)
   }
 
-  @Test("pictures whose size is not found are pictures, a cover is none")
+  @Test("pictures of unknown size count as pictures; a cover doesn't")
   func sizeless() throws {
     let sized = #"{"streams":[{"codec_name":"h264","codec_type":"video","width":0,"height":0}]}"#
     let tracks = try #require(TrackList(json: Array(sized.utf8)))
@@ -31,7 +31,7 @@ struct MediaProbeTests {
     #expect(try #require(TrackList(json: Array(cover.utf8))).pictures == nil)
   }
 
-  @Test("covers, sensors and data are counted; time code and chapters are no data")
+  @Test("covers, sensors, and data are counted; time code and chapters are not data")
   func others() throws {
     let text = """
       {"streams":[
@@ -50,7 +50,7 @@ struct MediaProbeTests {
     #expect(others.subtitles == 1 && others.attachments == 1 && others.language == "deu" && others.hasLongKeys)
   }
 
-  @Test("of thousands of tracks no more than sixteen are named to ffmpeg, and no language but three letters")
+  @Test("at most sixteen of thousands of tracks are passed to ffmpeg, and only three-letter languages")
   func manyTracks() throws {
     let tracks = (1...5000).map { #"{"index":\#($0),"codec_type":"data","codec_tag_string":"gpmd"}"# }
     let sound = #"{"index":0,"codec_type":"audio","tags":{"language":"-y /etc/passwd"}}"#
@@ -60,19 +60,19 @@ struct MediaProbeTests {
   }
 
   @Test(
-    "what is no answer has no tracks",
+    "invalid output has no tracks",
     arguments: ["", "{", "[]", "{\"streams\":7}", "{\"streams\":[{\"width\":\"wide\"}]}"])
   func noTracks(_ text: String) {
     #expect(TrackList(json: Array(text.utf8)) == nil)
   }
 
-  @Test("lengths that are no numbers are not known", arguments: ["N/A", "nan", "inf", "1e300", ""])
+  @Test("lengths that aren't finite numbers are unknown", arguments: ["N/A", "nan", "inf", "1e300", ""])
   func noLength(_ text: String) throws {
     let json = "{\"streams\":[{\"codec_type\":\"audio\",\"duration\":\"\(text)\"}]}"
     #expect(try #require(TrackList(json: Array(json.utf8))).audio.map(\.duration) == [nil])
   }
 
-  @Test("sound begins with the first frame decoded, pictures with the earliest that is shown")
+  @Test("sound begins with the first decoded frame, pictures with the earliest one shown")
   func packets() {
     let text = """
       #tb 0: 1/48000
@@ -88,7 +88,7 @@ struct MediaProbeTests {
     #expect(packets.soundStart == 0.25 && packets.pictureStart == 0.25)
   }
 
-  @Test("the bit rate is that of the packets between the first and the last")
+  @Test("the bit rate is computed from the packets before the last one")
   func bitRate() {
     let lines = ["#tb 1: 1/1000", "1, 0, 0, 21, 1000, 0", "1, 21, 21, 21, 2000, 0", "1, 40, 40, 21, 9999, 0"]
     #expect(PacketList(text: Array(lines.joined(separator: "\n").utf8)).bitRate == 600_000)
@@ -96,13 +96,13 @@ struct MediaProbeTests {
   }
 
   @Test(
-    "lines that make no sense are passed over",
+    "invalid lines are skipped",
     arguments: ["", "#tb 0: 1/0\n0, 0, 0, 1024, 4096, 0", "0, 0, 0, 0, 0, 0", "#tb 0: 1/1\n0, 0, 0, 0, 4096, 0", "a,b"])
   func noise(_ text: String) {
     #expect(PacketList(text: Array(text.utf8)).soundStart == nil)
   }
 
-  @Test("facts come back from the text they are written as")
+  @Test("facts survive encoding and decoding")
   func json() {
     let facts = MediaFacts(
       demuxer: .mov, container: .mp4, codec: "aac", sampleRate: 48_000, channels: 2, firstFrame: -12,
@@ -110,13 +110,13 @@ struct MediaProbeTests {
       promisesLength: true, endsAsPromised: true, audioTracks: 1,
       video: MediaFacts.Video(codec: "h264", width: 1, height: 2))
     #expect(MediaFacts(json: facts.json) == facts)
-    // As an earlier version wrote them, without other tracks.
+    // As written by an earlier version, without other tracks.
     #expect(!facts.json.contains("others"))
     #expect(MediaFacts(json: "{}") == nil)
     #expect(MediaFacts(json: facts.json.replacing("48000", with: "0")) == nil)
   }
 
-  @Test("a program that is not there, or has no ffprobe beside it, is none")
+  @Test("a program that is missing or has no ffprobe next to it is not found")
   func program() {
     #expect(FFmpeg("/nonexistent/ffmpeg") == nil)
     #expect(FFmpeg("/proc/self/exe") == nil)

@@ -3,16 +3,16 @@ import Testing
 
 @testable import Media
 
-/// What is done about a fault of ffmpeg's depends on whether this one has it.
+/// The workaround for a fault of ffmpeg depends on whether the installed version has it.
 struct OpusLeadTests {
   private let folder = NSTemporaryDirectory() + "stillwave-lead-\(UUID().uuidString)"
 
-  /// The lead as measured, with that much put onto the times of what is written.
+  /// Measures the lead with `late` seconds added to the timestamps that ffmpeg writes.
   private func lead(late: Double) throws -> Double {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let real = try #require(FFmpeg())
-    // Stands for another version: the same program, told to have its input later.
+    // Simulates another version: the same program, made to delay its input.
     let script =
       "for word; do shift; [ \"$word\" = lavfi ] && set -- \"$@\" lavfi -itsoffset \(late) || "
       + "set -- \"$@\" \"$word\"; done\nexec \(real.path) \"$@\"\n"
@@ -21,7 +21,7 @@ struct OpusLeadTests {
     return try MediaEncoding.opusLead("webm", tryingAt: "\(folder)/trial.webm", with: ffmpeg, in: .none)
   }
 
-  @Test("one that puts the codec's delay onto the times is left alone")
+  @Test("a version that adds the codec's delay to the timestamps is left alone")
   func later() throws {
     let own = try lead(late: 0)
     #expect(own == 0 || own == 312.0 / 48_000)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Media
 
-/// How a program ended, as waitpid(2) has it, and who is to blame.
+/// How a program ended, according to waitpid(2), and what is at fault.
 struct ProgramFailureTests {
   @Test(
-    "an exit status tells a program's own failure from what it says of a file",
+    "the exit status distinguishes a program's own failure from a bad file",
     arguments: [
       (0, nil), (1, nil), (183, nil), (255, nil), (244, .outOfMemory), (12, .outOfMemory),
       (127, .notStarted(status: 127)), (126, .notStarted(status: 126)), (64, .notStarted(status: 64)),
@@ -16,14 +16,14 @@ struct ProgramFailureTests {
   }
 
   @Test(
-    "a signal tells a crash from a limit, from a pipe that nobody reads and from a kill",
+    "the signal distinguishes a crash, a limit, a closed pipe, and a kill",
     arguments: [
       (SIGPIPE, nil), (SIGXCPU, nil), (SIGXFSZ, nil), (SIGKILL, .killed), (SIGSEGV, .crashed(signal: SIGSEGV)),
       (SIGABRT, .crashed(signal: SIGABRT)), (SIGSYS, .crashed(signal: SIGSYS)),
     ] as [(Int32, ProgramFailure?)])
   func signals(signal: Int32, failure: ProgramFailure?) {
     #expect(ProgramFailure(waitStatus: signal) == failure)
-    // With a core dumped.
+    // With a core dump.
     #expect(ProgramFailure(waitStatus: signal | 0x80) == failure)
   }
 }

@@ -18,7 +18,7 @@ struct ProgramStreamTests {
     return ProgramStream.begin(start)
   }
 
-  @Test("a piece begins with the first whole packet before a pack, or with that pack", arguments: [pack, oldPack])
+  @Test("a piece begins with the first complete packet before a pack, or with that pack", arguments: [pack, oldPack])
   func found(_ pack: [UInt8]) throws {
     let stream = (0..<5).flatMap { _ in pack + Self.packet + Self.packet }
     #expect(try begin(stream) == 0)
@@ -28,7 +28,7 @@ struct ProgramStreamTests {
     #expect(try begin([UInt8](repeating: 9, count: 65_000) + stream) == 65_000)
   }
 
-  @Test("a pack's mark alone, or far behind, makes no program stream, nor does one in an archive")
+  @Test("a pack's mark alone, far away, or in an archive is not a program stream")
   func none() throws {
     let stream = (0..<5).flatMap { _ in Self.pack + Self.packet }
     #expect(try begin([9] + Self.pack + [UInt8](repeating: 9, count: 500)) == nil)

@@ -10,7 +10,7 @@ import Testing
 
   init() throws { data = try DataFolder() }
 
-  @Test("a recording whose row can't be read is in the backup, which says so, and comes back from it")
+  @Test("a recording with an unreadable row is backed up, reported, and restored")
   func unreadableRow() throws {
     let id = data.recordings[1].id
     try data.execute("UPDATE recordings SET sample_rate = 0 WHERE id = '\(id)'")
@@ -25,19 +25,19 @@ import Testing
     #expect(try catalog.recording(id) == data.recordings[1])
   }
 
-  @Test("audio that the disk has lost is reported")
+  @Test("audio missing from the disk is reported")
   func lostAudio() throws {
     try FileSystem.remove(data.store.folder(of: data.recordings[1].id) + "/audio.wav")
     #expect(try Backup(of: data.path, to: backup).make().damaged == [data.recordings[1].id])
   }
 
-  @Test("a backup keeps no list of what was removed")
+  @Test("a backup contains no list of removals")
   func removals() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     _ = try catalog.deleteRecording(data.recordings[0].id)
     try catalog.insert(
       Upload(id: UploadID(), length: 9, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
-    // As a deletion between the catalog's copy and the files' leaves it.
+    // Simulates a deletion between copying the catalog and copying the files.
     try FileSystem.remove(data.store.folder(of: data.recordings[1].id))
     try catalog.close()
     #expect(try Backup(of: data.path, to: backup).make().damaged == [])
@@ -46,7 +46,7 @@ import Testing
     #expect(try copy.removals() == [])
   }
 
-  @Test("what is left of a backup is restored even where its catalog is damaged")
+  @Test("what is left of a backup is restored even if its catalog is damaged")
   func damagedCatalog() throws {
     _ = try Backup(of: data.path, to: backup, method: .copy).make()
     try write("no catalog", to: backup + "/catalog.sqlite")

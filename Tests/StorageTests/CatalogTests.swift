@@ -15,7 +15,7 @@ import Testing
     catalog = try Catalog(path: folder("catalog.sqlite"))
   }
 
-  @Test("a recording comes back as it was inserted, with every field set or none")
+  @Test("a recording is read as it was inserted, with every field set or none")
   func recordingRoundTrip() throws {
     var full = sample("interview.wav", job: JobID())
     full.bytes = 317_520_044
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "any text is a name",
+    "any text can be a name",
     arguments: [
       "", "a'); DROP TABLE recordings; --", "\"x\"", "../../etc/passwd", "🎙️ 인터뷰 👩‍👩‍👧.wav", "تسجيل\u{200F}.mp3",
       "Cafe\u{301}", "?1 :name @x $y %_", String(repeating: "長", count: 100_000), "\u{FFFD}\r\n\t",
@@ -44,7 +44,7 @@ import Testing
     let recording = sample(name)
     try catalog.insert(recording)
     let read = try catalog.recording(recording.id)?.name
-    // Equal scalar by scalar: "==" on strings would pass a changed normal form.
+    // Compares Unicode scalars, because "==" on strings ignores a changed normal form.
     #expect(read.map { Array($0.unicodeScalars) } == Array(name.unicodeScalars))
   }
 
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "a search finds a part of a name whatever the case, and letters only",
+    "a search finds part of a name, ignoring case and without wildcards",
     arguments: [
       ("inter", ["Interview.wav"]), ("VIEW", ["Interview.wav"]), ("", nil), ("100%", ["100%_sure.wav"]),
       ("%", ["100%_sure.wav"]), ("_", ["100%_sure.wav"]), ("0__s", []), ("ÄRGER", ["ärger.ogg"]),
@@ -82,7 +82,7 @@ import Testing
     #expect(try catalog.recordings(limit: 100, nameContaining: query).map(\.name) == expected ?? names.reversed())
   }
 
-  @Test("a search goes on from a cursor, and follows a change of name")
+  @Test("a search continues from a cursor and reflects a changed name")
   func searchPaging() throws {
     let all = ["song 1", "talk", "song 2", "song 3"].map { sample($0) }
     for recording in all { try catalog.insert(recording) }
@@ -93,7 +93,7 @@ import Testing
     #expect(try catalog.recordings(limit: 9, nameContaining: "talk").isEmpty)
   }
 
-  @Test("a change is read back, and a change of nothing is nil")
+  @Test("a change is read back, and changing a missing recording returns nil")
   func update() throws {
     let recording = sample()
     try catalog.insert(recording)
@@ -106,7 +106,7 @@ import Testing
     #expect(try catalog.update(RecordingID()) { $0.name = "" } == nil)
   }
 
-  @Test("a recording whose jobs can't be inserted isn't either")
+  @Test("a recording is not inserted if its jobs can't be")
   func insertionIsAtomic() throws {
     let recording = sample()
     let job = Job(kind: .waveform, recording: recording.id)
@@ -115,7 +115,7 @@ import Testing
     #expect(try catalog.job(job.id) == nil)
   }
 
-  @Test("writers at the same time lose nothing")
+  @Test("concurrent writers lose nothing")
   func concurrentWriters() throws {
     let recording = sample()
     let job = Job(kind: .waveform, recording: recording.id)
@@ -133,7 +133,7 @@ import Testing
     #expect(try catalog.recordings(limit: 100).count == 41)
   }
 
-  @Test("two catalogues on one file wait for each other")
+  @Test("two catalogs on one file wait for each other")
   func twoCatalogues() throws {
     let other = try Catalog(path: folder("catalog.sqlite"))
     let recording = sample()
@@ -148,7 +148,7 @@ import Testing
     #expect(try other.recording(recording.id)?.name == "talk.wav" + String(repeating: ".", count: 20))
   }
 
-  @Test("the check writes, and a full disk fails it")
+  @Test("the check writes, and fails on a full disk")
   func check() throws {
     for _ in 0..<2 { try catalog.check() }
     #expect(try catalog.pool.read { try Int.fetchOne($0, sql: "SELECT beats FROM heartbeat") } == 2)

@@ -23,7 +23,7 @@ import Testing
 
   // MARK: The whole file
 
-  @Test("a missing file and an empty one are new, a closed catalog is intact")
+  @Test("a missing or empty file is new; a closed catalog is intact")
   func conditions() throws {
     #expect(try Catalog.inspect(path: path) == .new)
     try write("", to: path)
@@ -32,7 +32,7 @@ import Testing
     #expect(try Catalog.inspect(path: path) == .intact)
   }
 
-  @Test("a catalog of another program's tables, or with one of its own dropped, is damaged")
+  @Test("a catalog with another program's tables, or without one of its own, is damaged")
   func strangeTables() throws {
     try fill()
     try DatabaseQueue(path: path).write { try $0.execute(sql: "DROP TABLE jobs") }
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("a catalog that is cut short is damaged, wherever it is cut", arguments: [1, 100, 4095, 4096, 20_000])
+  @Test("a truncated catalog is damaged, wherever it is cut", arguments: [1, 100, 4095, 4096, 20_000])
   func truncated(length: Int) throws {
     try fill()
     let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -61,10 +61,10 @@ import Testing
     }
   }
 
-  @Test("a check that takes too long is cut off and says so")
+  @Test("a check that takes too long is interrupted and says so")
   func timeLimit() throws {
     let catalog = try Catalog(path: path)
-    // Long enough a file that the interruption comes before its end.
+    // The file is large enough for the interruption to come before its end.
     try catalog.pool.write { db in
       try db.execute(sql: "CREATE TABLE ballast (bytes BLOB)")
       for _ in 0..<64 { try db.execute(sql: "INSERT INTO ballast VALUES (zeroblob(4194304))") }
@@ -73,7 +73,7 @@ import Testing
     #expect(try Catalog.inspect(path: path, withinSeconds: 0) == .unverified)
   }
 
-  @Test("after close(), the catalog's one file holds every row")
+  @Test("after close(), the catalog's main file contains every row")
   func closing() throws {
     let recordings = try fill()
     let copy = folder("copy.sqlite")
@@ -84,7 +84,7 @@ import Testing
   // MARK: While it is open
 
   @Test(
-    "a catalog whose file or log is removed or replaced takes nothing more", arguments: ["", "-wal"], [true, false])
+    "a catalog whose file or log is removed or replaced accepts no writes", arguments: ["", "-wal"], [true, false])
   func replaced(suffix: String, isReplaced: Bool) throws {
     let catalog = try Catalog(path: path)
     try catalog.insert(sample())
@@ -94,11 +94,11 @@ import Testing
     #expect(throws: StorageError.catalogReplaced(path: path)) { try catalog.check() }
   }
 
-  @Test("once SQLite has met damage, nothing more is read or written")
+  @Test("once SQLite has found damage, nothing more is read or written")
   func damagedWhileOpen() throws {
     let recordings = try fill(400)
     let catalog = try Catalog(path: path)
-    // A page of the table's, from the far end: its header is not one of a page.
+    // Overwrites the headers of the table's pages, except the first few of the file.
     let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     let length = try handle.seekToEnd()
     for page in stride(from: UInt64(8), to: length / 4096, by: 1) {
@@ -122,7 +122,7 @@ import Testing
 
   // MARK: Single rows
 
-  /// Changes a row without the checks of STRICT: a flipped bit doesn't ask for a column's type.
+  /// Changes a row without the checks of STRICT, because a flipped bit doesn't respect a column's type.
   private func damage(_ statement: String) throws {
     try setSchema(from: ") STRICT", to: ")")
     try DatabaseQueue(path: path).write { try $0.execute(sql: statement) }
@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test(
-    "a row with a value that is none of ours is an error of its own, and hides no other row",
+    "a row with an invalid value is an error, but doesn't hide other rows",
     arguments: [
       "name = x'ff00ff'", "created_at = 9223372036854775807", "created_at = -9223372036854775808", "sample_rate = 0",
       "sample_rate = -1", "channels = 9223372036854775807", "frames = -1", "duration = -1e300", "duration = 9e999",
@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test(
-    "a job with a value that is none of ours is passed over",
+    "a job with an invalid value is skipped",
     arguments: [
       "state = 'dancing'", "kind = ''", "progress = 7", "attempts = -1", "created_at = 9223372036854775807",
       "started_at = -9223372036854775808", "recording = 'x'",

@@ -21,7 +21,7 @@ import Testing
     #expect(try data.everything() == before)
   }
 
-  @Test("nor beside a running one, nor in what a crash has left", arguments: [true, false])
+  @Test("a check changes nothing beside a running service or after a crash", arguments: [true, false])
   func readsOnlyBesideAService(isRunning: Bool) throws {
     if isRunning { try data.store.claim() }
     let catalog = try Catalog(path: data.store.catalogPath)
@@ -37,13 +37,13 @@ import Testing
     #expect(report.recordings == 3)
     #expect(codes(report.problems) == ["description_outdated"])
     var after = try data.everything()
-    // The index of the log has the locks and marks of readers in it.
+    // The index of the log contains the locks and marks of readers.
     for key in ["data/catalog.sqlite-shm"] { (before[key], after[key]) = (nil, nil) }
     #expect(after == before)
     if isRunning { try catalog.close() }
   }
 
-  @Test("an empty folder stays empty, and all is well in it")
+  @Test("an empty folder stays empty and has no problems")
   func emptyFolder() throws {
     let folder = try TemporaryFolder()
     let report = try DataCheck(MediaStore(lookingAt: folder.path), pyramidFault: { _ in nil }).run()
@@ -51,14 +51,14 @@ import Testing
     #expect(try folder.contents() == [])
   }
 
-  @Test("recordings beside no catalog, or an empty one, are a catalog that is lost", arguments: [true, false])
+  @Test("recordings with a missing or empty catalog mean that the catalog is lost", arguments: [true, false])
   func lostCatalog(isEmpty: Bool) throws {
     try FileSystem.remove(data.store.catalogPath)
     if isEmpty { try write("", to: data.store.catalogPath) }
     #expect(codes(try data.check().problems) == ["catalog_lost"])
   }
 
-  @Test("a catalog of an earlier version is checked as it is and left at that version")
+  @Test("a catalog of an earlier version is checked and stays at that version")
   func earlierVersion() throws {
     try data.execute(
       """
@@ -74,7 +74,7 @@ import Testing
     #expect(try data.everything() == before)
   }
 
-  @Test("a catalog of a newer version is refused by its own path, and left alone")
+  @Test("a catalog of a newer version is refused with its path and left alone")
   func newerVersion() throws {
     try data.execute("INSERT INTO grdb_migrations VALUES ('999 from the future')")
     let before = try data.everything()
@@ -99,7 +99,7 @@ import Testing
         == ["converted-2.mp3", "notes.txt", "waveform-old.pyramid"].map { "recordings/\(id)/\($0)" })
   }
 
-  @Test("a working copy of another length than the catalog says is damaged, and built again by a repair")
+  @Test("a working copy with the wrong length is damaged, and rebuilt by a repair")
   func workingCopy() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
@@ -122,7 +122,7 @@ import Testing
     return report
   }
 
-  @Test("rows that can't be read are counted by table")
+  @Test("unreadable rows are counted by table")
   func unreadableRows() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     for recording in data.recordings {
@@ -134,7 +134,7 @@ import Testing
     #expect(notes.map(\.detail) == ["2 rows of the table “jobs” can't be read."])
   }
 
-  @Test("a recording that is renamed while the check runs is no problem")
+  @Test("renaming a recording while the check runs is not a problem")
   func renames() throws {
     try data.store.claim()
     let catalog = try Catalog(path: data.store.catalogPath)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-/// A data directory with a few recordings, as a service leaves it; for tests.
+/// A data directory with a few recordings, as left by a service; for tests.
 struct DataFolder {
   let folder: TemporaryFolder
   let store: MediaStore
@@ -12,7 +12,7 @@ struct DataFolder {
 
   var path: String { store.directory }
 
-  /// The catalog is closed.
+  /// Creates the directory and closes its catalog.
   init(_ count: Int = 3) throws {
     folder = try TemporaryFolder()
     store = try MediaStore(directory: folder("data"))
@@ -35,7 +35,7 @@ struct DataFolder {
     self.recordings = recordings
   }
 
-  /// Changes the catalog behind the service's back.
+  /// Changes the catalog without the service's knowledge.
   func execute(_ sql: String) throws {
     let file = try DatabaseQueue(path: store.catalogPath)
     try file.writeWithoutTransaction { try $0.execute(sql: sql) }
@@ -53,13 +53,13 @@ struct DataFolder {
     for recording in recordings { try FileSystem.remove(store.folder(of: recording.id) + "/recording.json") }
   }
 
-  /// Each path with its mode, times, owner and bytes.
+  /// Returns each path with its mode, time, and content.
   func everything() throws -> [String: String] {
     var found: [String: String] = [:]
     for name in try folder.contents() + [""] {
       var info = stat()
       #expect(unsafe lstat(folder(name), &info) == 0)
-      // Foundation leaves memory behind for a file that is empty.
+      // Foundation leaks memory for empty files.
       let hasBytes = info.st_mode & S_IFMT == S_IFREG && info.st_size > 0
       let bytes = hasBytes ? try Data(contentsOf: URL(fileURLWithPath: folder(name))).base64EncodedString() : ""
       found[name] = "\(info.st_mode) \(info.st_mtim.tv_sec).\(info.st_mtim.tv_nsec) \(bytes)"

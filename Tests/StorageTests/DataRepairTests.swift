@@ -24,9 +24,9 @@ import Testing
 
   private let all = ["talk 0.wav", "talk 1.wav", "talk 2.wav"]
 
-  @Test("rows of a damaged catalog are read, whatever version it is of", arguments: [1, 3, 6, 9])
+  @Test("rows of a damaged catalog of any version are read", arguments: [1, 3, 6, 9])
   func salvageOfEarlierVersions(version: Int) throws {
-    // What later versions have added.
+    // Columns added by later versions.
     let added = [(3, "noise_regions"), (6, "media"), (6, "working_file"), (10, "working_bytes")]
     for (number, column) in added where number > version {
       try data.execute("ALTER TABLE recordings DROP COLUMN \(column)")
@@ -38,7 +38,7 @@ import Testing
     #expect(data.store.orphanCount() == 0)
   }
 
-  @Test("a row that has lost the length and hash of its audio gets them from the audio")
+  @Test("a row that lost the length and hash of its audio gets them from the audio")
   func salvageWithoutHash() throws {
     try data.execute("ALTER TABLE recordings RENAME COLUMN sha256 TO sha25")
     try data.forgetDescriptions()
@@ -47,7 +47,7 @@ import Testing
     #expect(try Set(catalog.recordings(limit: 9).map(\.sha256)) == Set(data.recordings.map(\.sha256)))
   }
 
-  @Test("the damaged catalog is kept beside the new one")
+  @Test("the damaged catalog is kept next to the new one")
   func damagedCatalogIsKept() throws {
     try data.execute("DROP TABLE jobs")
     let bytes = try Data(contentsOf: URL(fileURLWithPath: data.store.catalogPath))
@@ -59,15 +59,15 @@ import Testing
     #expect(try catalogFiles == files)
   }
 
-  /// What a repair that was killed can leave.
+  /// The points at which a repair may be killed.
   enum Kill: CaseIterable {
     case whileBuilding, beforeTheLogIsMoved, beforeTheNewOneIsInPlace
   }
 
-  @Test("a repair that was killed is completed by the next, and no row is lost", arguments: Kill.allCases)
+  @Test("a killed repair is completed by the next one without losing a row", arguments: Kill.allCases)
   func killed(_ kill: Kill) throws {
     try data.forgetDescriptions()
-    // The last row is in the log alone.
+    // The last row is only in the log.
     let aside = data.store.catalogPath + ".damaged-" + UUIDv7().text
     let open = try Catalog(path: data.store.catalogPath)
     try open.update(data.recordings[2].id) { $0.name = "renamed.wav" }
@@ -94,7 +94,7 @@ import Testing
   }
 
   private func damageSchema() throws {
-    // Kept open until the end, so that the log stays.
+    // Kept open until the end, so that the log remains.
     try DatabaseQueue(path: data.store.catalogPath).writeWithoutTransaction { try $0.execute(sql: "DROP TABLE jobs") }
   }
 }

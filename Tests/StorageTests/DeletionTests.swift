@@ -14,7 +14,7 @@ import Testing
     try catalog.insert(source)
   }
 
-  /// A recording that a job of the given state makes from `source`.
+  /// Returns a recording that a job in the given state produces from `source`.
   private func derive(_ name: String, _ state: JobState) throws -> (recording: Recording, job: Job) {
     var output = sample(name)
     let job = Job(kind: .denoise, recording: source.id, output: output.id, state: state)
@@ -23,7 +23,7 @@ import Testing
     return (output, job)
   }
 
-  @Test("deleting a source keeps finished results and takes unfinished ones, cancelling their jobs")
+  @Test("deleting a source keeps finished results, deletes unfinished ones, and cancels their jobs")
   func deletionOfSource() throws {
     let done = try derive("done", .succeeded)
     let running = try derive("running", .running)
@@ -44,7 +44,7 @@ import Testing
     #expect(try catalog.unfinishedJobs() == [otherJob])
   }
 
-  @Test("deleting a result that is being made cancels its job and keeps the source")
+  @Test("deleting an unfinished result cancels its job and keeps the source")
   func deletionOfUnfinishedResult() throws {
     let running = try derive("running", .running)
     let cancelled = try catalog.deleteRecording(running.recording.id)
@@ -52,7 +52,7 @@ import Testing
     #expect(try catalog.recordings(limit: 9) == [source])
   }
 
-  @Test("what hangs on an unfinished result goes with it")
+  @Test("results derived from an unfinished result are deleted with it")
   func chain() throws {
     let first = try derive("first", .running)
     var second = sample("second")
@@ -63,7 +63,7 @@ import Testing
     #expect(try catalog.recordings(limit: 9).isEmpty)
   }
 
-  @Test("finished jobs of a deleted recording stay as they were")
+  @Test("finished jobs of a deleted recording stay unchanged")
   func finishedJobs() throws {
     let job = Job(kind: .waveform, recording: source.id, state: .succeeded, progress: 1)
     try catalog.insert(job)
@@ -72,14 +72,14 @@ import Testing
     #expect(try catalog.jobs(recording: source.id, limit: 9) == [job])
   }
 
-  @Test("what is not there can't be deleted, and only once")
+  @Test("a missing recording can't be deleted, nor one twice")
   func deletionOfNothing() throws {
     #expect(try catalog.deleteRecording(RecordingID()) == nil)
     #expect(try catalog.deleteRecording(source.id) != nil)
     #expect(try catalog.deleteRecording(source.id) == nil)
   }
 
-  @Test("a job that reports after its recording was deleted changes nothing that is left")
+  @Test("a job that reports after its recording was deleted changes nothing")
   func lateReport() throws {
     let running = try derive("running", .running)
     _ = try catalog.deleteRecording(source.id)

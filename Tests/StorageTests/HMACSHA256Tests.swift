@@ -8,7 +8,7 @@ import Testing
     let digest: String
   }
 
-  // RFC 4231 §4.2 to §4.8, but for §4.6, which is about a digest cut short.
+  // RFC 4231 §4.2 to §4.8, except §4.6, which covers a truncated digest.
   private static let vectors = [
     Vector(
       testDescription: "1", key: Array(repeating: 0x0b, count: 20), message: Array("Hi There".utf8),
@@ -40,7 +40,7 @@ import Testing
     #expect(HMACSHA256.hexDigest(of: vector.message, key: vector.key) == vector.digest)
   }
 
-  @Test("an empty key is a key of zeros, as the padding has it")
+  @Test("an empty key equals a key of zeros, because of the padding")
   func emptyKey() {
     let message = Array("x".utf8)
     #expect(HMACSHA256.hexDigest(of: message, key: []) == HMACSHA256.hexDigest(of: message, key: [0, 0]))

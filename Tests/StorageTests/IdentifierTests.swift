@@ -6,13 +6,13 @@ import Testing
 @testable import Storage
 
 @Suite struct IdentifierTests {
-  @Test("ids sort in the order in which they were made, as values and as text")
+  @Test("IDs sort in the order of creation, as values and as text")
   func order() {
     let ids = (0..<20_000).map { _ in RecordingID() }
     #expect(zip(ids, ids.dropFirst()).allSatisfy { $0 < $1 && $0.text < $1.text })
   }
 
-  @Test("ids made by several threads at once are all different")
+  @Test("IDs created by several threads at once are all different")
   func uniqueness() {
     let all = Mutex<Set<JobID>>([])
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -22,7 +22,7 @@ import Testing
     #expect(all.withLock { $0.count } == 40_000)
   }
 
-  @Test("an id survives being written and read")
+  @Test("an ID survives encoding and decoding")
   func roundTrip() throws {
     for _ in 0..<1000 {
       let id = RecordingID()
@@ -33,17 +33,17 @@ import Testing
     #expect(try JSONDecoder().decode([JobID].self, from: JSONEncoder().encode(ids)) == ids)
   }
 
-  @Test("an id begins with the time it was made at")
+  @Test("an ID begins with the time of its creation")
   func time() throws {
     let before = Timestamp.now.milliseconds
     let digits = RecordingID().text.filter { $0 != "-" }.prefix(12)
     let made = try #require(Int64(digits, radix: 16))
-    // The counter may have borrowed a few milliseconds from the future, where other tests make ids by the thousand.
+    // The counter may have borrowed a few milliseconds from the future, because other tests create IDs by the thousand.
     #expect(made >= before && made < before + 60_000)
   }
 
   @Test(
-    "what is not an id in its one form is refused",
+    "anything but an ID in its canonical form is refused",
     arguments: [
       "", " ", "0199c0de-0000-7000-8000-00000000000", "0199c0de-0000-7000-8000-0000000000000",
       "0199C0DE-0000-7000-8000-000000000000", "0199c0de-0000-4000-8000-000000000000",
@@ -57,14 +57,14 @@ import Testing
     #expect(RecordingID(text) == nil)
   }
 
-  @Test("a refused id in JSON is a decoding error")
+  @Test("an invalid ID in JSON is a decoding error")
   func refusedJSON() {
     #expect(throws: DecodingError.self) {
       try JSONDecoder().decode([RecordingID].self, from: Data(#"["0199C0DE-0000-7000-8000-000000000000"]"#.utf8))
     }
   }
 
-  @Test("the stamp goes up when the clock stands still, is set back, or its counter runs over")
+  @Test("the stamp increases when the clock stops, is set back, or the counter overflows")
   func clock() {
     var clock = UUIDClock()
     #expect(clock.advance(to: 10, fresh: 4094) == 10 << 12 | 4094)

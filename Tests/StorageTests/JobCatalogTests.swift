@@ -13,7 +13,7 @@ import Testing
     catalog = try Catalog(path: folder("catalog.sqlite"))
   }
 
-  @Test("a job comes back as it was inserted, with every field set or none")
+  @Test("a job is read as it was inserted, with every field set or none")
   func roundTrip() throws {
     let source = sample()
     try catalog.insert(source)
@@ -29,7 +29,7 @@ import Testing
     #expect(try catalog.job(JobID()) == nil)
   }
 
-  @Test("a job on a recording that is not there is refused")
+  @Test("a job on a missing recording is refused")
   func noSource() throws {
     let job = Job(kind: .denoise, recording: RecordingID())
     let error = StorageError.noSuchRecording(job.recording)
@@ -59,7 +59,7 @@ import Testing
     #expect(try catalog.jobs(state: .running, limit: 9).isEmpty)
   }
 
-  @Test("a waveform that is built again is known with its job")
+  @Test("a rebuilt waveform and its job are inserted together")
   func insertionWithSource() throws {
     let source = sample()
     try catalog.insert(source)
@@ -68,13 +68,13 @@ import Testing
     #expect(changed?.waveformJob == job.id)
     #expect(try catalog.recording(source.id) == changed)
     #expect(try catalog.job(job.id) == job)
-    // Another was faster: nothing is changed, and its job is not there.
+    // Another update came first: nothing changes, and the job isn't inserted.
     let late = Job(kind: .waveform, recording: source.id)
     #expect(try catalog.update(source.id, if: { $0 == source }, inserting: late) { $0.waveformJob = late.id } == nil)
     #expect(try catalog.recording(source.id) == changed && catalog.job(late.id) == nil)
   }
 
-  @Test("a job and its recording end together, and either may be gone")
+  @Test("a job and its recording are finished together, and either may be missing")
   func finish() throws {
     let source = sample()
     let job = Job(kind: .waveform, recording: source.id)
@@ -94,7 +94,7 @@ import Testing
     #expect(neither.job == nil)
   }
 
-  @Test("a waveform's job that is abandoned fails its recording's waveform in the same transaction, if it is its own")
+  @Test("abandoning a waveform's own job fails the waveform in the same transaction")
   func abandonedWaveform() throws {
     for isItsOwn in [true, false] {
       let id = JobID()
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test("an abandoned job takes what it was making along, and a finished one does not")
+  @Test("abandoning a job deletes its unfinished output, but not a finished job's")
   func abandonment() throws {
     let (source, output) = (sample("source"), sample("output"))
     let job = Job(kind: .denoise, recording: source.id, output: output.id, state: .running)

@@ -12,7 +12,7 @@ import Testing
     store = try MediaStore(directory: folder("deep/data"))
   }
 
-  @Test("a received file is adopted whole, with its length and digest, and leaves the incoming folder")
+  @Test("a received file is adopted with its length and digest and leaves the incoming folder")
   func adoption() throws {
     let file = try store.receive()
     for piece in ["a", "", "bc"] { try file.append(Array(piece.utf8).span) }
@@ -38,7 +38,7 @@ import Testing
     #expect(try FileSystem.length(of: stored.path) == 3)
   }
 
-  @Test("a job's output is adopted with the digest of what is in it")
+  @Test("a job's output is adopted with its digest")
   func adoptionOfOutput() throws {
     let work = try store.makeWorkFolder(of: JobID())
     let id = RecordingID()
@@ -51,7 +51,7 @@ import Testing
     #expect(try FileSystem.names(in: work).isEmpty)
   }
 
-  @Test("an output that is not there is not adopted")
+  @Test("a missing output is not adopted")
   func adoptionOfNothing() throws {
     let path = folder("none")
     #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) {
@@ -70,7 +70,7 @@ import Testing
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
   }
 
-  @Test("a file that is let go of leaves nothing")
+  @Test("a file whose last reference is released leaves nothing")
   func abandonment() throws {
     do {
       let file = try store.receive()
@@ -79,7 +79,7 @@ import Testing
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
   }
 
-  @Test("a full disk is told apart, sticks, and leaves nothing")
+  @Test("a full disk is a separate error, persists, and leaves nothing")
   func diskFull() throws {
     let path = store.incoming + "/" + UUIDv7().text + ".part"
     try write("", to: path)
@@ -119,12 +119,12 @@ import Testing
     #expect(try FileSystem.names(in: store.folder(of: id)).sorted() == ["unfinished", "waveform-1.dat"])
   }
 
-  @Test("no room is no room, whether it is the disk's or a quota's", arguments: [ENOSPC, EDQUOT])
+  @Test("a full disk and a full quota are the same error", arguments: [ENOSPC, EDQUOT])
   func quota(code: Int32) {
     #expect(StorageError(errno: code, "write", "x") == .diskFull)
   }
 
-  @Test("a removed recording leaves nothing, and removing it again is no error")
+  @Test("a removed recording leaves nothing, and removing it again is not an error")
   func removal() throws {
     let id = RecordingID()
     try write("abc", to: store.makeFolder(of: id) + "/audio.wav")
@@ -135,7 +135,7 @@ import Testing
     #expect(try FileSystem.names(in: store.removed).isEmpty)
   }
 
-  @Test("removing follows no link out of the folder")
+  @Test("removing doesn't follow links out of the folder")
   func links() throws {
     let id = RecordingID()
     try FileSystem.makeFolders(folder("other"))
@@ -174,20 +174,20 @@ import Testing
     try second.claim()
   }
 
-  @Test("a claim that is about to end is waited for")
+  @Test("claiming waits for a claim that is about to end")
   func lateClaim() throws {
     let store = try MediaStore(directory: folder("claimed"))
-    // What the child of a service that was killed has of its claim until it becomes another program.
+    // The claim that a killed service's child holds until it executes another program.
     let held = unsafe open(folder("claimed/lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
-    // On a thread of its own, which it blocks.
+    // On a separate thread, which this blocks.
     let ended = DispatchSemaphore(value: 0)
     let failure = FirstFailure()
     DispatchQueue(label: "claim").async {
       do throws(StorageError) { try store.claim(patience: .seconds(60)) } catch { failure.note(error) }
       ended.signal()
     }
-    // It has opened the file, so it has tried, or is about to.
+    // Once it has opened the file, it has tried, or is about to.
     func openings() throws -> Int {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == folder("claimed/lock")
@@ -199,7 +199,7 @@ import Testing
     #expect(failure.error == nil)
   }
 
-  @Test("a directory that can't be made says so")
+  @Test("a directory that can't be created is an error")
   func unusableDirectory() throws {
     try write("a file", to: folder("file"))
     #expect(throws: StorageError.io(operation: "mkdir", path: folder("file/data"), errno: ENOTDIR)) {
@@ -211,7 +211,7 @@ import Testing
   }
 }
 
-/// For use inside `#expect`, whose closure no span may leave.
+/// For use in `#expect`, because a span can't leave its closure.
 private func append(_ bytes: [UInt8], to file: IncomingFile) throws {
   try file.append(bytes.span)
 }

@@ -3,9 +3,9 @@ import Testing
 @testable import Storage
 
 @Suite struct MessageDigestTests {
-  /// FIPS 180-4's own examples.
+  /// The examples of FIPS 180-4.
   @Test(
-    "digests are those of the standard",
+    "digests match the standard",
     arguments: [
       (MessageDigest.Algorithm.sha1, "", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
       (.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),

@@ -20,7 +20,7 @@ import Testing
     Reconciliation(catalog: other ?? catalog, store: store).run(verified: verified)
   }
 
-  /// A recording as an upload leaves it: audio, row, description.
+  /// Makes a recording as an upload leaves it: audio, row, and description.
   @discardableResult
   private func upload(_ text: String, id: RecordingID = RecordingID()) throws -> Recording {
     let recording = try self.recording(receive(text, id: id), id: id)
@@ -36,7 +36,7 @@ import Testing
       waveformState: .ready, waveformFile: nil, audioFile: stored.name)
   }
 
-  /// Up to the moment before the row is inserted.
+  /// Performs an upload up to the moment before the row is inserted.
   private func receive(_ text: String, id: RecordingID) throws -> StoredFile {
     let file = try store.receive()
     try file.append(Array(text.utf8).span)
@@ -45,7 +45,7 @@ import Testing
 
   private func files(of id: RecordingID) throws -> [String] { try folder.contents(of: "data/recordings/\(id)") }
 
-  /// A catalog that knows nothing of what this one holds, as one from a backup does.
+  /// Returns a catalog without the contents of this one, like one from a backup.
   private func olderCatalog() throws -> Catalog {
     let older = try Catalog(path: folder("older.sqlite"))
     older.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
@@ -54,7 +54,7 @@ import Testing
 
   // MARK: What belongs together
 
-  @Test("a recording with its row is left as it is, and so are a stranger's files")
+  @Test("a recording with its row stays unchanged, and so do unrelated files")
   func nothingToDo() throws {
     let id = try upload("sound").id
     for name in ["incoming/x.part", "recordings/holiday", "jobs/.keep", "removed/me", "uploads/notes.part"] {
@@ -66,7 +66,7 @@ import Testing
     #expect(try files(of: id) == ["audio.wav", "recording.json"])
   }
 
-  @Test("what is half-finished by its place goes: plain uploads, work folders, folders on their way out")
+  @Test("leftovers in their folders are removed: plain uploads, work folders, removed folders")
   func halfFinishedByPlace() throws {
     try write("half", to: store.directory + "/incoming/\(RecordingID()).part")
     try write("part", to: store.makeWorkFolder(of: JobID()) + "/attempt-1.pyramid")
@@ -79,7 +79,7 @@ import Testing
     #expect(try folder.contents(of: "data").allSatisfy { !$0.contains("part") && !$0.contains("audio") })
   }
 
-  @Test("a work folder stays for as long as another process works in it")
+  @Test("a work folder stays while another process uses it")
   func heldFolder() throws {
     let path = try store.makeWorkFolder(of: JobID())
     func hold() throws {
@@ -93,7 +93,7 @@ import Testing
     #expect(!FileSystem.isFolder(path))
   }
 
-  @Test("a folder that can't be read is reported, and the rest is done")
+  @Test("an unreadable folder is reported, and the rest is done")
   func failure() throws {
     try write("half", to: store.directory + "/incoming/\(RecordingID()).part")
     try FileSystem.remove(store.directory + "/jobs")
@@ -104,7 +104,7 @@ import Testing
 
   // MARK: Folders without a row
 
-  @Test("a crash before the row leaves a folder that is marked as unfinished, which goes")
+  @Test("a crash before the row leaves a folder marked as unfinished, which is removed")
   func unfinished() throws {
     let id = RecordingID()
     _ = try receive("sound", id: id)
@@ -124,7 +124,7 @@ import Testing
     #expect(store.description(of: id)?.recording == recording)
   }
 
-  @Test("a recording whose row is lost gets it back from its folder, with everything the row said")
+  @Test("a recording's lost row is completely restored from its folder")
   func adoption() throws {
     var recording = try upload("sound")
     let pyramid = try receive("pyramid", id: RecordingID())
@@ -143,7 +143,7 @@ import Testing
     #expect(start(with: older) == SweepReport())
   }
 
-  @Test("a recording that had no waveform yet gets its row back with a job that builds it")
+  @Test("a recording without a waveform gets its row back with a job that builds one")
   func adoptionWithoutWaveform() throws {
     let recording = try upload("sound")
     try catalog.update(recording.id) { $0.waveformState = .building }
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test(
-    "a folder that nothing explains is kept aside, whatever is wrong with its description",
+    "an unexplained folder is set aside, whatever is wrong with its description",
     arguments: [
       "", "{}", "not JSON", #"{"version":1}"#, #"{"version":2,"recording":{}}"#, "the description of another recording",
       "an audio file elsewhere", "no audio file", "a duration that is no number",
@@ -185,14 +185,14 @@ import Testing
     #expect(start(with: older) == SweepReport(), "and that once")
   }
 
-  @Test("an empty folder goes")
+  @Test("an empty folder is removed")
   func emptyFolder() throws {
     try FileSystem.makeFolder(store.folder(of: RecordingID()))
     #expect(start().recordings == 1)
     #expect(try folder.contents(of: "data/recordings") == [])
   }
 
-  @Test("a deletion that a crash cut off is completed, and forgotten when nothing is left")
+  @Test("a deletion interrupted by a crash is completed, and then its record is deleted")
   func deletion() throws {
     let id = try upload("sound").id
     _ = try catalog.deleteRecording(id)
@@ -202,7 +202,7 @@ import Testing
     #expect(try catalog.removals() == [])
   }
 
-  @Test("a catalog that could not be checked in time removes and moves nothing")
+  @Test("with a catalog that couldn't be checked in time, nothing is removed or moved")
   func unverified() throws {
     let (deleted, unmarked) = (try upload("deleted").id, try upload("unmarked").id)
     _ = try catalog.deleteRecording(deleted)
@@ -217,7 +217,7 @@ import Testing
     #expect(try folder.contents(of: "data/recordings") == before)
   }
 
-  @Test("a catalog that fails to answer loses nothing")
+  @Test("a failing catalog loses nothing")
   func failingCatalog() throws {
     try upload("sound")
     let before = try folder.contents(of: "data/recordings")
@@ -228,7 +228,7 @@ import Testing
     #expect(try folder.contents(of: "data/recordings") == before)
   }
 
-  @Test("a folder that is put back after its deletion was completed is a recording again")
+  @Test("a folder put back after its deletion was completed is a recording again")
   func putBack() throws {
     let id = try upload("sound").id
     try FileManager.default.copyItem(atPath: store.folder(of: id), toPath: folder("copy"))
@@ -240,7 +240,7 @@ import Testing
     #expect(try catalog.recording(id) != nil)
   }
 
-  @Test("an older catalog that waits for a job takes what the job has made since, and ends the job")
+  @Test("an older catalog that waits for a job adopts its result and ends the job")
   func olderThanAResult() throws {
     let finished = try upload("cleaned")
     let source = try upload("source")
@@ -257,7 +257,7 @@ import Testing
     #expect(try files(of: finished.id) == ["audio.wav", "recording.json"])
   }
 
-  @Test("what a job left is removed, but a finished recording in its folder is kept aside")
+  @Test("a job's leftovers are removed, but a finished recording is set aside")
   func discarding() throws {
     let (finished, half) = (try upload("cleaned").id, RecordingID())
     _ = try receive("half", id: half)
@@ -267,10 +267,10 @@ import Testing
     #expect(store.orphanCount() == 1)
   }
 
-  @Test("where the disk does not say whether a folder is marked, the folder stays")
+  @Test("if the disk can't tell whether a folder is marked, the folder stays")
   func unreadableFolder() throws {
     let id = try upload("sound").id
-    // A name that is too long to look up stands for a disk that fails: the mark is neither there nor not.
+    // A name that is too long simulates a failing disk: it isn't known whether the mark exists.
     try FileSystem.remove(store.folder(of: id) + "/recording.json")
     try FileManager.default.createSymbolicLink(
       atPath: store.folder(of: id) + "/unfinished", withDestinationPath: String(repeating: "x", count: 300))
@@ -279,7 +279,7 @@ import Testing
     #expect(try read(store.folder(of: id) + "/audio.wav") == "sound")
   }
 
-  @Test("a row that can't be read is written again from its folder; one of a job that can't be read is begun again")
+  @Test("an unreadable row is restored from its folder; an unreadable job is restarted")
   func healing() throws {
     let recordings = [try upload("one"), try upload("two")]
     let job = Job(kind: .waveform, recording: recordings[1].id)
@@ -299,7 +299,7 @@ import Testing
   }
 
   @Test(
-    "a description that is not what the row says is written again, and a damaged row is believed no more than its audio"
+    "an outdated description is rewritten, and a row contradicted by its audio is corrected"
   )
   func tending() throws {
     let (damaged, undescribed) = (try upload("sound"), try upload("other"))
@@ -316,7 +316,7 @@ import Testing
     try Reconciliation(catalog: catalog, store: store).tendFolders(verified: verified, isLent: isLent)
   }
 
-  @Test("files that others may read become their owner's alone, but for one that is lent")
+  @Test("files that others may read become private, except for one that is lent")
   func modes() throws {
     let paths = try ["one", "two"].map { store.folder(of: try upload($0).id) + "/audio.wav" }
     let part = store.directory + "/uploads/\(try part("abc")).part"
@@ -331,7 +331,7 @@ import Testing
   }
 
   @Test(
-    "conversions that no row names go, unless their job is still at it; the word of a doubtful catalog removes none")
+    "conversions without a row are removed, unless their job is running or the catalog is unverified")
   func lostConversions() throws {
     let id = try upload("sound").id
     let (unknown, kept, ended, running) = (JobID(), JobID(), JobID(), JobID())
@@ -353,7 +353,7 @@ import Testing
         == [kept, running].map { "converted-\($0).mp3" }.sorted() + ["converted-by-hand.mp3"])
   }
 
-  @Test("a description in which anything was changed describes nothing")
+  @Test("a description with any change is invalid")
   func checksum() throws {
     let id = try upload("sound").id
     let path = store.folder(of: id) + "/recording.json"
@@ -362,7 +362,7 @@ import Testing
   }
 
   @Test(
-    "a row names its own kinds of file alone", arguments: ["working_file = 'audio.wav'", "waveform_file = 'audio.wav'"])
+    "a row names only its own kinds of file", arguments: ["working_file = 'audio.wav'", "waveform_file = 'audio.wav'"])
   func names(change: String) throws {
     let id = try upload("sound").id
     try DatabaseQueue(path: store.catalogPath).write { db in
@@ -375,7 +375,7 @@ import Testing
 
   // MARK: Uploads in pieces
 
-  @Test("the part of a finished upload is kept aside where its recording's audio is gone")
+  @Test("the part of a finished upload is set aside if its recording's audio is missing")
   func finishedWithoutAudio() throws {
     let (upload, id) = try finishedPart()
     try FileSystem.remove(store.folder(of: id))
@@ -383,7 +383,7 @@ import Testing
     #expect(try folder.contents(of: "data/orphaned") == ["\(upload).part"])
   }
 
-  /// An upload that has become a recording, and whose part has not gone yet.
+  /// Makes an upload that has become a recording, and whose part has not been removed yet.
   private func finishedPart() throws -> (upload: UploadID, recording: RecordingID) {
     let upload = try part("abc")
     try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
@@ -400,7 +400,7 @@ import Testing
     return id
   }
 
-  @Test("parts of uploads that go on stay; those that are empty or ended go; bytes without a row are kept aside")
+  @Test("parts of open uploads stay; empty or ended ones are removed; bytes without a row are set aside")
   func parts() throws {
     let (open, ended, empty, lost) = (try part("abc"), try part("abc"), try part(""), try part("abc"))
     for id in [open, ended] {
@@ -414,7 +414,7 @@ import Testing
     _ = empty
   }
 
-  @Test("a crash before the row of an upload's recording loses the folder and not the bytes", arguments: [true, false])
+  @Test("a crash before an upload's recording has a row loses the folder but no bytes", arguments: [true, false])
   func crashBeforeTheRow(catalogKnowsTheUpload: Bool) throws {
     let id = try part("abc")
     if catalogKnowsTheUpload {
@@ -427,7 +427,7 @@ import Testing
     #expect(try read(store.directory + (catalogKnowsTheUpload ? "/uploads/" : "/orphaned/") + "\(id).part") == "abc")
   }
 
-  @Test("the part of an upload that became a recording goes, and the recording stays")
+  @Test("the part of an upload that became a recording is removed, and the recording stays")
   func finishedUpload() throws {
     let id = try finishedPart().recording
     #expect(start().uploads == 1)

@@ -2,7 +2,7 @@ import Storage
 import Testing
 
 @Suite struct SHA256Tests {
-  // FIPS 180-4's examples, as published by NIST.
+  // The examples of FIPS 180-4, as published by NIST.
   @Test(
     "NIST's vectors",
     arguments: [
@@ -23,7 +23,7 @@ import Testing
     #expect(hash.hexDigest() == digest)
   }
 
-  @Test("the pieces in which bytes come make no difference")
+  @Test("the sizes of the pieces make no difference")
   func pieces() {
     let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     var whole = SHA256()
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test("asking for the digest does not end it")
+  @Test("reading the digest does not end it")
   func digestTwice() {
     var hash = SHA256()
     hash.update(Array("a".utf8).span)

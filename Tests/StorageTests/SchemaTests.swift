@@ -12,7 +12,7 @@ import Testing
     folder = try TemporaryFolder()
   }
 
-  @Test("an empty file becomes a catalogue")
+  @Test("an empty file becomes a catalog")
   func emptyFile() throws {
     try write("", to: path)
     let catalog = try Catalog(path: path)
@@ -20,14 +20,14 @@ import Testing
     #expect(try catalog.recordings(limit: 9).count == 1)
   }
 
-  @Test("a catalogue is opened again with what it held")
+  @Test("a catalog keeps its contents when it is reopened")
   func reopening() throws {
     let recording = sample()
     try Catalog(path: path).insert(recording)
     #expect(try Catalog(path: path).recording(recording.id) == recording)
   }
 
-  @Test("noise regions come back, and none at all is another thing than not known", arguments: [0, 1, 20])
+  @Test("noise regions are read back, and none differs from unknown", arguments: [0, 1, 20])
   func noiseRegions(count: Int) throws {
     var recording = sample()
     recording.noiseRegions = (0..<count).map {
@@ -38,7 +38,7 @@ import Testing
     #expect(try Catalog(path: path).recording(recording.id)?.noiseRegions?.count == count)
   }
 
-  @Test("what is known of a file that is not read as it is comes back; its sound is in the working copy alone")
+  @Test("facts about a file with a working copy are read back; only the copy is its sound")
   func workingCopy() throws {
     var recording = sample()
     #expect(recording.soundFile == recording.audioFile)
@@ -51,7 +51,7 @@ import Testing
     #expect(found == recording && found.soundFile == "working.wav")
   }
 
-  @Test("a catalogue of the first release is read")
+  @Test("a catalog of the first release is read")
   func firstRelease() throws {
     try DatabaseQueue(path: path).write { try $0.execute(sql: dump) }
     let catalog = try Catalog(path: path)
@@ -64,7 +64,7 @@ import Testing
     #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
   }
 
-  @Test("a catalogue of a newer version is refused and left alone")
+  @Test("a catalog of a newer version is refused and left alone")
   func newerVersion() throws {
     var newer = Schema.migrator
     newer.registerMigration("999 from the future") { try $0.execute(sql: "CREATE TABLE future (x)") }
@@ -74,7 +74,7 @@ import Testing
     #expect(try Catalog(path: path, migrator: newer).recording(recording.id) == recording)
   }
 
-  @Test("a migration that fails leaves the catalogue as it was")
+  @Test("a failed migration leaves the catalog unchanged")
   func failedMigration() throws {
     let recording = sample()
     try Catalog(path: path).insert(recording)
@@ -86,7 +86,7 @@ import Testing
     #expect(try Catalog(path: path).recording(recording.id) == recording)
   }
 
-  @Test("a file that is no database is refused")
+  @Test("a file that isn't a database is refused")
   func notADatabase() throws {
     try write(String(repeating: "RIFF....WAVE", count: 1000), to: path)
     let error = #expect(throws: StorageError.self) { try Catalog(path: path) }
@@ -104,14 +104,14 @@ import Testing
     #expect(values == ["2", "wal", "1", "5000"])
   }
 
-  @Test("after a crash, what was committed is there and unfinished jobs are found, oldest first")
+  @Test("after a crash, commits are intact and unfinished jobs are found, oldest first")
   func crash() throws {
     let catalog = try Catalog(path: path)
     let recording = sample()
     let states: [JobState] = [.running, .succeeded, .queued, .failed, .running, .cancelled]
     let jobs = states.map { Job(kind: .waveform, recording: recording.id, state: $0) }
     try catalog.insert(recording, jobs: jobs)
-    // What a crash leaves: the files as they are while the catalogue is open.
+    // Simulates a crash: copies the files while the catalog is open.
     try FileSystem.makeFolders(folder("crashed"))
     for suffix in ["", "-wal"] {
       try FileManager.default.copyItem(atPath: path + suffix, toPath: folder("crashed/catalog.sqlite" + suffix))
@@ -121,7 +121,7 @@ import Testing
     #expect(try restarted.recording(recording.id) == recording)
   }
 
-  @Test("a stored word that is none of ours is an error, not a crash")
+  @Test("an unknown stored word is an error, not a crash")
   func corruption() throws {
     let catalog = try Catalog(path: path)
     let recording = sample()
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  /// The first release's file, as sqlite3's `.dump` gives it. It never changes.
+  /// The first release's file in the format of sqlite3's `.dump`. Never change it.
   private let dump = """
     CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
     INSERT INTO grdb_migrations VALUES ('1 recordings and jobs');

@@ -16,7 +16,7 @@ import Testing
     if commits { try made.commit() }
   }
 
-  @Test("what is committed is there, and nothing else; what is not is gone", arguments: [true, false])
+  @Test("a committed folder is complete; an uncommitted one is gone", arguments: [true, false])
   func committed(isThere: Bool) throws {
     if isThere { try FileSystem.makeFolder(destination) }
     try fill(commits: false)
@@ -25,7 +25,7 @@ import Testing
     #expect(try folder.contents() == ["whole", "whole/inner", "whole/inner/file", "whole/last"])
   }
 
-  @Test("an empty folder that is there stays the same one, as the root of a disk must")
+  @Test("an existing empty folder is filled in place, as the root of a disk must be")
   func inPlace() throws {
     try FileSystem.makeFolders(destination + "/lost+found")
     let before = FileSystem.identity(of: destination)
@@ -34,7 +34,7 @@ import Testing
     #expect(try folder.contents() == ["whole", "whole/inner", "whole/inner/file", "whole/last", "whole/lost+found"])
   }
 
-  @Test("a folder with anything in it, and a file, are refused and left alone")
+  @Test("a folder that isn't empty, or a file, is refused and left alone")
   func refused() throws {
     try FileSystem.makeFolder(destination)
     try write("mine", to: destination + "/notes")
@@ -45,7 +45,7 @@ import Testing
     #expect(try folder.contents() == ["whole", "whole/notes"])
   }
 
-  @Test("what a killed run has left goes with the next for the same destination", arguments: [true, false])
+  @Test("leftovers of a killed run are removed by the next one with the same destination", arguments: [true, false])
   func leftovers(isInside: Bool) throws {
     if isInside { try FileSystem.makeFolder(destination) }
     let prefix = isInside ? "whole/.partial-" : "whole.partial-"
@@ -60,7 +60,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == (others + ["whole"]).sorted())
   }
 
-  @Test("what another run is filling stays")
+  @Test("a folder that another run is filling stays")
   func inUse() throws {
     let other = try TemporaryDirectory(for: destination, lastFile: "last")
     try write("half", to: other.path + "/file")

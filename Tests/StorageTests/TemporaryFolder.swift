@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Storage
 
-/// A folder for one test, removed when the last reference goes.
+/// A folder for one test, removed with the last reference.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -17,7 +17,7 @@ final class TemporaryFolder: Sendable {
 
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
-  /// The paths of all files below the folder, and of its empty folders, sorted.
+  /// Returns the paths of all files in the folder and of its empty folders, sorted.
   func contents(of folder: String = "") throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: path + "/" + folder).sorted()
   }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct TimestampTests {
   @Test(
-    "instants are written as RFC 3339 in UTC",
+    "timestamps are written as RFC 3339 in UTC",
     arguments: [
       (0, "1970-01-01T00:00:00.000Z"), (1_795_233_906_789, "2026-11-21T04:05:06.789Z"),
       (951_782_399_999, "2000-02-28T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
@@ -16,7 +16,7 @@ import Testing
     #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
   }
 
-  @Test("every day of eight centuries is written as the calendar has it")
+  @Test("every day of eight centuries is written according to the calendar")
   func everyDay() throws {
     var (year, month, day) = (1600, 1, 1)
     let start: Int64 = -135_140
@@ -42,7 +42,7 @@ import Testing
     #expect(Double(now.milliseconds) >= before * 1000 - 1 && Double(now.milliseconds) <= after * 1000 + 1)
   }
 
-  @Test("earlier is less")
+  @Test("earlier compares as less")
   func order() {
     #expect(Timestamp(milliseconds: 1) < Timestamp(milliseconds: 2))
   }

@@ -17,7 +17,7 @@ import Testing
     return upload
   }
 
-  @Test("an upload comes back as far as it is")
+  @Test("an upload is read back with its current offset")
   func advancing() throws {
     var upload = try upload()
     #expect(try catalog.upload(upload.id) == upload)
@@ -27,7 +27,7 @@ import Testing
     #expect(try Catalog(path: folder("catalog.sqlite")).upload(upload.id) == upload)
   }
 
-  @Test("an upload becomes one recording, however often that is tried")
+  @Test("an upload becomes one recording, however often it is completed")
   func once() throws {
     let upload = try upload()
     let first = sample()
@@ -43,7 +43,7 @@ import Testing
     #expect(try catalog.upload(upload.id)?.expiresAt == later)
   }
 
-  @Test("an upload that is gone becomes nothing and goes nowhere")
+  @Test("a deleted upload can't be completed or advanced")
   func gone() throws {
     let upload = try upload()
     #expect(try catalog.deleteUpload(upload.id))
@@ -58,7 +58,7 @@ import Testing
     #expect(try catalog.recordings(limit: 9).isEmpty)
   }
 
-  @Test("only unfinished uploads count towards the limit")
+  @Test("only unfinished uploads count toward the limit")
   func limit() throws {
     let first = try upload()
     _ = try upload()
@@ -77,7 +77,7 @@ import Testing
     return upload.id
   }
 
-  @Test("one client has so many unfinished uploads, others as many of their own")
+  @Test("each client has its own limit on unfinished uploads")
   func clientLimit() throws {
     for _ in 0..<4 { _ = try insert("crowd") }
     #expect(throws: StorageError.tooManyUploadsOfClient(limit: 4)) { try insert("crowd") }
@@ -85,7 +85,7 @@ import Testing
     #expect(try catalog.upload(other)?.client == "other")
   }
 
-  @Test("empty uploads give way to a client that has fewer, the oldest of the busiest client first")
+  @Test("empty uploads give way to a client with fewer, the oldest of the busiest client first")
   func givingWay() throws {
     let crowd = [try insert("crowd"), try insert("crowd", offset: 1), try insert("crowd"), try insert("crowd")]
     let two = [try insert("two"), try insert("two")]
@@ -111,7 +111,7 @@ import Testing
       body: "{\"name\":\"é\"}", createdAt: Timestamp(milliseconds: time))
   }
 
-  @Test("an answer is kept with what it tells of, or not at all")
+  @Test("an answer is stored with the change it reports, or not at all")
   func answers() throws {
     let recording = sample()
     try catalog.insert(recording, answer: answer())
@@ -121,7 +121,7 @@ import Testing
     #expect(try catalog.answer(scope: "POST /v1/recordings", key: "other") == nil)
   }
 
-  @Test("a newer answer takes an old one's place, and old ones go")
+  @Test("a newer answer replaces an older one, and old ones are deleted")
   func forgetting() throws {
     try catalog.insert(sample(), answer: answer())
     try catalog.insert(sample(), answer: answer("k", "g", at: 3000))

@@ -21,7 +21,7 @@ import Testing
     return hash.hexDigest()
   }
 
-  @Test("a part grows, and is found again with what it had")
+  @Test("a part grows, and is reopened with its contents")
   func growing() throws {
     let part = try store.makePart(of: id)
     try part.append(bytes("abc").span)
@@ -35,7 +35,7 @@ import Testing
     #expect(try again.digest() == digest("abcdefghij"))
   }
 
-  @Test("what is cut off a part is in neither its bytes nor its digest", arguments: [0, 2, 6])
+  @Test("bytes cut off a part are in neither its contents nor its digest", arguments: [0, 2, 6])
   func cutting(count: Int64) throws {
     let part = try store.makePart(of: id)
     try part.append(bytes("abcdef").span)
@@ -46,7 +46,7 @@ import Testing
     #expect(try read(part.path) == rest)
   }
 
-  @Test("a write that the disk refuses adds nothing")
+  @Test("a failed write adds nothing")
   func refusedWrite() throws {
     // Every write to /dev/full fails with ENOSPC.
     unsafe symlink("/dev/full", folder("uploads/\(id).part"))
@@ -54,12 +54,12 @@ import Testing
     #expect(throws: StorageError.diskFull) { try part.append(bytes("abc").span) }
     #expect(part.byteCount == 0)
     #expect(try part.digest() == digest(""))
-    // What the disk may have kept of it could not be cut off: nothing must be put behind it.
+    // The rest that the disk may have kept couldn't be truncated, so nothing must be appended to it.
     #expect(throws: StorageError.self) { try part.append(bytes("").span) }
     #expect(throws: StorageError.self) { try part.sync() }
   }
 
-  @Test("an adopted part is the recording's file, and still its own until it is removed")
+  @Test("an adopted part is the recording's file and stays until it is removed")
   func adopting() throws {
     let part = try store.makePart(of: id)
     try part.append(bytes("abc").span)
@@ -72,7 +72,7 @@ import Testing
     #expect(try read(stored.path) == "abc")
   }
 
-  @Test("an adoption that fails leaves the part and nothing else")
+  @Test("a failed adoption leaves only the part")
   func failedAdoption() throws {
     let part = try store.makePart(of: id)
     try part.append(bytes("abc").span)

@@ -3,7 +3,7 @@ import Testing
 @testable import Storage
 
 @Suite struct WebhookCatalogTests {
-  @Test("a webhook comes back with its job, due once that has finished, until it is removed")
+  @Test("a webhook is read with its job, due once that has finished, until it is removed")
   func life() throws {
     let folder = try TemporaryFolder()
     let catalog = try Catalog(path: folder("catalog.sqlite"))
@@ -26,7 +26,7 @@ import Testing
     #expect(try catalog.webhooks().isEmpty)
   }
 
-  @Test("of a recording that can't be inserted no webhook stays")
+  @Test("a recording that can't be inserted leaves no webhook")
   func allOrNone() throws {
     let folder = try TemporaryFolder()
     let catalog = try Catalog(path: folder("catalog.sqlite"))

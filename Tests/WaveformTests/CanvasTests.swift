@@ -23,7 +23,7 @@ struct CanvasTests {
     canvas.cover(from: 1, to: 4, weight: 0.6)
     canvas.drawColumn(0, ink: black)
     #expect(greys(canvas, column: 0) == [153, 0, 102, 102])
-    // Nothing is left over for the next column.
+    // No coverage remains for the next column.
     canvas.drawColumn(0, ink: black)
     canvas.cover(from: -7, to: 0.2, weight: 1)
     canvas.drawColumn(0, ink: black)
@@ -61,7 +61,8 @@ struct CanvasTests {
   }
 
   @Test func whereColoursRunOutTheNearestServes() throws {
-    // Two recordings in two translucent shades each, over a translucent ground, in every mixture: more than 256.
+    // Two recordings in two translucent shades each, over a translucent background, in every combination: more than 256
+    // colors.
     var canvas = Canvas(width: 400, height: 30, background: white.opacity(0.3))
     let colors = [PictureStyle.grey, PictureStyle.teal].flatMap { [$0.opacity(0.25), $0.opacity(0.5)] }
     let inks = colors.map { canvas.ink($0) }
@@ -84,7 +85,7 @@ struct CanvasTests {
     for x in 0..<400 { #expect(image[x, 3] == canvas[x, 3]) }
   }
 
-  @Test("a PNG holds the canvas, whatever its size", arguments: [(1, 1), (7, 3), (300, 1), (1, 300), (20_000, 2)])
+  @Test("a PNG contains the canvas, whatever its size", arguments: [(1, 1), (7, 3), (300, 1), (1, 300), (20_000, 2)])
   func sizes(width: Int, height: Int) throws {
     var canvas = Canvas(width: width, height: height, background: PictureColor.rgb(0x336699).opacity(0.5))
     canvas.fill(0..<1, 0..<1, ink: canvas.ink(.rgb(0xff0000)))

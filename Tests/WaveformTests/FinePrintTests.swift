@@ -2,7 +2,7 @@ import Testing
 
 @testable import Waveform
 
-/// The sentences of the API's fine print on waveforms that no other test is about.
+/// The sentences of the API's fine print on waveforms that no other test covers.
 struct FinePrintTests {
   private func extent(_ frames: Int64, rate: Int = 8000, channels: Int = 1) -> WaveformExtent {
     WaveformExtent(
@@ -17,11 +17,11 @@ struct FinePrintTests {
 
   @Test func secondsBecomeTheNearestFrame() throws {
     #expect(try frames(0.49, 2.51, rate: 1) == 0..<3)
-    // Halfway: the later one.
+    // Halfway cases round up.
     #expect(try frames(0.5, 2.5, rate: 1) == 1..<3)
     #expect(try frames(1.5, 3.5, rate: 1) == 2..<4)
     #expect(try frames(0.0624, 0.0626, rate: 8000) == 499..<501)
-    // What a decimal number can't hold exactly, at every frame of a second.
+    // Decimal numbers that can't be represented exactly, for every frame of a second.
     for frame in Int64(0)..<44_100 {
       let start = Double(frame) / 44_100
       #expect(try frames(start, start + 1 / 44_100.0, rate: 44_100) == frame..<frame + 1)
@@ -55,7 +55,7 @@ struct FinePrintTests {
   }
 
   @Test func measuresOfTheMixAreThoseOfTheTruncatedMix() throws {
-    // 1 and 0 mix to 0, −1 and −2 to −1: a mean of the channels' own measures would not.
+    // 1 and 0 mix to 0, −1 and −2 to −1; averaging the channels' own measures would give other values.
     let samples = (0..<512).flatMap { (frame: Int) -> [Int16] in frame < 256 ? [1, 0] : [-1, -2] }
     let recording = Recording(sampleRate: 8000, channels: 2, samples: samples)
     try recording.withPyramid { pyramid in
@@ -71,7 +71,7 @@ struct FinePrintTests {
   }
 
   @Test func theLastPixelHoldsTheLastPartialPoint() throws {
-    // 3 points of 256, the last of one frame; the loudest sample is that frame.
+    // 3 points of 256, the last of which has one frame, the loudest.
     var samples = [Int16](repeating: 5, count: 513)
     samples[512] = 1000
     let recording = Recording(sampleRate: 8000, channels: 1, samples: samples)
@@ -79,9 +79,9 @@ struct FinePrintTests {
       for (scale, length) in [(256, 3), (300, 3), (512, 2), (768, 1), (1 << 24, 1)] {
         let query = WaveformQuery(resolution: .scale(scale), measures: [.peak, .average])
         let slice = try recording.slice(query, of: pyramid)
-        // ⌈P · 256 / scale⌉ pixels of P points.
+        // P points result in ⌈P · 256 / scale⌉ pixels.
         #expect(slice.length == length && slice.data.last == 1000)
-        // A partial point weighs what it has.
+        // A partial point is weighted by its number of frames.
         if scale >= 768 { #expect(slice.average == [7]) }
       }
     }
@@ -108,12 +108,12 @@ struct FinePrintTests {
 
   @Test func aMillionNumbersAreTheMostInJSON() throws {
     let query = WaveformQuery(resolution: .scale(256), channels: .split, measures: [.peak, .rms, .average])
-    // Two channels of four numbers each.
+    // Four numbers for each of two channels.
     try WaveformWindow(query, of: extent(125_000 * 256, channels: 2)).check(.json)
     #expect(throws: WaveformError.tooManyNumbers(count: 1_000_008, limit: 1_000_000, parameter: "scale")) {
       try WaveformWindow(query, of: extent(125_001 * 256, channels: 2)).check(.json)
     }
-    // Two numbers each.
+    // Two numbers per pixel.
     for form in [WaveformForm.json, .strictJSON, .peaksJSON] {
       try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_000 * 256)).check(form)
       let more = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(500_001 * 256))

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Waveform
 
-/// Pictures as they were when somebody last looked at them.
+/// Pictures as they were when someone last inspected them.
 ///
-/// After a change that is meant, in the repository's root:
+/// After an intended change, run this in the repository's root:
 ///
 ///     STILLWAVE_PICTURES=$PWD/Tests/WaveformTests/Pictures swift test --filter GoldenPictureTests
 ///
-/// draws them anew; then look at them, and at what `git` says has changed.
+/// to redraw them; then inspect them, and what `git` says has changed.
 struct GoldenPictureTests {
   private static let folder = Bundle.module.resourceURL?.appending(path: "Pictures") ?? URL(filePath: "Pictures")
 
@@ -60,7 +60,7 @@ struct GoldenPictureTests {
     }
     let golden = try #require(PNGImage([UInt8](try Data(contentsOf: Self.folder.appending(path: "\(name).png")))))
     let drawn = try #require(PNGImage(png))
-    // Rounding may differ from machine to machine by a step of an edge's coverage, here and there.
+    // Rounding may differ between machines by a step of an edge's coverage in some places.
     #expect(drawn.difference(from: golden, tolerance: 40) == 0)
     #expect(drawn.difference(from: golden, tolerance: 2) < 0.01)
 

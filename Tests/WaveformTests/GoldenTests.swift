@@ -3,7 +3,7 @@ import Testing
 
 @testable import Waveform
 
-/// audiowaveform 1.10's own output for the recordings in `Golden`; `make.py` wrote both.
+/// Compares with audiowaveform 1.10's output for the recordings in `Golden`; `make.py` wrote both.
 struct GoldenTests {
   /// NAME.zSCALE.bBITS[.split].EXTENSION
   private struct Golden {
@@ -32,7 +32,7 @@ struct GoldenTests {
       try recording.withPyramid { pyramid in
         for golden in files {
           let slice = try recording.slice(golden.query, of: pyramid)
-          // audiowaveform writes version 1 where there is one channel.
+          // audiowaveform writes version 1 if there is one channel.
           let written = golden.binary ? slice.dat(version: slice.lanes == 1 ? 1 : 2) : slice.strictJSON()
           #expect(Data(written) == (try goldenData(golden.file)), "\(golden.file)")
         }

@@ -7,12 +7,12 @@ struct PNGImage {
   let width, height: Int
   private let bytes: [UInt8]
 
-  /// nil where libpng can't read it.
+  /// Fails if libpng can't read the file.
   init?(_ file: [UInt8]) {
     var image = unsafe png_image()
     unsafe image.version = UInt32(PNG_IMAGE_VERSION)
     var bytes: [UInt8] = []
-    // libpng keeps the file's address from the one call to the other.
+    // libpng keeps the address of the file between the two calls.
     let isRead = unsafe file.withUnsafeBytes { file in
       guard unsafe png_image_begin_read_from_memory(&image, file.baseAddress, file.count) != 0 else { return false }
       unsafe image.format = UInt32(PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA)
@@ -29,7 +29,7 @@ struct PNGImage {
     return PictureColor(red: bytes[index], green: bytes[index + 1], blue: bytes[index + 2], alpha: bytes[index + 3])
   }
 
-  /// The share of pixels that differ from another picture's by more than `tolerance` (0 … 255) in a visible way.
+  /// Returns the share of pixels that differ visibly from another picture's, by more than `tolerance` (0 … 255).
   func difference(from other: PNGImage, tolerance: Int) -> Double {
     guard width == other.width, height == other.height else { return 1 }
     var count = 0
@@ -39,7 +39,7 @@ struct PNGImage {
     return Double(count) / Double(width * height)
   }
 
-  /// Rows of a column that are not `background`; nil where there is none.
+  /// Returns the rows of a column that differ from `background`, or nil if there are none.
   func drawn(_ x: Int, on background: PictureColor) -> ClosedRange<Int>? {
     let rows = (0..<height).filter { self[x, $0].distance(to: background) > 9 }
     guard let first = rows.first, let last = rows.last else { return nil }

@@ -6,7 +6,7 @@ import Testing
 struct PageCacheTests {
   private static let recording = Recording.random(frames: 20 * 65_536, channels: 1, seed: 3)
 
-  /// Block `index`, at the finest level.
+  /// Returns the window of block `index` at the finest level.
   private func window(_ index: Int) throws -> WaveformWindow {
     let seconds = 65_536 / 8000.0
     let query = WaveformQuery(
@@ -36,13 +36,13 @@ struct PageCacheTests {
           #expect(cache.byteCount <= pages * PyramidPage.cost)
         }
       }
-      // All pages were asked for: the 20 lower ones and the upper one.
+      // All pages were requested: the 20 lower ones and the upper one.
       if pages == 100 { #expect(cache.byteCount == 21 * PyramidPage.cost) }
       if pages < 21 { #expect(cache.byteCount == pages * PyramidPage.cost) }
     }
   }
 
-  /// With the file gone, what is in memory is what can be served.
+  /// With the file truncated, only pages in memory can be served.
   @Test func whatIsUsedStaysAndWhatIsNotGoes() throws {
     try withPyramid(pages: 4) { pyramid, _, path in
       for block in 0..<4 { _ = try pyramid.slice(window(block)) }

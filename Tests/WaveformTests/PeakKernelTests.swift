@@ -4,7 +4,7 @@ import Testing
 @testable import Waveform
 
 struct PeakKernelTests {
-  /// The sums of a channel, one sample after the other.
+  /// Returns the sums of a channel, computed sample by sample.
   private func plainSums(_ samples: [Int16], channels: Int, channel: Int) -> PointSums {
     var sums = PointSums()
     for index in stride(from: channel, to: samples.count, by: channels) {

@@ -12,7 +12,7 @@ struct PictureLayoutTests {
     var split = query(width: 300)
     split.channels = .split
     let image = try Drawing(source, split) { $0.height = 204 }.image()
-    // Lanes of 100 pixels, 4 apart; the second channel is half as loud.
+    // Lanes of 100 pixels with a gap of 4; the second channel is half as loud.
     func largest(_ rows: Range<Int>) -> Int {
       let heights = (0..<300).map { x in rows.filter { image[x, $0].alpha > 9 }.count }
       return heights.max() ?? 0
@@ -20,7 +20,7 @@ struct PictureLayoutTests {
     let (loudest, softest) = (largest(0..<100), largest(104..<204))
     #expect(abs(loudest - 2 * softest) <= 3 && softest > 20)
     #expect((0..<300).allSatisfy { x in (100..<104).allSatisfy { image[x, $0].alpha == 0 } })
-    // A channel alone is its lane, at full height.
+    // A single channel is drawn like its lane, but at full height.
     var second = query(width: 300)
     second.channels = .channel(1)
     let alone = try Drawing(source, second) { $0.height = 100 }.image()
@@ -47,7 +47,7 @@ struct PictureLayoutTests {
     #expect(try rows(.factor(1)) == 75...125)
     #expect(try rows(.factor(2)) == 51...149)
     #expect(try rows(.auto) == 0...200 && rows(.factor(50)) == 0...200)
-    // The loudest of both fills the height, so that they can still be compared.
+    // The loudest peak of both fills the height, so that they remain comparable.
     let louder = try PictureSource(.repeating([16_000, -16_000], frames: 20_000))
     let both = try Drawing(source, query(width: 40), over: louder) {
       ($0.amplitude, $0.height) = (.auto, 201)
@@ -99,7 +99,7 @@ struct PictureLayoutTests {
     #expect(!drawing.picture.window.needsSamples && drawing.picture.window.scale == 256)
     let image = try drawing.image()
     #expect((0..<500).allSatisfy { (image.drawn($0, on: clear) != nil) == ($0 < 246) })
-    // A length that is only guessed makes the window, too.
+    // An estimated length also determines the window.
     var guessed = growing
     (guessed.extent.totalFrames, guessed.extent.estimatedFrames) = (nil, 80_000)
     let half = try Drawing(guessed, query(width: 100)).image()
@@ -116,12 +116,12 @@ struct PictureLayoutTests {
     let image = try drawing.image()
     #expect((0..<600).allSatisfy { image[$0, 98].alpha > 0 }, "the axis's line")
     #expect((0..<600).allSatisfy { image[$0, 119].alpha == 0 })
-    // Ticks at the seconds, labels around them.
+    // Ticks at the seconds, with labels around them.
     for second in 1...5 {
       #expect(image[100 * second, 103].alpha > 0 && image[100 * second + 1, 103].alpha == 0)
       #expect((-20...20).contains { image[100 * second + $0, 112].alpha > 60 })
     }
-    // The outermost are moved inside, whole: the first column and the last but one hold no ink.
+    // The outermost labels are moved entirely inside: the first and last columns have no ink.
     #expect((107..<120).allSatisfy { image[0, $0].alpha == 0 && image[599, $0].alpha == 0 })
     #expect((1..<30).contains { image[$0, 112].alpha > 60 } && (570..<599).contains { image[$0, 112].alpha > 60 })
     for (color, dark) in [(PictureColor.rgb(0xffffff), true), (.rgb(0x101418), false)] {

@@ -8,7 +8,7 @@ struct PictureLimitsTests {
 
   // MARK: Anything at all
 
-  /// What traps takes the whole service with it.
+  /// A trap would end the whole service.
   @Test(arguments: 0..<8 as Range<UInt64>)
   func whateverIsNotRefusedCanBeDrawn(seed: UInt64) throws {
     var generator = SeededGenerator(state: TestSeed.of(seed))
@@ -121,7 +121,7 @@ struct PictureLimitsTests {
     drawings.append(try Drawing(source, query(width: 100), over: source))
     #expect(Set(drawings.map(\.picture.signature)).count == drawings.count)
     #expect(drawings.allSatisfy { $0.picture.signature.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x22 } })
-    // What is said in other words is the same picture.
+    // Different wording for the same picture.
     let same = try Drawing(source, query(0, 9, width: 100)) { $0.color = PictureStyle.teal }
     #expect(same.picture.signature == drawings[styles.count].picture.signature)
   }

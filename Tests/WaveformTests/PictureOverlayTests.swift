@@ -16,7 +16,7 @@ struct PictureOverlayTests {
       let loud = (0..<600).filter { image.drawn($0, on: clear)?.lowerBound ?? 99 < 50 }
       #expect(abs((loud.first ?? 0) - range.lowerBound) <= 1 && abs((loud.last ?? 0) - range.upperBound + 1) <= 1)
       #expect(image[range.lowerBound + 4, 60] == .rgb(0xff0000))
-      // Where the overlay has ended, the recording alone is left, in its own colour.
+      // Where the overlay has ended, only the recording is left, in its own color.
       if end == 6 { #expect(image[250, 99].red > image[400, 99].red && image[400, 99].alpha > 0) }
     }
   }
@@ -41,7 +41,7 @@ struct PictureOverlayTests {
       let overlay = try PictureSource(loud, available: available)
       let image = try Drawing(main, query(width: 300), over: overlay).image()
       let drawn = (0..<300).filter { image.drawn($0, on: clear)?.lowerBound ?? 99 < 50 }
-      // The last, partial point waits for the end.
+      // The last, partial point isn't available before the end.
       #expect(abs(drawn.count - columns) <= 2 && drawn.first ?? 0 == 0)
     }
   }

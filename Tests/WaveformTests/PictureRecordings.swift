@@ -3,14 +3,14 @@ import Foundation
 @testable import Waveform
 
 extension Recording {
-  /// Bursts like words: a loud and a quiet half, silence between; the second channel is half as loud.
+  /// Word-like bursts: a loud and a quiet half with silence in between. The second channel is half as loud.
   static func words(seconds: Double = 6, sampleRate: Int = 8000, channels: Int = 2, noise: Double = 0.02) -> Recording {
     var generator = SeededGenerator(state: 7)
     var samples: [Int16] = []
     for frame in 0..<Int(seconds * Double(sampleRate)) {
       let time = Double(frame) / Double(sampleRate)
       let word = max(0, sin(2 * .pi * time * 0.7)) * (0.4 + 0.5 * abs(sin(2 * .pi * time * 3.1)))
-      // Louder upwards than downwards, as voices are.
+      // Louder upward than downward, like voices.
       let phase = 2 * Double.pi * 140 * time
       let voice = word * (0.55 * sin(phase) + 0.35 * cos(2 * phase))
       let hiss = (Double(generator.next() >> 11) / Double(1 << 53) - 0.5) * 2 * noise
@@ -22,7 +22,7 @@ extension Recording {
     return Recording(sampleRate: sampleRate, channels: channels, samples: samples)
   }
 
-  /// The same value throughout, over and over.
+  /// Repeats a pattern of values.
   static func repeating(_ pattern: [Int16], frames: Int, sampleRate: Int = 8000) -> Recording {
     Recording(sampleRate: sampleRate, channels: 1, samples: (0..<frames).map { pattern[$0 % pattern.count] })
   }
@@ -36,7 +36,7 @@ func query(_ start: Double? = nil, _ end: Double? = nil, width: Int) -> Waveform
   WaveformQuery(start: start, end: end, resolution: .width(width))
 }
 
-/// A recording with its pyramid, and as much of it as is told.
+/// A recording with its pyramid, of which `extent` is visible.
 struct PictureSource {
   let recording: Recording
   var extent: WaveformExtent
@@ -58,7 +58,7 @@ struct PictureSource {
   }
 }
 
-/// A picture and what it is drawn from.
+/// A picture and the slices that it is drawn from.
 struct Drawing {
   let picture: WaveformPicture
   private let slice: WaveformSlice

@@ -5,7 +5,7 @@ import Testing
 @testable import Waveform
 
 struct PictureSVGTests {
-  /// Elements with their attributes and text, in document order; nil where it is no XML.
+  /// The elements of a document with their attributes and text, in document order. Fails if it isn't XML.
   private final class Document: NSObject, XMLParserDelegate {
     var elements: [(name: String, attributes: [String: String], text: String)] = []
 
@@ -24,7 +24,7 @@ struct PictureSVGTests {
     return document
   }
 
-  /// The corners of a path of M, l and z.
+  /// Returns the corners of a path that consists of M, l, and z.
   private func corners(_ path: String) throws -> [[(x: Double, y: Double)]] {
     var shapes: [[(x: Double, y: Double)]] = []
     for part in path.split(separator: "M") {
@@ -88,7 +88,7 @@ struct PictureSVGTests {
       let (low, high) = (Double(slice.data[2 * column]), Double(slice.data[2 * column + 1]))
       let (top, bottom) = (shape[1 + column], shape[shape.count - 2 - column])
       #expect(abs(top.x - Double(column) - 0.5) < 0.06 && abs(bottom.x - Double(column) - 0.5) < 0.06)
-      // The middle is at 99.5, full scale 99 from it, half a pixel around everything.
+      // The middle is at 99.5, full scale 99 from it, and there is half a pixel around everything.
       #expect(abs(top.y - (99 - high / 32768 * 99)) < 0.06, "column \(column)")
       #expect(abs(bottom.y - (100 - low / 32768 * 99)) < 0.06, "column \(column)")
     }

@@ -6,7 +6,7 @@ extension Int64 {
   var littleEndianBytes: [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: self >> ($0 * 8)) } }
 }
 
-/// Puts a header's checksums right again, after its facts were changed.
+/// Corrects a header's checksums after its values were changed.
 func resealHeader(_ data: inout Data) {
   for (end, place) in [(3, 24), (5, 40)] {
     let sum = XXH64.hash(words(data.prefix(end * 8)).span)
@@ -14,7 +14,7 @@ func resealHeader(_ data: inout Data) {
   }
 }
 
-/// Gives all pages behind the header their numbers and right checksums.
+/// Gives all pages after the header their numbers and correct checksums.
 func resealPages(_ data: inout Data) {
   var pages = words(data.dropFirst(4096))
   PyramidLayout.seal(&pages, from: 1)
@@ -28,7 +28,7 @@ private func words(_ data: Data) -> [UInt64] {
   }
 }
 
-/// Cuts a file where it lies, as a disk may.
+/// Truncates a file in place, as disk damage may.
 func cut(_ path: String, to length: Int) throws {
   let file = try FileHandle(forUpdating: URL(filePath: path))
   try file.truncate(atOffset: UInt64(length))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Waveform
 
-/// What a disk may do to a finished file: nothing of it is served.
+/// Damage that a disk may do to a finished file: no damaged data is served.
 struct PyramidDamageTests {
   private static let recording = Recording.random(frames: 1000, channels: 1, seed: 5)
   private static let query = WaveformQuery(resolution: .scale(256), measures: [.peak, .rms, .average])
@@ -22,7 +22,7 @@ struct PyramidDamageTests {
     try writer.finish()
   }
 
-  /// What opening and reading all of a file throws; nil where all of it is sound.
+  /// Opens and reads all of a file. Returns the error, or nil if the file is intact.
   private func fault(of path: String) -> WaveformError? {
     do throws(WaveformError) {
       try PyramidFile(path: path, cache: PageCache(limit: 0)).verify()
@@ -39,7 +39,7 @@ struct PyramidDamageTests {
       #expect(fault(of: path) == nil)
       let file = try FileHandle(forUpdating: URL(filePath: path))
       for (offset, byte) in data.enumerated() {
-        // A bit, and all of them.
+        // One bit, and all of them.
         for change in [UInt8(1) << (offset % 8), 0xff] {
           try file.seek(toOffset: UInt64(offset))
           try file.write(contentsOf: [byte ^ change])
@@ -66,7 +66,7 @@ struct PyramidDamageTests {
     }
   }
 
-  /// Seeded, at many places, of a file with several blocks and lanes: no slice that touches the place has a wrong
+  /// At many seeded positions of a file with several blocks and lanes: no slice that touches the position has a wrong
   /// value.
   @Test func noSliceEverHasASpoiledValue() throws {
     let recording = Recording.random(frames: 200_000, channels: 2, seed: 6)
@@ -119,7 +119,7 @@ struct PyramidDamageTests {
     }
   }
 
-  /// Mapped, the second slice would end the process.
+  /// If the file were mapped, the second slice would end the process.
   @Test func aFileCutWhileItIsOpenIsAnErrorAndWhatWasReadBeforeIsServedStill() throws {
     let recording = Recording.random(frames: 200_000, channels: 1, seed: 8)
     try withTemporaryPath { path in
@@ -151,7 +151,7 @@ struct PyramidDamageTests {
     }
   }
 
-  /// A mono file as version 1 has it: the header's 32 bytes and zeros, then blocks of 510 points.
+  /// Returns a mono file of version 1: a header of 32 bytes and zeros, then blocks of 510 points.
   private func firstVersion(frames: Int64) -> [UInt8] {
     var bytes = Array("SWPYRAMD".utf8) + [1, 0, 0, 0, 0x40, 0x1f, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]
     bytes += frames.littleEndianBytes
@@ -170,8 +170,8 @@ struct PyramidDamageTests {
 
   // MARK: While it grows
 
-  /// A block has its checksum from the moment that its last point is ready, the last of a recording when that is
-  /// finished.
+  /// A block has a checksum from the moment when its last point is ready; the last block of a recording, when the
+  /// recording is finished.
   @Test func aFullBlockIsVerifiedWhileTheFileGrowsAndTheLastOneWhenItIsFinished() throws {
     let recording = Recording.random(frames: 65_536 + 20_000, channels: 1, seed: 9)
     try withTemporaryPath { path in
@@ -185,7 +185,7 @@ struct PyramidDamageTests {
       let growing = try PyramidFile(path: path)
       #expect(throws: WaveformError.damagedPyramid(page: 2)) { try growing.slice(WaveformWindow(full, of: extent)) }
       #expect(try growing.slice(WaveformWindow(open, of: extent)).length > 0)
-      // The block that is being filled is written again with what it holds.
+      // Finishing rewrites the block being filled from memory.
       try writer.finish()
       #expect(throws: WaveformError.damagedPyramid(page: 2)) {
         try growing.slice(WaveformWindow(full, of: recording.extent))

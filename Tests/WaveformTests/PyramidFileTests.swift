@@ -4,7 +4,7 @@ import Testing
 @testable import Waveform
 
 struct PyramidFileTests {
-  /// A finished stereo pyramid's bytes, for spoiling.
+  /// Returns the bytes of a finished stereo pyramid, for corrupting.
   private func bytes(frames: Int = 1000) throws -> Data {
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
@@ -22,7 +22,7 @@ struct PyramidFileTests {
   }
 
   @Test(
-    "a header with an impossible fact is refused, even where its checksums are right",
+    "a header with an impossible value is refused, even if its checksums are right",
     arguments: [
       (0, [0x00], "magic"), (8, [3], "version"), (12, [0, 0, 0, 0], "sample rate"),
       (12, [0xff, 0xff, 0xff, 0xff], "sample rate"), (16, [0, 0, 0, 0], "channels"),
@@ -157,7 +157,8 @@ struct PyramidFileTests {
     }
   }
 
-  /// A finished file of holes but for the pages that windows need, with a few points of level, index and loudness.
+  /// Writes a finished file that is sparse except for the pages that the windows need, with points of given level,
+  /// index, and loudness.
   private func writeSparse(
     _ path: String, _ layout: PyramidLayout, frames: Int64, for windows: [WaveformWindow],
     points: [(level: Int, index: Int64, value: Int16)]
@@ -183,7 +184,7 @@ struct PyramidFileTests {
     }
   }
 
-  /// 30 hours at 768 kHz are 8.3e10 frames and 5 GB of pyramid: a sparse file with the points that are looked at.
+  /// 30 hours at 768 kHz are 8.3e10 frames and a pyramid of 5 GB: a sparse file with only the points that are read.
   @Test func positionsBeyondThirtyTwoBitsAreFound() throws {
     let frames: Int64 = 30 * 3600 * 768_000 + 100
     let layout = try PyramidLayout(sampleRate: 768_000, channels: 1)

@@ -6,7 +6,7 @@ import Testing
 struct PyramidWriterTests {
   private static let recording = Recording.random(frames: 140_123, channels: 2, seed: 21)
 
-  /// Asks for everything a slice can hold, of what is ready.
+  /// Requests everything that a slice of the ready frames can contain.
   private func query(_ scale: Int) -> WaveformQuery {
     WaveformQuery(resolution: .scale(scale), channels: .split, measures: [.peak, .rms, .average])
   }

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Waveform
 
-/// The same numbers on every run: SplitMix64.
+/// SplitMix64, which yields the same numbers in every run.
 struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
@@ -27,7 +27,7 @@ struct Recording {
       sampleRate: sampleRate, channels: channels, availableFrames: frames, totalFrames: frames, isComplete: true)
   }
 
-  /// Noise whose loudness changes from place to place, with some extremes.
+  /// Returns noise of varying loudness, with some extreme samples.
   static func random(frames: Int, channels: Int, sampleRate: Int = 8000, seed: UInt64) -> Recording {
     var generator = SeededGenerator(state: seed)
     var samples: [Int16] = []
@@ -40,12 +40,12 @@ struct Recording {
     return Recording(sampleRate: sampleRate, channels: channels, samples: samples)
   }
 
-  /// The samples of a range of frames.
+  /// Returns the samples of a range of frames.
   func samples(_ range: Range<Int64>) -> [Int16] {
     Array(samples[Int(range.lowerBound) * channels..<Int(range.upperBound) * channels])
   }
 
-  /// The recording's pyramid, finished, in a file that is removed again.
+  /// Calls `body` with the recording's finished pyramid, in a temporary file.
   func withPyramid<Result>(_ body: (PyramidFile) throws -> Result) throws -> Result {
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: sampleRate, channels: channels)
@@ -55,7 +55,7 @@ struct Recording {
     }
   }
 
-  /// A slice as the service would make it: from the pyramid, or from samples where it is finer.
+  /// Makes a slice like the service: from the pyramid, or from samples if it is finer.
   func slice(_ query: WaveformQuery, of file: PyramidFile) throws -> WaveformSlice {
     let window = try WaveformWindow(query, of: extent)
     guard window.needsSamples else { return try file.slice(window) }
@@ -64,7 +64,7 @@ struct Recording {
 }
 
 extension Recording {
-  /// Reads a golden WAV file: 16 bits, or 24 bits by arithmetic shift.
+  /// Reads a golden WAV file with 16 bits, or with 24 bits by arithmetic shift.
   init(golden name: String) throws {
     let bytes = [UInt8](try goldenData(name + ".wav"))
     func number(_ offset: Int, _ size: Int) -> Int {
@@ -86,10 +86,10 @@ extension Recording {
   }
 }
 
-/// The bytes of a file in `Golden`.
+/// Returns the contents of a file in `Golden`.
 func goldenData(_ name: String) throws -> Data { try Data(contentsOf: goldenFolder.appending(path: name)) }
 
-/// The names of all files in `Golden`, sorted.
+/// Returns the names of all files in `Golden`, sorted.
 func goldenNames() throws -> [String] {
   try FileManager.default.contentsOfDirectory(atPath: goldenFolder.path).sorted()
 }
@@ -98,7 +98,7 @@ private var goldenFolder: URL {
   Bundle.module.resourceURL?.appending(path: "Golden") ?? URL(filePath: "Golden")
 }
 
-/// Lends the path of a file that does not exist yet, and removes it afterwards.
+/// Calls `body` with a path where no file exists yet, and removes the file afterwards.
 func withTemporaryPath<Result>(_ body: (String) throws -> Result) throws -> Result {
   let path = FileManager.default.temporaryDirectory.appending(path: "waveform-\(UUID().uuidString)").path
   defer { try? FileManager.default.removeItem(atPath: path) }

@@ -1,8 +1,8 @@
 @testable import Waveform
 
-// API.md's rules, written as plainly as they read, and as slowly.
+// The API's rules, implemented literally and slowly.
 
-/// One lane of a recording, frame by frame.
+/// Returns one lane of a recording, computed frame by frame.
 func referenceLane(_ recording: Recording, mix: Bool, channel: Int) -> [Int16] {
   (0..<Int(recording.frames)).map { frame in
     let base = frame * recording.channels
@@ -26,20 +26,20 @@ struct ReferencePixel {
   }
 }
 
-/// The frames that pixel `pixel` of a whole recording holds.
+/// Returns the frames covered by pixel `pixel` of a whole recording.
 func referenceFrames(pixel: Int, scale: Int, frames: Int) -> Range<Int> {
   guard scale >= 256 else { return pixel * scale..<min((pixel + 1) * scale, frames) }
   return pixel * scale / 256 * 256..<min((pixel + 1) * scale / 256 * 256, frames)
 }
 
-/// How many pixels a whole recording has.
+/// Returns the number of pixels of a whole recording.
 func referenceLength(scale: Int, frames: Int) -> Int {
   guard scale >= 256 else { return (frames + scale - 1) / scale }
   let points = (frames + 255) / 256
   return (points * 256 + scale - 1) / scale
 }
 
-/// First and end pixel of a window of a complete recording.
+/// Returns the pixels of a window of a complete recording.
 func referencePixels(_ query: WaveformQuery, scale: Int, of recording: Recording) -> Range<Int> {
   let frames = Int(recording.frames)
   let rate = Double(recording.sampleRate)
@@ -52,7 +52,7 @@ func referencePixels(_ query: WaveformQuery, scale: Int, of recording: Recording
   return start / scale..<(end + scale - 1) / scale
 }
 
-/// Why a slice is not what the rules say, or nil where it is.
+/// Returns how a slice differs from what the rules require, or nil if it doesn't.
 func difference(_ slice: WaveformSlice, from recording: Recording) -> String? {
   let query = slice.window.query
   let scale = slice.window.scale
@@ -81,7 +81,7 @@ func difference(_ slice: WaveformSlice, from recording: Recording) -> String? {
         guard Int(slice.data[2 * at]) == exact.minimum / divisor, Int(slice.data[2 * at + 1]) == exact.maximum / divisor
         else { return "peak of pixel \(pixel), lane \(lane)" }
       }
-      // Below 256 frames nothing was rounded on the way. (A half-way case may fall to either side.)
+      // Below 256 frames, no intermediate value was rounded. (Halfway cases may round either way.)
       let slack = scale < 256 && divisor == 1 ? 0.5 + 1e-9 : 1
       if !slice.rms.isEmpty, (Double(slice.rms[at]) - min(exact.rms / Double(divisor), most)).magnitude > slack {
         return "rms of pixel \(pixel), lane \(lane): \(slice.rms[at]) for \(exact.rms)"

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Waveform
 
-/// Random recordings, windows, scales, channels, measures and bits, against the rules written plainly.
+/// Compares random recordings, windows, scales, channels, measures, and bits with a literal implementation of the
+/// rules.
 struct SlicePropertyTests {
   private static let lengths = [1, 255, 256, 257, 511, 1000, 65_536, 65_537, 131_500]
 
@@ -33,7 +34,7 @@ struct SlicePropertyTests {
     for frames in Self.lengths {
       let recording = Recording.random(frames: frames, channels: channels, seed: UInt64(frames))
       try recording.withPyramid { pyramid in
-        // Long ones are for the upper levels, and slow to check.
+        // Long recordings test the upper levels, and are slow to check.
         for _ in 0..<(frames > 60_000 ? 4 : 20) {
           let query = randomQuery(recording, using: &generator)
           let slice = try recording.slice(query, of: pyramid)
@@ -52,7 +53,7 @@ struct SlicePropertyTests {
       for _ in 0..<30 {
         var query = randomQuery(recording, using: &generator)
         let part = try recording.slice(query, of: pyramid)
-        // The whole would be more pixels than may be asked for.
+        // The whole would have more pixels than permitted.
         if part.window.scale == 1 { continue }
         (query.start, query.end, query.resolution) = (nil, nil, .scale(part.window.scale))
         let whole = try recording.slice(query, of: pyramid)

@@ -63,7 +63,7 @@ struct TimeAxisTests {
         let places = ticks.filter { $0.label != nil }.map { ($0.time - 0.3 * length) / length * width }
         #expect(zip(places, places.dropFirst()).allSatisfy { $1 - $0 > 79.9 }, "\(length) s over \(width)")
         #expect(places.allSatisfy { -0.001...width + 0.001 ~= $0 })
-        // Neither crowded nor, where there is room, bare; a microsecond is the finest step.
+        // Neither crowded nor, if there is room, sparse; a microsecond is the finest step.
         #expect(Double(ticks.count) <= width / 6 + 1)
         if width >= 1000, length >= 1e-4 { #expect(Double(places.count) >= width / 250) }
       }

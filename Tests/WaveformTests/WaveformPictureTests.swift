@@ -14,7 +14,7 @@ struct WaveformPictureTests {
       #expect((0..<image.width).allSatisfy { image.drawn($0, on: clear) == rows })
       let middle = Double(rows.lowerBound + rows.upperBound + 1) / 2
       #expect(abs(middle - Double(image.height) / 2) <= 1 && abs(Double(rows.count) - ratio) <= 0.5)
-      // Not two half ones.
+      // Not two half-covered rows.
       #expect(image[9, rows.lowerBound].alpha > 120)
     }
   }
@@ -24,7 +24,7 @@ struct WaveformPictureTests {
       let source = try PictureSource(.repeating(samples, frames: 40_000))
       let image = try Drawing(source, query(width: 50)) { $0.height = 65 }.image()
       #expect((0..<50).allSatisfy { image.drawn($0, on: clear) == 0...64 })
-      // The loudness is drawn in the full colour, the peaks in half of it.
+      // The loudness has the full color, and the peaks half of it.
       #expect(image[25, 32] == PictureStyle.teal)
       if samples.count == 4 { #expect(image[25, 3] == PictureStyle.teal.opacity(PictureStyle.peakOpacity)) }
     }
@@ -47,7 +47,7 @@ struct WaveformPictureTests {
     for width in [40, 390, 391, 777, 1999] {
       let image = try Drawing(source, query(width: width)) { $0.height = 50 }.image()
       let loud = Set((0..<width).filter { image.drawn($0, on: clear)?.lowerBound ?? 99 < 14 })
-      // A pixel of the slice is 256 frames wide at the least where it is drawn from points.
+      // A pixel of a slice computed from points is at least 256 frames wide.
       let reach = 1 + 256 * width / 100_000
       for frame in peaks {
         let column = frame * width / 100_000
@@ -89,19 +89,19 @@ struct WaveformPictureTests {
   @Test func samplesAreALineWithDotsWhereThereIsRoom() throws {
     let source = try PictureSource(.repeating([20_000, -20_000], frames: 1000))
     let close = try Drawing(source, query(0, 20.0 / 8000, width: 200)) { $0.height = 100 }.image()
-    // Each sample in the middle of its tenth of a share: a dot of 5 pixels, and a line to the next.
+    // Each sample is in the middle of its share of 10 pixels: a dot of 5 pixels, and a line to the next.
     for index in 0..<20 {
       let (x, y) = (10 * index + 5, index % 2 == 0 ? 20 : 80)
       #expect(close[x, y] == PictureStyle.teal && close[x - 2, y] == PictureStyle.teal)
       #expect(close[x, y - 4].alpha == 0 || close[x, y + 4].alpha == 0)
     }
     #expect(close[10, 50].alpha > 200)
-    // Without room: no dots.
+    // No dots if there isn't enough room.
     let wide = try Drawing(source, query(0, 100.0 / 8000, width: 200)) { $0.height = 100 }
     #expect(wide.picture.recording.isLine)
     let image = try wide.image()
     #expect((0..<200).allSatisfy { image[$0, 16].alpha == 0 && image[$0, 84].alpha == 0 })
-    // More frames than two a pixel: an outline, in the full colour.
+    // More than two frames per pixel: an outline in the full color.
     let outline = try Drawing(source, query(0, 500.0 / 8000, width: 200))
     #expect(!outline.picture.recording.isLine)
     #expect(try outline.image()[100, 100] == PictureStyle.teal)
@@ -114,7 +114,7 @@ struct WaveformPictureTests {
       let image = try Drawing(source, query) { $0.background = .rgb(0xffffff) }.image()
       var last: ClosedRange<Int>?
       for x in 0..<80 {
-        // The zero line of the samples' picture is grey.
+        // The zero line in a picture of samples is gray.
         let rows = (0..<200).filter { Int(image[x, $0].blue) - Int(image[x, $0].red) > 20 }
         let drawn = try #require(rows.first.flatMap { first in rows.last.map { first...$0 } }, "\(scale), column \(x)")
         if let last { #expect(drawn.upperBound >= last.lowerBound - 1 && drawn.lowerBound <= last.upperBound + 1) }

@@ -88,7 +88,7 @@ struct WaveformWindowTests {
   }
 
   @Test func widthIsFoundQuicklyHoweverLateTheWindow() throws {
-    // The worst kind for a search: a short window, far out, one pixel wide.
+    // The worst case for the search: a short window, far from the start, one pixel wide.
     let extent = complete(1 << 48, rate: 1)
     for (start, frames) in [(1 << 47, 1000), (6_469_693_230 * 30_030 - 1, 3), (1 << 47 - 1, 2)] {
       let query = WaveformQuery(start: Double(start), end: Double(start + frames), resolution: .width(1))
@@ -103,11 +103,11 @@ struct WaveformWindowTests {
       sampleRate: 8000, channels: 2, availableFrames: 25_600, totalFrames: nil, estimatedFrames: 80_000,
       isComplete: false)
     let wide = try WaveformWindow(WaveformQuery(resolution: .width(100)), of: extent)
-    // 313 points in 100 pixels: by the estimate, not by what is there.
+    // 313 points in 100 pixels: based on the estimate, not on the frames available.
     #expect(wide.scale == 802 && wide.pixelCount == 25_600 / 802)
     let fine = try WaveformWindow(WaveformQuery(end: 1, resolution: .scale(10)), of: extent)
     #expect(fine.pixelCount == 0 && !fine.needsSamples)
-    // The end is only believed when it has been reached.
+    // The end counts only when it has been reached.
     (extent.totalFrames, extent.availableFrames) = (25_700, 25_600)
     #expect(try WaveformWindow(WaveformQuery(resolution: .scale(1024)), of: extent).pixelCount == 25)
     (extent.availableFrames, extent.isComplete) = (25_700, true)

@@ -3,7 +3,7 @@ import Testing
 @testable import Waveform
 
 struct XXH64Tests {
-  /// Made by libxxhash 0.8.1, of words wᵢ = 0x1122334455667788 + i·0x0102030405060708.
+  /// Computed with libxxhash 0.8.1 for words wᵢ = 0x1122334455667788 + i·0x0102030405060708.
   private static let known: [(count: Int, seed: UInt64, hash: UInt64)] = [
     (0, 0, 0xef46_db37_51d8_e999), (0, 7, 0x95f0_626f_6f0a_4409),
     (1, 0, 0x7d38_3ebd_f158_0e8c), (1, 7, 0x1edb_3125_151b_884d),
