@@ -53,14 +53,14 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Webhooks", "Waveform", "AudioIO", "Media", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioService", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
+        "AudioIO", "AudioService", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -75,12 +75,13 @@ let package = Package(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Waveform", "Denoise", "Fenced"],
+      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced"],
       swiftSettings: strict),
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "AudioService", "AudioIO", "HTTP", "Processing", "Storage", "Waveform", "Webhooks", "Contract", "Receivers",
+        "AudioService", "AudioIO", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
+        "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

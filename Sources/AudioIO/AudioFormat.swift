@@ -1,5 +1,5 @@
 /// The kind of file: the structure around the coded samples.
-package enum AudioContainer: String, Sendable, CaseIterable {
+package enum AudioContainer: String, Codable, Sendable, CaseIterable {
   case wav, rf64, w64, aiff, au, caf, flac, ogg, mp3
   // See `RareContainers`.
   case nist, ircam, paf, pvf, svx, avr, xi, wve, sds, mat4, mat5, htk, mpc2k
@@ -15,7 +15,7 @@ package enum AudioContainer: String, Sendable, CaseIterable {
 }
 
 /// How one sample, or a block of samples, is coded. Raw values are the API's names.
-package enum AudioCodec: String, Sendable, CaseIterable {
+package enum AudioCodec: String, Codable, Sendable, CaseIterable {
   case pcmU8 = "pcm_u8"
   case pcmS8 = "pcm_s8"
   case pcmS16 = "pcm_s16"
@@ -104,7 +104,7 @@ package enum SampleKind: Sendable, Equatable {
 }
 
 /// The contents of a file, according to its header.
-package struct AudioFormat: Sendable, Equatable {
+package struct AudioFormat: Codable, Sendable, Equatable {
   /// The structure around the samples.
   package var container: AudioContainer
   /// How the samples are coded.
@@ -165,7 +165,7 @@ package struct AudioFormat: Sendable, Equatable {
 }
 
 /// Limits on recordings; a file beyond them is refused before it is decoded.
-package struct AudioLimits: Sendable, Equatable {
+package struct AudioLimits: Codable, Sendable, Equatable {
   /// Maximum number of channels; 32 by default.
   package var channels = 32
   /// Allowed sample rates in hertz; 1 … 768,000 by default.

@@ -1,5 +1,5 @@
 /// The rule that determines the gain of each bin.
-package enum DenoiseMethod: String, Sendable, CaseIterable {
+package enum DenoiseMethod: String, Codable, Sendable, CaseIterable {
   /// The log-spectral amplitude estimator of Ephraim and Malah, the best of those measured.
   case mmseLSA = "mmse_lsa"
   /// The Wiener gain on the same a-priori SNR: smoother residual noise, a little less speech.
@@ -9,9 +9,9 @@ package enum DenoiseMethod: String, Sendable, CaseIterable {
 }
 
 /// The settings that a listener can choose.
-package struct DenoiseSettings: Sendable, Equatable {
+package struct DenoiseSettings: Codable, Sendable, Equatable {
   /// Which of the two parts of the sound to return. Their sum is the original.
-  package enum Output: String, Sendable, CaseIterable {
+  package enum Output: String, Codable, Sendable, CaseIterable {
     /// The sound with the noise reduced.
     case denoised
     /// The part that was removed, for listening.
@@ -28,6 +28,11 @@ package struct DenoiseSettings: Sendable, Equatable {
   package var sensitivity: Double
   /// The part of the sound to return; the denoised sound by default.
   package var output: Output
+
+  private enum CodingKeys: String, CodingKey {
+    case method, sensitivity, output
+    case reductionDB = "reduction"
+  }
 
   /// Creates settings. The defaults are MMSE-LSA, 18 dB, sensitivity 1, and the denoised sound.
   package init(

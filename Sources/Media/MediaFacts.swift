@@ -109,7 +109,7 @@ extension MediaFacts {
       sampleBits: sampleBits)
   }
 
-  /// The facts as JSON, as stored in rows and passed on command lines.
+  /// The facts as JSON, as stored in rows.
   package var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -5,20 +5,10 @@ import Waveform
 
 /// What became of a denoise job.
 package struct DenoiseOutcome: Codable, Sendable, Equatable {
-  /// The region used, or the quantile.
-  package struct Noise: Codable, Sendable, Equatable {
-    /// Seconds, with `end`.
-    package var start: Double?
-    /// Seconds, with `start`.
-    package var end: Double?
-    /// 0 … 1, where there is no region.
-    package var quantile: Double?
-  }
-
   /// Frames of the result: as many as the source decodes to.
   package var frames: Int64
   /// What the noise was learnt from.
-  package var noise: Noise
+  package var noise: NoiseSource
   /// The noise learnt, in at most 96 points.
   package var profile: PowerSpectrum?
   /// Where the result holds only noise, best first; nil where nobody asked.
@@ -37,8 +27,8 @@ package struct DenoiseRecording {
   package let output: String
   /// Where the result's waveform grows; nil for none.
   package let pyramid: String?
-  /// Where the noise is learnt from.
-  package let noise: NoiseSource
+  /// Where the noise is learned from; nil for the best region that is found.
+  package let noise: NoiseSource?
   /// How it is removed.
   package let settings: DenoiseSettings
   /// The kind of file to write.
@@ -56,7 +46,7 @@ package struct DenoiseRecording {
 
   /// Work on `source`; nothing happens before `run`.
   package init(
-    source: String, output: String, pyramid: String?, noise: NoiseSource, settings: DenoiseSettings,
+    source: String, output: String, pyramid: String?, noise: NoiseSource?, settings: DenoiseSettings,
     format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
     window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: (any CleanedFile)? = nil
   ) {
@@ -130,7 +120,7 @@ package struct DenoiseRecording {
       reader.map, claimedFrames: reader.promisedFrames, decodedFrames: window == nil ? reader.position : nil,
       nonFiniteSamples: reader.nonFiniteSamples, lostFrames: reader.lostFrames)
     return DenoiseOutcome(
-      frames: target.frames, noise: .init(learnt.source), profile: PowerSpectrum(learnt.profile, upTo: 96),
+      frames: target.frames, noise: learnt.source, profile: PowerSpectrum(learnt.profile, upTo: 96),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, warnings: warnings)
   }
 
@@ -146,16 +136,6 @@ package struct DenoiseRecording {
   private func shareOfLearning(_ learner: NoiseLearner, expected: Int64, _ sampleRate: Int) -> Double {
     let learning = 0.4 * Double(learner.frames(of: expected, sampleRate: sampleRate))
     return min(learning / (learning + Double(max(expected, 1))), 0.5)
-  }
-}
-
-extension DenoiseOutcome.Noise {
-  fileprivate init(_ source: NoiseSource) {
-    switch source {
-    case .region(let start, let end): self.init(start: start, end: end, quantile: nil)
-    case .quantile(let quantile): self.init(start: nil, end: nil, quantile: quantile)
-    case .automatic: preconditionFailure("noise is learnt from a region or a quantile")
-    }
   }
 }
 

@@ -1,7 +1,7 @@
 import AudioIO
 import Denoise
 
-/// A noise profile, and where it was learnt in the end: a region or a quantile.
+/// A noise profile, and what it was learned from.
 struct LearntNoise {
   let profile: NoiseProfile
   let source: NoiseSource
@@ -15,7 +15,8 @@ struct NoiseLearner {
   static let wholeSeconds = 32
 
   let source: String
-  let noise: NoiseSource
+  /// nil for the best region that is found; where there is none, `NoiseSource.usualQuantile`.
+  let noise: NoiseSource?
   let limits: AudioLimits
   /// Where the sound is in the file, where that is known already.
   var map: SoundMap?
@@ -23,7 +24,7 @@ struct NoiseLearner {
   /// Frames that are read to learn, for a recording of `total` frames; the region may not be within it.
   func frames(of total: Int64, sampleRate: Int) -> Int64 {
     switch noise {
-    case .automatic: return total
+    case nil: return total
     case .quantile: return min(total, Int64(Self.wholeSeconds * sampleRate))
     case .region(let start, let end):
       let frames = (end - start) * Double(sampleRate)
@@ -35,8 +36,10 @@ struct NoiseLearner {
   /// and the next one count half.
   func learn(progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
     var searched: Int64 = 0
-    var source = noise
-    if noise == .automatic {
+    let source: NoiseSource
+    if let noise {
+      source = noise
+    } else {
       let regions = try FindNoiseRegions(source: self.source, limits: limits).run { frames, _ in
         searched = frames
         progress(frames / 2)
@@ -50,7 +53,6 @@ struct NoiseLearner {
       return LearntNoise(profile: try learnRegion(start: start, end: end, learning), source: source)
     case .quantile(let quantile):
       return LearntNoise(profile: try learnQuantile(quantile, learning), source: source)
-    case .automatic: preconditionFailure("what was found is a region or a quantile")
     }
   }
 

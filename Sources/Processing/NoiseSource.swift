@@ -1,23 +1,49 @@
 import Denoise
 
-/// Where the noise profile is learnt from.
+/// Where a noise profile is learned from: in JSON `{"start":1.25,"end":2.75}` or `{"quantile":0.2}`.
 package enum NoiseSource: Sendable, Equatable {
   /// Seconds of the recording in which only noise is heard.
   case region(start: Double, end: Double)
   /// The quiet quantile of every frequency over the whole recording, 0 … 1: for recordings without such a stretch. Of
   /// one that is longer than `NoiseLearner.wholeSeconds`, that many seconds spread over it stand for all.
   case quantile(Double)
-  /// The best region that is found; where there is none, `usualQuantile`.
-  case automatic
 
   /// The quantile where nobody asked for one.
   package static let usualQuantile = 0.2
-  /// Regions found in a recording at the most.
+  /// Maximum number of regions found in a recording.
   package static let regionLimit = NoiseRegionFinder.regionLimit
 }
 
+extension NoiseSource: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case start, end, quantile
+  }
+
+  /// Throws where neither is given.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    if let quantile = try container.decodeIfPresent(Double.self, forKey: .quantile) {
+      self = .quantile(quantile)
+    } else {
+      self = .region(
+        start: try container.decode(Double.self, forKey: .start), end: try container.decode(Double.self, forKey: .end))
+    }
+  }
+
+  /// As it is decoded.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .region(let start, let end):
+      try container.encode(start, forKey: .start)
+      try container.encode(end, forKey: .end)
+    case .quantile(let quantile): try container.encode(quantile, forKey: .quantile)
+    }
+  }
+}
+
 extension NoiseSource {
-  /// What `automatic` comes to where these regions, best first, were found.
+  /// What to learn the noise from where these regions, best first, were found.
   package init(best regions: [NoiseRegion]) {
     self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
   }

@@ -15,6 +15,13 @@ package enum ProcessingError: Error, Sendable {
   case windowOutside(start: Double, end: Double)
   /// A system call on a file failed.
   case system(operation: String, path: String, errno: Int32)
+  /// A worker was given no whole `WorkerRequest`.
+  case request(RequestFault)
+
+  /// What is wrong with a request.
+  package enum RequestFault: Sendable {
+    case truncated, tooLong, malformed
+  }
 }
 
 // The modules' typed errors become this one where they cross into Processing.
@@ -23,8 +30,7 @@ func audio<R: ~Copyable>(_ body: () throws(AudioIOError) -> R) throws(Processing
   do { return try body() } catch { throw .audio(error) }
 }
 
-/// For the commands, which start ffmpeg before their work begins.
-package func media<R: ~Copyable>(_ body: () throws(MediaError) -> R) throws(ProcessingError) -> R {
+func media<R: ~Copyable>(_ body: () throws(MediaError) -> R) throws(ProcessingError) -> R {
   do { return try body() } catch { throw .media(error) }
 }
 

@@ -1,5 +1,5 @@
 /// A stretch of a recording in seconds, 0 ≤ start < end.
-package struct TimeWindow: Sendable, Equatable {
+package struct TimeWindow: Codable, Sendable, Equatable {
   /// In seconds.
   package let start: Double
   /// In seconds; what is past the recording's end is cut.

@@ -39,6 +39,14 @@ extension WorkerFailure {
         retry: false)
     case .system(let operation, let path, let number):
       self = Self.system(operation, number, path: namesPaths ? path : nil)
+    case .request(let fault):
+      let what =
+        switch fault {
+        case .truncated: "ends before its end"
+        case .tooLong: "is longer than \(WorkerRequest.sizeLimit) bytes"
+        case .malformed: "can't be read"
+        }
+      self.init(code: "worker_failed", detail: "The worker's request \(what).", retry: false)
     }
   }
 

@@ -7,7 +7,7 @@ import Glibc
 /// `memory_limit`. Beyond the limits it has no network, starts no program or process, signals no other, and gets no
 /// rights that it did not have. Where the kernel has Landlock (5.13), it opens no files but its source and its
 /// folder's. Which of these this machine lacks, `FenceSupport` tells.
-package struct WorkerFence: Sendable, Equatable {
+package struct WorkerFence: Codable, Sendable, Equatable {
   /// Memory that no file backs, in bytes.
   package var memoryBytes: Int64
   /// Processor time over all threads.
@@ -42,9 +42,8 @@ package struct WorkerFence: Sendable, Equatable {
   /// a part of the fence that it has: then the process is not to look at any file. nil if all holds that the kernel
   /// has.
   package func enter(source: String, folder: String?) -> Int32? {
-    var report = WorkerReport()
-    report.error = memoryExhausted
-    unsafe stillwave_on_memory_exhausted(String(decoding: report.line(), as: UTF8.self))
+    unsafe stillwave_on_memory_exhausted(
+      String(decoding: WorkerReport.failed(memoryExhausted).line(), as: UTF8.self))
     stillwave_lower_limits(
       UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
     let refusal = unsafe stillwave_fence_worker(source, folder)

@@ -2,41 +2,30 @@ import AudioIO
 import Denoise
 import FoundationEssentials
 
-// What a worker process tells the service: one JSON object a line on its standard output.
+// What a worker process answers: one JSON object a line on its standard output.
 //
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
-//   {"unfenced":22}                                                                    once at most, at the start
-//   {"probe":{…}} or {"analysis":{…}} or {"denoised":{…}} or {"noise_regions":[…]}
-//   or {"spectrum":{…}} or {"converted":{…}}                                                               once, the
-//                                                                                                          last line,
-//                                                                                                          exit status
-//                                                                                                          0
-//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status
-//                                                                                      1
+//   {"unfenced":22}                                                                    at most once, at the start
+//   {"probe":{…}}, {"ffmpeg_works":true}, {"analysis":{…}}, {"denoised":{…}},
+//   {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}                       once, the last line, exit status 0
+//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
 
-/// One line from a worker. Exactly one member is set.
-package struct WorkerReport: Codable, Sendable, Equatable {
+/// One line from a worker.
+package enum WorkerReport: Sendable, Equatable {
   /// How far the worker is.
-  package var progress: WorkerProgress?
-  /// The errno with which the kernel refused the worker's filter of system calls; the work goes on without.
-  package var unfenced: Int32?
-  /// What `probe` found.
-  package var probe: Probe?
-  /// What `waveform` found.
-  package var analysis: Analysis?
-  /// What `denoise` made.
-  package var denoised: DenoiseOutcome?
-  /// What `convert` made.
-  package var converted: ConversionOutcome?
-  /// What `noise-regions` found, best first.
-  package var noiseRegions: [NoiseRegion]?
-  /// What `spectrum` measured.
-  package var spectrum: PowerSpectrum?
+  case progress(WorkerProgress)
+  /// The errno with which the kernel refused a part of the fence that it has; the worker gives up.
+  case unfenced(Int32)
   /// Why the worker gave up.
-  package var error: WorkerFailure?
-
-  /// A report with no member set yet.
-  package init() {}
+  case failed(WorkerFailure)
+  case probed(Probe)
+  case ffmpegWorks(Bool)
+  case analyzed(Analysis)
+  case denoised(DenoiseOutcome)
+  case converted(ConversionOutcome)
+  /// Best first.
+  case noiseRegions([NoiseRegion])
+  case measured(PowerSpectrum)
 
   /// The line, newline included.
   package func line() -> [UInt8] {
@@ -52,12 +41,61 @@ package struct WorkerReport: Codable, Sendable, Equatable {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
-    let isSet = [
-      report.progress != nil, report.probe != nil, report.analysis != nil, report.denoised != nil, report.error != nil,
-      report.noiseRegions != nil, report.spectrum != nil, report.unfenced != nil, report.converted != nil,
-    ]
-    guard isSet.count(where: { $0 }) == 1 else { return nil }
     self = report
+  }
+
+  /// Why the worker gave up, if that is what it reports.
+  package var failure: WorkerFailure? {
+    if case .failed(let failure) = self { failure } else { nil }
+  }
+}
+
+extension WorkerReport: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case progress, unfenced, ffmpegWorks, denoised, converted, noiseRegions
+    case failed = "error"
+    case probed = "probe"
+    case analyzed = "analysis"
+    case measured = "spectrum"
+  }
+
+  /// Throws unless there is exactly one of the members.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    guard let key = container.allKeys.first, container.allKeys.count == 1 else {
+      throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "not one member"))
+    }
+    func value<Value: Decodable>() throws -> Value { try container.decode(Value.self, forKey: key) }
+    self =
+      switch key {
+      case .progress: .progress(try value())
+      case .unfenced: .unfenced(try value())
+      case .failed: .failed(try value())
+      case .probed: .probed(try value())
+      case .ffmpegWorks: .ffmpegWorks(try value())
+      case .analyzed: .analyzed(try value())
+      case .denoised: .denoised(try value())
+      case .converted: .converted(try value())
+      case .noiseRegions: .noiseRegions(try value())
+      case .measured: .measured(try value())
+      }
+  }
+
+  /// As it is decoded.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    switch self {
+    case .progress(let progress): try container.encode(progress, forKey: .progress)
+    case .unfenced(let errno): try container.encode(errno, forKey: .unfenced)
+    case .failed(let failure): try container.encode(failure, forKey: .failed)
+    case .probed(let probe): try container.encode(probe, forKey: .probed)
+    case .ffmpegWorks(let works): try container.encode(works, forKey: .ffmpegWorks)
+    case .analyzed(let analysis): try container.encode(analysis, forKey: .analyzed)
+    case .denoised(let outcome): try container.encode(outcome, forKey: .denoised)
+    case .converted(let outcome): try container.encode(outcome, forKey: .converted)
+    case .noiseRegions(let regions): try container.encode(regions, forKey: .noiseRegions)
+    case .measured(let spectrum): try container.encode(spectrum, forKey: .measured)
+    }
   }
 }
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import AudioIO
 import Denoise
-import Glibc
 import Media
 import Processing
 
@@ -23,7 +22,7 @@ struct DenoiseCommand: ParsableCommand {
   var destination: String
 
   @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
-  var noise: NoiseSource = .automatic
+  var noise = NoiseArgument.automatic
 
   @Option(help: "mmse_lsa, wiener or spectral_subtraction.")
   var method: DenoiseMethod = .mmseLSA
@@ -49,22 +48,6 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: ArgumentHelp("1 or 2; the result is the same. By default 2 where there are as many cores."))
   var threads: Int?
 
-  @Option(help: .hidden)
-  var pyramid: String?
-
-  @Flag(help: .hidden)
-  var noiseRegions = false
-
-  /// The file whose sound is replaced by the result, which is kept at OUT as well; its facts, and the file to write.
-  @Option(help: .hidden)
-  var replaceIn: String?
-
-  @Option(help: .hidden)
-  var replaceFacts: MediaFacts?
-
-  @Option(help: .hidden)
-  var replaced: String?
-
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
@@ -83,100 +66,51 @@ struct DenoiseCommand: ParsableCommand {
   }
 
   private func clean() throws {
-    try options.run(on: input, opening: { try begin() }) { display, begun in
-      try options.withSound(of: input, begun.decoding, near: destination, &display) { sound, display in
-        try denoise(sound, begun, &display)
+    try ProgressDisplay.run(options.progress) { display in
+      let copy = try options.copy(of: input, near: destination)
+      try checkEnding(copy?.facts)
+      let result = TemporaryFiles.shared.newPath(near: destination)
+      let file = try OutputFile(path: destination, through: result)
+      let parameters = DenoiseParameters(
+        noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination))
+      var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
+      let keepsKind = parameters.format == .same && window == nil
+      // What ffmpeg reads becomes the same kind of file again, and nobody needs the sound beside it.
+      if keepsKind, let facts = copy?.facts, facts.writtenCodec != nil {
+        work.output = TemporaryFiles.shared.newPath(near: destination, "sound")
+        work.replacement = .init(of: input, facts, output: result)
+        // ffmpeg would make one that nobody else can read, as the service's are.
+        try TemporaryFiles.shared.create(result)
       }
+      var report = try display.perform(options.request(.denoise(work), on: input, threads: threads))
+      if keepsKind, case .denoised(var outcome) = report {
+        outcome.warnings += warningsOfKind(copy?.facts)
+        report = .denoised(outcome)
+      }
+      try file.commit()
+      return report
     }
   }
 
-  /// What has to be started before the fence, and where the two files go.
-  private struct Begun {
-    var decoding: (any WorkingSource)?
-    var encoding: (writer: any CleanedFile, tracks: CopiedTracks?)?
-    /// Of what `encoding` writes.
-    var replaced: String?
-    /// Of the sound alone.
-    let sound: String
-    let format: OutputFormat
-  }
-
-  private func begin() throws -> Begun {
-    let decoding = try options.decode(input)
-    try checkEnding(decoding?.facts)
-    let wanted = format ?? OutputFormat(ending: destination)
-    if let replaceIn, let replaceFacts, let replaced {
-      let path = TemporaryFiles.shared.newPath(near: replaced)
-      return Begun(
-        decoding: decoding, encoding: try encoding(replaceIn, replaceFacts, into: path), replaced: path,
-        sound: TemporaryFiles.shared.newPath(near: destination), format: wanted)
-    }
-    // By hand: what ffmpeg reads becomes the same kind of file again, and nobody needs the sound beside it.
-    let path = TemporaryFiles.shared.newPath(near: destination)
-    guard fencedOrPlain(decoding), wanted == .same, window == nil, let facts = decoding?.facts,
-      facts.writtenCodec != nil
-    else { return Begun(decoding: decoding, sound: path, format: wanted) }
-    let scratch = TemporaryFiles.shared.newPath(near: destination, "sound")
-    // ffmpeg would make one that nobody else can read, as the service's are.
-    try TemporaryFiles.shared.create(path)
-    return Begun(
-      decoding: decoding, encoding: try encoding(input, facts, into: path), replaced: path, sound: scratch,
-      format: wanted)
-  }
-
-  /// By hand: throws where OUT's ending is that of another kind of file than the one that is written.
+  /// Throws where OUT's ending is that of another kind of file than the one that is written.
   private func checkEnding(_ facts: MediaFacts?) throws {
-    guard format == nil, options.fenced == nil, replaceIn == nil, OutputFormat(ending: destination) == .same else {
-      return
-    }
+    guard format == nil, OutputFormat(ending: destination) == .same else { return }
     let written: String?
     if let facts {
       written = window == nil ? facts.ofResult?.fileExtension : nil
     } else {
       // What can't be read, or written, is complained of where it is.
-      guard let source = try? AudioReader(path: input, limits: options.limits).format,
-        let target = try? OutputFormat.same.format(for: source)
-      else { return }
+      guard let source = sourceFormat, let target = try? OutputFormat.same.format(for: source) else { return }
       written = target.fileExtension
     }
     try OutputEnding(of: destination)?.check(isOf: written)
   }
 
-  private func fencedOrPlain(_ decoding: (any WorkingSource)?) -> Bool { options.fenced == nil && decoding != nil }
-
-  private func encoding(_ original: String, _ facts: MediaFacts, into path: String) throws(ProcessingError)
-    -> (any CleanedFile, CopiedTracks?)
-  {
-    if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
-    return try Processing.media { () throws(MediaError) in
-      let (ffmpeg, fencing) = (try options.encoder(), options.encoderFencing)
-      let tracks = try CopiedTracks.writable(of: original, facts, tryingAt: path, with: ffmpeg, in: fencing)
-      return (
-        try MediaEncoding(
-          replacingSoundOf: original, facts, keeping: tracks, into: path, with: ffmpeg, in: fencing), tracks
-      )
-    }
+  private func warningsOfKind(_ facts: MediaFacts?) -> [Anomaly] {
+    facts.map(Anomaly.ofKind) ?? sourceFormat.map(Anomaly.ofKind) ?? []
   }
 
-  private func denoise(_ sound: String, _ begun: Begun, _ display: inout ProgressDisplay) throws -> WorkerReport {
-    let job = DenoiseRecording(
-      source: sound, output: begun.sound, pyramid: pyramid, noise: noise, settings: settings, format: begun.format,
-      limits: options.limits, findsNoiseRegions: noiseRegions, window: window?.window,
-      usesSecondThread: (threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))) > 1, encoding: begun.encoding?.writer)
-    let soundFile = try OutputFile(path: destination, through: begun.sound)
-    var report = WorkerReport()
-    var outcome = try job.run { display.show($0) }
-    if let tracks = begun.encoding?.tracks { outcome.warnings += Anomaly.leftOut(tracks) }
-    if options.fenced == nil, begun.format == .same, window == nil {
-      let source = try? begun.decoding == nil ? AudioReader(path: input, limits: options.limits).format : nil
-      outcome.warnings += begun.decoding.map { Anomaly.ofKind($0.facts) } ?? source.map(Anomaly.ofKind) ?? []
-    }
-    report.denoised = outcome
-    if let path = begun.replaced { try OutputFile(path: replaced ?? destination, through: path).commit() }
-    // By hand the sound beside the file it went into is of no use, and goes.
-    if begun.replaced == nil || replaced != nil { try soundFile.commit() }
-    return report
-  }
+  private var sourceFormat: AudioFormat? { try? AudioReader(path: input).format }
 
   private var settings: DenoiseSettings {
     var settings = DenoiseSettings()
@@ -201,24 +135,30 @@ extension OutputFormat: ExpressibleByArgument {
 }
 
 /// `START-END` in seconds, `auto`, or `quantile:Q`.
-extension NoiseSource: ExpressibleByArgument {
-  /// nil where the text is none of the three.
-  package init?(argument: String) {
+struct NoiseArgument: ExpressibleByArgument {
+  /// nil: `auto`.
+  var source: NoiseSource?
+
+  static let automatic = NoiseArgument(source: nil)
+
+  private init(source: NoiseSource?) { self.source = source }
+
+  init?(argument: String) {
     if argument == "auto" {
       self = .automatic
     } else if argument.hasPrefix("quantile:"), let quantile = Double(argument.dropFirst(9)),
       (0.01...0.9).contains(quantile)
     {
-      self = .quantile(quantile)
+      source = .quantile(quantile)
     } else if let region = WindowArgument(argument: argument)?.window {
-      self = .region(start: region.start, end: region.end)
+      source = .region(start: region.start, end: region.end)
     } else {
       return nil
     }
   }
 
   /// As the help shows it.
-  package var defaultValueDescription: String { "auto" }
+  var defaultValueDescription: String { "auto" }
 }
 
 /// `START-END` in seconds.

@@ -39,18 +39,14 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   private func find() throws {
-    try options.run(on: input, opening: { try options.decode(input) }) { display, decoding in
-      let found = try options.withSound(of: input, decoding, near: OutputFile.standardName, &display) {
-        sound, display in
-        try FindNoiseRegions(source: sound, limits: options.limits).run { frames, fraction in
-          display.show(
-            WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
-        }
+    try ProgressDisplay.run(options.progress) { display in
+      let copy = try options.copy(of: input, near: OutputFile.standardName)
+      guard case .noiseRegions(let found) = try display.perform(options.request(.noiseRegions(copy), on: input)) else {
+        preconditionFailure("a search for regions reports regions")
       }
-      var report = WorkerReport()
-      report.noiseRegions = Array(found.prefix(limit))
-      if options.progress != .json { StandardStreams.write(try answer(Array(found.prefix(limit)))) }
-      return report
+      let regions = Array(found.prefix(limit))
+      if options.progress != .json { StandardStreams.write(try answer(regions)) }
+      return .noiseRegions(regions)
     }
   }
 

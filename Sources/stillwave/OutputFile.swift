@@ -15,11 +15,6 @@ struct OutputFile: ~Copyable {
     try self.init(path: path, through: TemporaryFiles.shared.newPath(near: path))
   }
 
-  /// Work on the way to `path`, which nobody keeps: its temporary file goes when this does.
-  init(scratch label: String, near path: String) {
-    (self.path, temporaryPath) = (path, TemporaryFiles.shared.newPath(near: path, label))
-  }
-
   /// The same for a temporary name that was given out already.
   init(path: String, through temporaryPath: String) throws(OutputFailure) {
     var status = stat()

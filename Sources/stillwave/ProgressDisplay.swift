@@ -31,37 +31,29 @@ struct ProgressDisplay {
     }
     (lastShown, lastFraction) = (now, progress.fraction)
     if style == .json {
-      var report = WorkerReport()
-      report.progress = progress
-      StandardStreams.write(report.line())
+      StandardStreams.write(WorkerReport.progress(progress).line())
     } else {
       draw(progress.fraction, elapsed: now - start)
     }
-  }
-
-  /// The kernel has refused a part of the fence that it has, with this errno: nothing is done.
-  func tellUnfenced(_ errno: Int32) {
-    guard style == .json else { return }
-    var report = WorkerReport()
-    report.unfenced = errno
-    StandardStreams.write(report.line())
   }
 
   /// The last line: what was found or made. Warnings are part of it, or go to standard error.
   func finish(_ report: WorkerReport) {
     guard style != .json else { return StandardStreams.write(report.line()) }
     if style == .bar { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
-    for warning in (report.analysis?.warnings ?? []) + (report.denoised?.warnings ?? []) {
-      StandardStreams.complain("warning: \(warning.detail)")
-    }
+    let warnings =
+      switch report {
+      case .analyzed(let analysis): analysis.warnings
+      case .denoised(let outcome): outcome.warnings
+      default: [Anomaly]()
+      }
+    for warning in warnings { StandardStreams.complain("warning: \(warning.detail)") }
   }
 
-  /// Tells the failure, on standard output for machines, on standard error for people.
+  /// Reports the failure, on standard output for machines, on standard error for people.
   func fail(_ failure: WorkerFailure) {
     if style == .json {
-      var report = WorkerReport()
-      report.error = failure
-      StandardStreams.write(report.line())
+      StandardStreams.write(WorkerReport.failed(failure).line())
     } else {
       if style == .bar, lastShown != nil { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
       StandardStreams.complain(failure.detail)
@@ -75,5 +67,51 @@ struct ProgressDisplay {
     let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
     let left = fraction > 0 && fraction < 1 ? "  \(Int((seconds / fraction - seconds).rounded(.up))) s left" : ""
     writeAll(Array("\r\(bar) \(Int(fraction * 100)) %\(left)\u{1B}[K".utf8), to: STDERR_FILENO)
+  }
+}
+
+// MARK: Working
+
+extension ProgressDisplay {
+  /// Runs `work` with a display, and shows how it ended. Exit status 0 only if the output is whole.
+  static func run(_ style: ProgressStyle, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
+    var display = ProgressDisplay(style)
+    defer { TemporaryFiles.shared.removeAll() }
+    do { display.finish(try work(&display)) } catch {
+      display.fail(try Self.failure(error, namesPaths: style != .json))
+      throw ExitCode.failure
+    }
+  }
+
+  /// Throws what is none of the work's own failures.
+  private static func failure(_ error: any Error, namesPaths: Bool) throws -> WorkerFailure {
+    switch error {
+    case let error as ProcessingError: WorkerFailure(error, namesPaths: namesPaths)
+    case let error as OutputFailure: WorkerFailure(code: "io_error", detail: error.description, retry: true)
+    case let error as CommandFailure: error.failure
+    default: throw error
+    }
+  }
+
+  /// Performs a request in this process: starts the other programs first, which can't be started behind the fence, and
+  /// enters the fence before it looks at anything that a stranger made, but for the first bytes that tell its kind.
+  mutating func perform(_ request: WorkerRequest) throws -> WorkerReport {
+    // Here, where the file has a name: further down there are descriptors.
+    guard unsafe access(request.source, R_OK) == 0 else {
+      throw ProcessingError.system(operation: "open", path: request.source, errno: errno)
+    }
+    let begun = try request.begin()
+    if let fence = request.fence { try enter(fence, for: request) }
+    Interruption.watch(standardInput: request.fence != nil)
+    if let folder = request.folder { try WorkFolderLock.take(folder) }
+    return try begun { show($0) }
+  }
+
+  private func enter(_ fence: WorkerFence, for request: WorkerRequest) throws(ProcessingError) {
+    // There libsndfile keeps the packets of ALAC until it knows their number: no other folder is open to a worker.
+    if let folder = request.folder { unsafe _ = chdir(folder) }
+    guard let refusal = fence.enter(source: request.source, folder: request.folder) else { return }
+    if style == .json { StandardStreams.write(WorkerReport.unfenced(refusal).line()) }
+    throw .system(operation: "fence", path: request.source, errno: refusal)
   }
 }

@@ -8,9 +8,8 @@ struct Stillwave: ParsableCommand {
     abstract: "Shows recordings as waveforms and removes their noise, as a service or file by file.",
     version: "0.1.0",
     subcommands: [
-      ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, ProbeCommand.self,
-      SpectrumCommand.self, ConvertCommand.self, RunFencedCommand.self, CheckFFmpegCommand.self, BackupCommand.self,
-      RestoreCommand.self, CheckCommand.self,
+      ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, WorkerCommand.self,
+      RunFencedCommand.self, BackupCommand.self, RestoreCommand.self, CheckCommand.self,
     ])
 }
 

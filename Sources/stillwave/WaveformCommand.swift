@@ -1,7 +1,4 @@
 import ArgumentParser
-import AudioIO
-import Glibc
-import Media
 import Processing
 import Waveform
 
@@ -23,15 +20,6 @@ struct WaveformCommand: ParsableCommand {
 
   @Option(help: "What to write: dat, json, png or svg; by default what OUT's ending says.")
   var format: WaveformFile?
-
-  @Option(help: .hidden)
-  var pyramid: String?
-
-  @Option(help: .hidden)
-  var soundMap: String?
-
-  @Flag(help: .hidden)
-  var noiseRegions = false
 
   @Option(help: "Frames per pixel, 1 to 16777216 (default: 256; pictures go by --width).")
   var scale: Int?
@@ -59,10 +47,7 @@ struct WaveformCommand: ParsableCommand {
     guard threads ?? 1 >= 1 else { throw ValidationError("--threads is 1 or more.") }
     guard SampleBits(rawValue: bits) != nil else { throw ValidationError("--bits is 8 or 16.") }
     guard let destination else {
-      guard pyramid != nil else {
-        throw ValidationError("Name the file to write: -o OUT.dat, OUT.json, OUT.png or OUT.svg.")
-      }
-      return
+      throw ValidationError("Name the file to write: -o OUT.dat, OUT.json, OUT.png or OUT.svg.")
     }
     guard let kind = kind(of: destination) else {
       throw ValidationError(
@@ -94,84 +79,34 @@ struct WaveformCommand: ParsableCommand {
   }
 
   private func write() throws {
-    try options.run(on: input, opening: begin) { display, begun in
-      let decoding = begun.decoding
-      var report = WorkerReport()
-      if let pyramid {
-        // The service reads this one while it grows, so it is written under its own name.
-        report.analysis = try analyze(decoding, into: pyramid, sound: options.working, &display)
-        try export(from: pyramid, sound: options.working ?? input, under: begun.overlay)
-      } else if let destination {
-        let working = OutputFile(scratch: "pyramid", near: destination)
-        let sound = OutputFile(scratch: "working", near: destination)
-        report.analysis = try analyze(decoding, into: working.temporaryPath, sound: sound.temporaryPath, &display)
-        try export(
-          from: working.temporaryPath, sound: decoding == nil ? input : sound.temporaryPath, under: begun.overlay)
-      }
+    guard let destination, let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else { return }
+    try ProgressDisplay.run(options.progress) { display in
+      let (recording, report) = try analyze(input, threads: threads, near: destination, &display)
+      let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
+      let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
+      let query = WaveformQuery(
+        start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
+      let file = try OutputFile(path: destination)
+      var silent = ProgressDisplay(.none)
+      let overlay = try pictures.overlay.map { try analyze($0, threads: 1, near: destination, &silent).recording }
+      try ExportWaveform(
+        source: recording.source, pyramid: recording.pyramid, query: query, style: pictures.style, overlay: overlay
+      ).write(kind, to: file.temporaryPath)
+      try file.commit()
       return report
     }
   }
 
-  /// What ffmpeg reads of the two recordings.
-  private struct Begun {
-    var decoding: (any WorkingSource)?
-    var overlay: (any WorkingSource)?
-  }
-
-  private func begin() throws(ProcessingError) -> Begun {
-    var begun = Begun(decoding: try options.decode(input))
-    if let overlay = pictures.overlay { begun.overlay = try options.decode(overlay) }
-    return begun
-  }
-
-  /// Of what is decoded, the working copy is left at `sound`.
+  /// Writes the pyramid of a recording, and the working copy if it needs one, under names near `place` that go with the
+  /// process.
   private func analyze(
-    _ decoding: (any WorkingSource)?, into path: String, sound: String?, _ display: inout ProgressDisplay
-  ) throws -> Analysis {
-    guard let decoding, let sound else { return try analyze(into: path, &display) }
-    return try ImportRecording(
-      decoding, working: sound, pyramid: path, limits: options.limits, findsNoiseRegions: noiseRegions
-    ).run { display.show($0) }
-  }
-
-  private func analyze(into path: String, _ display: inout ProgressDisplay) throws -> Analysis {
-    // More than four would take more memory, and wait for the disk.
-    let threads = min(threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)), 4)
-    return try AnalyzeRecording(
-      source: input, pyramid: path, limits: options.limits, threads: threads, findsNoiseRegions: noiseRegions,
-      soundMap: soundMap
-    ).run { display.show($0) }
-  }
-
-  private func export(from pyramid: String, sound: String, under overlayDecoding: (any WorkingSource)?) throws {
-    guard let destination, let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else {
-      return
-    }
-    let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
-    let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
-    let query = WaveformQuery(
-      start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
-    let file = try OutputFile(path: destination)
-    guard let overlay = pictures.overlay else {
-      let export = ExportWaveform(source: sound, pyramid: pyramid, query: query, style: pictures.style)
-      try export.write(kind, to: file.temporaryPath)
-      return try file.commit()
-    }
-    let working = OutputFile(scratch: "overlay", near: destination)
-    let overlaySound = OutputFile(scratch: "overlay-working", near: destination)
-    if let overlayDecoding {
-      _ = try ImportRecording(
-        overlayDecoding, working: overlaySound.temporaryPath, pyramid: working.temporaryPath, limits: options.limits
-      ).run { _ in }
-    } else {
-      _ = try AnalyzeRecording(source: overlay, pyramid: working.temporaryPath, limits: options.limits).run { _ in }
-    }
-    let export = ExportWaveform(
-      source: sound, pyramid: pyramid, query: query, style: pictures.style,
-      overlay: AnalyzedRecording(
-        source: overlayDecoding == nil ? overlay : overlaySound.temporaryPath, pyramid: working.temporaryPath))
-    try export.write(kind, to: file.temporaryPath)
-    try file.commit()
+    _ path: String, threads: Int?, near place: String, _ display: inout ProgressDisplay
+  ) throws -> (recording: AnalyzedRecording, report: WorkerReport) {
+    let copy = try options.copy(of: path, near: place)
+    let pyramid = TemporaryFiles.shared.newPath(near: place, "pyramid")
+    let work = WaveformWork(pyramid: pyramid, copy: copy)
+    let report = try display.perform(options.request(.waveform(work), on: path, threads: threads))
+    return (AnalyzedRecording(source: copy?.path ?? path, pyramid: pyramid), report)
   }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Processing
 import Storage
 import Testing
 
@@ -86,11 +87,15 @@ import Testing
     let bench = try bench { $0.childPatience = 1 }
     let lane = bench.context.probes.sounds
     let client = Client(key: "a")
-    let ending = try await lane.run(["probe", try bench.file("HOLD")], for: client, timeoutSeconds: 0.01)
+    let ending = try await lane.run(
+      WorkerRequest(.probe, on: try bench.file("HOLD")), for: client, timeoutSeconds: 0.01)
     #expect(ending.tookTooLong && ending.exit == .signal(SIGKILL))
     // The time that a caller waits for its turn doesn't count.
-    let quick = try await lane.run(["probe", try bench.file("sound")], for: client, timeoutSeconds: 60)
-    #expect(!quick.tookTooLong && quick.report.probe != nil)
+    let quick = try await lane.run(WorkerRequest(.probe, on: try bench.file("sound")), for: client, timeoutSeconds: 60)
+    guard !quick.tookTooLong, case .probed = quick.report else {
+      Issue.record("\(quick)")
+      return
+    }
   }
 
   // MARK: Previews and spectra

@@ -25,7 +25,8 @@ import Testing
     let answer = try await bench.check(
       .post, path, body: #"{"window":{"start":1,"end":31},"strength":"strong","name":"a","format":"flac"}"#, 200)
     #expect(answer == "RIFF of preview.wav\n")
-    #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == "1.26-2.76\n")
+    #expect(
+      try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == #"{"end":2.76,"start":1.26}"# + "\n")
     #expect(try bench.catalog.jobs(limit: 9).isEmpty && bench.catalog.recordings(limit: 9).count == 1)
     let jobs = URL(fileURLWithPath: bench.store.workFolder(of: JobID())).deletingLastPathComponent().path
     try await bench.eventually { try FileManager.default.contentsOfDirectory(atPath: jobs).isEmpty }

@@ -63,10 +63,10 @@ import Testing
       ("kill -SEGV $$", 415, "unsupported_media"), ("failure io_error true", 503, "unavailable"),
       ("exit 0", 503, "unavailable"), ("exit 7", 503, "unavailable"),
       ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 422, "probe_too_slow"),
-      ("[ -z \"$command\" ] || failure memory_limit true", 415, "unsupported_media"),
+      ("[ $command = ffmpegCheck ] || failure memory_limit true; finish", 415, "unsupported_media"),
       ("failure worker_failed true", 503, "unavailable"),
       // ffmpeg fails on this file alone, then on any.
-      ("[ -z \"$command\" ] || failure decoder_failed true", 415, "unsupported_media"),
+      ("[ $command = ffmpegCheck ] || failure decoder_failed true; finish", 415, "unsupported_media"),
       ("failure decoder_failed true", 503, "unavailable"),
     ])
   func refused(script: String, status: Int, code: String) async throws {

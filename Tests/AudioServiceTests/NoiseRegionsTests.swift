@@ -55,16 +55,16 @@ import Testing
 
   @Test(
     "auto means the best region, the quantile where there is none, and a search where nothing is known",
-    arguments: [([best, second], "1.26-2.76"), ([], "quantile:0.2"), (nil, "auto")]
+    arguments: [([best, second], #"{"end":2.76,"start":1.26}"#), ([], #"{"quantile":0.2}"#), (nil, "auto")]
       as [([RecordingNoiseRegion]?, String)]
   )
-  func automatic(regions: [RecordingNoiseRegion]?, argument: String) async throws {
+  func automatic(regions: [RecordingNoiseRegion]?, noise: String) async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.noiseRegions = regions }
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: #"{"noise":"auto"}"#)
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
     #expect(try await bench.finished(job.id).state == .succeeded)
-    #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == argument + "\n")
+    #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == noise + "\n")
   }
 }

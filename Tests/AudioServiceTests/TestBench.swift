@@ -69,36 +69,36 @@ final class TestBench: Sendable {
   }
 
   private static func writeProgram(_ script: String, folder: String) throws {
-    let text = """
-      while [ $# -gt 0 ]; do
-        case "$1" in
-          --pyramid) pyramid=$2; shift ;;
-          -o) output=$2; shift ;;
-          --noise) noise=$2; shift ;;
-          --threads) threads=$2; shift ;;
-          probe|waveform|denoise|convert|spectrum) command=$1; source=$2 ;;
-        esac
-        shift
-      done
+    let text = #"""
+      read -r request
+      member() { case $request in *"\"$1\":\""*) value=${request#*"\"$1\":\""}; value=${value%%\"*} ;; *) value= ;; esac; }
+      command=${request#*'"work":{"'}; command=${command%%\"*}
+      member source; source=$value
+      member pyramid; pyramid=$value
+      member output; output=$value
+      noise=auto
+      case $request in *'"noise":'*) noise=${request#*'"noise":'}; noise="${noise%%\}*}}" ;; esac
+      threads=${request#*'"threads":'}; threads=${threads%%,*}
       work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*attempt-}; attempt=${attempt%.pyramid}
-      folder='\(folder)'
-      progress() { echo "{\\"progress\\":{\\"fraction\\":$1,\\"ready_frames\\":0,\\"total_frames\\":1000}}"; }
-      failure() { echo "{\\"error\\":{\\"code\\":\\"$1\\",\\"detail\\":\\"It failed.\\",\\"retry\\":$2}}"; exit 1; }
+      folder='\#(folder)'
+      progress() { echo "{\"progress\":{\"fraction\":$1,\"ready_frames\":0,\"total_frames\":1000}}"; }
+      failure() { echo "{\"error\":{\"code\":\"$1\",\"detail\":\"It failed.\",\"retry\":$2}}"; exit 1; }
       gate() { read -r line < "$folder/gate-$job$1"; }
       finish() {
         case $command in
-          probe) echo '{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000,\
-      "file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
+          probe) echo '{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000,'\
+      '"file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
+          ffmpegCheck) echo '{"ffmpeg_works":true}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
           convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;
-          denoise) echo x > "$pyramid"; echo sound > "$output"
+          denoise) echo x > "${pyramid:-/dev/null}"; echo sound > "$output"
             echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"clipped_samples":3,"warnings":[]}}' ;;
         esac
       }
       echo "$job $attempt" >> "$folder/starts"
-      \(script)
+      \#(script)
 
-      """
+      """#
     try text.write(toFile: folder + "/script", atomically: true, encoding: .utf8)
     let link = folder + "/program"
     if !FileManager.default.fileExists(atPath: link) {
@@ -123,7 +123,7 @@ final class TestBench: Sendable {
     return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix(" ") }
   }
 
-  /// The `--threads` of the children that wrote it down.
+  /// The threads of the children that wrote them down.
   var threads: [JobID: Int] {
     let text = (try? String(contentsOfFile: folder.path + "/threads", encoding: .utf8)) ?? ""
     let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Media
 import Storage
 import Testing
 import Waveform
@@ -268,7 +269,9 @@ import Waveform
       to: URL(fileURLWithPath: bench.store.folder(of: recording.id) + "/working.wav"))
     return try #require(
       try bench.catalog.update(recording.id) {
-        ($0.media, $0.workingFile, $0.workingBytes) = ("{}", "working.wav", 4)
+        let facts = MediaFacts(
+          decodedInOrder: .m4a, codec: "aac", sampleRate: 1000, channels: 2, frames: 60_000, sampleBits: nil)
+        ($0.media, $0.workingFile, $0.workingBytes) = (facts.json, "working.wav", 4)
       })
   }
 

@@ -16,16 +16,17 @@ import Testing
   /// Runs `script` to its end; `killed` ends it at its first report. `ended` is called at its end, whatever holds up
   /// the test.
   private func run(
-    _ script: String, on file: String = "", killed: Bool = false, ended: @escaping @Sendable () -> Void = {}
+    _ script: String, input: [UInt8] = [], on file: String = "", killed: Bool = false,
+    ended: @escaping @Sendable () -> Void = {}
   ) async -> Life {
     let queue = DispatchQueue(label: "test")
     return await withCheckedContinuation { continuation in
       queue.async {
         let box = Box()
         box.worker = WorkerProcess.start(
-          program: "/bin/sh", arguments: ["-c", script, file], queue: queue,
+          program: "/bin/sh", arguments: ["-c", script], input: input, files: [file], queue: queue,
           onReport: { report in
-            box.life.codes.append(report.error?.code ?? "")
+            box.life.codes.append(report.failure?.code ?? "")
             if killed { box.worker?.kill() }
           },
           onExit: { exit in
@@ -59,6 +60,25 @@ import Testing
     #expect(await run("[ $(readlink /proc/$$/fd/2) = /dev/null ] || exit 3; echo oops >&2").exit == .status(0))
   }
 
+  @Test("standard input begins with the request, and stays open")
+  func request() async {
+    let request = WorkerRequest(
+      .probe, on: "/a file", fence: WorkerFence(memoryBytes: 1, processorSeconds: 2, outputBytes: 3))
+    let line = String(decoding: request.line().dropLast(), as: UTF8.self)
+    let script = "read -r line; [ \"$line\" = '\(line)' ] || exit 3; "
+    #expect(await run(script, input: request.line()).exit == .status(0))
+    // What it reads next never comes, until it is killed.
+    let life = await run(script + Self.line("begun") + "read -r line; exit 4", input: request.line(), killed: true)
+    #expect(life.codes == ["begun"] && life.exit == .signal(9))
+  }
+
+  @Test("a request that a pipe doesn't hold starts no child")
+  func longRequest() async {
+    let full = [UInt8](repeating: 0x20, count: WorkerRequest.sizeLimit)
+    #expect(await run("exit 0", input: full).exit == .status(0))
+    #expect(await run("exit 0", input: full + [0x0A]).exit == .notStarted(errno: EAGAIN))
+  }
+
   @Test("a child that is killed ends by the signal")
   func killing() async {
     let life = await run(Self.line("begun") + "exec sleep 1000", killed: true)
@@ -82,7 +102,7 @@ import Testing
     let exit = await withCheckedContinuation { continuation in
       queue.async {
         _ = WorkerProcess.start(
-          program: "/nowhere/stillwave", arguments: [], queue: queue, onReport: { _ in },
+          program: "/nowhere/stillwave", WorkerRequest(.probe, on: "/"), queue: queue, onReport: { _ in },
           onExit: { continuation.resume(returning: $0) })
       }
     }

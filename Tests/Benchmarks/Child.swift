@@ -7,11 +7,12 @@ struct Child {
   /// Kilobytes of memory at the most, with what files back.
   let peakResident: Int
 
-  /// Runs a command, its output written to `output`.
-  init(_ command: [String], output: String = "/dev/null") throws {
+  /// Runs a command, its input read from `input` and its output written to `output`.
+  init(_ command: [String], input: String = "/dev/null", output: String = "/dev/null") throws {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_addopen(&actions, 0, input, O_RDONLY, 0)
     unsafe posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
     let words = unsafe command.map { unsafe strdup($0) } + [nil]
     defer { unsafe words.forEach { unsafe free($0) } }

@@ -34,16 +34,15 @@ struct MainJob {
     _ = try BareRead.seconds(recording)
     for _ in 0..<5 {
       let bare = try BareRead.seconds(recording)
-      let built = try time([
-        binary, "waveform", recording, "--pyramid", "\(folder)/bench.pyramid", "--progress", "none",
-      ])
+      let built = try Child([binary, "worker"], input: WaveformRequest.file(recording, in: folder)).wall
       ratios.append(built / bare)
       times.append(built)
       floors.append(bare)
     }
-    let size = try FileManager.default.attributesOfItem(atPath: "\(folder)/bench.pyramid")[.size] as? Int64 ?? 0
+    let size =
+      try FileManager.default.attributesOfItem(atPath: WaveformRequest.pyramid(in: folder))[.size] as? Int64 ?? 0
     let share = Double(size) / Double(seconds * SyntheticRecording.sampleRate * 4) * 100
-    try FileManager.default.removeItem(atPath: "\(folder)/bench.pyramid")
+    try FileManager.default.removeItem(atPath: WaveformRequest.pyramid(in: folder))
     let ratio = median(ratios)
     table.row(
       "waveform, all levels and channels / bare libsndfile read",
@@ -122,16 +121,5 @@ struct MainJob {
     table.row("memory grown by a 4 GB upload", "\(rounded(grown)) MB", "< 16 MB", grown < 16)
     table.row("4 GB upload", "\(rounded(4096 / answer.seconds)) MB/s", "", true)
     _ = try server.client.send("DELETE", "/v1/recordings/\(id)", length: 0) { _ in }
-  }
-
-  private func time(_ command: [String]) throws -> Double {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: command[0])
-    process.arguments = Array(command.dropFirst())
-    let start = ContinuousClock.now
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw BenchmarkFailure(what: "\(command[1]) failed") }
-    return (ContinuousClock.now - start) / .seconds(1)
   }
 }

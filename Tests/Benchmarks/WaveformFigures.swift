@@ -67,10 +67,7 @@ struct WaveformFigures {
   // MARK: Building
 
   private func build(_ path: String, threads: Int) throws -> Child {
-    try Child([
-      binary, "waveform", path, "--pyramid", "\(folder)/figures.pyramid", "--progress", "none", "--threads",
-      "\(threads)",
-    ])
+    try Child([binary, "worker"], input: WaveformRequest.file(path, in: folder, threads: threads))
   }
 
   private func measureBuild(_ path: String, _ name: String, rounds: Int = 5, _ table: inout Table) throws {

@@ -37,7 +37,7 @@ struct DenoiseRecordingTests {
 
   @discardableResult
   private func denoise(
-    to name: String = "out", noise: NoiseSource = .region(start: 0, end: 0.45),
+    to name: String = "out", noise: NoiseSource? = .region(start: 0, end: 0.45),
     settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same, pyramid: Bool = true,
     window: TimeWindow? = nil, progress: (WorkerProgress) -> Void = { _ in }
   ) throws(ProcessingError) -> DenoiseOutcome {
@@ -65,7 +65,7 @@ struct DenoiseRecordingTests {
     let after = try decodeFloat(folder("out"))
     #expect(try ProcessingTests.format(of: folder("out")) == format)
     #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
-    #expect(outcome.noise == .init(start: 0, end: 0.45, quantile: nil) && outcome.warnings.isEmpty)
+    #expect(outcome.noise == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
     // 18 dB less noise are 15.8 times less; 8 bits have a noise of their own.
     let (noise, rest) = (power(before[2000..<12_000]), power(after[2000..<12_000]))
     #expect(rest < noise / (codec == .pcmU8 ? 8 : 30), "\(10 * log10(noise / rest)) dB")
@@ -162,7 +162,7 @@ struct DenoiseRecordingTests {
     _ = try source(.flac, .flacS16, channels: 1, seconds: 6)
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise(noise: .quantile(0.2))
-    #expect(outcome.noise == .init(start: nil, end: nil, quantile: 0.2))
+    #expect(outcome.noise == .quantile(0.2))
     let after = try decodeFloat(folder("out"))
     #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
   }
@@ -218,11 +218,11 @@ struct DenoiseRecordingTests {
       index < 64_000 ? sample * abs(sin(Float(index / 2) / 700)) : 0.02 * Float(sin(Double(index * index % 7919)))
     }
     try encode(beating, to: folder("in"), format)
-    let outcome = try denoise(noise: .automatic)
+    let outcome = try denoise(noise: nil)
     let regions = try FindNoiseRegions(source: folder("in")).run { _, _ in }
     let best = try #require(regions.first)
     #expect(best.start >= 1.9 && best.end <= 3.01)
-    #expect(outcome.noise == .init(start: best.start, end: best.end, quantile: nil))
+    #expect(outcome.noise == .region(start: best.start, end: best.end))
     let (found, given) = try (
       contents(folder("out")),
       { () throws in
@@ -240,7 +240,7 @@ struct DenoiseRecordingTests {
       Float.random(in: -0.5...0.5, using: &generator) * pow(abs(sin(Float(index) / 800)), 4)
     }
     try encode(restless, to: folder("in"), format)
-    #expect(try denoise(noise: .automatic).noise == .init(start: nil, end: nil, quantile: 0.2))
+    #expect(try denoise(noise: nil).noise == .quantile(0.2))
   }
 
   @Test(

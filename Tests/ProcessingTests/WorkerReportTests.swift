@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Foundation
 import Glibc
 import Processing
 import Testing
@@ -7,26 +8,28 @@ import Waveform
 
 struct WorkerReportTests {
   static let reports: [WorkerReport] = {
-    var (progress, probe, analysis, denoised, error) =
-      (WorkerReport(), WorkerReport(), WorkerReport(), WorkerReport(), WorkerReport())
-    progress.progress = WorkerProgress(fraction: 0.42, readyFrames: 1 << 40, totalFrames: nil, estimatedFrames: 7)
-    let warning = #"{"code":"truncated","detail":"a \"quoted\" line\nand another – ü"}"#
-    probe =
-      WorkerReport(
-        line: line(
-          #"{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":44100,"channels":2,"frames":5,"#
-            + #""file_extension":"wav","media_type":"audio/wav","warnings":[\#(warning)]}}"#)) ?? probe
-    analysis = WorkerReport(line: line(#"{"analysis":{"frames":9007199254740993,"warnings":[]}}"#)) ?? analysis
-    denoised =
-      WorkerReport(
-        line: line(
-          #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"clipped_samples":4,"warnings":[\#(warning)]}}"#))
-      ?? denoised
-    error.error = WorkerFailure(code: "io_error", detail: "a/b", retry: true)
-    var unfenced = WorkerReport()
-    unfenced.unfenced = 22
-    return [progress, probe, analysis, denoised, error, unfenced]
+    let warning = Anomaly(code: "truncated", detail: "a \"quoted\" line\nand another – ü")
+    let probe = #"{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":44100,"channels":2,"frames":5,"#
+    let known: [WorkerReport] = [
+      .progress(WorkerProgress(fraction: 0.42, readyFrames: 1 << 40, totalFrames: nil, estimatedFrames: 7)),
+      .unfenced(22), .failed(WorkerFailure(code: "io_error", detail: "a/b", retry: true)), .ffmpegWorks(false),
+      .noiseRegions([NoiseRegion(start: 0.25, end: 1.5, level: -60.1, score: 0.9)]), .noiseRegions([]),
+    ]
+    let read = [
+      probe + #""file_extension":"wav","media_type":"audio/wav","warnings":[]}}"#,
+      #"{"analysis":{"frames":9007199254740993,"warnings":[\#(json(warning))]}}"#,
+      #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"clipped_samples":4,"warnings":[\#(json(warning))]}}"#,
+      #"{"denoised":{"frames":3,"noise":{"start":1,"end":2.5},"clipped_samples":4,"warnings":[],"#
+        + #""profile":{"frequencies":[20.5],"power_db":[-80]},"noise_regions":[]}}"#,
+      #"{"converted":{"frames":3}}"#, #"{"spectrum":{"frequencies":[0,20.83],"power_db":[-81.2,-77]}}"#,
+    ].compactMap { WorkerReport(line: line($0)) }
+    precondition(read.count == 6, "a report can't be read")
+    return known + read
   }()
+
+  private static func json(_ warning: Anomaly) -> String {
+    String(decoding: (try? JSONEncoder().encode(warning)) ?? Data(), as: UTF8.self)
+  }
 
   private static func line(_ text: String) -> ArraySlice<UInt8> { Array(text.utf8)[...] }
 
@@ -40,8 +43,8 @@ struct WorkerReportTests {
   }
 
   @Test func membersAreInSnakeCase() {
-    var report = WorkerReport()
-    report.progress = WorkerProgress(fraction: 0.5, readyFrames: 256, totalFrames: 1000, estimatedFrames: nil)
+    let report = WorkerReport.progress(
+      WorkerProgress(fraction: 0.5, readyFrames: 256, totalFrames: 1000, estimatedFrames: nil))
     let text = #"{"progress":{"fraction":0.5,"ready_frames":256,"total_frames":1000}}"# + "\n"
     #expect(String(decoding: report.line(), as: UTF8.self) == text)
   }
@@ -83,6 +86,8 @@ struct WorkerReportTests {
     (.regionOutside(start: 1, end: 2.00004, duration: 1.5), "noise_region_outside", false),
     (.regionOutside(start: 1, end: 2, duration: nil), "noise_region_outside", false),
     (.system(operation: "open", path: "/secret/path", errno: 2), "io_error", true),
+    (.request(.truncated), "worker_failed", false), (.request(.tooLong), "worker_failed", false),
+    (.request(.malformed), "worker_failed", false),
   ]
 
   @Test(arguments: failures.indices)

@@ -1,5 +1,5 @@
 /// The file formats that a client can request.
-package enum OutputFormat: String, Sendable, CaseIterable {
+package enum OutputFormat: String, Codable, Sendable, CaseIterable {
   /// The container, codec, and depth of the source.
   case same
   case wav, flac, mp3, ogg, opus

@@ -89,7 +89,6 @@ extension Double {
   }
 
   /// The number with 0 in place of −0. The two are equal, so every check of a range lets −0 pass, but it is written
-  /// "-0.0", which is an option on a worker's command line and another name in an entity tag. Every number of a client
-  /// passes here on its way in.
+  /// "-0.0", which is another name in an entity tag. Every number from a client passes here on its way in.
   var withoutNegativeZero: Double { self + 0 }
 }

@@ -1,5 +1,6 @@
 import HTTP
 import Media
+import Processing
 import Storage
 
 /// The Recording object of the API.
@@ -82,18 +83,12 @@ struct RecordingDocument: Encodable, Sendable {
 /// The Job object of the API.
 struct JobDocument: Encodable, Sendable {
   struct Result: Encodable, Sendable {
-    struct Noise: Encodable, Sendable {
-      var start: Double?
-      var end: Double?
-      var quantile: Double?
-    }
-
     struct Profile: Encodable, Sendable {
       var frequencies, powerDb: [Double]
     }
 
     var recording: String
-    @Nullable var noise: Noise?
+    @Nullable var noise: NoiseSource?
     var profile: Profile?
     var clippedSamples: Int64?
   }
@@ -138,7 +133,7 @@ struct JobDocument: Encodable, Sendable {
     if ![.failed, .cancelled].contains(job.state), let result = RowJSON.value(JobResult.self, from: job.result) {
       self.result = Result(
         recording: result.recording.text,
-        noise: result.noise.map { Result.Noise(start: $0.start, end: $0.end, quantile: $0.quantile) },
+        noise: result.noise,
         profile: result.profile.map { Result.Profile(frequencies: $0.frequencies, powerDb: $0.powerDB) },
         clippedSamples: result.clippedSamples)
     }

@@ -8,8 +8,8 @@ import Synchronization
 final class WorkerLane: Sendable {
   /// What came of a child.
   struct Ending: Sendable {
-    /// The last thing it said.
-    let report: WorkerReport
+    /// The last thing it reported; nil if there was none.
+    let report: WorkerReport?
     let exit: WorkerExit
     /// Whether it was killed because it took too long, from its start on.
     let tookTooLong: Bool
@@ -43,13 +43,13 @@ final class WorkerLane: Sendable {
   /// Callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
-  /// Runs `stillwave` with `arguments` when it is the client's turn. It is killed when it takes longer than that; the
+  /// Starts a worker on `request` when it is the client's turn. It is killed when it takes longer than that; the
   /// wait for the turn doesn't count.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` where too many wait, and a problem where the caller's Task is
   /// cancelled before its turn. With `endsWithCaller` a child that runs is killed then, too.
   func run(
-    _ arguments: [String], for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
+    _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
   ) async throws -> Ending {
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
       throw error.problem(of: waiting.name)
@@ -57,7 +57,7 @@ final class WorkerLane: Sendable {
     defer { places.give(back: client) }
     let last = LastReport()
     return await withTaskCancellationHandler {
-      await child(arguments, last, timeoutSeconds)
+      await child(request, last, timeoutSeconds)
     } onCancel: {
       guard endsWithCaller else { return }
       queue.async {
@@ -67,11 +67,11 @@ final class WorkerLane: Sendable {
     }
   }
 
-  private func child(_ arguments: [String], _ last: LastReport, _ timeoutSeconds: Double) async -> Ending {
+  private func child(_ request: WorkerRequest, _ last: LastReport, _ timeoutSeconds: Double) async -> Ending {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         let worker = WorkerProcess.start(
-          program: program, arguments: arguments, queue: queue, onReport: { last.report = $0 },
+          program: program, request, queue: queue, onReport: { last.report = $0 },
           onExit: {
             continuation.resume(returning: Ending(report: last.report, exit: $0, tookTooLong: last.tookTooLong))
           })
@@ -89,16 +89,16 @@ final class WorkerLane: Sendable {
   /// The report of a child that ended well; it is killed when the caller's Task is cancelled. Throws a problem in the
   /// child's words where the request is at fault, `.workerUnavailable` where the child died, took too long, or too many
   /// wait; also what `run` throws.
-  func report(of arguments: [String], for client: Client, timeoutSeconds: Double) async throws -> WorkerReport {
-    let ending = try await run(arguments, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
+  func report(of request: WorkerRequest, for client: Client, timeoutSeconds: Double) async throws -> WorkerReport? {
+    let ending = try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
     if ending.exit == .status(0) { return ending.report }
-    if let failure = ending.report.error, !failure.retry { throw ServiceError(failure) }
+    if let failure = ending.report?.failure, !failure.retry { throw ServiceError(failure) }
     throw ServiceError.workerUnavailable(
-      reason: ending.report.error?.detail ?? "a child ended with \(ending.exit)")
+      reason: ending.report?.failure?.detail ?? "a child ended with \(ending.exit)")
   }
 
   private final class LastReport: @unchecked Sendable {  // touched on `queue` only
-    var report = WorkerReport()
+    var report: WorkerReport?
     var tookTooLong = false
     weak var worker: WorkerProcess?
     /// Whether nobody waits for the child any more.

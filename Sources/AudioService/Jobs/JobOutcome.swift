@@ -7,16 +7,16 @@ import Storage
 struct JobOutcome {
   private let job: Job
   private let report: WorkerReport
-  private let command: JobCommand
+  private let request: WorkerRequest
   private let store: MediaStore
   private let configuration: Configuration
 
   init(
-    _ job: Job, _ report: WorkerReport, _ command: JobCommand, store: MediaStore, _ configuration: Configuration
+    _ job: Job, _ report: WorkerReport, of request: WorkerRequest, store: MediaStore, _ configuration: Configuration
   ) {
     self.job = job
     self.report = report
-    self.command = command
+    self.request = request
     self.store = store
     self.configuration = configuration
   }
@@ -24,27 +24,27 @@ struct JobOutcome {
   /// Makes the files durable, then job and recording finished in one transaction. The job as it is then, nil where it
   /// is gone. A job that was cancelled meanwhile stays so, and its files go with the folder they are in.
   func record(in catalog: Catalog) throws(StorageError) -> Job? {
-    switch job.kind {
-    case .waveform: try recordWaveform(in: catalog)
-    case .denoise: try recordDenoised(in: catalog)
-    case .convert: try recordConverted(in: catalog)
+    switch (request.work, report) {
+    case (.waveform(let work), .analyzed(let analysis)): try record(analysis, of: work, in: catalog)
+    case (.denoise(let work), .denoised(let outcome)): try record(outcome, of: work, in: catalog)
+    case (.convert(let work), .converted): try recordConversion(work, in: catalog)
+    default: nil
     }
   }
 
-  private func recordWaveform(in catalog: Catalog) throws(StorageError) -> Job? {
-    guard let analysis = report.analysis else { return nil }
+  private func record(_ analysis: Analysis, of work: WaveformWork, in catalog: Catalog) throws(StorageError) -> Job? {
     guard let recording = try catalog.recording(job.recording) else { return nil }
     configuration.willAddFiles(job.id)
-    if let map = command.soundMapPath, let audio = recording.audioFile {
+    if let map = work.soundMap, let audio = recording.audioFile {
       store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
     }
     var working: StoredFile?
-    if let path = command.workingPath {
+    if let path = work.copy?.path {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
       // One that is there holds the same: whoever has its path reads on.
       working = try adopt(path, name: recording.workingFile ?? "working-\(job.id).\(ending)")
     }
-    let file = try adopt(command.pyramidPath, name: command.pyramidName)
+    let file = try adopt(work.pyramid, name: job.pyramidName)
     return try finish(JobResult(recording: job.recording), recording: job.recording, in: catalog) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
@@ -68,14 +68,12 @@ struct JobOutcome {
 
   /// The conversion's row comes first: after a crash in between the job runs again, and its file takes the place of
   /// this.
-  private func recordConverted(in catalog: Catalog) throws(StorageError) -> Job? {
-    guard let parameters = RowJSON.value(ConvertParameters.self, from: job.parameters), let path = command.audioPath,
-      try catalog.recording(job.recording) != nil
-    else { return nil }
+  private func recordConversion(_ work: ConvertWork, in catalog: Catalog) throws(StorageError) -> Job? {
+    guard try catalog.recording(job.recording) != nil else { return nil }
     configuration.willAddFiles(job.id)
-    let stored = try adopt(path, name: "converted-\(job.id).\(parameters.format)")
+    let stored = try adopt(work.output, name: "converted-\(job.id).\(work.format)")
     let conversion = Conversion(
-      recording: job.recording, format: parameters.format, file: stored.name, bytes: stored.bytes,
+      recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
       sha256: stored.sha256)
     guard let forgotten = try catalog.keep(conversion, limit: configuration.maximumConversionBytes) else { return nil }
     for one in forgotten { store.remove(one.file, of: one.recording) }
@@ -88,23 +86,21 @@ struct JobOutcome {
     }
   }
 
-  private func recordDenoised(in catalog: Catalog) throws(StorageError) -> Job? {
-    guard let outcome = report.denoised, let output = job.output, let audioPath = command.audioPath,
-      let made = try catalog.recording(output)
-    else { return nil }
+  private func record(_ outcome: DenoiseOutcome, of work: DenoiseWork, in catalog: Catalog) throws(StorageError) -> Job?
+  {
+    guard let output = job.output, let made = try catalog.recording(output), let path = work.pyramid else { return nil }
     configuration.willAddFiles(job.id)
     let fileExtension = made.fileExtension ?? "audio"
-    let audio = try store.adopt(path: audioPath, as: output, name: "audio.\(fileExtension)")
-    let pyramid = try store.adopt(path: command.pyramidPath, as: output, name: command.pyramidName)
+    let audio = try store.adopt(
+      path: work.replacement?.output ?? work.output, as: output, name: "audio.\(fileExtension)")
+    let pyramid = try store.adopt(path: path, as: output, name: job.pyramidName)
     var working: StoredFile?
-    if let path = command.workingPath {
+    if work.replacement != nil {
       let ending = made.audioFormat?.fileExtension ?? "wav"
-      working = try store.adopt(path: path, as: output, name: "working-\(job.id).\(ending)")
+      working = try store.adopt(path: work.output, as: output, name: "working-\(job.id).\(ending)")
     }
-    let noise = DenoiseParameters.Noise(
-      start: outcome.noise.start, end: outcome.noise.end, quantile: outcome.noise.quantile)
     let result = JobResult(
-      recording: output, noise: noise, profile: outcome.profile, clippedSamples: outcome.clippedSamples)
+      recording: output, noise: outcome.noise, profile: outcome.profile, clippedSamples: outcome.clippedSamples)
     let warnings = try self.warnings(of: outcome, in: catalog)
     return try finish(result, recording: output, in: catalog) {
       $0.waveformState = .ready
@@ -124,7 +120,7 @@ struct JobOutcome {
   private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
     let told = outcome.warnings.filter { Anomaly.isOfSound($0.code) || Anomaly.isOfResult($0.code) }
     guard let source = try catalog.recording(job.recording) else { return Self.rows(told) }
-    let keepsKind = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format == "same"
+    let keepsKind = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format == .same
     let changed = keepsKind ? source.mediaFacts.map(Anomaly.ofKind) ?? source.audioFormat.map(Anomaly.ofKind) ?? [] : []
     guard let facts = source.mediaFacts else { return Self.rows(told + changed) }
     // Beside the cleaned track the others stay.
@@ -159,6 +155,11 @@ struct JobOutcome {
     if ended.recording == nil, recording == job.output { try store.remove(recording) }
     return ended.job
   }
+}
+
+extension Job {
+  /// The name of the waveform that it writes, in the recording's folder.
+  var pyramidName: String { "waveform-\(id).pyramid" }
 }
 
 extension RecordingNoiseRegion {

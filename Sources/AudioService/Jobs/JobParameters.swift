@@ -1,42 +1,17 @@
+import AudioIO
 import FoundationEssentials
 import Processing
 import Storage
 
-/// What a denoise job was asked to do, as it is kept in its row.
-struct DenoiseParameters: Codable, Sendable, Equatable {
-  struct Noise: Codable, Sendable, Equatable {
-    var start: Double?
-    var end: Double?
-    var quantile: Double?
-
-    /// What `auto` comes to for a recording that has been read; nil for one that hasn't.
-    static func automatic(for recording: Recording) -> Noise? {
-      guard let regions = recording.noiseRegions else { return nil }
-      guard let best = regions.first else {
-        return Noise(start: nil, end: nil, quantile: NoiseSource.usualQuantile)
-      }
-      return Noise(start: best.start, end: best.end, quantile: nil)
-    }
-  }
-
-  /// nil: `auto`.
-  var noise: Noise?
-  var method: String
-  var reduction: Double
-  var sensitivity: Double
-  var output: String
-  var format: String
-}
-
 /// What a conversion was asked to make, as it is kept in its row.
 struct ConvertParameters: Codable, Sendable, Equatable {
-  var format: String
+  var format: OutputFormat
 }
 
 /// What a job brought, as it is kept in its row.
 struct JobResult: Codable, Sendable, Equatable {
   var recording: RecordingID
-  var noise: DenoiseParameters.Noise?
+  var noise: NoiseSource?
   var profile: NoiseSpectrum?
   var clippedSamples: Int64?
 }

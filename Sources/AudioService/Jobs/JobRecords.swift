@@ -33,9 +33,9 @@ struct JobRecords: Sendable {
     retry: false)
 
   /// A child has said what it made.
-  func succeed(_ job: Job, _ report: WorkerReport, _ command: JobCommand) -> Next {
+  func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> Next {
     do {
-      let ended = try JobOutcome(job, report, command, store: store, configuration).record(in: catalog)
+      let ended = try JobOutcome(job, report, of: request, store: store, configuration).record(in: catalog)
       guard let ended else { return isWanted(job) ? fail(job, Self.gaveUp) : discard(job) }
       log.job(ended)
       // Cancelled while it was finished: what it made has no row, or is not wanted.

@@ -14,8 +14,8 @@ final class JobRunner: Sendable {
   /// A child, from the moment a place is taken for it.
   private struct Running {
     var worker: WorkerProcess?
-    var command: JobCommand?
-    var last = WorkerReport()
+    var request: WorkerRequest?
+    var last: WorkerReport?
     /// The job with its row as it was cancelled.
     var cancelled: Job?
     var wasCancelled: Bool { cancelled != nil }
@@ -200,10 +200,10 @@ final class JobRunner: Sendable {
       if files.hasLostWorkingCopy(source) { source.workingFile = nil }
       if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
-      let command = try JobCommand(
+      let request = try WorkerRequest(
         job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: id),
-        limitArguments: configuration.limitArguments)
-      queue.async { [self] in start(job, command, fence) }
+        configuration)
+      queue.async { [self] in start(job, request, fence) }
     } catch StorageError.diskFull {
       fail(id, .diskFull)
     } catch StorageError.io(_, _, EROFS) {
@@ -227,24 +227,26 @@ final class JobRunner: Sendable {
     }
   }
 
-  private func start(_ job: Job, _ command: JobCommand, _ fence: WorkerFence) {
+  private func start(_ job: Job, _ request: WorkerRequest, _ fence: WorkerFence) {
     guard state.value.running[job.id]?.wasCancelled == false, !state.value.isStopping else {
       return ended(job, .status(1), fence)
     }
-    state.value.running[job.id]?.command = command
+    var request = request
+    request.threads = threads(for: job)
+    state.value.running[job.id]?.request = request
     live.update(job.id) { live in
       live.isRunning = true
       live.attempts = job.attempts
       live.startedAt = .now
       live.progress = nil
-      live.pyramidPath = command.pyramidPath
-      live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + command.pyramidName
+      live.pyramidPath = request.pyramid
+      live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + job.pyramidName
     }
     state.value.running[job.id]?.startedAt = .now
     state.value.running[job.id]?.lastHeard = .now
     let worker = WorkerProcess.start(
-      program: configuration.program, arguments: command.arguments + threadArguments(job) + fence.arguments,
-      queue: queue, onReport: { [self] in heard($0, of: job.id) }, onExit: { [self] in ended(job, $0, fence) })
+      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, of: job.id) },
+      onExit: { [self] in ended(job, $0, fence) })
     state.value.running[job.id]?.worker = worker
     state.value.running[job.id]?.secondsAllowed =
       configuration.jobSecondsPerProcessorSecond * Double(fence.processorSeconds)
@@ -285,23 +287,23 @@ final class JobRunner: Sendable {
   }
 
   /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
-  private func threadArguments(_ job: Job) -> [String] {
-    guard job.kind != .convert else { return [] }
+  private func threads(for job: Job) -> Int? {
+    guard job.kind != .convert else { return nil }
     let idle = state.value.schedule.hasWaiting ? 0 : max(state.value.schedule.freePlaces, 0)
-    return ["--threads", "\(1 + (job.kind == .waveform ? idle : min(idle, 1)))"]
+    return 1 + (job.kind == .waveform ? idle : min(idle, 1))
   }
 
   private func heard(_ report: WorkerReport, of id: JobID) {
-    if let progress = report.progress {
+    switch report {
+    case .progress(let progress):
       state.value.running[id]?.lastHeard = .now
       if isDiskFull { end(id, .diskFull) }
       live.update(id) { $0.progress = progress }
-    } else if let errno = report.unfenced {
+    case .unfenced(let errno):
       guard !state.value.hasToldUnfenced else { return }
       state.value.hasToldUnfenced = true
       log.notice("workers run without a filter of system calls: the kernel refuses it", ["errno": "\(errno)"])
-    } else {
-      state.value.running[id]?.last = report
+    default: state.value.running[id]?.last = report
     }
   }
 
@@ -311,10 +313,12 @@ final class JobRunner: Sendable {
       leave(job.id)
     } else if state.value.isStopping {
       work.start { [self] in take(records.interrupted(job), job.id) }
-    } else if exit == .status(0), running.last.isResult(of: job.kind), let command = running.command {
-      work.start { [self] in take(records.succeed(job, running.last, command), job.id) }
+    } else if exit == .status(0), let report = running.last, let request = running.request,
+      report.isResult(of: request.work)
+    {
+      work.start { [self] in take(records.succeed(job, report, of: request), job.id) }
     } else {
-      let failure = running.last.error ?? WorkerFailure(exit, running.overrun, fence)
+      let failure = running.last?.failure ?? WorkerFailure(exit, running.overrun, fence)
       work.start { [self] in take(records.endedEarly(job, exit, failure), job.id) }
     }
   }
@@ -372,11 +376,10 @@ final class JobRunner: Sendable {
 
 extension WorkerReport {
   /// Whether a child that ended well has said what it made.
-  fileprivate func isResult(of kind: JobKind) -> Bool {
-    switch kind {
-    case .waveform: analysis != nil
-    case .denoise: denoised != nil
-    case .convert: converted != nil
+  fileprivate func isResult(of work: WorkerRequest.Work) -> Bool {
+    switch (work, self) {
+    case (.waveform, .analyzed), (.denoise, .denoised), (.convert, .converted): true
+    default: false
     }
   }
 }

@@ -47,7 +47,4 @@ extension WorkerFence {
       processorSeconds: Int64(min(leastSeconds + samples / Self.samplesPerSecond, 1e9)),
       outputBytes: Int64(min(Self.leastBytes + samples * Self.bytesPerSample, 0x1p62)))
   }
-
-  /// As a worker takes it.
-  var arguments: [String] { ["--fenced", text] }
 }

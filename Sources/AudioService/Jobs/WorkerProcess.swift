@@ -11,10 +11,10 @@ enum WorkerExit: Sendable, Equatable {
   case notStarted(errno: Int32)
 }
 
-/// One running child: `stillwave` itself with a command that works on one file.
+/// One running child: `stillwave worker`, which works on one file.
 ///
-/// Its standard output carries `WorkerReport` lines. Its standard input is a pipe that nothing is written to: when the
-/// service dies the pipe closes and the child ends itself. It leads a session of its own, so that a terminal's Ctrl-C
+/// Its standard output carries `WorkerReport` lines. Its standard input is a pipe that its `WorkerRequest` is written to
+/// before it starts, and that stays open: when the service dies the pipe closes and the child ends itself. It leads a session of its own, so that a terminal's Ctrl-C
 /// reaches the service alone, and runs at lower priority than the service.
 ///
 /// Confined to the queue it is given; the handlers are called there. A thread of its own reads the output with blocking
@@ -27,7 +27,7 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   private let output: Int32
   private var isAlive = true
   private var line: [UInt8] = []
-  /// The words that may name files: what of them it lends to ffmpeg it takes back, unless it ends before.
+  /// What of these it lends to ffmpeg it takes back, unless it ends before.
   private let files: [String]
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
@@ -35,18 +35,29 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   /// Longest line a child may send.
   private static let lineLimit = 1 << 20
 
-  /// Starts `program` with `arguments`. `onReport` is called for every line, `onExit` once, after the last line.
+  /// Starts `program` on a request. `onReport` is called for every line, `onExit` once, after the last line.
   ///
   /// Takes about a millisecond, on `queue`.
   static func start(
-    program: String, arguments: [String], queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
+    program: String, _ request: WorkerRequest, queue: DispatchQueue,
+    onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
+  ) -> WorkerProcess? {
+    // The label is for those who look at processes.
+    start(
+      program: program, arguments: ["worker", request.folder ?? request.source], input: request.line(),
+      files: request.lentFiles, queue: queue, onReport: onReport, onExit: onExit)
+  }
+
+  /// The same for any program.
+  static func start(
+    program: String, arguments: [String], input: [UInt8], files: [String], queue: DispatchQueue,
+    onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
     dispatchPrecondition(condition: .onQueue(queue))
-    switch spawn(program, arguments) {
+    switch spawn(program, arguments, input: input) {
     case .success(let child):
-      let worker = WorkerProcess(
-        child, files: arguments.filter { !$0.hasPrefix("-") }, queue: queue, onReport: onReport, onExit: onExit)
+      let worker = WorkerProcess(child, files: files, queue: queue, onReport: onReport, onExit: onExit)
       // A serial queue of its own, so that the thread is never counted against others'.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
@@ -127,14 +138,23 @@ private struct SpawnFailure: Error {
   let errno: Int32
 }
 
-/// `posix_spawn` with pipes for standard input and output. Every other descriptor of ours is close-on-exec.
-private func spawn(_ program: String, _ arguments: [String]) -> Result<SpawnedChild, SpawnFailure> {
+/// `posix_spawn` with pipes for standard input and output. Every other descriptor of ours is close-on-exec. `input` is
+/// what standard input begins with; it fails with EAGAIN if the pipe can't hold it.
+private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> Result<SpawnedChild, SpawnFailure> {
   var inputPipe: [Int32] = [-1, -1]
   var outputPipe: [Int32] = [-1, -1]
   guard unsafe pipe2(&inputPipe, O_CLOEXEC) == 0 else { return .failure(SpawnFailure(errno: errno)) }
   guard unsafe pipe2(&outputPipe, O_CLOEXEC) == 0 else {
     let failure = SpawnFailure(errno: errno)
     inputPipe.forEach { close($0) }
+    return .failure(failure)
+  }
+  // Before there is a reader that could go away. The pipe is empty, so that all is written or this fails.
+  _ = fcntl(inputPipe[1], F_SETFL, O_NONBLOCK)
+  let written = unsafe input.withUnsafeBytes { unsafe write(inputPipe[1], $0.baseAddress, $0.count) }
+  guard written == input.count else {
+    let failure = SpawnFailure(errno: written < 0 ? errno : EAGAIN)
+    (inputPipe + outputPipe).forEach { close($0) }
     return .failure(failure)
   }
   var actions = unsafe posix_spawn_file_actions_t()

@@ -9,7 +9,14 @@ struct Conversions: Sendable {
   let context: Context
 
   /// The kinds of file that can be asked for.
-  enum Format: String, CaseIterable { case wav, flac, mp3, ogg, opus }
+  enum Format: String, CaseIterable {
+    case wav, flac, mp3, ogg, opus
+
+    var outputFormat: OutputFormat {
+      guard let format = OutputFormat(rawValue: rawValue) else { preconditionFailure("every format is one") }
+      return format
+    }
+  }
 
   /// What is served.
   struct File: Sendable {
@@ -72,7 +79,7 @@ struct Conversions: Sendable {
 
   /// What the result will be. Throws where no such file can hold the recording.
   private static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
-    guard let kind = OutputFormat(rawValue: format.rawValue) else { preconditionFailure("every format is one") }
+    let kind = format.outputFormat
     switch try ConvertRecording.needsFFmpeg(source, kind) {
     case nil: return try kind.format(for: source)
     case .opus: return AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: source.channels)
@@ -107,7 +114,7 @@ struct Conversions: Sendable {
     let room = try context.runner.reserve(for: client)
     let (catalog, admission) = (context.catalog, context.admission)
     let wanted = Job(
-      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.rawValue)),
+      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertParameters(format: format.outputFormat)),
       client: client.key)
     let begun = try await context.work.run {
       try admission.checkDiskNow(for: recording.bytes ?? 0)

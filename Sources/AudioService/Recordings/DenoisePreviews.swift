@@ -25,16 +25,15 @@ struct DenoisePreviews: Sendable {
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try window.check(startsIn: source.format, parameter: "window.start")
 
-    let (store, work) = (context.store, JobID())
-    let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: work) }
+    let (store, id) = (context.store, JobID())
+    let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: id) }
     // The answer's file stays open, and so readable, when its folder is gone.
-    defer { context.work.start { store.removeWorkFolder(of: work) } }
+    defer { context.work.start { store.removeWorkFolder(of: id) } }
     let output = folder + "/preview.wav"
-    _ = try await context.waitedReport(
-      of: [
-        "denoise", path, "-o", output, "--format", "wav", "--window", "\(window.start)-\(window.end)", "--work-folder",
-        folder,
-      ] + JobCommand.arguments(asked, source: source), on: source, for: client)
+    var wanted = asked.resolved(for: source)
+    wanted.format = .wav
+    let work = DenoiseWork(wanted, output: output, window: window)
+    _ = try await context.waitedReport(of: .denoise(work), on: path, in: folder, source, for: client)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     return HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))

@@ -1,4 +1,5 @@
 import AudioIO
+import Denoise
 import HTTP
 import Media
 import Processing
@@ -7,9 +8,6 @@ import Storage
 /// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
 struct DenoiseRequests: Sendable {
   let context: Context
-
-  private enum Method: String, CaseIterable { case mmse_lsa, wiener, spectral_subtraction }
-  private enum Output: String, CaseIterable { case denoised, residue }
 
   /// What may be asked for.
   static let known: JSONMembers.Known = [
@@ -49,7 +47,7 @@ struct DenoiseRequests: Sendable {
     _ = try await context.audioPath(of: source)
     guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format, members)
-    let target = try (OutputFormat(rawValue: asked.format) ?? .same).format(for: sourceFormat)
+    let target = try asked.format.format(for: sourceFormat)
     try await checkRoom(for: source)
     let client = context.client(of: request)
     let room = try context.runner.reserve(for: client)
@@ -58,10 +56,10 @@ struct DenoiseRequests: Sendable {
       kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
       result: nil, client: client.key)
     // A video, or what else ffmpeg reads, is the same file with other sound.
-    let media = asked.format == "same" ? source.mediaFacts?.ofResult : nil
+    let media = asked.format == .same ? source.mediaFacts?.ofResult : nil
     let ending = media?.fileExtension ?? target.fileExtension
     let name =
-      nameAsked ?? RecordingName.derived(from: source.name, label: asked.output, extension: ending)
+      nameAsked ?? RecordingName.derived(from: source.name, label: asked.settings.output.rawValue, extension: ending)
     let webhook = callback.map { Webhook(job: job.id, url: $0) }
     let (begun, document) = try await keep(
       job, source: source, name: name, target: target, media: media, webhook: webhook
@@ -116,22 +114,24 @@ struct DenoiseRequests: Sendable {
 
   static func parameters(_ members: JSONMembers) throws -> DenoiseParameters {
     let noise = try noise(members)
-    let method: Method? = try members.choice("method")
+    let method: DenoiseMethod? = try members.choice("method")
     let strength: Strength? = try members.choice("strength")
     let reduction = try members.number("reduction", in: 0...60)
     guard strength == nil || reduction == nil else {
       throw members.invalid("reduction", "left out where “strength” is given: one names the other")
     }
     let sensitivity = try members.number("sensitivity", in: 0.5...2)
-    let output: Output? = try members.choice("output")
+    let output: DenoiseSettings.Output? = try members.choice("output")
     let format: OutputFormat? = try members.choice("format")
     return DenoiseParameters(
-      noise: noise, method: (method ?? .mmse_lsa).rawValue, reduction: reduction ?? (strength ?? .natural).reductionDB,
-      sensitivity: sensitivity ?? 1, output: (output ?? .denoised).rawValue, format: (format ?? .same).rawValue)
+      noise: noise,
+      settings: DenoiseSettings(
+        method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
+        sensitivity: sensitivity ?? 1, output: output ?? .denoised), format: format ?? .same)
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
-  private static func noise(_ members: JSONMembers) throws -> DenoiseParameters.Noise? {
+  private static func noise(_ members: JSONMembers) throws -> NoiseSource? {
     guard let value = members.value("noise"), value != .string("auto") else { return nil }
     let region = try members.nested(
       value, as: "noise", expecting: "“auto” or an object with start and end in seconds")
@@ -141,8 +141,8 @@ struct DenoiseRequests: Sendable {
     switch (start, end, quantile) {
     case (let start?, let end?, nil):
       guard start < end else { throw region.invalid("end", "greater than start") }
-      return .init(start: start, end: end, quantile: nil)
-    case (nil, nil, let quantile?): return .init(start: nil, end: nil, quantile: quantile)
+      return .region(start: start, end: end)
+    case (nil, nil, let quantile?): return .quantile(quantile)
     case (_, nil, _): throw region.invalid("end", "given beside start")
     default: throw region.invalid("start", "given beside end, and no quantile with them")
     }
@@ -150,11 +150,11 @@ struct DenoiseRequests: Sendable {
 
   /// What can be known before the job: that the region lies in the recording and is long enough to learn from.
   static func check(
-    _ noise: DenoiseParameters.Noise?, fits format: RecordingFormat, _ members: JSONMembers
+    _ noise: NoiseSource?, fits format: RecordingFormat, _ members: JSONMembers
   ) throws {
     let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)
     let takes = "\(needed) at \(format.sampleRate) Hz, \(Words.seconds(Double(needed) / Double(format.sampleRate))) s."
-    guard let noise, let start = noise.start, let end = noise.end else {
+    guard case .region(let start, let end) = noise else {
       guard let frames = format.frames, frames < needed else { return }
       throw Problem(
         .unprocessableContent, code: "recording_too_short",

@@ -25,8 +25,10 @@ struct Spectra: Sendable {
     try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.waitedReport(
-      of: ["spectrum", path, "--window", "\(start)-\(last)"], on: source, for: context.client(of: request))
-    guard let spectrum = report.spectrum else { throw ServiceError.workerUnavailable(reason: "no spectrum came") }
+      of: .spectrum(TimeWindow(start: start, end: last)), on: path, source, for: context.client(of: request))
+    guard case .measured(let spectrum) = report else {
+      throw ServiceError.workerUnavailable(reason: "no spectrum came")
+    }
     let answer = Spectrum(frequencies: spectrum.frequencies, powerDb: spectrum.powerDB)
     return HTTPResponse(
       Representation(
@@ -39,12 +41,11 @@ struct Spectra: Sendable {
 extension Context {
   /// The report of a child that works on a recording while the request waits, for a minute at most.
   func waitedReport(
-    of arguments: [String], on source: Recording, for client: Client
-  ) async throws -> WorkerReport {
-    try await previews.report(
-      of: arguments + ["--progress", "json", "--until-standard-input-closes"] + configuration.limitArguments
-        + WorkerFence.preview(of: source, configuration).arguments,
-      for: client, timeoutSeconds: 60)
+    of work: WorkerRequest.Work, on path: String, in folder: String? = nil, _ source: Recording, for client: Client
+  ) async throws -> WorkerReport? {
+    let fence = WorkerFence.preview(of: source, configuration)
+    return try await previews.report(
+      of: WorkerRequest(work, on: path, in: folder, fence: fence, configuration), for: client, timeoutSeconds: 60)
   }
 }
 

@@ -46,21 +46,21 @@ final class ProbeLane: Sendable {
   }
 
   private func look(at path: String, _ limits: ProbeLimits, for client: Client) async throws -> ProbeVerdict {
-    ProbeVerdict(try await run(["probe", path], limits, for: client))
+    ProbeVerdict(try await run(.probe, on: path, limits, for: client))
   }
 
   private func ffmpegWorks(_ limits: ProbeLimits, for client: Client) async throws -> Bool {
-    try await run(["check-ffmpeg"], limits, for: client).exit == .status(0)
+    let ending = try await run(.ffmpegCheck, on: "/dev/null", limits, for: client)
+    return ending.exit == .status(0) && ending.report == .ffmpegWorks(true)
   }
 
-  private func run(_ words: [String], _ limits: ProbeLimits, for client: Client) async throws -> WorkerLane.Ending {
+  private func run(
+    _ work: WorkerRequest.Work, on path: String, _ limits: ProbeLimits, for client: Client
+  ) async throws -> WorkerLane.Ending {
     let fence = WorkerFence.probe(configuration, processorSeconds: limits.processorSeconds)
     return try await (limits.isMedia ? media : sounds).run(
-      words + Self.untilClosed + configuration.limitArguments + fence.arguments, for: client,
-      timeoutSeconds: limits.seconds)
+      WorkerRequest(work, on: path, fence: fence, configuration), for: client, timeoutSeconds: limits.seconds)
   }
-
-  private static let untilClosed = ["--until-standard-input-closes"]
 }
 
 /// How long a probe may take: five seconds of processor time and ten by the clock.

@@ -16,11 +16,11 @@ enum ProbeVerdict: Sendable, Equatable {
 
   init(_ ending: WorkerLane.Ending) {
     let (report, exit) = (ending.report, ending.exit)
-    if let probe = report.probe, exit == .status(0) {
+    if case .probed(let probe) = report, exit == .status(0) {
       self = .holds(probe)
       return
     }
-    if let failure = report.error, !failure.retry {
+    if let failure = report?.failure, !failure.retry {
       self = .refused(code: failure.code, detail: failure.detail)
       return
     }
@@ -31,9 +31,9 @@ enum ProbeVerdict: Sendable, Equatable {
     case .signal(SIGXCPU):
       self = .refused(code: WorkerFailure.probeTooSlow.code, detail: WorkerFailure.probeTooSlow.detail)
     case .signal: self = .decoderFailed(isFFmpeg: false)
-    case .status where ["decoder_failed", "memory_limit"].contains(report.error?.code):
+    case .status where ["decoder_failed", "memory_limit"].contains(report?.failure?.code):
       self = .decoderFailed(isFFmpeg: true)
-    case .status: self = .failed(reason: report.error?.detail ?? "the probe gave no answer")
+    case .status: self = .failed(reason: report?.failure?.detail ?? "the probe gave no answer")
     }
   }
 

@@ -78,11 +78,14 @@ import Testing
 
   @Test("the check that decides who is to blame passes with an ffmpeg that works, and with no other")
   func check() throws {
-    #expect(try Command.stillwave("check-ffmpeg", "--progress", "json").status == 0)
-    #expect(try Command.stillwave("check-ffmpeg", "--ffmpeg", "/nonexistent/ffmpeg").status != 0)
+    func check(_ ffmpeg: String) throws -> [String] {
+      let finished = try WorkerTests.run(WorkerTests.request("ffmpegCheck", on: "/dev/null", ffmpeg: ffmpeg))
+      return ["\(finished.status)"] + finished.lines
+    }
+    #expect(try check("ffmpeg") == ["0", #"{"ffmpeg_works":true}"#])
+    #expect(try check("/nonexistent/ffmpeg")[0] == "1")
     for deed in Self.deeds + ["refuse"] {
-      let ffmpeg = try Programs(deed).ffmpeg
-      #expect(try Command.stillwave("check-ffmpeg", "--ffmpeg", ffmpeg).status != 0, "\(deed)")
+      #expect(try check(Programs(deed).ffmpeg) == ["0", #"{"ffmpeg_works":false}"#], "\(deed)")
     }
   }
 

@@ -1,0 +1,99 @@
+import AudioIO
+import Media
+import Processing
+import Storage
+
+extension WorkerRequest {
+  /// What a job's worker is asked to do. Each attempt writes new files in the job's folder: what an earlier attempt
+  /// wrote may still be mapped.
+  ///
+  /// Throws if the row's parameters can't be read.
+  init(
+    _ job: Job, source: Recording, sourceFolder: String, folder: String, _ configuration: Configuration
+  ) throws(ServiceError) {
+    // Of another version's making.
+    guard source.media == nil || source.mediaFacts != nil else { throw .unreadable(job) }
+    let attempt = "\(folder)/attempt-\(job.attempts)"
+    let original = "\(sourceFolder)/\(source.audioFile ?? "audio")"
+    let sound = source.soundFile.map { "\(sourceFolder)/\($0)" }
+    let (work, input): (Work, String)
+    switch job.kind {
+    case .waveform:
+      let copy = source.mediaFacts.map { WorkingCopy($0, at: "\(attempt).working") }
+      input = original
+      work = .waveform(
+        WaveformWork(
+          pyramid: "\(attempt).pyramid", copy: copy, soundMap: copy == nil ? "\(attempt).map" : nil,
+          findsNoiseRegions: true))
+    case .denoise:
+      guard let asked = RowJSON.value(DenoiseParameters.self, from: job.parameters) else { throw .unreadable(job) }
+      input = sound ?? original
+      work = .denoise(.init(asked, of: source, original: original, attempt: attempt))
+    case .convert:
+      guard let asked = RowJSON.value(ConvertParameters.self, from: job.parameters), let shape = source.audioFormat,
+        let sound
+      else { throw .unreadable(job) }
+      input = sound
+      let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
+      work = .convert(
+        ConvertWork(output: "\(attempt).audio", format: asked.format, resampled: needsFFmpeg ? shape : nil))
+    }
+    self.init(work, on: input, in: folder, fence: .job(on: source, configuration), configuration)
+  }
+
+  /// A request with the service's limits and its ffmpeg.
+  init(
+    _ work: Work, on source: String, in folder: String? = nil, fence: WorkerFence, _ configuration: Configuration
+  ) {
+    self.init(
+      work, on: source, in: folder, limits: configuration.audioLimits, fence: fence, ffmpeg: configuration.ffmpeg)
+  }
+
+  /// The pyramid file that the work writes, if any.
+  var pyramid: String? {
+    switch work {
+    case .waveform(let work): work.pyramid
+    case .denoise(let work): work.pyramid
+    default: nil
+    }
+  }
+}
+
+extension DenoiseWork {
+  fileprivate init(_ asked: DenoiseParameters, of source: Recording, original: String, attempt: String) {
+    self.init(asked.resolved(for: source), output: "\(attempt).audio", findsNoiseRegions: true)
+    pyramid = "\(attempt).pyramid"
+    guard let facts = source.mediaFacts else { return }
+    // Requested so early that there is no working copy yet: the worker makes one for itself.
+    if source.soundFile == nil { copy = WorkingCopy(facts, at: "\(attempt).decoded") }
+    guard asked.format == .same else { return }
+    if facts.writtenCodec != nil {
+      replacement = .init(of: original, facts, output: output)
+      output = "\(attempt).working"
+    } else {
+      // A file that can't be written again as it was becomes WAV or FLAC. `same` would be the working copy's container,
+      // which is RF64 where the length wasn't known before.
+      parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
+    }
+  }
+}
+
+extension DenoiseParameters {
+  /// The same with the noise that `auto` comes to for a recording that has been read; in one that hasn't, the worker
+  /// looks for it.
+  func resolved(for source: Recording) -> DenoiseParameters {
+    var resolved = self
+    resolved.noise =
+      noise
+      ?? source.noiseRegions.map { regions in
+        regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(NoiseSource.usualQuantile)
+      }
+    return resolved
+  }
+}
+
+extension ServiceError {
+  fileprivate static func unreadable(_ job: Job) -> ServiceError {
+    .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")
+  }
+}

@@ -1,0 +1,42 @@
+import AudioIO
+import Denoise
+
+/// What noise removal is asked to do: the same value in a job's row, in a worker's request and on the command line.
+///
+///     {"format":"same","method":"mmse_lsa","noise":{"end":2.75,"start":1.25},"output":"denoised","reduction":18,
+///     "sensitivity":1}
+package struct DenoiseParameters: Codable, Sendable, Equatable {
+  /// Where the noise is learned from; nil for the best region that is found.
+  package var noise: NoiseSource?
+  /// How it is removed.
+  package var settings: DenoiseSettings
+  /// The kind of file to write.
+  package var format: OutputFormat
+
+  private enum CodingKeys: String, CodingKey {
+    case noise, format
+  }
+
+  /// Parameters of these parts.
+  package init(noise: NoiseSource? = nil, settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same) {
+    self.noise = noise
+    self.settings = settings
+    self.format = format
+  }
+
+  /// The settings' members stand beside the others.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    noise = try container.decodeIfPresent(NoiseSource.self, forKey: .noise)
+    format = try container.decode(OutputFormat.self, forKey: .format)
+    settings = try DenoiseSettings(from: decoder)
+  }
+
+  /// As it is decoded.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(noise, forKey: .noise)
+    try container.encode(format, forKey: .format)
+    try settings.encode(to: encoder)
+  }
+}

@@ -1,0 +1,179 @@
+import AudioIO
+import Glibc
+import Media
+
+extension WorkerRequest {
+  /// The work once all other programs that it needs run; to be called once. Its argument is told of the progress.
+  package typealias Begun = ((WorkerProgress) -> Void) throws(ProcessingError) -> WorkerReport
+
+  /// Starts ffmpeg where the work needs it, which can't be done behind the fence. The source isn't read before what is
+  /// returned is called.
+  package func begin() throws(ProcessingError) -> Begun {
+    switch work {
+    case .probe: try beginProbe()
+    case .ffmpegCheck: try beginFFmpegCheck()
+    case .waveform(let work): try begin(work)
+    case .denoise(let work): try begin(work)
+    case .convert(let work): try begin(work)
+    case .noiseRegions(let copy): try beginNoiseRegions(copy)
+    case .spectrum(let window):
+      { (_) throws(ProcessingError) in
+        .measured(try MeasureSpectrum(source: source, window: window, limits: limits).run())
+      }
+    }
+  }
+
+  private func beginProbe() throws(ProcessingError) -> Begun {
+    let look = try look()
+    return { (_) throws(ProcessingError) in
+      let probe = ProbeRecording(source: source, limits: limits)
+      guard let look else { return .probed(try probe.run()) }
+      return .probed(try probe.run(look))
+    }
+  }
+
+  private func beginFFmpegCheck() throws(ProcessingError) -> Begun {
+    let check = try media { () throws(MediaError) in try FFmpegCheck(encoder(), in: fencing) }
+    return { (_) throws(ProcessingError) in .ffmpegWorks(check.works()) }
+  }
+
+  private func begin(_ work: WaveformWork) throws(ProcessingError) -> Begun {
+    let decoding = try decode(work.copy)
+    return { (progress) throws(ProcessingError) in
+      guard let decoding, let copy = work.copy else {
+        // More than four would take more memory, and wait for the disk.
+        return .analyzed(
+          try AnalyzeRecording(
+            source: source, pyramid: work.pyramid, limits: limits, threads: min(threadCount, 4),
+            findsNoiseRegions: work.findsNoiseRegions, soundMap: work.soundMap
+          ).run(progress: progress))
+      }
+      return .analyzed(
+        try ImportRecording(
+          decoding, working: copy.path, pyramid: work.pyramid, limits: limits,
+          findsNoiseRegions: work.findsNoiseRegions
+        ).run(progress: progress))
+    }
+  }
+
+  private func begin(_ work: DenoiseWork) throws(ProcessingError) -> Begun {
+    let decoding = try decode(work.copy)
+    var (encoding, tracks): ((any CleanedFile)?, CopiedTracks?) = (nil, nil)
+    if let replacement = work.replacement { (encoding, tracks) = try encode(replacement) }
+    let (cleaned, kept) = (encoding, tracks)
+    return { (progress) throws(ProcessingError) in
+      var outcome = try DenoiseRecording(
+        source: sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
+        noise: work.parameters.noise, settings: work.parameters.settings, format: work.parameters.format,
+        limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
+        usesSecondThread: threadCount > 1, encoding: cleaned
+      ).run(progress: progress)
+      if let kept { outcome.warnings += Anomaly.leftOut(kept) }
+      return .denoised(outcome)
+    }
+  }
+
+  private func encode(_ replacement: DenoiseWork.Replacement) throws(ProcessingError)
+    -> (any CleanedFile, CopiedTracks?)
+  {
+    let (original, facts, path) = (replacement.original, replacement.facts, replacement.output)
+    if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
+    return try media { () throws(MediaError) in
+      let (ffmpeg, fencing) = (try encoder(), encoderFencing)
+      let tracks = try CopiedTracks.writable(of: original, facts, tryingAt: path, with: ffmpeg, in: fencing)
+      let encoding = try MediaEncoding(
+        replacingSoundOf: original, facts, keeping: tracks, into: path, with: ffmpeg, in: fencing)
+      return (encoding, tracks)
+    }
+  }
+
+  private func begin(_ work: ConvertWork) throws(ProcessingError) -> Begun {
+    var encoding: MediaEncoding?
+    if let shape = work.resampled, let codec = MediaEncoding.Codec(rawValue: work.format.rawValue) {
+      encoding = try media { () throws(MediaError) in
+        try MediaEncoding(
+          path: work.output, codec: codec, sampleRate: shape.sampleRate, channels: shape.channels, with: encoder(),
+          in: encoderFencing)
+      }
+    }
+    let job = ConvertRecording(source: source, output: work.output, format: work.format, encoding: encoding)
+    return { (progress) throws(ProcessingError) in .converted(try job.run(progress: progress)) }
+  }
+
+  private func beginNoiseRegions(_ copy: WorkingCopy?) throws(ProcessingError) -> Begun {
+    let decoding = try decode(copy)
+    return { (progress) throws(ProcessingError) in
+      let search = FindNoiseRegions(source: try sound(decoding, copy, progress), limits: limits)
+      return .noiseRegions(
+        try search.run { frames, fraction in
+          progress(WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
+        })
+    }
+  }
+
+  /// A file that libsndfile reads: the source itself, or its working copy, which is made first.
+  private func sound(
+    _ decoding: (any WorkingSource)?, _ copy: WorkingCopy?, _ progress: (WorkerProgress) -> Void
+  ) throws(ProcessingError) -> String {
+    guard let decoding, let copy else { return source }
+    // A small share of the work, which counts as none, so that what follows never falls behind it.
+    _ = try ImportRecording(decoding, working: copy.path, limits: limits).run { _ in
+      progress(WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+    }
+    return copy.path
+  }
+
+  private var threadCount: Int { threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN)) }
+}
+
+// MARK: ffmpeg
+
+extension WorkerRequest {
+  /// What has to be known to make a working copy of the source; nil where it is read as it is. For a command: a worker
+  /// is told.
+  package func facts() throws(ProcessingError) -> MediaFacts? {
+    guard let look = try look() else { return nil }
+    return try media { () throws(MediaError) in try look.facts() }
+  }
+
+  /// Begins to look at the source; nil if it is none of the files that ffmpeg reads.
+  private func look() throws(ProcessingError) -> MediaProbe? {
+    guard let demuxer = Demuxer(path: source) else { return nil }
+    return try media { () throws(MediaError) in
+      try MediaProbe(path: source, demuxer: demuxer, with: reader(demuxer), in: fencing)
+    }
+  }
+
+  /// Begins to decode the source; what libsndfile can't seek in is decoded from its start.
+  private func decode(_ copy: WorkingCopy?) throws(ProcessingError) -> (any WorkingSource)? {
+    guard let facts = copy?.facts else { return nil }
+    guard let demuxer = facts.demuxer else { return SoundDecoding(path: source, facts: facts, limits: limits) }
+    return try media { () throws(MediaError) in
+      try MediaDecoding(path: source, facts: facts, with: reader(demuxer), in: fencing)
+    }
+  }
+
+  private func reader(_ demuxer: Demuxer) throws(MediaError) -> FFmpeg {
+    try FFmpeg.find(ffmpeg, toRead: source, as: demuxer)
+  }
+
+  private func encoder() throws(MediaError) -> FFmpeg {
+    guard let found = FFmpeg(ffmpeg) else { throw .missingEncoder }
+    return found
+  }
+
+  /// It may use up what the worker may, and writes no file. For a command it runs as the user who asks: the file is
+  /// theirs, and keeps its mode.
+  private var fencing: Fencing {
+    var limits = programLimits
+    limits.outputBytes = 0
+    return Fencing(limits: limits.text, dropsRoot: fence != nil)
+  }
+
+  /// The same for a program that writes the worker's file in its place.
+  private var encoderFencing: Fencing { Fencing(limits: programLimits.text, dropsRoot: fence != nil) }
+
+  private var programLimits: WorkerFence {
+    fence ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 1 << 62)
+  }
+}
