@@ -81,7 +81,7 @@ let package = Package(
       name: "AudioServiceTests",
       dependencies: [
         "AudioService", "AudioIO", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
-        "Contract", "Receivers",
+        "Contract", "Randomness", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

@@ -1,19 +1,8 @@
 import Processing
 import Storage
 
-/// Writes down what came of a job's attempt, in rows, files and the log. Everything blocks, on a worker thread; what
-/// follows from it is returned, and is for the queue of jobs to do.
+/// Writes down how a job's attempt ended, in rows, files and the log. Everything blocks, on a worker thread.
 struct JobRecords: Sendable {
-  /// What the queue of jobs does next.
-  enum Next {
-    /// The job has ended, and with it these, which worked on the recording that it was making.
-    case over(with: [Job] = [])
-    /// It is begun again.
-    case retry(attempts: Int)
-    /// Its end could not be written. Nobody else would ever end it.
-    case failLater(Job, WorkerFailure)
-  }
-
   private let configuration: Configuration
   private let catalog: Catalog
   private let store: MediaStore
@@ -28,54 +17,61 @@ struct JobRecords: Sendable {
     self.log = log
   }
 
-  static let gaveUp = WorkerFailure(
-    code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
-    retry: false)
-
   /// A child has said what it made.
-  func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> Next {
+  func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
     do {
       let ended = try JobOutcome(job, report, of: request, store: store, configuration).record(in: catalog)
-      guard let ended else { return isWanted(job) ? fail(job, Self.gaveUp) : discard(job) }
+      guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
       log.job(ended)
       // Cancelled while it was finished: what it made has no row, or is not wanted.
-      if ended.state != .succeeded { removeLeftovers(of: job) }
+      guard ended.state == .succeeded else { return .unwanted(job) }
     } catch {
-      guard isWanted(job) else { return discard(job) }
+      guard isWanted(job) else { return .unwanted(job) }
       if case .diskFull = error { return fail(job, .diskFull) }
       log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
-      return .retry(attempts: job.attempts)
+      return .again
     }
     store.removeWorkFolder(of: job.id)
-    return .over()
+    return .over(with: [])
   }
 
-  /// A child has ended without a result.
-  func endedEarly(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) -> Next {
-    guard isWanted(job) else { return discard(job) }
-    guard failure.retry, job.failures + 1 < configuration.maximumAttempts else { return fail(job, failure) }
+  /// A child has ended without a result, and a later attempt may succeed.
+  func retry(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
+    guard isWanted(job) else { return .unwanted(job) }
     log.failure(
       "a worker ended early; its job is tried again",
       ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
-    return .retry(attempts: job.attempts)
+    return .again
   }
 
   /// The service stops: the next start begins the job again.
-  func interrupted(_ job: Job) -> Next {
+  func interrupt(_ job: Job) -> JobLifecycle.Recorded {
     do {
-      try catalog.update(job.id) { job in
+      let now = try catalog.update(job.id) { job in
         guard !job.state.isFinished else { return }
         job.state = .queued
         job.interruptions += 1
       }
+      if now?.state == .cancelled { return .unwanted(job) }
     } catch {
       log.failure("an interruption could not be noted", ["job": job.id.text, "error": "\(error)"])
     }
-    return .over()
+    return .over(with: [])
+  }
+
+  /// The job has failed for good before its row could be claimed, or read.
+  func fail(_ id: JobID, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
+    do {
+      guard let job = try catalog.job(id) else { return .over(with: []) }
+      return fail(job, failure)
+    } catch {
+      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
+      return .again
+    }
   }
 
   /// The job has failed for good.
-  func fail(_ job: Job, _ failure: WorkerFailure) -> Next {
+  func fail(_ job: Job, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     let reached = live[job.id]?.fraction ?? 0
     let error = JobError(failure)
     do {
@@ -86,11 +82,16 @@ struct JobRecords: Sendable {
         job.finishedAt = .now
       }
       log.job(ended?.first ?? job)
-      removeLeftovers(of: job)
+      switch ended?.first?.state {
+      case nil, .cancelled: return .unwanted(job)
+      // The commit that said so had only seemed to fail: it keeps what it made.
+      case .succeeded: store.removeWorkFolder(of: job.id)
+      default: removeLeftovers(of: job)
+      }
       return .over(with: Array((ended ?? []).dropFirst()))
     } catch {
       log.failure("a failed job could not be kept", ["job": job.id.text, "error": "\(error)"])
-      return .failLater(job, failure)
+      return .unwritten(failure)
     }
   }
 
@@ -101,11 +102,6 @@ struct JobRecords: Sendable {
     do { try store.discard(output) } catch {
       log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
     }
-  }
-
-  private func discard(_ job: Job) -> Next {
-    removeLeftovers(of: job)
-    return .over()
   }
 
   /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little

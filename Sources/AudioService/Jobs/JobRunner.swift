@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Processing
 import Storage
 import Synchronization
@@ -7,36 +6,28 @@ import Synchronization
 /// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each
 /// job to its end, also over a restart of the service.
 ///
+/// `JobLifecycle` decides; here its actions are performed, blocking ones on a worker thread, and what comes of them is
+/// fed back to it on one serial queue.
+///
 /// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
 /// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
 /// that was given up loses its row before its files.
 final class JobRunner: Sendable {
-  /// A child, from the moment a place is taken for it.
-  private struct Running {
-    var worker: WorkerProcess?
+  /// What the actions on an attempt need, from its claim to its end.
+  private struct Attempt {
+    let job: Job
+    let source: Recording
     var request: WorkerRequest?
-    var last: WorkerReport?
-    /// The job with its row as it was cancelled.
-    var cancelled: Job?
-    var wasCancelled: Bool { cancelled != nil }
-    /// Why the child is being ended before its time.
-    var overrun: Overrun?
-    var startedAt = ContinuousClock.now
-    /// How long the child may run.
-    var secondsAllowed = Double.infinity
-    /// When the child last got on, or was started.
-    var lastHeard = ContinuousClock.now
+    var worker: WorkerProcess?
+    /// The last one that was no progress.
+    var report: WorkerReport?
   }
 
   private struct State {
-    var schedule: JobSchedule
-    var running: [JobID: Running] = [:]
-    /// Jobs that wait for their next attempt.
-    var pausing: Set<JobID> = []
-    var isStopping = false
-    var hasToldUnfenced = false
-    var isWatching = false
-    var onIdle: CheckedContinuation<Void, Never>?
+    var lifecycle: JobLifecycle
+    var attempts: [JobID: Attempt] = [:]
+    var hasNotedUnfenced = false
+    var onStopped: [CheckedContinuation<Void, Never>] = []
   }
 
   let live = LiveJobs()
@@ -45,9 +36,11 @@ final class JobRunner: Sendable {
   private let store: MediaStore
   private let work: WorkQueue
   private let log: ServiceLog
+  private let preparation: JobPreparation
   private let records: JobRecords
   private let queue = DispatchQueue(label: "jobs")
   private let state: Confined<State>
+  private let started = ContinuousClock.now
   /// Jobs that wait or run, and requests that are about to bring one.
   private let tally: ClientTally
   /// The room of each job, until it neither waits nor runs any more.
@@ -59,8 +52,15 @@ final class JobRunner: Sendable {
     self.store = store
     self.work = work
     self.log = log
+    preparation = JobPreparation(configuration: configuration, catalog: catalog, store: store, log: log)
     records = JobRecords(configuration, catalog: catalog, store: store, live: live, log: log)
-    state = Confined(State(schedule: JobSchedule(places: configuration.workerCount)))
+    state = Confined(
+      State(
+        lifecycle: JobLifecycle(
+          .init(
+            places: configuration.workerCount, maximumAttempts: configuration.maximumAttempts,
+            retryPauseSeconds: configuration.retryPauseSeconds, stallSeconds: configuration.stallSeconds,
+            secondsPerProcessorSecond: configuration.jobSecondsPerProcessorSecond))))
     tally = ClientTally(
       limit: configuration.maximumQueuedJobs, clientLimit: configuration.maximumQueuedJobsPerClient)
   }
@@ -87,7 +87,7 @@ final class JobRunner: Sendable {
 
   // MARK: Coming and going
 
-  /// Queues a job whose row is in the catalogue, for the client that its row names; `source` tells how much work it is.
+  /// Queues a job whose row is in the catalog, for the client that its row names; `source` tells how much work it is.
   /// Without one it counts as short. `room`: what was reserved for it; without it the job counts whatever the limits.
   func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
     let client = Client(key: job.client)
@@ -98,21 +98,12 @@ final class JobRunner: Sendable {
     live.insert(job.id, LiveJob(attempts: job.attempts, recording: written))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
-    queue.async { [self] in
-      state.value.schedule.add(job.id, work, for: client)
-      fill()
-    }
+    queue.async { [self] in take(.submitted(job.id, work, client)) }
   }
 
   /// Has another client wait for a job, so that it runs when the turn of either comes.
   func join(_ id: JobID, for client: Client) {
-    queue.async { [self] in state.value.schedule.join(id, for: client) }
-  }
-
-  /// The job neither waits nor runs any more.
-  private func forget(_ id: JobID) {
-    _ = rooms.withLock { $0.removeValue(forKey: id) }
-    live.remove(id)
+    queue.async { [self] in take(.joined(id, client)) }
   }
 
   /// Queues what an earlier life of the service left unfinished.
@@ -132,20 +123,8 @@ final class JobRunner: Sendable {
   /// Ends the children of jobs whose rows say `cancelled` already, and removes what they wrote.
   func cancel(_ jobs: [Job]) {
     queue.async { [self] in
-      for job in jobs { cancel(job) }
+      for job in jobs { take(.cancelled(job)) }
     }
-  }
-
-  private func cancel(_ job: Job) {
-    state.value.schedule.remove(job.id)
-    if state.value.running[job.id] != nil {
-      state.value.running[job.id]?.cancelled = job
-      state.value.running[job.id]?.worker?.kill()
-    } else {
-      state.value.pausing.remove(job.id)
-      work.start { [records] in records.removeLeftovers(of: job) }
-    }
-    forget(job.id)
   }
 
   /// Ends all children; their rows say `queued` again, for the next start to begin them. That attempt is not held
@@ -153,11 +132,8 @@ final class JobRunner: Sendable {
   func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
-        state.value.isStopping = true
-        state.value.schedule.removeAll()
-        guard !state.value.running.isEmpty else { return continuation.resume() }
-        state.value.onIdle = continuation
-        for running in state.value.running.values { running.worker?.kill() }
+        state.value.onStopped.append(continuation)
+        take(.stop)
       }
     }
   }
@@ -166,75 +142,85 @@ final class JobRunner: Sendable {
     await live.waitForChange(of: id, seconds: seconds)
   }
 
-  // MARK: One attempt
+  // MARK: Events
 
-  private func fill() {
+  private func take(_ event: JobLifecycle.Event) {
     dispatchPrecondition(condition: .onQueue(queue))
-    while !state.value.isStopping, let id = state.value.schedule.begin() {
-      state.value.running[id] = Running()
-      work.start { [self] in prepare(id) }
+    for action in state.value.lifecycle.on(event, at: (.now - started) / .seconds(1)) { perform(action) }
+  }
+
+  /// Takes an event after `seconds`.
+  private func take(_ event: JobLifecycle.Event, after seconds: Double) {
+    queue.asyncAfter(deadline: .now() + seconds) { [self] in take(event) }
+  }
+
+  /// Does blocking work on a worker thread, then takes the event that `note` makes of what came of it.
+  private func run<Outcome: Sendable>(
+    _ body: @escaping @Sendable () -> Outcome, then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
+  ) {
+    work.start { [self] in
+      let outcome = body()
+      queue.async { [self] in take(note(outcome)) }
     }
   }
 
-  /// Writes that the job runs, makes its folder, then starts its child.
+  // MARK: Actions
+
+  private func perform(_ action: JobLifecycle.Action) {
+    switch action {
+    case .claim(let id): run({ [preparation] in preparation.claim(id) }, then: { [self] in note($0, id) })
+    case .prepare(let id): prepare(id)
+    case .start(let id, let idlePlaces): start(id, idlePlaces)
+    case .kill(let id): state.value.attempts[id]?.worker?.kill()
+    case .record(let id, let ending): record(ending, of: id)
+    case .recordLater(let id, let seconds): take(.recordDue(id), after: seconds)
+    case .pause(let id, let seconds):
+      state.value.attempts[id] = nil
+      live.update(id) { $0.isRunning = false }
+      take(.pauseEnded(id), after: seconds)
+    case .clear(let job):
+      state.value.attempts[job.id] = nil
+      run({ [records] in records.removeLeftovers(of: job) }, then: { .cleared(job.id) })
+    case .forget(let id):
+      state.value.attempts[id] = nil
+      _ = rooms.withLock { $0.removeValue(forKey: id) }
+      live.remove(id)
+    case .watch(let seconds): take(.tick, after: seconds)
+    case .stopped:
+      for continuation in state.value.onStopped { continuation.resume() }
+      state.value.onStopped = []
+    }
+  }
+
+  private func note(_ claim: JobPreparation.Claim, _ id: JobID) -> JobLifecycle.Event {
+    switch claim {
+    case .claimed(let job, let source):
+      state.value.attempts[id] = Attempt(job: job, source: source)
+      return .claimed(id, attempts: job.attempts, failures: job.failures)
+    case .refused(let job): return .refused(id, cancelled: job)
+    case .failed(let failure): return .notBegun(id, failure)
+    }
+  }
+
   private func prepare(_ id: JobID) {
-    do {
-      let job = try catalog.update(id) { job in
-        guard !job.state.isFinished else { return }
-        job.state = .running
-        job.attempts += 1
-        job.startedAt = .now
+    guard let attempt = state.value.attempts[id] else { preconditionFailure("what is prepared was claimed") }
+    run({ [preparation] in preparation.prepare(attempt.job, attempt.source) }) { [self] preparation in
+      switch preparation {
+      case .ready(let request, let fence):
+        state.value.attempts[id]?.request = request
+        return .prepared(id, fence)
+      case .failed(let failure): return .notBegun(id, failure)
       }
-      guard let job, job.state == .running, var source = try catalog.recording(job.recording) else {
-        // Cancelled meanwhile; an earlier attempt may have written something.
-        if let job, job.state == .cancelled { records.removeLeftovers(of: job) }
-        return queue.async { [self] in leave(id) }
-      }
-      let fence = WorkerFence.job(on: source, configuration)
-      guard job.failures < configuration.maximumAttempts else {
-        return take(records.fail(job, JobRecords.gaveUp), job.id)
-      }
-      let files = MissingFiles(catalog: catalog, store: store)
-      if let fault = try files.settle(source) { return take(records.fail(job, fault.failure), job.id) }
-      // The child makes one for itself.
-      if files.hasLostWorkingCopy(source) { source.workingFile = nil }
-      if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
-      if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
-      let request = try WorkerRequest(
-        job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: id),
-        configuration)
-      queue.async { [self] in start(job, request, fence) }
-    } catch StorageError.diskFull {
-      fail(id, .diskFull)
-    } catch StorageError.io(_, _, EROFS) {
-      fail(id, Self.diskIsReadOnly)
-    } catch {
-      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
-      queue.async { [self] in retry(id, attempts: 1) }
     }
   }
 
-  private static let diskIsReadOnly = WorkerFailure(
-    code: "io_error", detail: "The service can't write to its disk now; nothing is wrong with the file.", retry: false)
-
-  private func fail(_ id: JobID, _ failure: WorkerFailure) {
-    do {
-      guard let job = try catalog.job(id) else { return queue.async { [self] in leave(id) } }
-      take(records.fail(job, failure), id)
-    } catch {
-      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
-      queue.async { [self] in retry(id, attempts: 1) }
+  private func start(_ id: JobID, _ idlePlaces: Int) {
+    guard let job = state.value.attempts[id]?.job, var request = state.value.attempts[id]?.request else {
+      preconditionFailure("what is started was prepared")
     }
-  }
-
-  private func start(_ job: Job, _ request: WorkerRequest, _ fence: WorkerFence) {
-    guard state.value.running[job.id]?.wasCancelled == false, !state.value.isStopping else {
-      return ended(job, .status(1), fence)
-    }
-    var request = request
-    request.threads = threads(for: job)
-    state.value.running[job.id]?.request = request
-    live.update(job.id) { live in
+    request.threads = Self.threads(for: job, idlePlaces)
+    state.value.attempts[id]?.request = request
+    live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
       live.startedAt = .now
@@ -242,144 +228,63 @@ final class JobRunner: Sendable {
       live.pyramidPath = request.pyramid
       live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + job.pyramidName
     }
-    state.value.running[job.id]?.startedAt = .now
-    state.value.running[job.id]?.lastHeard = .now
-    let worker = WorkerProcess.start(
-      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, of: job.id) },
-      onExit: { [self] in ended(job, $0, fence) })
-    state.value.running[job.id]?.worker = worker
-    state.value.running[job.id]?.secondsAllowed =
-      configuration.jobSecondsPerProcessorSecond * Double(fence.processorSeconds)
-    watch()
+    state.value.attempts[id]?.worker = WorkerProcess.start(
+      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, id, request.work) },
+      onExit: { [self] in take(.exited(id, $0)) })
   }
 
-  /// Looks at the children now and then, for as long as there are any: one timer for all.
-  private func watch() {
-    guard !state.value.isWatching, !state.value.running.isEmpty else { return }
-    state.value.isWatching = true
-    queue.asyncAfter(deadline: .now() + configuration.stallSeconds / 8) { [self] in
-      state.value.isWatching = false
-      for (id, running) in state.value.running {
-        if let overrun = overrun(of: running) { end(id, overrun) }
-      }
-      watch()
+  /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
+  private static func threads(for job: Job, _ idlePlaces: Int) -> Int? {
+    guard job.kind != .convert else { return nil }
+    return 1 + (job.kind == .waveform ? idlePlaces : min(idlePlaces, 1))
+  }
+
+  private func heard(_ report: WorkerReport, _ id: JobID, _ work: WorkerRequest.Work) {
+    switch report {
+    case .progress(let progress):
+      live.update(id) { $0.progress = progress }
+      take(.progressed(id, diskIsFull: diskIsFull))
+    case .unfenced(let errno):
+      guard !state.value.hasNotedUnfenced else { return }
+      state.value.hasNotedUnfenced = true
+      log.notice("workers run without a filter of system calls: the kernel refuses it", ["errno": "\(errno)"])
+    default:
+      state.value.attempts[id]?.report = report
+      take(.reported(id, report.verdict(on: work)))
     }
   }
 
-  private func end(_ id: JobID, _ overrun: Overrun) {
-    state.value.running[id]?.overrun = overrun
-    state.value.running[id]?.worker?.kill()
-  }
-
-  /// Whether jobs have used up half of the reserve: the rest is the catalogue's.
-  private var isDiskFull: Bool {
+  /// Whether jobs have used up half of the reserve: the rest is the catalog's.
+  private var diskIsFull: Bool {
     guard let free = try? store.freeBytes() else { return false }
     return free < configuration.reservedDiskBytes / 2
   }
 
-  private func overrun(of running: Running) -> Overrun? {
-    let now = ContinuousClock.now
-    if (now - running.lastHeard) / .seconds(1) > configuration.stallSeconds {
-      return .stalled(seconds: configuration.stallSeconds)
-    }
-    guard (now - running.startedAt) / .seconds(1) > running.secondsAllowed else { return nil }
-    return .tooLong(seconds: running.secondsAllowed)
-  }
-
-  /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
-  private func threads(for job: Job) -> Int? {
-    guard job.kind != .convert else { return nil }
-    let idle = state.value.schedule.hasWaiting ? 0 : max(state.value.schedule.freePlaces, 0)
-    return 1 + (job.kind == .waveform ? idle : min(idle, 1))
-  }
-
-  private func heard(_ report: WorkerReport, of id: JobID) {
-    switch report {
-    case .progress(let progress):
-      state.value.running[id]?.lastHeard = .now
-      if isDiskFull { end(id, .diskFull) }
-      live.update(id) { $0.progress = progress }
-    case .unfenced(let errno):
-      guard !state.value.hasToldUnfenced else { return }
-      state.value.hasToldUnfenced = true
-      log.notice("workers run without a filter of system calls: the kernel refuses it", ["errno": "\(errno)"])
-    default: state.value.running[id]?.last = report
-    }
-  }
-
-  private func ended(_ job: Job, _ exit: WorkerExit, _ fence: WorkerFence) {
-    guard let running = state.value.running[job.id] else { return }
-    if running.wasCancelled {
-      leave(job.id)
-    } else if state.value.isStopping {
-      work.start { [self] in take(records.interrupted(job), job.id) }
-    } else if exit == .status(0), let report = running.last, let request = running.request,
-      report.isResult(of: request.work)
-    {
-      work.start { [self] in take(records.succeed(job, report, of: request), job.id) }
-    } else {
-      let failure = running.last?.failure ?? WorkerFailure(exit, running.overrun, fence)
-      work.start { [self] in take(records.endedEarly(job, exit, failure), job.id) }
-    }
-  }
-
-  /// Goes on as an attempt's end is recorded.
-  private func take(_ next: JobRecords.Next, _ id: JobID) {
-    switch next {
-    case .over(let others):
-      cancel(others)
-      queue.async { [self] in leave(id) }
-    case .retry(let attempts): queue.async { [self] in retry(id, attempts: attempts) }
-    case .failLater(let job, let failure):
-      // It keeps its place: a catalogue that takes no end takes no beginning either.
-      queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * 4) { [self] in
-        guard !state.value.isStopping else { return leave(id) }
-        work.start { [self] in take(records.fail(job, failure), id) }
+  private func record(_ ending: JobLifecycle.Ending, of id: JobID) {
+    let (attempt, records) = (state.value.attempts[id], records)
+    let (job, request, report) = (attempt?.job, attempt?.request, attempt?.report)
+    run({
+      switch (ending, job) {
+      case (.failure(let failure), let job?): return records.fail(job, failure)
+      case (.failure(let failure), nil): return records.fail(id, failure)
+      case (.interruption, let job?): return records.interrupt(job)
+      case (.retry(let exit, let failure), let job?): return records.retry(job, exit, failure)
+      case (.result, let job?):
+        guard let request, let report else { return records.fail(job, JobLifecycle.gaveUp) }
+        return records.succeed(job, report, of: request)
+      case (_, nil): preconditionFailure("an attempt that ends was claimed")
       }
-    }
-  }
-
-  /// Tries again after a pause that doubles each time; not what was cancelled meanwhile, and not while stopping.
-  private func retry(_ id: JobID, attempts: Int) {
-    guard state.value.running[id]?.wasCancelled == false, !state.value.isStopping else { return leave(id) }
-    state.value.running[id] = nil
-    state.value.pausing.insert(id)
-    live.update(id) { $0.isRunning = false }
-    guard let ended = state.value.schedule.end(id) else { preconditionFailure("a job that ran was begun") }
-    queue.asyncAfter(deadline: .now() + configuration.retryPauseSeconds * Double(1 << min(attempts, 10))) { [self] in
-      guard state.value.pausing.remove(id) != nil, !state.value.isStopping else { return }
-      state.value.schedule.add(id, ended.work, for: ended.client)
-      fill()
-    }
-    fill()
-  }
-
-  /// The place is free again. However the attempt of a cancelled job ended, what it wrote is removed first.
-  private func leave(_ id: JobID) {
-    if let cancelled = state.value.running[id]?.cancelled {
-      state.value.running[id]?.cancelled = nil
-      return work.start { [self] in
-        records.removeLeftovers(of: cancelled)
-        queue.async { [self] in leave(id) }
-      }
-    }
-    state.value.running[id] = nil
-    state.value.schedule.end(id)
-    if state.value.running.isEmpty, let idle = state.value.onIdle {
-      state.value.onIdle = nil
-      idle.resume()
-    }
-    if !state.value.isStopping { forget(id) }
-    fill()
+    }) { .recorded(id, $0) }
   }
 }
 
 extension WorkerReport {
-  /// Whether a child that ended well has said what it made.
-  fileprivate func isResult(of work: WorkerRequest.Work) -> Bool {
+  /// What it says about the end of the child's work, if anything.
+  fileprivate func verdict(on work: WorkerRequest.Work) -> JobLifecycle.Verdict? {
     switch (work, self) {
-    case (.waveform, .analyzed), (.denoise, .denoised), (.convert, .converted): true
-    default: false
+    case (_, .failed(let failure)): .failure(failure)
+    case (.waveform, .analyzed), (.denoise, .denoised), (.convert, .converted): .result
+    default: nil
     }
   }
 }

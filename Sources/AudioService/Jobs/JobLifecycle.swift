@@ -1,0 +1,377 @@
+// The life of a job from its submission to its end, attempt by attempt, decided without a clock, a queue, a disk or a
+// child process. `JobRunner` performs the actions and feeds back what comes of them.
+//
+//   state       meaning; what it holds                     event                      next state   actions
+//   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//   (none)                                                 submitted                  queued
+//   queued      waits for its turn                         (its turn)                 claimed      claim
+//   claimed     its row is being set to running, with      claimed                    preparing    prepare
+//               one more attempt; a place                  claimed, failed too often  ending       record failure
+//                                                          refused, cancelled         clearing     forget, clear
+//                                                          refused                    (none)       forget
+//   preparing   its files are checked, its folder made;    prepared                   running      start
+//               a place
+//   (both)                                                 notBegun, with a failure   ending       record failure
+//                                                          notBegun                   pausing      pause
+//   running     its child works; a place, a child          exited 0 after a result    ending       record result
+//                                                          exited, may be retried     ending       record retry
+//                                                          exited                     ending       record failure
+//                                                          tick or progress, over a   overrun      kill
+//                                                          limit
+//   overrun     its child is being killed for that;        (as running)
+//               a place, a child
+//   stopping    its child is being killed because the      exited                     ending       record interruption
+//               service stops; a place, a child
+//   ending      the end of the attempt is being written;   recorded over              (none)       forget
+//               a place                                    recorded again             pausing      pause
+//                                                          recorded unwanted          clearing     forget, clear
+//                                                          recorded unwritten         unrecorded   record later
+//   unrecorded  the catalog didn't take its failure:       recordDue                  ending       record failure
+//               a place, as a catalog that takes no end
+//               takes no beginning either
+//   pausing     waits before its next attempt              pauseEnded                 queued
+//   cancelled   its row is cancelled; a child or a         (the event that ends       clearing     clear
+//               writer is still at work; a place           the work)
+//   clearing    what it has written is being removed;      cleared                    (none)
+//               perhaps a place
+//
+//   cancel      queued, pausing, unrecorded → clearing: forget, clear          claimed, preparing, ending → cancelled:
+//               running, overrun, stopping → cancelled: kill, forget           forget
+//   stop        running, overrun → stopping: kill; unrecorded → (none). Nothing begins any more: claimed and preparing
+//               go on to ending, by recording an interruption, and what would pause ends instead. Jobs that the stop
+//               leaves unfinished are not forgotten: they are live for as long as the service answers.
+//
+// What holds, whatever the order of events (JobLifecycleTests):
+//
+//   - A job has one child at most.
+//   - After a cancellation no result is recorded, no child is started, and what the job has written is removed exactly
+//     once, after its child and its writer have ended.
+//   - Every place in the schedule is given back, and every job that ends is forgotten once: that releases its room.
+//   - A stop completes as soon as the work under way has ended.
+//   - A child counts as a success only if it reported a result and then exited with 0.
+//   - A job has `maximumAttempts` attempts at most, not counting those that a stop or a crash of the service
+//     interrupted; the pause before each is twice as long as the one before.
+
+import Processing
+import Storage
+
+/// What happens to jobs next, given what happened to them.
+struct JobLifecycle {
+  private struct Child {
+    let fence: WorkerFence
+    let startedAt: Double
+    /// When it last got on.
+    var heardAt: Double
+    var verdict: Verdict?
+  }
+
+  private enum State {
+    case queued, claimed, preparing
+    case running(Child)
+    case overrun(Child, Overrun)
+    case stopping, ending
+    case unrecorded(WorkerFailure)
+    case pausing(JobSchedule.Ended)
+    case cancelled(Job)
+    case clearing
+  }
+
+  private struct Entry {
+    var state: State
+    /// Attempts so far, with the present one.
+    var attempts = 0
+    /// Earlier attempts that came to nothing by themselves.
+    var failures = 0
+  }
+
+  private let limits: Limits
+  private var schedule: JobSchedule
+  private var jobs: [JobID: Entry] = [:]
+  /// Jobs that were cleared before the second of two messages about them came: the cancellation of one whose row said
+  /// so first, or the submission of one that was cancelled first. That message changes nothing any more.
+  private var clearedEarly: Set<JobID> = []
+  private var isStopping = false
+  private var stopIsAwaited = false
+  private var isWatching = false
+  private var actions: [Action] = []
+
+  init(_ limits: Limits) {
+    self.limits = limits
+    schedule = JobSchedule(places: limits.places)
+  }
+
+  /// The failure of a job that was tried too often.
+  static let gaveUp = WorkerFailure(
+    code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
+    retry: false)
+
+  /// Takes an event and returns what to do, in this order. `now` is in seconds since any fixed moment and never falls.
+  ///
+  /// Events about jobs that have ended meanwhile are ignored.
+  mutating func on(_ event: Event, at now: Double) -> [Action] {
+    switch event {
+    case .submitted(let id, let work, let client): submit(id, work, client)
+    case .joined(let id, let client): schedule.join(id, for: client)
+    case .claimed(let id, let attempts, let failures): claimed(id, attempts, failures)
+    case .refused(let id, let job): refused(id, job)
+    case .notBegun(let id, let failure): notBegun(id, failure)
+    case .prepared(let id, let fence): prepared(id, fence, now)
+    case .progressed(let id, let diskIsFull): progressed(id, diskIsFull, now)
+    case .reported(let id, let verdict): reported(id, verdict)
+    case .exited(let id, let exit): exited(id, exit)
+    case .recorded(let id, let recorded): self.recorded(id, recorded)
+    case .recordDue(let id):
+      if case .unrecorded(let failure) = jobs[id]?.state { record(id, .failure(failure)) }
+    case .pauseEnded(let id): pauseEnded(id)
+    case .cancelled(let job): cancel(job)
+    case .cleared(let id):
+      if case .clearing = jobs[id]?.state { leave(id) }
+    case .tick: tick(now)
+    case .stop: stop()
+    }
+    fill()
+    if stopIsAwaited, !isWorking {
+      stopIsAwaited = false
+      actions.append(.stopped)
+    }
+    defer { actions = [] }
+    return actions
+  }
+
+  // MARK: Coming
+
+  private mutating func submit(_ id: JobID, _ work: JobSchedule.Work, _ client: Client) {
+    if clearedEarly.remove(id) != nil { return actions.append(.forget(id)) }
+    precondition(jobs[id] == nil, "a job is submitted once")
+    jobs[id] = Entry(state: .queued)
+    schedule.add(id, work, for: client)
+  }
+
+  private mutating func fill() {
+    while !isStopping, let id = schedule.begin() {
+      jobs[id]?.state = .claimed
+      actions.append(.claim(id))
+    }
+  }
+
+  private mutating func claimed(_ id: JobID, _ attempts: Int, _ failures: Int) {
+    if clearIfCancelled(id) { return }
+    guard case .claimed = jobs[id]?.state else { return }
+    jobs[id]?.attempts = attempts
+    jobs[id]?.failures = failures
+    if isStopping {
+      record(id, .interruption)
+    } else if failures >= limits.maximumAttempts {
+      record(id, .failure(Self.gaveUp))
+    } else {
+      jobs[id]?.state = .preparing
+      actions.append(.prepare(id))
+    }
+  }
+
+  private mutating func refused(_ id: JobID, _ job: Job?) {
+    if clearIfCancelled(id) { return }
+    guard case .claimed = jobs[id]?.state else { return }
+    if let job { clearUnannounced(job) } else { end(id) }
+  }
+
+  private mutating func notBegun(_ id: JobID, _ failure: WorkerFailure?) {
+    if clearIfCancelled(id) { return }
+    switch jobs[id]?.state {
+    case .claimed, .preparing: if let failure { record(id, .failure(failure)) } else { pause(id, attempts: 1) }
+    default: break
+    }
+  }
+
+  private mutating func prepared(_ id: JobID, _ fence: WorkerFence, _ now: Double) {
+    if clearIfCancelled(id) { return }
+    guard case .preparing = jobs[id]?.state else { return }
+    if isStopping { return record(id, .interruption) }
+    jobs[id]?.state = .running(Child(fence: fence, startedAt: now, heardAt: now))
+    actions.append(.start(id, idlePlaces: schedule.hasWaiting ? 0 : max(schedule.freePlaces, 0)))
+    watch()
+  }
+
+  // MARK: The child
+
+  private mutating func progressed(_ id: JobID, _ diskIsFull: Bool, _ now: Double) {
+    guard case .running(var child) = jobs[id]?.state else { return }
+    child.heardAt = now
+    jobs[id]?.state = .running(child)
+    if diskIsFull { kill(id, child, .diskFull) }
+  }
+
+  private mutating func reported(_ id: JobID, _ verdict: Verdict?) {
+    switch jobs[id]?.state {
+    case .running(var child):
+      child.verdict = verdict
+      jobs[id]?.state = .running(child)
+    case .overrun(var child, let overrun):
+      child.verdict = verdict
+      jobs[id]?.state = .overrun(child, overrun)
+    default: break
+    }
+  }
+
+  private mutating func tick(_ now: Double) {
+    isWatching = false
+    for (id, entry) in jobs {
+      guard case .running(let child) = entry.state else { continue }
+      let allowed = limits.secondsPerProcessorSecond * Double(child.fence.processorSeconds)
+      if now - child.heardAt > limits.stallSeconds {
+        kill(id, child, .stalled(seconds: limits.stallSeconds))
+      } else if now - child.startedAt > allowed {
+        kill(id, child, .tooLong(seconds: allowed))
+      } else {
+        watch()
+      }
+    }
+  }
+
+  private mutating func watch() {
+    guard !isWatching else { return }
+    isWatching = true
+    actions.append(.watch(seconds: limits.stallSeconds / 8))
+  }
+
+  private mutating func kill(_ id: JobID, _ child: Child, _ overrun: Overrun) {
+    jobs[id]?.state = .overrun(child, overrun)
+    actions.append(.kill(id))
+  }
+
+  private mutating func exited(_ id: JobID, _ exit: WorkerExit) {
+    if clearIfCancelled(id) { return }
+    switch jobs[id]?.state {
+    case .running(let child): ended(id, child, exit, nil)
+    case .overrun(let child, let overrun): ended(id, child, exit, overrun)
+    case .stopping: record(id, .interruption)
+    default: break
+    }
+  }
+
+  /// A child that dies after its report may not have written everything: it has failed.
+  private mutating func ended(_ id: JobID, _ child: Child, _ exit: WorkerExit, _ overrun: Overrun?) {
+    var failure = WorkerFailure(exit, overrun, child.fence)
+    switch child.verdict {
+    case .result: if exit == .status(0) { return record(id, .result) }
+    case .failure(let reported): failure = reported
+    case nil: break
+    }
+    let failures = 1 + (jobs[id]?.failures ?? 0)
+    record(id, failure.retry && failures < limits.maximumAttempts ? .retry(exit, failure) : .failure(failure))
+  }
+
+  // MARK: The end of an attempt
+
+  private mutating func record(_ id: JobID, _ ending: Ending) {
+    jobs[id]?.state = .ending
+    actions.append(.record(id, ending))
+  }
+
+  private mutating func recorded(_ id: JobID, _ recorded: Recorded) {
+    if case .over(let others) = recorded { for job in others { cancel(job) } }
+    if clearIfCancelled(id) { return }
+    guard case .ending = jobs[id]?.state else { return }
+    switch recorded {
+    case .over: end(id)
+    case .again: pause(id, attempts: max(jobs[id]?.attempts ?? 1, 1))
+    case .unwanted(let job): clearUnannounced(job)
+    case .unwritten(let failure):
+      if isStopping { return leave(id) }
+      jobs[id]?.state = .unrecorded(failure)
+      actions.append(.recordLater(id, seconds: limits.retryPauseSeconds * 4))
+    }
+  }
+
+  /// The pause doubles with each attempt.
+  private mutating func pause(_ id: JobID, attempts: Int) {
+    if isStopping { return leave(id) }
+    guard let ended = schedule.end(id) else { preconditionFailure("a job that ran was begun") }
+    jobs[id]?.state = .pausing(ended)
+    actions.append(.pause(id, seconds: limits.retryPauseSeconds * Double(1 << min(attempts, 10))))
+  }
+
+  private mutating func pauseEnded(_ id: JobID) {
+    guard case .pausing(let ended) = jobs[id]?.state else { return }
+    jobs[id]?.state = .queued
+    schedule.add(id, ended.work, for: ended.client)
+  }
+
+  /// The job has ended. One that ended while the service stops stays live, with those that the stop interrupted.
+  private mutating func end(_ id: JobID) {
+    if !isStopping { actions.append(.forget(id)) }
+    leave(id)
+  }
+
+  /// Gives the job's place back.
+  private mutating func leave(_ id: JobID) {
+    schedule.end(id)
+    jobs[id] = nil
+  }
+
+  // MARK: Cancellation
+
+  private mutating func cancel(_ job: Job) {
+    switch jobs[job.id]?.state {
+    case nil:
+      // Its row was read before this came, or it isn't submitted yet.
+      if clearedEarly.remove(job.id) == nil { clearUnannounced(job) }
+    case .queued, .pausing, .unrecorded:
+      schedule.remove(job.id)
+      actions.append(.forget(job.id))
+      clear(job)
+    case .claimed, .preparing, .ending:
+      jobs[job.id]?.state = .cancelled(job)
+      actions.append(.forget(job.id))
+    case .running, .overrun, .stopping:
+      jobs[job.id]?.state = .cancelled(job)
+      actions += [.kill(job.id), .forget(job.id)]
+    case .clearing: clearedEarly.remove(job.id)
+    case .cancelled: break
+    }
+  }
+
+  /// Whatever was still at work on a cancelled job has ended: nobody writes any more. Returns whether it was cancelled.
+  private mutating func clearIfCancelled(_ id: JobID) -> Bool {
+    guard case .cancelled(let job) = jobs[id]?.state else { return false }
+    clear(job)
+    return true
+  }
+
+  /// Clears a job before its cancellation or its submission came.
+  private mutating func clearUnannounced(_ job: Job) {
+    clearedEarly.insert(job.id)
+    if jobs[job.id] != nil { actions.append(.forget(job.id)) }
+    clear(job)
+  }
+
+  private mutating func clear(_ job: Job) {
+    jobs[job.id, default: Entry(state: .clearing)].state = .clearing
+    actions.append(.clear(job))
+  }
+
+  // MARK: Stopping
+
+  /// Whether something is under way that a stop waits for.
+  private var isWorking: Bool {
+    jobs.values.contains { entry in
+      switch entry.state {
+      case .queued, .pausing, .unrecorded: false
+      default: true
+      }
+    }
+  }
+
+  private mutating func stop() {
+    (isStopping, stopIsAwaited) = (true, true)
+    for (id, entry) in jobs {
+      switch entry.state {
+      case .running, .overrun:
+        jobs[id]?.state = .stopping
+        actions.append(.kill(id))
+      case .unrecorded: leave(id)
+      default: break
+      }
+    }
+  }
+}

@@ -1,0 +1,343 @@
+import Processing
+import Randomness
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct JobLifecycleTests {
+  /// A lifecycle at a time that the test sets, with the actions so far.
+  private final class Driver {
+    var lifecycle: JobLifecycle
+    var now = 0.0
+
+    init(places: Int = 1, maximumAttempts: Int = 3) {
+      lifecycle = JobLifecycle(
+        .init(
+          places: places, maximumAttempts: maximumAttempts, retryPauseSeconds: 0.25, stallSeconds: 600,
+          secondsPerProcessorSecond: 10))
+    }
+
+    /// The actions in short.
+    @discardableResult
+    func on(_ event: JobLifecycle.Event) -> [String] {
+      lifecycle.on(event, at: now).map { action in
+        switch action {
+        case .claim: "claim"
+        case .prepare: "prepare"
+        case .start(_, let idlePlaces): "start \(idlePlaces)"
+        case .kill: "kill"
+        case .record(_, .result): "result"
+        case .record(_, .retry(_, let failure)): "retry \(failure.code)"
+        case .record(_, .failure(let failure)): "failure \(failure.code)"
+        case .record(_, .interruption): "interruption"
+        case .recordLater(_, let seconds): "later \(seconds)"
+        case .pause(_, let seconds): "pause \(seconds)"
+        case .clear: "clear"
+        case .forget: "forget"
+        case .watch(let seconds): "watch \(seconds)"
+        case .stopped: "stopped"
+        }
+      }
+    }
+
+    @discardableResult
+    func submit(_ id: JobID, client: String = "") -> [String] {
+      on(.submitted(id, .init(.waveform, samples: 1), Client(key: client)))
+    }
+
+    /// Goes from the claim of a job to its child.
+    func start(_ id: JobID, attempt: Int = 1, interruptions: Int = 0) {
+      on(.claimed(id, attempts: attempt, failures: attempt - interruptions - 1))
+      on(.prepared(id, JobLifecycleTests.fence))
+    }
+
+    /// A running job.
+    func running() -> JobID {
+      let id = JobID()
+      submit(id)
+      start(id)
+      return id
+    }
+  }
+
+  private static let fence = WorkerFence(memoryBytes: 1, processorSeconds: 600, outputBytes: 1)
+
+  // MARK: Any order of events
+
+  @Test(
+    "whatever the order of events, what the table promises holds", arguments: 0..<8)
+  func anyOrder(batch: Int) {
+    var (events, results) = (0, 0)
+    for run in 0..<250 {
+      var world = LifecycleWorld(TestRandom(for: batch * 1000 + run))
+      for _ in 0..<(run % 3) { world.live(jobs: 3, cancelling: true, ending: true) }
+      world.live(jobs: 3, cancelling: run % 2 == 0, ending: false)
+      world.checkEnd()
+      #expect(world.violations.isEmpty, "run \(batch * 1000 + run)")
+      if !world.violations.isEmpty { return }
+      events += world.events
+      results += world.results
+    }
+    #expect(events > 10_000 && results > 100)
+  }
+
+  // MARK: One attempt
+
+  @Test func aJobGoesFromItsRowToItsResult() {
+    let driver = Driver()
+    let id = JobID()
+    #expect(driver.submit(id) == ["claim"])
+    #expect(driver.on(.claimed(id, attempts: 1, failures: 0)) == ["prepare"])
+    #expect(driver.on(.prepared(id, Self.fence)) == ["start 0", "watch 75.0"])
+    #expect(driver.on(.progressed(id, diskIsFull: false)) == [])
+    #expect(driver.on(.reported(id, .result)) == [])
+    #expect(driver.on(.exited(id, .status(0))) == ["result"])
+    #expect(driver.on(.recorded(id, .over(with: []))) == ["forget"])
+  }
+
+  @Test(
+    "a child that dies after its report has not succeeded",
+    arguments: [WorkerExit.status(1), .signal(9), .signal(11), .notStarted(errno: 2)])
+  func diesAfterItsReport(exit: WorkerExit) {
+    let driver = Driver()
+    let id = driver.running()
+    driver.on(.reported(id, .result))
+    #expect(driver.on(.exited(id, exit)) == ["retry worker_failed"])
+  }
+
+  @Test func aChildThatEndsWellWithoutAResultHasNotSucceeded() {
+    let (driver, other) = (Driver(), Driver())
+    let (id, second) = (driver.running(), other.running())
+    #expect(driver.on(.exited(id, .status(0))) == ["retry worker_failed"])
+    // Its last report counts.
+    other.on(.reported(second, .result))
+    other.on(.reported(second, nil))
+    #expect(other.on(.exited(second, .status(0))) == ["retry worker_failed"])
+  }
+
+  @Test func aFailureThatTheChildReportsIsTheReason() {
+    let driver = Driver()
+    let (id, failure) = (driver.running(), WorkerFailure(code: "unsupported_media", detail: "", retry: false))
+    driver.on(.reported(id, .failure(failure)))
+    #expect(driver.on(.exited(id, .status(1))) == ["failure unsupported_media"])
+  }
+
+  @Test func eachPauseIsTwiceAsLongAsTheOneBefore() {
+    let driver = Driver(maximumAttempts: 20)
+    let id = JobID()
+    driver.submit(id)
+    var pauses: [[String]] = []
+    for attempt in 1...13 {
+      driver.start(id, attempt: attempt)
+      driver.on(.exited(id, .signal(9)))
+      pauses.append(driver.on(.recorded(id, .again)))
+      #expect(driver.on(.pauseEnded(id)) == ["claim"])
+    }
+    let seconds = [0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 256, 256]
+    #expect(pauses == seconds.map { ["pause \($0)"] })
+  }
+
+  @Test func theLastAttemptIsTheLast() {
+    let driver = Driver(maximumAttempts: 3)
+    let id = JobID()
+    driver.submit(id)
+    for attempt in 1...2 {
+      driver.start(id, attempt: attempt)
+      #expect(driver.on(.exited(id, .signal(9))) == ["retry worker_failed"])
+      driver.on(.recorded(id, .again))
+      driver.on(.pauseEnded(id))
+    }
+    driver.start(id, attempt: 3)
+    #expect(driver.on(.exited(id, .signal(9))) == ["failure worker_failed"])
+  }
+
+  @Test func interruptedAttemptsAreNotHeldAgainstTheJob() {
+    let driver = Driver(maximumAttempts: 3)
+    let (id, other) = (JobID(), JobID())
+    driver.submit(id)
+    #expect(driver.on(.claimed(id, attempts: 9, failures: 2)) == ["prepare"])
+    driver.on(.prepared(id, Self.fence))
+    #expect(driver.on(.exited(id, .signal(9))) == ["failure worker_failed"])
+    driver.on(.recorded(id, .over(with: [])))
+    // A crash after each attempt's claim counts as interruption; a job that the rows say failed three times is over.
+    driver.submit(other)
+    #expect(driver.on(.claimed(other, attempts: 4, failures: 3)) == ["failure worker_failed"])
+  }
+
+  // MARK: Limits
+
+  @Test func aChildWithoutProgressIsKilled() {
+    let driver = Driver()
+    let id = driver.running()
+    driver.now = 400
+    driver.on(.progressed(id, diskIsFull: false))
+    driver.now = 1000
+    #expect(driver.on(.tick) == ["watch 75.0"])
+    driver.now = 1000.1
+    #expect(driver.on(.tick) == ["kill"])
+    #expect(driver.on(.tick) == [], "it is killed once, and not watched any more")
+    #expect(driver.on(.exited(id, .signal(9))) == ["retry stalled"])
+  }
+
+  @Test func aChildThatRunsForTooLongIsKilledDespiteItsProgress() {
+    let driver = Driver()
+    let id = driver.running()
+    for now in stride(from: 500.0, through: 6000, by: 500) {
+      driver.now = now
+      driver.on(.progressed(id, diskIsFull: false))
+      #expect(driver.on(.tick) == ["watch 75.0"])
+    }
+    driver.now = 6000.1
+    #expect(driver.on(.tick) == ["kill"])
+    #expect(driver.on(.exited(id, .signal(9))) == ["retry time_limit"])
+  }
+
+  @Test func aChildThatFillsTheDiskIsKilledAndNotTriedAgain() {
+    let driver = Driver()
+    let id = driver.running()
+    #expect(driver.on(.progressed(id, diskIsFull: true)) == ["kill"])
+    #expect(driver.on(.exited(id, .signal(9))) == ["failure disk_full"])
+  }
+
+  @Test func aChildThatWasDoneWhenItWasKilledHasSucceeded() {
+    let driver = Driver()
+    let id = driver.running()
+    driver.on(.reported(id, .result))
+    driver.now = 601
+    #expect(driver.on(.tick) == ["kill"])
+    #expect(driver.on(.exited(id, .status(0))) == ["result"])
+  }
+
+  @Test func aChildMayUseThePlacesThatNobodyUsesOrWaitsFor() {
+    let driver = Driver(places: 3)
+    let ids = (0..<4).map { _ in JobID() }
+    driver.submit(ids[0])
+    driver.on(.claimed(ids[0], attempts: 1, failures: 0))
+    #expect(driver.on(.prepared(ids[0], Self.fence)).first == "start 2")
+    for id in ids[1...] { driver.submit(id) }
+    driver.on(.claimed(ids[1], attempts: 1, failures: 0))
+    #expect(driver.on(.prepared(ids[1], Self.fence)).first == "start 0")
+  }
+
+  // MARK: What can't be begun or written
+
+  @Test func whatCanNotBeBegunFailsOrIsTriedAgain() {
+    let failure = WorkerFailure(code: "disk_full", detail: "", retry: true)
+    for isPreparing in [false, true] {
+      for reason in [failure, nil] {
+        let driver = Driver()
+        let id = JobID()
+        driver.submit(id)
+        if isPreparing { driver.on(.claimed(id, attempts: 3, failures: 0)) }
+        #expect(driver.on(.notBegun(id, reason)) == [reason == nil ? "pause 0.5" : "failure disk_full"])
+      }
+    }
+  }
+
+  @Test func aFailureThatTheCatalogRefusesIsWrittenLaterAndKeepsItsPlace() {
+    let driver = Driver()
+    let (id, next) = (driver.running(), JobID())
+    let failure = WorkerFailure(code: "unsupported_media", detail: "", retry: false)
+    driver.on(.reported(id, .failure(failure)))
+    driver.on(.exited(id, .status(1)))
+    #expect(driver.submit(next) == [])
+    #expect(driver.on(.recorded(id, .unwritten(failure))) == ["later 1.0"])
+    #expect(driver.on(.recordDue(id)) == ["failure unsupported_media"])
+    #expect(driver.on(.recorded(id, .over(with: []))) == ["forget", "claim"])
+  }
+
+  @Test func aJobThatFailsEndsThoseOnTheRecordingItWasMaking() {
+    let driver = Driver()
+    let (id, other) = (driver.running(), Job(kind: .waveform, recording: RecordingID(), state: .cancelled))
+    #expect(driver.submit(other.id) == [])
+    driver.on(.exited(id, .signal(9)))
+    #expect(driver.on(.recorded(id, .over(with: [other]))) == ["forget", "clear", "forget"])
+  }
+
+  // MARK: Cancellation
+
+  @Test("a cancelled job is cleared when nobody writes any more", arguments: 0..<8)
+  func cancellation(step: Int) {
+    let driver = Driver()
+    let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
+    let id = job.id
+    let cleared = ["clear"]
+    if step == 0 {
+      // Its row says so before the submission comes.
+      #expect(driver.on(.cancelled(job)) == cleared && driver.on(.cleared(id)) == [])
+      #expect(driver.submit(id) == ["forget"])
+      return
+    }
+    driver.submit(id)
+    switch step {
+    case 1:
+      #expect(driver.on(.cancelled(job)) == ["forget"])
+      #expect(driver.on(.refused(id, cancelled: job)) == cleared)
+    case 2:
+      // The claim sees it first.
+      #expect(driver.on(.refused(id, cancelled: job)) == ["forget", "clear"])
+      #expect(driver.on(.cancelled(job)) == [])
+    case 3:
+      driver.on(.claimed(id, attempts: 1, failures: 0))
+      #expect(driver.on(.cancelled(job)) == ["forget"])
+      #expect(driver.on(.prepared(id, Self.fence)) == cleared)
+    case 4:
+      driver.start(id)
+      #expect(driver.on(.cancelled(job)) == ["kill", "forget"])
+      #expect(driver.on(.reported(id, .result)) == [])
+      #expect(driver.on(.exited(id, .status(0))) == cleared)
+    case 5:
+      driver.start(id)
+      driver.on(.exited(id, .signal(9)))
+      #expect(driver.on(.cancelled(job)) == ["forget"])
+      #expect(driver.on(.recorded(id, .again)) == cleared)
+    case 6:
+      driver.start(id)
+      driver.on(.exited(id, .signal(9)))
+      driver.on(.recorded(id, .again))
+      #expect(driver.on(.cancelled(job)) == ["forget", "clear"])
+      #expect(driver.on(.pauseEnded(id)) == [])
+    default:
+      driver.start(id)
+      driver.on(.exited(id, .signal(9)))
+      #expect(driver.on(.recorded(id, .unwanted(job))) == ["forget", "clear"])
+      #expect(driver.on(.cancelled(job)) == [])
+    }
+    #expect(driver.on(.cleared(id)) == [])
+    #expect(driver.submit(JobID()) == ["claim"], "its place is free")
+  }
+
+  // MARK: Stopping
+
+  @Test func aStopEndsTheChildrenAndInterruptsTheirJobs() {
+    let driver = Driver(places: 3)
+    let (running, preparing) = (driver.running(), JobID())
+    driver.submit(preparing)
+    driver.on(.claimed(preparing, attempts: 1, failures: 0))
+    #expect(driver.on(.stop) == ["kill"])
+    driver.on(.reported(running, .result))
+    #expect(driver.on(.exited(running, .signal(9))) == ["interruption"])
+    #expect(driver.on(.prepared(preparing, Self.fence)) == ["interruption"])
+    #expect(driver.on(.recorded(preparing, .over(with: []))) == [])
+    #expect(driver.on(.recorded(running, .over(with: []))) == ["stopped"])
+    #expect(driver.submit(JobID()) == [])
+    #expect(driver.on(.stop) == ["stopped"])
+  }
+
+  @Test func aStopWaitsForNothingThatOnlyWaits() {
+    let driver = Driver()
+    let pausing = driver.running()
+    driver.on(.exited(pausing, .signal(9)))
+    driver.on(.recorded(pausing, .again))
+    #expect(driver.on(.stop) == ["stopped"])
+    #expect(driver.on(.pauseEnded(pausing)) == [])
+
+    let other = Driver()
+    let unrecorded = other.running()
+    other.on(.exited(unrecorded, .signal(9)))
+    other.on(.recorded(unrecorded, .unwritten(JobLifecycle.gaveUp)))
+    #expect(other.on(.stop) == ["stopped"])
+    #expect(other.on(.recordDue(unrecorded)) == [])
+  }
+}
