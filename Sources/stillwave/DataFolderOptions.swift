@@ -13,8 +13,9 @@ struct DataFolderOptions: ParsableArguments {
 
   /// The folder that was named. Throws where none was: a default could be the wrong one.
   func path() throws -> String {
-    let path = try setting("data", data, default: "")
-    guard !path.isEmpty else { throw ValidationError("Name the data folder with --data DIR or STILLWAVE_DATA.") }
+    guard let path = setting("data", data), !path.isEmpty else {
+      throw ValidationError("Name the data folder with --data DIR or STILLWAVE_DATA.")
+    }
     return path
   }
 

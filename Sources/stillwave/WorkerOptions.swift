@@ -14,7 +14,7 @@ struct WorkerOptions: ParsableArguments {
   /// A request for this process.
   func request(_ work: WorkerRequest.Work, on source: String, threads: Int? = nil) -> WorkerRequest {
     WorkerRequest(
-      work, on: source, ffmpeg: (try? setting("ffmpeg", ffmpeg, default: "ffmpeg")) ?? "ffmpeg", threads: threads)
+      work, on: source, ffmpeg: setting("ffmpeg", ffmpeg) ?? "ffmpeg", threads: threads)
   }
 
   /// A working copy of `input`, if one has to be made: under a name near `place` that goes with the process.

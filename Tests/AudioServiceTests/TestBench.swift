@@ -42,6 +42,7 @@ final class TestBench: Sendable {
     configuration.program = folder.path + "/program"
     configuration.port = 0
     configuration.reservedDiskBytes = 0
+    configuration.workerCount = 2
     configuration.retryPauseSeconds = 0.005
     // A busy machine makes no test late.
     configuration.conversionWaitSeconds = 1000

@@ -120,6 +120,22 @@ struct CommandTests {
     #expect(text.contains("USAGE: stillwave") && text.contains("OVERVIEW:"))
   }
 
+  @Test func theHelpOfServeHasEverySettingOfTheDocumentation() throws {
+    let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../docs/operating.md").standardized.path
+    let rows = String(decoding: try contents(document), as: UTF8.self).split(separator: "\n")
+      .filter { $0.hasPrefix("| `--") }.map { $0.components(separatedBy: " | ") }
+    let help = try Command.stillwave("serve", "--help").output
+    // Lines of the help are as wide as 80 columns, with indents.
+    let words = String(decoding: help, as: UTF8.self).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    for row in rows {
+      let (flag, unit, standard) = (row[0].dropFirst(3).dropLast(), row[2], row[3])
+      #expect(words.contains("\(flag) <"), "\(flag)")
+      #expect(words.contains("(\(unit.isEmpty ? "" : "\(unit); ")default: \(standard))"), "\(flag)")
+    }
+    #expect(rows.count == words.components(separatedBy: "default: ").count - 1)
+  }
+
   /// What is wrong with a command line or its input: the status is not 0, a sentence says why, and no file appears.
   @Test func aFailureLeavesNothingBehindAndSaysWhy() throws {
     let folder = try TemporaryFolder()

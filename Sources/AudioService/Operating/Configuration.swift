@@ -1,9 +1,11 @@
 import AudioIO
+import Glibc
 import HTTP
+import Logging
 import Storage
 import Webhooks
 
-/// Every setting of the service, with its default. `stillwave serve --help` lists them.
+/// Every setting of the service, with its default. A row of Setting+Table.swift makes one a flag and a variable.
 package struct Configuration: Sendable {
   /// Address to listen on. Loopback by default: the service has no password of its own.
   package var host = "127.0.0.1"
@@ -17,33 +19,33 @@ package struct Configuration: Sendable {
   /// The path that clients reach the service under, where a proxy serves it below its root. Absolute paths in fields
   /// get it from `BasePathResponder`; whatever writes one into a body takes it from `basePath.absolute(_:)`.
   package var basePath = BasePath.root
-  /// Where recordings, jobs and the catalogue live.
+  /// Folder of the recordings and the catalog.
   package var dataDirectory = "stillwave-data"
-  /// Bytes of one upload at the most, default 8 GiB.
+  /// Maximum size of an upload.
   package var maximumUploadBytes: Int64 = 8 << 30
-  /// Bytes of disk that uploads leave free, and jobs half of it; default 256 MiB.
+  /// Disk space that uploads leave free, and jobs half of it.
   package var reservedDiskBytes: Int64 = 256 << 20
-  /// Seconds without a byte after which an upload in pieces is given up; a finished one is remembered as long.
+  /// Time without a byte after which a resumable upload expires; a finished one is remembered as long.
   package var uploadExpirySeconds = 86_400.0
-  /// Uploads in pieces that may be unfinished at a time; past that new ones get 429.
+  /// Resumable uploads that may be unfinished at once; past that, new ones get 429.
   package var maximumOpenUploads = 1000
   /// Of these, those of one client.
   package var maximumOpenUploadsPerClient = 50
-  /// Seconds after which a resumable upload without a byte expires, at most `uploadExpirySeconds`.
+  /// Time after which a resumable upload without a byte expires, at most `uploadExpirySeconds`.
   package var emptyUploadExpirySeconds = 3600.0
   /// How often a resumable upload is made durable: after this many bytes, or this many seconds. A crash loses at most
   /// about this much, and the client sends it again.
   var uploadCheckpointBytes: Int64 = 16 << 20
   var uploadCheckpointSeconds = 5.0
-  /// What a recording may be at the most.
+  /// The limits of a recording.
   package var audioLimits = AudioLimits()
-  /// Children that run at once; default one per core.
-  package var workerCount = 2
-  /// Jobs that may wait; past that uploads and denoise requests get 429.
+  /// Jobs that run at once; one per core by default.
+  package var workerCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+  /// Jobs that may wait; past that, uploads and denoise requests get 429.
   package var maximumQueuedJobs = 1000
   /// Of these, those of one client.
   package var maximumQueuedJobsPerClient = 100
-  /// Uploads that may wait to be looked at, in each of the two lanes; past that they get 503.
+  /// Uploads that may wait to be checked, in each of the two lanes; past that, they get 503.
   package var maximumWaitingProbes = 500
   /// Of these, those of one client; past that it gets 429.
   package var maximumWaitingProbesPerClient = 50
@@ -63,9 +65,9 @@ package struct Configuration: Sendable {
   var retryPauseSeconds = 0.25
   /// Seconds without news after which a stream of events says that it is still there.
   var heartbeatSeconds = 15.0
-  /// Memory of one child at the most, in bytes, files that it maps aside; default 1 GiB.
+  /// Memory that a child may use, not counting files that it maps.
   package var workerMemoryBytes: Int64 = 1 << 30
-  /// Seconds after which a child that tells no progress is ended; default ten minutes.
+  /// Time without progress after which a child is ended.
   package var stallSeconds = 600.0
   /// A job may take so many times the processor time it is allowed.
   var jobSecondsPerProcessorSecond = 10.0
@@ -77,7 +79,7 @@ package struct Configuration: Sendable {
   package var program = "/proc/self/exe"
   /// The ffmpeg that workers read m4a, mp4, webm and others with: a path, or a name to be looked for on PATH.
   package var ffmpeg = "ffmpeg"
-  /// Bytes that conversions made for downloads may take together, default 10 GiB; those asked for longest ago go first.
+  /// Disk space for conversions made for downloads; the least recently used go first.
   package var maximumConversionBytes: Int64 = 10 << 30
   /// Seconds that a request waits for a conversion.
   var conversionWaitSeconds = 10.0
@@ -87,6 +89,8 @@ package struct Configuration: Sendable {
   package var webhooks = WebhookSettings()
   /// Called when a finished job has found its recording and is about to add files to it, where tests delete it.
   var willAddFiles: @Sendable (JobID) -> Void = { _ in }
+  /// What is logged from this level on.
+  package var logLevel = Logger.Level.info
   /// Limits of the HTTP server.
   package var httpLimits = HTTPLimits()
 

@@ -1,0 +1,212 @@
+// Every setting, once. A row makes the flag, the environment variable, the line in `stillwave serve --help` and the row
+// in docs/operating.md, and says where in Configuration the value goes; the default is what Configuration has there.
+// Once the row is here, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has written the
+// docs again.
+
+import Glibc
+import HTTP
+import Logging
+import Webhooks
+
+extension Setting {
+  /// Settings of the service.
+  package static let service: [Setting] = [
+    Setting(
+      "listen", "HOST:PORT", "Address and port to listen on; port 0 lets the system choose.",
+      default: "\(Configuration().host):\(Configuration().port)", set: setAddress),
+    .text("data", "DIR", \.dataDirectory, "Folder of the recordings and the catalog."),
+    .number("workers", \.workerCount, "Jobs that run at once.", default: "one per core"),
+    .number("max-upload-bytes", \.maximumUploadBytes, "Maximum size of an upload.", .bytes),
+    .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
+    .number(
+      "empty-upload-expiry", \.emptyUploadExpirySeconds,
+      "Time after which a resumable upload without a byte expires, at most --upload-expiry."),
+    .number("max-open-uploads", \.maximumOpenUploads, "Resumable uploads that may be unfinished at once."),
+    .number("max-open-uploads-per-client", \.maximumOpenUploadsPerClient, ofOneClient),
+    .number("max-duration", \.audioLimits.durationSeconds, "Maximum length of a recording."),
+    .number("max-channels", \.audioLimits.channels, "Maximum number of channels of a recording."),
+    .number(
+      "max-sample-rate", "Maximum sample rate of a recording.", .hertz,
+      default: "\(Configuration().audioLimits.sampleRates.upperBound)"
+    ) { (rate: Int, configuration) in configuration.audioLimits.sampleRates = 1...rate },
+    .number("reserve-bytes", \.reservedDiskBytes, "Disk space that uploads leave free, and jobs half of it.", .bytes),
+    .number("max-queued-jobs", \.maximumQueuedJobs, "Jobs that may wait."),
+    .number("max-queued-jobs-per-client", \.maximumQueuedJobsPerClient, ofOneClient),
+    .number("max-waiting-probes", \.maximumWaitingProbes, "Uploads that may wait to be checked."),
+    .number("max-waiting-probes-per-client", \.maximumWaitingProbesPerClient, ofOneClient),
+    .number("max-waiting-previews", \.maximumWaitingPreviews, "Previews and spectra that may wait."),
+    .number("max-waiting-previews-per-client", \.maximumWaitingPreviewsPerClient, ofOneClient),
+    .number("max-waiting-pictures", \.maximumWaitingPictures, "Pictures and long slices that may wait."),
+    .number("max-waiting-pictures-per-client", \.maximumWaitingPicturesPerClient, ofOneClient),
+    Setting(
+      "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",
+      set: setAge),
+    .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
+    .number(
+      "max-conversion-bytes", \.maximumConversionBytes,
+      "Disk space for conversions made for downloads (?format=); the least recently used go first.", .bytes),
+    .text(
+      "ffmpeg", "PATH", \.ffmpeg,
+      "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
+    .number("stall-timeout", \.stallSeconds, "Time without progress after which a job is ended and tried again."),
+    .number("grace-period", \.gracePeriodSeconds, "Time that running requests get to finish after SIGTERM."),
+    Setting(
+      "webhook-secret", "TEXT",
+      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Prefer the variable: other users "
+        + "can see flags.", default: "none", set: setSecret),
+    .networks(
+      "webhook-networks", \.webhooks.networks,
+      "Private networks that webhooks may go to, for example 10.0.0.0/8,fd00::/8."),
+    Setting(
+      "webhook-ca", "FILE", "Certificates (PEM) of the authorities that webhooks over https trust.",
+      default: "the system's", set: setAuthorities),
+    Setting(
+      "log-level", nil,
+      "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error.",
+      default: "\(Configuration().logLevel)"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard let level = Logger.Level(rawValue: text) else { throw SettingError("--log-level has no “\(text)”.") }
+      configuration.logLevel = level
+    },
+  ]
+
+  /// Settings of the HTTP server; HTTPLimits says what each limit means and which response it leads to.
+  package static let http: [Setting] = [
+    .list(
+      "allowed-hosts", "NAMES",
+      "Names that requests may be sent to besides IP addresses and loopback names, separated by commas.",
+      element: { HostGuard.isName($0) ? $0 : nil }, error: { "names such as audio.example.com; “\($0)” is none." }
+    ) { $1.allowedHosts = Set($0) },
+    Setting(
+      "cors-origin", "ORIGINS",
+      "Origins whose pages may use the service, separated by commas: https://app.example.com, or * for any.",
+      default: "none", set: setOrigins),
+    .networks(
+      "trusted-proxies", \.trustedProxies,
+      "Proxies whose X-Forwarded-For names the client, for example 127.0.0.1,10.0.0.0/8."),
+    Setting(
+      "base-path", "PATH", "Path below which a proxy serves the service, for example /audio.", default: "/",
+      set: setBasePath),
+    .number(
+      "max-connections", \.httpLimits.connectionCount,
+      "Connections open at once, at most the limit of descriptors less 64."),
+    .number(
+      "max-connections-per-client", ofOneClient, default: "a quarter of all, at least 16"
+    ) { (count: Int, configuration) in configuration.httpLimits.connectionCountPerClient = count },
+    .number("backlog", \.httpLimits.backlog, "Connections that wait to be accepted."),
+    .number("max-request-line-bytes", \.httpLimits.requestLineBytes, "Maximum size of a request line.", .bytes),
+    .number("max-head-bytes", \.httpLimits.headBytes, "Maximum size of a header section.", .bytes),
+    .number("max-head-fields", \.httpLimits.fieldCount, "Fields of a header section."),
+    .number(
+      "max-chunk-extension-bytes", \.httpLimits.chunkExtensionBytes,
+      "Maximum size of the extensions of one chunk.", .bytes),
+    .number(
+      "max-trailer-bytes", \.httpLimits.trailerBytes, "Maximum size of the trailers after a chunked body.", .bytes),
+    .number("head-timeout", \.httpLimits.headSeconds, "Time for a whole head."),
+    .number("body-timeout", \.httpLimits.bodyGapSeconds, "Time between two pieces of a body."),
+    .number("min-body-rate", \.httpLimits.bodyBytesPerSecond, "Rate that a body must keep up.", .bytesPerSecond),
+    .number("body-rate-grace", \.httpLimits.bodyRateGraceSeconds, "Time for which a body may be slower."),
+    .number(
+      "write-timeout", \.httpLimits.writeStallSeconds, "Time for which a client may read nothing of its response."),
+    .number(
+      "min-write-rate", \.httpLimits.writeBytesPerSecond, "Rate at which a response must be read.", .bytesPerSecond),
+    .number(
+      "write-rate-grace", \.httpLimits.writeRateGraceSeconds, "Time for which a response may be read more slowly."),
+    .number("idle-timeout", \.httpLimits.idleSeconds, "Time between two requests of a connection."),
+    .number(
+      "linger-timeout", \.httpLimits.lingerSeconds,
+      "Time for which a refused body is still read, so that its client sees the response."),
+    .number(
+      "linger-gap", \.httpLimits.lingerGapSeconds, "Time for which the client of a refused body may send nothing."),
+    .number("linger-bytes", \.httpLimits.lingerBytes, "Part of a refused body that is still read.", .bytes),
+    .number(
+      "max-unread-bytes", \.httpLimits.unreadBodyBytes,
+      "Maximum size of an unread body that is read to keep the connection.", .bytes),
+    .number("read-bytes", \.httpLimits.readBytes, "Size of one read from a connection.", .bytes),
+    .number(
+      "write-queue-bytes", \.httpLimits.queuedBytes,
+      "Part of a long response that waits in memory for a slow client.", .bytes),
+  ]
+
+  /// The rows in Markdown, for docs/operating.md.
+  static func table(_ settings: [Setting]) -> String {
+    let rows = settings.map {
+      "| `--\($0.name)` | `\($0.variable)` | \($0.unit.rawValue) | \($0.standard) | \($0.help) |\n"
+    }
+    return "| flag | variable | unit | default | purpose |\n| --- | --- | --- | --- | --- |\n" + rows.joined()
+  }
+}
+
+// MARK: Settings with rules of their own
+
+extension Setting {
+  private static let ofOneClient = "Of these, those of one client; past that, it gets 429."
+
+  private static func networks(
+    _ name: String, _ path: any Property<[Network]>, _ help: String
+  ) -> Setting {
+    .list(
+      name, "NETWORKS", help, element: { Network($0) }, error: { "networks such as 10.0.0.0/8; “\($0)” is none." }
+    ) { $1[keyPath: path] = $0 }
+  }
+
+  private static func setAddress(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+      throw SettingError("--listen is HOST:PORT, for example 127.0.0.1:8080; it was “\(text)”.")
+    }
+    let host = text[..<colon]
+    // `::1` of `[::1]`.
+    configuration.host = String(host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host)
+    configuration.port = port
+  }
+
+  private static func setAge(_ age: Double, _ configuration: inout Configuration) throws(SettingError) {
+    guard age >= 0, age <= highest else {
+      throw SettingError("--max-age must be 0, for never, or at most \(Int(highest)); it was \(age).")
+    }
+    configuration.maximumAgeSeconds = age > 0 ? age : nil
+  }
+
+  private static func setSecret(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard !text.isEmpty else { return }
+    guard let secret = WebhookSecret(text) else {
+      throw SettingError("--webhook-secret must have at least \(WebhookSecret.leastBytes) characters.")
+    }
+    guard WebhookSecret.canBeUsed else {
+      throw SettingError("--webhook-secret turns on webhooks, which need libcurl: install the package libcurl4.")
+    }
+    configuration.webhooks.secret = secret
+  }
+
+  private static func setAuthorities(_ path: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard !path.isEmpty else { return }
+    guard unsafe access(path, R_OK) == 0 else { throw SettingError("--webhook-ca: “\(path)” can't be read.") }
+    configuration.webhooks.authorities = path
+  }
+
+  private static func setOrigins(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    let texts = text.split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init)
+    if texts == ["*"] {
+      configuration.corsOrigins = .any
+      return
+    }
+    var origins: Set<Origin> = []
+    for text in texts {
+      guard let origin = Origin(text) else {
+        throw SettingError(
+          "--cors-origin takes origins such as https://app.example.com, or * alone; “\(text)” is neither.")
+      }
+      origins.insert(origin)
+    }
+    configuration.corsOrigins = .only(origins)
+  }
+
+  private static func setBasePath(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard let base = BasePath(serviceAt: text) else {
+      throw SettingError(
+        "--base-path is a path such as /audio, of letters, digits and -._~, that doesn't begin with one of the service's "
+          + "own (/v1, /viewer …); it was “\(text)”.")
+    }
+    configuration.basePath = base
+  }
+}

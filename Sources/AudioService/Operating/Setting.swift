@@ -1,0 +1,137 @@
+/// One setting of the service: its flag, its variable, its line in `--help` and its row in docs/operating.md.
+package struct Setting: Sendable {
+  /// What the number of a setting counts.
+  enum Unit: String, Sendable {
+    case bytes, seconds, hertz
+    case bytesPerSecond = "bytes/s"
+    case none = ""
+  }
+
+  /// The flag without its dashes, for example `max-upload-bytes`.
+  package let name: String
+  /// What stands for the value in `--help`, for example `DIR`; nil for the name.
+  package let placeholder: String?
+  let unit: Unit
+  /// The default as people read it, for example `8 GiB`.
+  let standard: String
+  /// What the setting does, in sentences.
+  let help: String
+  /// What the flag's text is read as.
+  package let type: any (LosslessStringConvertible & Sendable).Type
+  private let read: @Sendable (String, inout Configuration) throws(SettingError) -> Bool
+
+  /// `set` throws for a value that makes no sense.
+  init<Value: LosslessStringConvertible & Sendable>(
+    _ name: String, _ placeholder: String?, _ help: String, _ unit: Unit = .none, default standard: String,
+    set: @escaping @Sendable (Value, inout Configuration) throws(SettingError) -> Void
+  ) {
+    (self.name, self.placeholder, self.unit, self.standard, self.help) = (name, placeholder, unit, standard, help)
+    type = Value.self
+    read = { text, configuration throws(SettingError) in
+      guard let value = Value(text) else { return false }
+      try set(value, &configuration)
+      return true
+    }
+  }
+
+  /// The environment variable, for example `STILLWAVE_MAX_UPLOAD_BYTES`.
+  package var variable: String { "STILLWAVE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
+
+  /// The text for `--help`: what the setting does, its unit and its default.
+  package var summary: String { "\(help) (\(unit == .none ? "" : "\(unit.rawValue); ")default: \(standard))" }
+
+  /// Changes a configuration to what a flag or a variable says.
+  fileprivate func set(_ text: String, in configuration: inout Configuration) throws(SettingError) {
+    guard try read(text, &configuration) else { throw SettingError("\(variable) can't be “\(text)”.") }
+  }
+}
+
+/// What is wrong with a setting, in a sentence for the person who starts the service.
+package struct SettingError: Error, CustomStringConvertible {
+  package let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+extension Configuration {
+  /// The defaults, changed by variables and by flags; the flag wins.
+  ///
+  /// `flags`: texts by the setting's name. `variable`: the value of an environment variable, nil where it is not set.
+  /// Throws for a text that makes no sense.
+  package init(flags: [String: String], variable: (String) -> String?) throws(SettingError) {
+    self.init()
+    for setting in Setting.service + Setting.http {
+      guard let text = flags[setting.name] ?? variable(setting.variable) else { continue }
+      try setting.set(text, in: &self)
+    }
+  }
+}
+
+// MARK: Kinds of settings
+
+extension Setting {
+  /// Where in the configuration a value goes.
+  typealias Property<Value> = WritableKeyPath<Configuration, Value> & Sendable
+
+  /// The longest time and the highest rate that can be set: ten years' seconds, which stands for never.
+  static let highest = 315_360_000.0
+
+  /// A number greater than 0; a Double is a time in seconds or a rate.
+  static func number<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
+    _ name: String, _ path: any Property<Value>, _ help: String, _ unit: Unit? = nil, default standard: String? = nil
+  ) -> Setting {
+    let unit = unit ?? (Value.self == Double.self ? .seconds : .none)
+    let standard = standard ?? unit.text(of: Configuration()[keyPath: path])
+    return number(name, help, unit, default: standard) { $1[keyPath: path] = $0 }
+  }
+
+  /// The same for a property that a closure sets.
+  static func number<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
+    _ name: String, _ help: String, _ unit: Unit = .none, default standard: String,
+    set: @escaping @Sendable (Value, inout Configuration) -> Void
+  ) -> Setting {
+    Setting(name, nil, help, unit, default: standard) { (value: Value, configuration) throws(SettingError) in
+      guard value > 0, (value as? Double ?? 0) <= highest else {
+        let limit = value is Double ? " and at most \(Int(highest))" : ""
+        throw SettingError("--\(name) must be greater than 0\(limit); it was \(value).")
+      }
+      set(value, &configuration)
+    }
+  }
+
+  static func text(_ name: String, _ placeholder: String, _ path: any Property<String>, _ help: String) -> Setting {
+    Setting(name, placeholder, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
+  }
+
+  /// Names or the like, separated by commas or spaces; none by default. `element` returns nil for a text that is none
+  /// of them, which `error` then explains.
+  static func list<Element: Sendable>(
+    _ name: String, _ placeholder: String, _ help: String, element: @escaping @Sendable (String) -> Element?,
+    error: @escaping @Sendable (_ text: String) -> String,
+    set: @escaping @Sendable ([Element], inout Configuration) -> Void
+  ) -> Setting {
+    Setting(name, placeholder, help, default: "none") { (text: String, configuration) throws(SettingError) in
+      var elements: [Element] = []
+      for part in text.split(whereSeparator: { $0 == "," || $0 == " " }) {
+        guard let element = element(String(part)) else { throw SettingError("--\(name) takes \(error(String(part)))") }
+        elements.append(element)
+      }
+      set(elements, &configuration)
+    }
+  }
+}
+
+extension Setting.Unit {
+  /// A default as people read it: `8 GiB`, `24 h`, or the number.
+  fileprivate func text(of value: some LosslessStringConvertible & Sendable) -> String {
+    guard let number = Double("\(value)") else { return "\(value)" }
+    let sizes: [(size: Double, name: String)] =
+      switch self {
+      case .bytes: [(0x1p30, " GiB"), (0x1p20, " MiB"), (0x1p10, " KiB")]
+      case .seconds: [(3600, " h")]
+      default: []
+      }
+    let unit = sizes.first { number.truncatingRemainder(dividingBy: $0.size) == 0 } ?? (1, "")
+    return "\(Int(number / unit.size))\(unit.name)"
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import HTTP
+import Testing
+
+@testable import AudioService
+
+/// The table of settings, which makes the flags, the variables, `--help` and a table of docs/operating.md.
+///
+///     STILLWAVE_TABLES=remake swift test --filter SettingTests
+@Suite struct SettingTests {
+  private static let all = Setting.service + Setting.http
+
+  /// Two values of each setting that is no number.
+  private static let examples: [String: (String, String)] = [
+    "listen": ("127.0.0.9:1", "[::1]:2"), "data": ("one", "two"), "ffmpeg": ("one", "two"),
+    "webhook-secret": ("sixteen letters.", ""), "webhook-networks": ("10.0.0.0/8", "fd00::/8"),
+    "webhook-ca": ("/dev/null", ""), "log-level": ("debug", "error"), "allowed-hosts": ("one.example", "two.example"),
+    "cors-origin": ("https://one.example", "*"), "trusted-proxies": ("10.0.0.0/8,127.0.0.1", "fd00::/8"),
+    "base-path": ("/one", "/two"),
+  ]
+
+  private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
+    var configuration = try Configuration(flags: flags, variable: { variables[$0] })
+    let secret = configuration.webhookSecret == nil ? "no secret" : "a secret"
+    configuration.webhookSecret = nil
+    return "\(configuration) \(secret)"
+  }
+
+  @Test("every setting can be given by its flag and its variable; the flag wins", arguments: all.map(\.name))
+  func precedence(name: String) throws {
+    let setting = try #require(Self.all.first { $0.name == name })
+    let (one, two) = Self.examples[name] ?? ("7", "9")
+    let byFlag = try dump([name: one])
+    #expect(try byFlag != dump([:]), "it changes nothing")
+    #expect(try dump([:], [setting.variable: one]) == byFlag)
+    #expect(try dump([name: one], [setting.variable: two]) == byFlag)
+    #expect(try dump([name: two], [setting.variable: one]) != byFlag)
+  }
+
+  @Test func everySettingHasANameOfItsOwnAndTheVariableOfThatName() {
+    #expect(Set(Self.all.map(\.name)).count == Self.all.count)
+    for setting in Self.all {
+      #expect(setting.variable == "STILLWAVE_" + setting.name.uppercased().replacing("-", with: "_"))
+      #expect(!setting.help.isEmpty && setting.help.hasSuffix(".") && !setting.standard.isEmpty)
+    }
+  }
+
+  @Test("a default is the one in force, as people read it")
+  func defaults() throws {
+    let standard = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.name, $0.standard) })
+    #expect(standard["listen"] == "127.0.0.1:8080" && standard["data"] == "stillwave-data")
+    #expect(standard["max-upload-bytes"] == "8 GiB" && standard["reserve-bytes"] == "256 MiB")
+    #expect(standard["max-head-bytes"] == "16 KiB" && standard["max-chunk-extension-bytes"] == "256")
+    #expect(standard["upload-expiry"] == "24 h" && standard["stall-timeout"] == "600")
+    #expect(standard["max-sample-rate"] == "768000" && standard["min-body-rate"] == "1024")
+    // A number is given as the flag takes it, or in a unit that says what it is.
+    let sizes = ["KiB": 1024.0, "MiB": 0x1p20, "GiB": 0x1p30, "h": 3600]
+    for setting in Self.all {
+      let words = setting.standard.split(separator: " ")
+      guard let number = Double(words[0]), words.count <= 2 else { continue }
+      let value = number * (words.count == 2 ? sizes[String(words[1]), default: 1] : 1)
+      guard value > 0 else { continue }
+      let text = setting.type is Double.Type ? "\(value)" : "\(Int(value))"
+      #expect(try dump([setting.name: text]) == dump([:]), "\(setting.name)")
+    }
+    #expect(Configuration().workerCount == ProcessInfo.processInfo.activeProcessorCount)
+    #expect(Configuration().httpLimits.connectionCountPerClient == nil && Configuration().maximumAgeSeconds == nil)
+  }
+
+  @Test(
+    "a value that makes no sense is refused with the setting's name",
+    arguments: [
+      ("workers", "0", "--workers must be greater than 0; it was 0."),
+      ("workers", "two", "STILLWAVE_WORKERS can't be “two”."), ("backlog", "3000000000", "STILLWAVE_BACKLOG can't"),
+      ("max-upload-bytes", "-1", "--max-upload-bytes must be greater than 0; it was -1."),
+      ("head-timeout", "0", "--head-timeout must be greater than 0 and at most 315360000; it was 0.0."),
+      ("head-timeout", "315360001", "at most 315360000"), ("head-timeout", "nan", "at most 315360000"),
+      ("max-age", "-1", "--max-age must be 0, for never, or at most 315360000; it was -1.0."),
+      ("max-connections-per-client", "0", "--max-connections-per-client must be greater than 0; it was 0."),
+      ("listen", "8080", "--listen is HOST:PORT, for example 127.0.0.1:8080; it was “8080”."),
+      ("listen", "a:70000", "--listen is HOST:PORT"), ("log-level", "loud", "--log-level has no “loud”."),
+      ("allowed-hosts", "a,b/c", "--allowed-hosts takes names such as audio.example.com; “b/c” is none."),
+      ("cors-origin", "*,https://a.example", "--cors-origin takes origins such as https://app.example.com, or * alone"),
+      ("trusted-proxies", "10.0.0.0/40", "--trusted-proxies takes networks such as 10.0.0.0/8; “10.0.0.0/40” is none."),
+      (
+        "webhook-networks", "example.com",
+        "--webhook-networks takes networks such as 10.0.0.0/8; “example.com” is none."
+      ),
+      ("webhook-secret", "short", "--webhook-secret must have at least 16 characters."),
+      ("webhook-ca", "/none", "--webhook-ca: “/none” can't be read."),
+      ("base-path", "/v1/a", "--base-path is a path such as /audio"),
+    ])
+  func refusals(name: String, text: String, message: String) throws {
+    let setting = try #require(Self.all.first { $0.name == name })
+    let error = #expect(throws: SettingError.self) {
+      try Configuration(flags: [:], variable: { $0 == setting.variable ? text : nil })
+    }
+    #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
+  }
+
+  @Test func anEmptyTextIsAsIfNoneHadBeenGiven() throws {
+    for name in ["webhook-secret", "webhook-ca", "webhook-networks", "allowed-hosts", "cors-origin", "trusted-proxies"]
+    {
+      #expect(try dump([name: ""]) == dump([:]), "\(name)")
+    }
+    #expect(try dump(["max-age": "0"]) == dump([:]))
+  }
+
+  // MARK: The documentation
+
+  @Test("docs/operating.md has the tables of settings")
+  func documentation() throws {
+    let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../docs/operating.md").standardized
+    let text = try String(contentsOf: document, encoding: .utf8)
+    var remade = text
+    for (title, settings) in [("settings", Setting.service), ("settings of the HTTP server", Setting.http)] {
+      let begin = "<!-- \(title) -->\n"
+      let parts = text.components(separatedBy: begin)
+      try #require(parts.count == 2, "docs/operating.md has no place for the \(title)")
+      let written = try #require(parts[1].components(separatedBy: "<!-- end -->").first)
+      let table = Setting.table(settings)
+      remade = remade.replacing(begin + written, with: begin + table)
+      guard ProcessInfo.processInfo.environment["STILLWAVE_TABLES"] != "remake" else { continue }
+      #expect(written == table, "docs/operating.md is out of date; STILLWAVE_TABLES=remake writes it")
+    }
+    if remade != text, ProcessInfo.processInfo.environment["STILLWAVE_TABLES"] == "remake" {
+      try remade.write(to: document, atomically: true, encoding: .utf8)
+    }
+  }
+}
