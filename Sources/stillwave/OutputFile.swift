@@ -84,15 +84,13 @@ final class TemporaryFiles: Sendable {
   /// Makes the private folder, in TMPDIR, where it is needed. Throws where it can't be made.
   func makeFolder() throws(CommandFailure) {
     let parent = Self.parent
-    let failure = kept.withLock { kept -> Int32? in
-      guard kept.folder == nil else { return nil }
-      var name = Array("\(parent)/stillwave-XXXXXX".utf8CString)
-      kept.folder = unsafe name.withUnsafeMutableBufferPointer { name in
-        unsafe name.baseAddress.flatMap { unsafe mkdtemp($0) }.map { unsafe String(cString: $0) }
-      }
-      return kept.folder == nil ? errno : nil
+    guard kept.withLock({ $0.folder }) == nil else { return }
+    var name = Array("\(parent)/stillwave-XXXXXX".utf8CString)
+    let folder = unsafe name.withUnsafeMutableBufferPointer { name in
+      unsafe name.baseAddress.flatMap { unsafe mkdtemp($0) }.map { unsafe String(cString: $0) }
     }
-    if let failure { throw CommandFailure(system: failure, on: parent) }
+    guard let folder else { throw CommandFailure(system: errno, on: parent) }
+    kept.withLock { $0.folder = folder }
   }
 
   /// Makes a file of no bytes, which those may read whom the umask lets.

@@ -99,7 +99,7 @@ extension Catalog {
 /// interruption between two statements has no effect.
 private final class Interruption: Sendable {
   private let file: DatabaseQueue
-  private let isOver = Mutex(false)
+  private let isOver = Atomic(false)
   /// A separate queue: a global queue may have no thread left while other work blocks.
   private let queue = DispatchQueue(label: "catalog check")
 
@@ -107,16 +107,17 @@ private final class Interruption: Sendable {
 
   func begin(at deadline: DispatchTime) {
     queue.asyncAfter(deadline: deadline) { [self] in
-      // Holds the lock, because the database is open only until `end()` is called.
-      let goesOn = isOver.withLock { isOver in
-        if !isOver { file.interrupt() }
-        return !isOver
-      }
-      if goesOn { begin(at: .now() + 0.02) }
+      guard !isOver.load(ordering: .sequentiallyConsistent) else { return }
+      file.interrupt()
+      begin(at: .now() + 0.02)
     }
   }
 
-  func end() { isOver.withLock { $0 = true } }
+  /// Stops interrupting. Waits for an interruption in progress, so that the database may be closed afterward.
+  func end() {
+    isOver.store(true, ordering: .sequentiallyConsistent)
+    queue.sync {}
+  }
 }
 
 /// The files of an open catalog, for detecting whether they were replaced.
