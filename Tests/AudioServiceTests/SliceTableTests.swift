@@ -1,5 +1,6 @@
 import HTTP
 import Storage
+import Synchronization
 import Testing
 import Waveform
 
@@ -19,43 +20,43 @@ import Waveform
   }
 
   @Test func aSliceIsFoundAgainUntilOthersHavePushedItOut() {
-    let table = SliceTable(limit: 100_000)
-    table.keep(slice(bytes: 10_000), for: key(0), unlessForgottenSince: 0)
+    let table = SliceTable(limit: 100_000) { _ in 0 }
+    table.keep(slice(bytes: 10_000), for: key(0), version: 0)
     #expect(table[key(0)] != nil)
     #expect(table[key(1)] == nil)
-    for number in 1..<20 { table.keep(slice(bytes: 10_000), for: key(number), unlessForgottenSince: 0) }
+    for number in 1..<20 { table.keep(slice(bytes: 10_000), for: key(number), version: 0) }
     #expect(table[key(0)] == nil)
     #expect(table[key(19)] != nil)
   }
 
   @Test func aSliceThatIsAskedForStays() {
-    let table = SliceTable(limit: 100_000)
-    table.keep(slice(bytes: 10_000), for: key(0), unlessForgottenSince: 0)
+    let table = SliceTable(limit: 100_000) { _ in 0 }
+    table.keep(slice(bytes: 10_000), for: key(0), version: 0)
     for number in 1..<40 {
-      table.keep(slice(bytes: 10_000), for: key(number), unlessForgottenSince: 0)
+      table.keep(slice(bytes: 10_000), for: key(number), version: 0)
       #expect(table[key(0)] != nil)
     }
   }
 
   @Test func manySmallSlicesCountForWhatTheyTake() {
-    let table = SliceTable(limit: 1 << 20)
-    for number in 0..<10_000 { table.keep(slice(bytes: 20), for: key(number), unlessForgottenSince: 0) }
+    let table = SliceTable(limit: 1 << 20) { _ in 0 }
+    for number in 0..<10_000 { table.keep(slice(bytes: 20), for: key(number), version: 0) }
     #expect((0..<10_000).count { table[key($0)] != nil } < 400)
   }
 
   @Test func aSliceThatWouldPushOutAllOthersIsNotKept() {
-    let table = SliceTable(limit: 1 << 20)
-    table.keep(slice(bytes: 200_000), for: key(0), unlessForgottenSince: 0)
+    let table = SliceTable(limit: 1 << 20) { _ in 0 }
+    table.keep(slice(bytes: 200_000), for: key(0), version: 0)
     #expect(table[key(0)] == nil)
   }
 
   @Test func aSliceOfUsualSizeKeepsItsBytes() throws {
-    let table = SliceTable()
+    let table = SliceTable { _ in 0 }
     for number in 0..<200 {
       let bytes = (0..<20_000).map { UInt8(truncatingIfNeeded: $0 &* number) }
       let slice = Representation(
         body: .bytes(bytes), contentType: "application/json", etag: nil, cacheControl: "no-cache")
-      table.keep(slice, for: key(number), unlessForgottenSince: 0)
+      table.keep(slice, for: key(number), version: 0)
       // Asked for again and again, it moves from one half to the other.
       let first = try #require(table[key(0)])
       #expect(first.body.bytesAtHand == [UInt8](repeating: 0, count: 20_000))
@@ -63,29 +64,21 @@ import Waveform
     }
   }
 
-  @Test func theSlicesOfARecordingThatIsGoneAreGoneToo() {
-    let table = SliceTable()
-    table.keep(slice(bytes: 10_000), for: key(0), unlessForgottenSince: 0)
+  @Test func slicesGoByTheVersionOfTheirRecording() {
+    let changed = recording
+    let isChanged = Atomic(false)
+    let table = SliceTable { $0 == changed && isChanged.load(ordering: .relaxed) ? 1 : 0 }
     let other = SliceTable.Key(recording: RecordingID(), query: WaveformQuery(), form: .json)
-    table.keep(slice(bytes: 10_000), for: other, unlessForgottenSince: 0)
-    table.forget(recording)
-    #expect(table[key(0)] == nil)
-    #expect(table[other] != nil)
-  }
-
-  @Test func aSliceThatWasMadeWhileItsRecordingWentIsNotKept() {
-    let table = SliceTable()
-    let before = table.forgotten
-    table.forget(recording)
-    table.keep(slice(bytes: 10_000), for: key(0), unlessForgottenSince: before)
-    #expect(table[key(0)] == nil)
+    for key in [key(0), other] { table.keep(slice(bytes: 10_000), for: key, version: table.version(key)) }
+    isChanged.store(true, ordering: .relaxed)
+    #expect(table[key(0)] == nil && table[other] != nil)
   }
 
   @Test func aSliceThatIsWrittenAsItsClientTakesItIsNotKept() {
-    let table = SliceTable()
+    let table = SliceTable { _ in 0 }
     let stream = Representation(
       body: .stream(length: 50_000) { nil }, contentType: "application/json", etag: nil, cacheControl: "no-cache")
-    table.keep(stream, for: key(0), unlessForgottenSince: 0)
+    table.keep(stream, for: key(0), version: 0)
     #expect(table[key(0)] == nil)
   }
 }

@@ -1,5 +1,7 @@
+import Foundation
 import Processing
 import Storage
+import Synchronization
 import Testing
 import Waveform
 
@@ -44,5 +46,86 @@ import Waveform
       #expect(response.status == .ok)
       #expect(response.fields["Stillwave-Available-Frames"] == "0")
     }
+  }
+
+  // MARK: Recordings that change
+
+  private func table(
+    _ bench: TestBench, openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile
+  ) -> WaveformTable {
+    let repairs = WaveformRepairs(
+      catalog: bench.catalog, store: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
+    return WaveformTable(
+      catalog: bench.catalog, store: bench.store, live: bench.runner.live, work: WorkQueue(label: "table"),
+      repairs: repairs, openFile: openFile)
+  }
+
+  @Test func aRecordingThatIsDeletedWhileItsWaveformIsOpenedDoesNotReturn() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let (catalog, id) = (bench.catalog, recording.id)
+    let table = table(bench) { path throws(WaveformError) in
+      let file = try PyramidFile(path: path)
+      do { _ = try catalog.deleteRecording(id) } catch { Issue.record(error) }
+      return file
+    }
+    // This request came before the deletion.
+    #expect(try await table.open(id).extent.isComplete)
+    await #expect(throws: ServiceError.self) { try await table.open(id) }
+  }
+
+  @Test func aSliceOfARecordingThatIsDeletedIsNotServedAgain() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    for form in ["waveform", "waveform.dat", "waveform.png"] {
+      let target = "/v1/recordings/\(recording.id)/\(form)?scale=256"
+      #expect(try await bench.respond(.get, target).status == .ok)
+    }
+    // By no request, which would also close the files.
+    _ = try bench.catalog.deleteRecording(recording.id)
+    for form in ["waveform", "waveform.dat", "waveform.png"] {
+      let target = "/v1/recordings/\(recording.id)/\(form)?scale=256"
+      #expect(try await bench.respond(.get, target).status == .notFound)
+    }
+  }
+
+  @Test func anOpenWaveformIsOpenedOnceUntilItsRowChanges() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let other = try bench.recording()
+    let opened = Mutex(0)
+    let table = table(bench) { path throws(WaveformError) in
+      opened.withLock { $0 += 1 }
+      return try PyramidFile(path: path)
+    }
+    _ = try await table.open(recording.id)
+    try bench.catalog.update(other.id) { $0.name = "other" }
+    _ = try await table.open(recording.id)
+    #expect(opened.withLock { $0 } == 1)
+    try bench.catalog.update(recording.id) { $0.name = "renamed" }
+    _ = try await table.open(recording.id)
+    #expect(opened.withLock { $0 } == 2)
+  }
+
+  @Test func aGrowingWaveformIsOpenedOnceByAttempt() async throws {
+    let bench = try TestBench()
+    let folder = bench.folder.path
+    let opened = Mutex<[String]>([])
+    let table = table(bench) { path throws(WaveformError) in
+      opened.withLock { $0.append(path) }
+      return try PyramidFile(path: path)
+    }
+    let recording = try growing(bench, at: folder + "/first") {
+      LiveJob(isRunning: true, recording: $0, pyramidPath: folder + "/first")
+    }
+    for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
+    #expect(opened.withLock { $0 } == [folder + "/first"])
+    try FileManager.default.copyItem(atPath: folder + "/first", toPath: folder + "/second")
+    bench.runner.live.update(try #require(recording.waveformJob)) { $0.pyramidPath = folder + "/second" }
+    for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
+    #expect(opened.withLock { $0 } == [folder + "/first", folder + "/second"])
   }
 }

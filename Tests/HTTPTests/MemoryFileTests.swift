@@ -9,18 +9,29 @@ import Testing
 
   @Test func whatWasAddedStaysWhenMoreIsAdded() throws {
     var file = MemoryFile()
-    let first = try Self.appended(Self.first, to: &file)
-    let second = try Self.appended(Self.second, to: &file)
+    let first = try Self.appended(Self.first, to: file)
+    let second = try Self.appended(Self.second, to: file)
     file = MemoryFile()
     #expect(try first.read(0..<first.length) == Self.first)
     #expect(try second.slice(10_000..<90_000).read(0..<80_000) == Array(Self.second[10_000..<90_000]))
     #expect(ResponseBody.file(second).bytesAtHand == Self.second)
   }
 
+  @Test func afterItsTurnoverTheNextFileBeginsAndTheEarlierOneStays() throws {
+    let file = MemoryFile(turnover: 30_000)
+    let contents = try (0..<9).map { number in
+      try Self.appended([UInt8](repeating: UInt8(number), count: 20_000), to: file)
+    }
+    #expect(contents.map(\.offset) == [0, 20_000, 0, 20_000, 0, 20_000, 0, 20_000, 0])
+    for (number, content) in contents.enumerated() {
+      #expect(try content.read(0..<20_000) == [UInt8](repeating: UInt8(number), count: 20_000))
+    }
+  }
+
   @Test func itIsServedLikeBytes() async throws {
-    var file = MemoryFile()
+    let file = MemoryFile()
     _ = file.append(Self.first)
-    let content = try Self.appended(Self.second, to: &file)
+    let content = try Self.appended(Self.second, to: file)
     try await withServer { request in
       HTTPResponse(Self.representation(.file(content)), for: request)
     } test: { port, _ in
@@ -37,9 +48,9 @@ import Testing
 
   @Test(arguments: [20_000, 100_000])
   func itIsCodedLikeBytes(count: Int) async throws {
-    var file = MemoryFile()
+    let file = MemoryFile()
     let bytes = Array(Self.second.prefix(count))
-    let content = try Self.appended(bytes, to: &file)
+    let content = try Self.appended(bytes, to: file)
     let request = try HTTPRequest(method: .get, target: "/", fields: ["Accept-Encoding": "gzip"])
     var coded: [[UInt8]] = []
     for body in [ResponseBody.file(content), .bytes(bytes)] {
@@ -51,9 +62,8 @@ import Testing
     #expect(coded[0].count < count)
   }
 
-  private static func appended(_ bytes: [UInt8], to file: inout MemoryFile) throws -> FileContent {
-    let content = file.append(bytes)
-    return try #require(content)
+  private static func appended(_ bytes: [UInt8], to file: MemoryFile) throws -> FileContent {
+    try #require(file.append(bytes))
   }
 
   private static func representation(_ body: ResponseBody) -> Representation {

@@ -34,6 +34,32 @@ import Testing
     #expect(try catalog.recording(RecordingID()) == nil)
   }
 
+  @Test("the count of a recording's changes grows with every write to its row, before the call returns")
+  func changesOfOne() throws {
+    let (one, other) = (sample(), sample())
+    var counts: [UInt64] = [catalog.changeCount(of: one.id)]
+    func expectChange(_ what: String) {
+      #expect(catalog.changeCount(of: one.id) > counts[counts.count - 1], "\(what)")
+      counts.append(catalog.changeCount(of: one.id))
+    }
+    try catalog.insert(one)
+    expectChange("insert")
+    try catalog.update(one.id) { $0.name = "renamed" }
+    expectChange("update")
+    _ = try catalog.deleteRecording(one.id)
+    expectChange("deletion")
+    // With the note of the first deletion still there.
+    try catalog.insert(one)
+    expectChange("second insert")
+    _ = try catalog.deleteRecordings(createdBefore: Timestamp(milliseconds: .max / 2), limit: 9)
+    expectChange("deletion by age")
+    try catalog.insert(one)
+    _ = try catalog.deleteRecording(one.id)
+    expectChange("second deletion")
+    for _ in 0..<20 { try catalog.update(other.id) { $0.name += "x" } }
+    #expect(catalog.changeCount(of: one.id) == counts.last)
+  }
+
   @Test(
     "any text can be a name",
     arguments: [

@@ -4,9 +4,8 @@ import Storage
 /// Jobs and recordings as they were last answered: an object that is polled costs no query and no encoding until
 /// something has changed, and one that many wait for is read once for all of them.
 ///
-/// Whether something has is told by two counters, of the catalogue's writes and of the live jobs' steps, whatever they
-/// were about: coarse, but with nothing to forget. A miss costs an encoding and, where rows have changed, a read
-/// transaction of SQLite, together some 60 µs on a worker queue; a hit a lock and a look-up.
+/// A miss costs an encoding and, if rows have changed, a read transaction of SQLite, together some 60 µs on a worker
+/// queue; a hit costs a lock and a look-up.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
@@ -20,10 +19,10 @@ final class DocumentTable: Sendable {
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
-  /// The Job as it is now, where that needs no look at the catalogue.
+  /// The Job as it is now, where that needs no look at the catalog.
   func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
 
-  /// The Recording as it is now, where that needs no look at the catalogue.
+  /// The Recording as it is now, where that needs no look at the catalog.
   func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
 
   /// The Job as it is now; nil where there is none.

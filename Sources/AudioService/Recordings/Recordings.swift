@@ -64,8 +64,8 @@ struct Recordings: Sendable {
       return try context.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
-    context.waveforms.forget(recording.id)
-    for output in cancelled.compactMap(\.output) { context.waveforms.forget(output) }
+    context.waveforms.close(recording.id)
+    for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)
     await context.work.run {
       do throws(StorageError) { try store.remove(recording.id) } catch {

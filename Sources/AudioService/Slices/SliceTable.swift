@@ -1,14 +1,12 @@
 import HTTP
 import Storage
-import Synchronization
 import Waveform
 
-/// Finished slices that were asked for lately: the first view of a recording is what everybody who opens it asks for.
+/// Finished slices as they were answered: the first view of a recording is what everybody who opens it asks for.
 ///
-/// Two halves: what is asked for goes to the young one; when that is full it becomes the old one, and the old one,
-/// which nobody has asked for in the meantime, is let go. Slices of usual size lie in a file in memory, one for each
-/// half: their bytes go from there to the sockets without being copied, a tenth of the time that such an answer takes.
-final class SliceTable: Sendable {
+/// Slices of usual size lie in files in memory: their bytes go from there to the sockets without being copied, a tenth
+/// of the time that such an answer takes.
+struct SliceTable: Sendable {
   /// What names a slice of a recording whose waveform is whole.
   struct Key: Hashable, Sendable {
     var recording: RecordingID
@@ -16,17 +14,7 @@ final class SliceTable: Sendable {
     var form: WaveformForm
   }
 
-  private struct State {
-    var young: [Key: Representation] = [:]
-    var old: [Key: Representation] = [:]
-    var youngBytes = 0
-    var youngFile = MemoryFile()
-    /// How often something was forgotten: what was made before is not kept after.
-    var forgotten: UInt64 = 0
-  }
-
-  private let state = Mutex(State())
-  private let limit: Int
+  private let cache: Cache<Key, UInt64, Representation>
   /// Longer ones are streams, or would soon push out all others.
   private static let longest = 128 * 1024
   /// To hand over the pages of a file is a system call of its own; shorter slices are copied faster.
@@ -34,47 +22,32 @@ final class SliceTable: Sendable {
   /// What an entry takes besides its content, measured: many small slices must not outgrow the limit.
   private static let overhead = 6 * 1024
 
-  /// `limit`: bytes kept at the most, what an entry takes besides its content included.
-  init(limit: Int = 8 << 20) { self.limit = limit }
-
-  subscript(key: Key) -> Representation? {
-    state.withLock { state in
-      if let known = state.young[key] { return known }
-      guard let known = state.old.removeValue(forKey: key) else { return nil }
-      insert(known, for: key, into: &state)
-      return known
-    }
+  /// `limit`: bytes kept at most, what an entry takes besides its content included. `version`: of a recording's row.
+  init(limit: Int = 8 << 20, version: @escaping @Sendable (RecordingID) -> UInt64) {
+    let memory = MemoryFile(turnover: limit / 2)
+    cache = Cache(
+      limit: limit, cost: { Int($0.body.length ?? 0) + Self.overhead }, settle: { Self.settle($0, in: memory) },
+      version: { version($0.recording) })
   }
 
-  /// To be read before a slice is made that is to be kept.
-  var forgotten: UInt64 { state.withLock { $0.forgotten } }
-
-  func keep(_ slice: Representation, for key: Key, unlessForgottenSince before: UInt64) {
-    state.withLock { state in
-      if state.forgotten == before { insert(slice, for: key, into: &state) }
+  /// Copies a slice to the present file, so that files of earlier slices can go.
+  private static func settle(_ slice: Representation, in memory: MemoryFile) -> Representation {
+    guard let bytes = slice.body.bytesAtHand, bytes.count >= shortestInFile, let kept = memory.append(bytes) else {
+      return slice
     }
-  }
-
-  /// The recording is gone, or its waveform.
-  func forget(_ id: RecordingID) {
-    state.withLock { state in
-      state.young = state.young.filter { $0.key.recording != id }
-      state.old = state.old.filter { $0.key.recording != id }
-      state.forgotten += 1
-    }
-  }
-
-  /// A slice that comes from the old half is copied, so that the old one's file can go.
-  private func insert(_ slice: Representation, for key: Key, into state: inout State) {
-    // A stream is read once.
-    guard let bytes = slice.body.bytesAtHand, bytes.count <= Self.longest else { return }
-    let cost = bytes.count + Self.overhead
-    if state.youngBytes + cost > limit / 2 { state = State(old: state.young, forgotten: state.forgotten) }
     var slice = slice
-    if bytes.count >= Self.shortestInFile, let kept = state.youngFile.append(bytes) {
-      slice.body = .file(kept)
-    }
-    state.young[key] = slice
-    state.youngBytes += cost
+    slice.body = .file(kept)
+    return slice
+  }
+
+  subscript(key: Key) -> Representation? { cache[key] }
+
+  /// The version of a slice, to be read before the slice is made.
+  func version(_ key: Key) -> UInt64 { cache.version(key) }
+
+  /// Keeps a slice of a whole waveform, unless it is a stream, which is read once.
+  func keep(_ slice: Representation, for key: Key, version: UInt64) {
+    guard let count = slice.body.bytesAtHand?.count, count <= Self.longest else { return }
+    cache.keep(slice, for: key, version: version)
   }
 }

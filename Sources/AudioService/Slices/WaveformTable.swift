@@ -1,53 +1,45 @@
 import Glibc
 import Processing
 import Storage
-import Synchronization
 import Waveform
 
-/// The open pyramids: once warm, a slice costs no query. Bounded; the least recently used finished one goes first.
+/// The open pyramids: once warm, a slice costs no query.
 final class WaveformTable: Sendable {
   /// Of finished waveforms, as they were answered.
-  let slices = SliceTable()
+  let slices: SliceTable
 
-  private struct Entry {
-    var waveform: OpenWaveform
-    var lastUse: UInt64
-  }
-
-  private struct Growing {
-    let path: String
-    let pyramid: PyramidFile
-  }
-
-  private struct State {
-    var finished: [RecordingID: Entry] = [:]
-    var growing: [RecordingID: Growing] = [:]
-    var clock: UInt64 = 0
-    /// How often something was forgotten: what was read before is not kept after.
-    var forgotten: UInt64 = 0
-  }
-
-  private let limit: Int
+  private let finished: Cache<RecordingID, UInt64, OpenWaveform>
+  /// By the path that a job writes to: another attempt writes another file.
+  private let growing: Cache<RecordingID, String?, PyramidFile>
   private let catalog: Catalog
   private let store: MediaStore
   private let live: LiveJobs
   private let work: WorkQueue
   private let repairs: WaveformRepairs
-  private let state = Mutex(State())
+  private let openFile: @Sendable (String) throws(WaveformError) -> PyramidFile
 
-  init(catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, repairs: WaveformRepairs, limit: Int = 256)
-  {
+  /// `limit`: open files of each kind. `openFile`: for tests that change something just then.
+  init(
+    catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, repairs: WaveformRepairs, limit: Int = 256,
+    openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
+      try PyramidFile(path: path)
+    }
+  ) {
     self.catalog = catalog
     self.store = store
     self.live = live
     self.work = work
     self.repairs = repairs
-    self.limit = limit
+    self.openFile = openFile
+    let version: @Sendable (RecordingID) -> UInt64 = { catalog.changeCount(of: $0) }
+    slices = SliceTable(version: version)
+    finished = Cache(limit: limit, version: version)
+    growing = Cache(limit: limit) { live.job(writing: $0)?.pyramidPath }
   }
 
   /// The waveform of a recording as it is now. Throws where there is no such recording.
   func open(_ id: RecordingID) async throws -> OpenWaveform {
-    if let known = finished(id) { return known }
+    if let known = finished[id] { return known }
     return try await work.run { [self] in try load(id) }
   }
 
@@ -76,26 +68,13 @@ final class WaveformTable: Sendable {
   /// Gives up what the disk has spoiled of a recording. Blocks.
   func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
     try repairs.giveUp(id, loss)
-    forget(id)
+    close(id)
   }
 
-  /// The recording is gone, or its waveform is being built again.
-  func forget(_ id: RecordingID) {
-    state.withLock { state in
-      state.finished[id] = nil
-      state.growing[id] = nil
-      state.forgotten += 1
-    }
-    slices.forget(id)
-  }
-
-  private func finished(_ id: RecordingID) -> OpenWaveform? {
-    state.withLock { state in
-      guard let index = state.finished.index(forKey: id) else { return nil }
-      state.clock += 1
-      state.finished.values[index].lastUse = state.clock
-      return state.finished.values[index].waveform
-    }
+  /// Closes the files of a recording that is gone or given up, so that the disk gets their room back.
+  func close(_ id: RecordingID) {
+    finished.remove(id)
+    growing.remove(id)
   }
 
   /// A job that ends while its row is read takes its file along: a second look finds what has become of it.
@@ -108,23 +87,21 @@ final class WaveformTable: Sendable {
   /// The job first, then the row: a job that ends in between has its row finished before it leaves the table. Nil where
   /// the file that the job was writing is gone.
   private func look(at id: RecordingID) throws -> OpenWaveform? {
-    let forgotten = state.withLock { $0.forgotten }
+    let version = finished.version(id)
     let job = live.job(writing: id)
-    guard let recording = try catalog.recording(id) else {
-      forget(id)
-      throw ServiceError.noSuchRecording(id.text)
-    }
+    guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
     guard let file = recording.waveformFile, recording.waveformState == .ready else {
       if recording.waveformState == .failed, let file = recording.waveformFile { try giveUp(id, .owed(file: file)) }
       return try growing(recording, job)
     }
     do {
-      let pyramid = try PyramidFile(path: store.folder(of: id) + "/" + file)
+      let pyramid = try openFile(store.folder(of: id) + "/" + file)
       guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
       let waveform = OpenWaveform(
         recording: id, extent: WaveformExtent(finished: pyramid), file: file, pyramid: pyramid,
         sound: RecordedSound(of: recording, in: store))
-      keep(waveform, of: id, unlessForgottenSince: forgotten)
+      growing.remove(id)
+      finished.keep(waveform, for: id, version: version)
       return waveform
     } catch let error as WaveformError where error.isDamage {
       var isGone = false
@@ -143,7 +120,7 @@ final class WaveformTable: Sendable {
   }
 
   private func openIfThere(_ path: String) throws -> PyramidFile? {
-    do { return try PyramidFile(path: path) } catch WaveformError.io(_, _, let number) where number == ENOENT {
+    do { return try openFile(path) } catch WaveformError.io(_, _, let number) where number == ENOENT {
       return nil
     }
   }
@@ -163,26 +140,9 @@ final class WaveformTable: Sendable {
   /// The file that a job writes: where it is written, or where it goes when it is whole.
   private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
     guard let path = job.pyramidPath else { return nil }
-    if let known = state.withLock({ $0.growing[id] }), known.path == path { return known.pyramid }
+    if let known = growing[id] { return known }
     guard let pyramid = try openIfThere(path) ?? job.finishedPyramidPath.flatMap(openIfThere) else { return nil }
-    state.withLock { state in
-      // What a job that ended has left here is let go, with its descriptor.
-      state.growing = state.growing.filter { live.job(writing: $0.key)?.pyramidPath == $0.value.path }
-      state.growing[id] = Growing(path: path, pyramid: pyramid)
-    }
+    growing.keep(pyramid, for: id, version: path)
     return pyramid
-  }
-
-  /// A recording deleted while its row was read must not come back.
-  private func keep(_ waveform: OpenWaveform, of id: RecordingID, unlessForgottenSince forgotten: UInt64) {
-    state.withLock { state in
-      state.growing[id] = nil
-      guard state.forgotten == forgotten else { return }
-      state.clock += 1
-      state.finished[id] = Entry(waveform: waveform, lastUse: state.clock)
-      if state.finished.count > limit, let oldest = state.finished.min(by: { $0.value.lastUse < $1.value.lastUse }) {
-        state.finished[oldest.key] = nil
-      }
-    }
   }
 }

@@ -43,14 +43,16 @@ struct Waveforms: Sendable {
   }
 
   private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
-    try await context.waveforms.answer { open in try await make(key, of: open(key.recording), for: request) }
+    try await context.waveforms.answer { open in
+      let version = context.waveforms.slices.version(key)
+      return try await make(key, version, of: open(key.recording), for: request)
+    }
   }
 
   private func make(
-    _ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest
+    _ key: SliceTable.Key, _ version: UInt64, of waveform: OpenWaveform, for request: HTTPRequest
   ) async throws -> HTTPResponse {
-    let (id, form, slices) = (key.recording, key.form, context.waveforms.slices)
-    let before = slices.forgotten
+    let (id, form) = (key.recording, key.form)
     let window = try WaveformWindow(key.query, of: waveform.extent)
     try window.check(form)
     let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
@@ -59,7 +61,7 @@ struct Waveforms: Sendable {
       cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Self.fields(window))
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform, for: request)
-    if waveform.extent.isComplete { slices.keep(representation, for: key, unlessForgottenSince: before) }
+    if waveform.extent.isComplete { context.waveforms.slices.keep(representation, for: key, version: version) }
     return HTTPResponse(representation, for: request)
   }
 

@@ -51,7 +51,7 @@ final class Retention: Sendable {
   }
 
   private func removeFiles(of id: RecordingID) {
-    context.waveforms.forget(id)
+    context.waveforms.close(id)
     do { try context.store.remove(id) } catch {
       context.log.failure("a folder could not be removed", ["recording": id.text, "error": logText(error)])
     }

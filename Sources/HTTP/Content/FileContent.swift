@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// Why a file could not be opened or read as content.
 package enum FileContentError: Error, Equatable, Sendable {
@@ -68,35 +69,48 @@ package final class FileContent: Sendable {
 /// A file that exists only in memory (memfd_create(2)), for content that is served repeatedly: `sendfile` passes its
 /// pages to the socket, whereas the process's own bytes would be copied for every client.
 ///
-/// It only grows at its end, so content taken from it never changes. Its memory is freed when the last content in it is
-/// released.
-package struct MemoryFile: Sendable {
-  private var file: OpenFile?
-  private var length: Int64 = 0
+/// It only grows at its end, so content taken from it never changes. After `turnover` bytes it begins another file; the
+/// memory of a file is freed when the last content in it is released.
+package final class MemoryFile: Sendable {
+  private struct State {
+    var file: OpenFile?
+    var length: Int64 = 0
+  }
+
+  private let state = Mutex(State())
+  private let turnover: Int64
 
   /// Creates an empty file, without a descriptor until something is appended.
-  package init() {}
+  package init(turnover: Int = .max) { self.turnover = Int64(turnover) }
 
   /// Appends bytes and returns them as content, or nil if the system has no descriptor or no memory for them.
-  package mutating func append(_ bytes: [UInt8]) -> FileContent? {
-    if file == nil {
-      let descriptor = unsafe memfd_create("content", UInt32(MFD_CLOEXEC))
-      if descriptor >= 0 { file = OpenFile(descriptor, "memory", isInMemory: true) }
-    }
-    guard let file else { return nil }
+  package func append(_ bytes: [UInt8]) -> FileContent? {
+    guard let (file, offset) = place(for: bytes.count) ?? place(for: bytes.count, in: .inMemory()) else { return nil }
     var written = 0
     while written < bytes.count {
       let count = unsafe bytes.withUnsafeBytes { buffer in
         unsafe pwrite(
           file.descriptor, buffer.baseAddress.map { unsafe $0 + written }, buffer.count - written,
-          Int(length) + written)
+          Int(offset) + written)
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return nil }
       written += count
     }
-    defer { length += Int64(written) }
-    return FileContent(file: file, offset: length, length: Int64(written))
+    return FileContent(file: file, offset: offset, length: Int64(written))
+  }
+
+  /// A place at the end of the present file, or of `next`, which takes its place; nil where there is no file.
+  private func place(for count: Int, in next: OpenFile? = nil) -> (OpenFile, Int64)? {
+    let (place, replaced) = state.withLock { state in
+      let replaced = state.file
+      if let next { state = State(file: next) }
+      guard let file = state.file, state.length < turnover else { return (nil as (OpenFile, Int64)?, replaced) }
+      defer { state.length += Int64(count) }
+      return ((file, state.length), replaced)
+    }
+    // Released here: the last reference closes it.
+    return withExtendedLifetime(replaced) { place }
   }
 }
 
@@ -111,4 +125,10 @@ private final class OpenFile: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  /// An empty file in memory; nil where the system has no descriptor for it.
+  static func inMemory() -> OpenFile? {
+    let descriptor = unsafe memfd_create("content", UInt32(MFD_CLOEXEC))
+    return descriptor >= 0 ? OpenFile(descriptor, "memory", isInMemory: true) : nil
+  }
 }

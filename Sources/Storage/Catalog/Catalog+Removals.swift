@@ -14,9 +14,10 @@ extension Catalog {
     case unknown
   }
 
-  /// Records, in the transaction that deletes a row, that its files may be removed.
+  /// Records, in the transaction that deletes a row, that its files may be removed. Replaces an earlier record, so that
+  /// ChangedRecordings sees every deletion.
   static func noteRemoval(of id: String, _ db: Database) throws {
-    try db.cachedStatement(sql: "INSERT OR IGNORE INTO removals (id) VALUES (?)").execute(arguments: [id])
+    try db.cachedStatement(sql: "INSERT OR REPLACE INTO removals (id) VALUES (?)").execute(arguments: [id])
   }
 
   /// Deletes the records of removals whose files are gone permanently.

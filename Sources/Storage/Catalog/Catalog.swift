@@ -169,4 +169,7 @@ package final class Catalog: Sendable {
   /// Increases with every write, before the writing call returns. What was read after getting this number is current as
   /// long as the number stays the same.
   package var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
+
+  /// The same for writes to the row of one recording; at times it grows with a write to another's. O(1), no query.
+  package func changeCount(of id: RecordingID) -> UInt64 { changes.changeCount(of: id) }
 }

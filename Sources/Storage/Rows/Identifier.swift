@@ -26,6 +26,9 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringC
   /// The ID as 36 lower-case characters: "0199c0de-0000-7000-8000-000000000000".
   package var text: String { value.text }
 
+  /// One of `count` shares, by the id's random bits: the same one every time, in less time than a hash takes.
+  func share(of count: Int) -> Int { Int(value.low % UInt64(count)) }
+
   /// The same as `text`.
   package var description: String { text }
 
