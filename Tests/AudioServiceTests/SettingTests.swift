@@ -21,8 +21,8 @@ import Testing
 
   private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
     var configuration = try Configuration(flags: flags, variable: { variables[$0] })
-    let secret = configuration.webhookSecret == nil ? "no secret" : "a secret"
-    configuration.webhookSecret = nil
+    let secret = configuration.webhooks.secret == nil ? "no secret" : "a secret"
+    configuration.webhooks.secret = nil
     return "\(configuration) \(secret)"
   }
 

@@ -220,6 +220,7 @@ final class JobRunner: Sendable {
     }
     request.threads = Self.threads(for: job, idlePlaces)
     state.value.attempts[id]?.request = request
+    let work = request.work
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
@@ -229,7 +230,7 @@ final class JobRunner: Sendable {
       live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + job.pyramidName
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
-      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, id, request.work) },
+      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },
       onExit: { [self] in take(.exited(id, $0)) })
   }
 
