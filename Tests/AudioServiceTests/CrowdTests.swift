@@ -158,7 +158,7 @@ import Testing
     let more = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
     try await bench.eventually { lane.waitingCount == 3 }
     gone.cancel()
-    await #expect(throws: Problem.self) { try await gone.value }
+    await #expect(throws: RequestError.clientLeft) { try await gone.value }
     #expect(lane.waitingCount == 2)
     for _ in 0..<3 { gate.signal() }
     for task in [held, another, more] { try await task.value }

@@ -57,7 +57,7 @@ import Testing
     try bench.catalog.update(source.id) { $0.format.duration = 8.38952380952381 }
     let path = "/v1/recordings/\(source.id)"
     let late = try await bench.check(.get, path + "/spectrum?start=9.123456789&end=10", 422)
-    #expect(late.contains("The window begins at 9.123 s; the recording lasts 8.39 s."), "\(late)")
+    #expect(late.contains("The window begins at 9.123 s, but the recording lasts 8.39 s."), "\(late)")
     let outside = try await bench.check(
       .post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2},"noise":{"start":8,"end":9}}"#, 422
     )

@@ -35,7 +35,7 @@ import Waveform
     (StorageError.database(code: 1, message: "secret"), 500, "internal_error", nil),
     (StorageError.database(code: 5, message: "secret"), 503, "catalog_busy", nil),
     (StorageError.database(code: 8, message: "secret"), 503, "catalog_unwritable", nil),
-    // SQLITE_IOERR_WRITE, as a disk says that turned read-only under an open catalogue.
+    // SQLITE_IOERR_WRITE, as a disk says that turned read-only under an open catalog.
     (StorageError.database(code: 778, message: "secret"), 503, "catalog_unwritable", nil),
     (StorageError.corrupt(column: "secret", value: ""), 500, "internal_error", nil),
     (AudioIOError.unwritable(opus), 422, "unsupported_output", "format"),
@@ -87,5 +87,76 @@ import Waveform
     #expect(problem.status.code == status && problem.code == code && problem.parameter == parameter, "\(error)")
     #expect(!problem.detail.contains("secret") && problem.detail.hasSuffix(".") || code.hasPrefix("unsupported"))
     #expect(problem.fields.contains("Retry-After") == (status == 429 || status == 503))
+  }
+
+  private static let needs = NoiseNeeds(frames: 2048, sampleRate: 44_100)
+
+  private static let requests: [(RequestError, Int, String, String?)] = [
+    (.repeatedParameter("a"), 400, "duplicate_parameter", "a"),
+    (.unknownParameter("a", known: []), 400, "unknown_parameter", "a"),
+    (.unknownParameter("a", known: ["b"]), 400, "unknown_parameter", "a"),
+    (.missingParameter("a", .secondsFromZero), 400, "invalid_parameter", "a"),
+    (.invalidParameter("a", value: "x", .seconds), 400, "invalid_parameter", "a"),
+    (.twoResolutions, 400, "invalid_parameter", "width"),
+    (.noSuchOverlay("x"), 404, "not_found", "overlay"),
+    (.noSuchProblem("x"), 404, "not_found", "code"),
+    (.invalidField("A", .byteCount), 400, "invalid_header", "A"),
+    (.notJSON(contentType: "text/html"), 415, "unsupported_content_type", "Content-Type"),
+    (.encodedContent(["gzip"]), 415, "unsupported_content_encoding", "Content-Encoding"),
+    (.notAcceptable(["text/html"]), 406, "not_acceptable", "Accept"),
+    (.notUploadBytes, 415, "unsupported_content_type", "Content-Type"),
+    (.unsupportedTusVersion(nil), 412, "unsupported_tus_version", "Tus-Resumable"),
+    (.joinedUploads, 400, "unsupported_tus_extension", "Upload-Concat"),
+    (.emptyUploadAnnounced, 400, "empty_body", "Upload-Length"),
+    (.uploadTooLarge(limit: 9), 413, "content_too_large", nil),
+    (.malformedJSON(.notUTF8), 400, "invalid_json", nil),
+    (.malformedJSON(.malformed(offset: 3)), 400, "invalid_json", nil),
+    (.malformedJSON(.tooDeep(limit: 9)), 400, "invalid_json", nil),
+    (.malformedJSON(.repeatedMember("a")), 400, "invalid_json", "a"),
+    (.notAnObject, 400, "invalid_json", nil),
+    (.unknownMember("a.b", known: ["c"]), 400, "unknown_member", "a.b"),
+    (.invalidMember("a.b", .given), 400, "invalid_member", "a.b"),
+    (.noBoundary, 400, "invalid_multipart", "Content-Type"),
+    (.unexpectedPart("a"), 400, "invalid_multipart", "a"),
+    (.noFilePart, 400, "invalid_multipart", "file"),
+    (.windowOutside(start: 9, duration: 1, parameter: "start"), 422, "window_outside", "start"),
+    (.recordingTooShort(frames: 1, needs), 422, "recording_too_short", nil),
+    (.noiseRegionOutside(start: 1, end: 9, duration: 2), 422, "noise_region_outside", "noise"),
+    (.noiseRegionTooShort(frames: 1, needs), 422, "noise_region_too_short", "noise"),
+    (.tooManyChannelsForMP3(9, limit: 8), 422, "unsupported_output", "format"),
+    (.webhooksAreOff, 422, "webhooks_off", "callback_url"),
+    (.privateCallback, 422, "callback_refused", "callback_url"),
+    (.converting(JobID()), 503, "converting", nil),
+    (.decoding(JobID()), 503, "converting", nil),
+    (.clientLeft, 503, "unavailable", nil),
+    (.serviceUnready(.diskIsFull), 503, "disk_full", nil),
+    (.serviceUnready(.diskFails("secret")), 503, "disk_unwritable", nil),
+    (.serviceUnready(.catalogFails("secret")), 503, "catalog_unwritable", nil),
+    (.serviceUnready(.catalogIsBusy), 503, "catalog_busy", nil),
+    (.serviceUnready(.catalogIsDamaged("secret")), 503, "catalog_damaged", nil),
+    (.serviceUnready(.dataFolderIsReplaced("secret")), 503, "data_folder_replaced", nil),
+    (.serviceUnready(.programIsMissing("secret")), 503, "worker_missing", nil),
+  ]
+
+  @Test("each fault of a request has its status, its code and its parameter", arguments: requests.indices)
+  func tabledRequest(index: Int) {
+    let (error, status, code, parameter) = Self.requests[index]
+    let problem = problem(for: error as any Error)
+    #expect(problem.status.code == status && problem.code == code && problem.parameter == parameter, "\(error)")
+    #expect(problem.detail.hasSuffix(".") || problem.detail.hasSuffix("?"), "\(problem.detail)")
+    #expect(code == "webhooks_off" || !problem.detail.contains("secret"))
+    #expect(ProblemExplanation.all[code] != nil)
+  }
+
+  @Test("a refusal has the fields that help the client to do better")
+  func fields() {
+    func fields(_ error: RequestError) -> HTTPFields { problem(for: error).fields }
+    #expect(fields(.notJSON(contentType: "a/b"))["Accept"] == "application/json")
+    #expect(fields(.encodedContent(["gzip"]))["Accept-Encoding"] == "identity")
+    #expect(fields(.notAcceptable([]))["Vary"] == "Accept")
+    #expect(fields(.unsupportedTusVersion("2"))["Tus-Version"] == "1.0.0")
+    #expect(fields(.joinedUploads)["Tus-Extension"] == Tus.extensions)
+    #expect(fields(.uploadTooLarge(limit: 9))["Tus-Max-Size"] == "9")
+    #expect(fields(.converting(JobID()))["Retry-After"] == "5" && fields(.decoding(JobID()))["Retry-After"] == "5")
   }
 }

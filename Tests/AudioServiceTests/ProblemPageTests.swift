@@ -12,7 +12,8 @@ import Testing
 
   /// What stands in front of a string that is a code, and what the code then begins with.
   private static let places: [(before: String, prefix: String)] = [
-    ("code:", ""), ("ode =", ""), ("code ??", ""), ("unwritableProblem(", ""), ("problem(of:", "limit_"),
+    ("code:", ""), ("ode =", ""), ("code ??", ""), ("unwritableProblem(", ""), ("unreadyProblem(", ""),
+    ("problem(of:", "limit_"),
     ("limitProblem(", "limit_"),
     ("limitReached(", "limit_"),
   ]
@@ -23,8 +24,7 @@ import Testing
     "Anomalies.swift", "Anomaly+Result.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
   ]
 
-  /// The codes in a source file: the strings in those places, the names of limits, and the pairs of /readyz, which are
-  /// a string and a sentence each.
+  /// The codes in a source file: the strings in those places and the names of limits.
   private static func codes(in text: String) -> [String] {
     let pieces = text.split(separator: "\"", omittingEmptySubsequences: false)
     return pieces.indices.dropFirst().compactMap { index in
@@ -35,26 +35,36 @@ import Testing
       let before = pieces[index - 1].trimmingCharacters(in: .whitespacesAndNewlines)
       if ["Anomaly(code:", "Warning(code:"].contains(where: before.hasSuffix) { return nil }
       if let place = places.first(where: { before.hasSuffix($0.before) }) { return place.prefix + word }
-      if word.hasPrefix("waiting_"), before.hasSuffix("name:") || before.hasSuffix("name =") { return "limit_\(word)" }
-      let isPair =
-        before.hasSuffix("(") && word.contains("_")
-        && before.dropLast().trimmingCharacters(in: .whitespacesAndNewlines).hasSuffix(":")
-      return isPair ? String(word) : nil
+      let isName = before.hasSuffix("name:") || before.hasSuffix("name =")
+      return isName && word.hasPrefix("waiting_") ? "limit_\(word)" : nil
     }
+  }
+
+  /// The texts of some modules' files, by the files' names.
+  private static func sources(_ modules: [String]) throws -> [String: String] {
+    var sources: [String: String] = [:]
+    for module in modules {
+      let folder = root.appendingPathComponent("Sources/\(module)")
+      for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where path.hasSuffix(".swift") {
+        sources[(path as NSString).lastPathComponent] = try String(
+          contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
+      }
+    }
+    return sources
   }
 
   private static func codes() throws -> [String: String] {
     var codes: [String: String] = [:]
-    for module in ["HTTP", "Media", "AudioService", "Processing"] {
-      let folder = root.appendingPathComponent("Sources/\(module)")
-      for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where path.hasSuffix(".swift") {
-        let name = (path as NSString).lastPathComponent
-        guard !filesOfWarnings.contains(name), name != "ProblemExplanation.swift" else { continue }
-        let text = try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8)
-        for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
-      }
+    for (name, text) in try sources(["HTTP", "Media", "AudioService", "Processing"])
+    where !filesOfWarnings.contains(name) && name != "ProblemExplanation.swift" {
+      for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
     }
     return codes
+  }
+
+  @Test func problemsAreMadeInTheTablesAlone() throws {
+    let files = try Self.sources(["HTTP", "AudioService"]).filter { $0.value.contains(/\bProblem\(/) }.keys
+    #expect(files.sorted() == ["ErrorResponses+Requests.swift", "ErrorResponses.swift", "HTTPProblems.swift"])
   }
 
   @Test func everyCodeInTheSourceIsExplained() throws {

@@ -15,7 +15,7 @@ import Testing
 
   @Test("an answer that is meant is no failure")
   func meant() throws {
-    #expect(try logged(Problem(.serviceUnavailable, code: "converting", detail: "Ask again.")) == [])
+    #expect(try logged(RequestError.converting(JobID())) == [])
     #expect(try logged(ServiceError.queueFull(limit: 1)) == [])
   }
 

@@ -5,12 +5,15 @@ import Processing
 import Storage
 import Waveform
 
-// The one table from errors to status, stable code and words that are safe for a stranger. The rest goes to the log.
+// The one table that turns an error into a status, a stable code, and words that are safe for a stranger; the rest goes
+// to the log. What HTTP answers by itself is in HTTP's own table (`HTTPProblems`), what a request can do wrong in
+// `ErrorResponses+Requests`, and what a code means in general in `ProblemExplanation`.
 
-/// The problem document for whatever a handler throws.
+/// The problem document for any error that a handler throws.
 func problem(for error: any Error) -> Problem {
   switch error {
   case let problem as Problem: problem
+  case let error as RequestError: problem(for: error)
   case let error as ServiceError: problem(for: error)
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
@@ -19,22 +22,19 @@ func problem(for error: any Error) -> Problem {
   case let error as RequestBodyError: error.problem
   case let error as MultipartError: error.problem
   case let error as RoutingError: error.problem
-  case let error as InvalidField:
-    Problem(
-      .badRequest, code: "invalid_header", detail: "“\(error.name)” must be \(error.expected).", parameter: error.name)
   default: internalProblem
   }
 }
 
-/// Others hold all the files that the process may have open.
+/// Other requests hold all the files that the process may have open.
 private let busyProblem = Problem(
-  .serviceUnavailable, code: "unavailable", detail: "The service has as many files open as it can; try again later.",
+  .serviceUnavailable, code: "unavailable", detail: "The service has too many files open. Try again later.",
   fields: ["Retry-After": "1"])
 
-/// Says nothing of what happened: that is for the log.
+/// Doesn't say what happened: that is for the log.
 private let internalProblem = Problem(
   .internalServerError, code: "internal_error",
-  detail: "The service failed on this request; the request id names the entry in its log.")
+  detail: "The service failed to handle this request. Its X-Request-Id names the entry in the log.")
 
 private func problem(for error: ServiceError) -> Problem {
   switch error {
@@ -44,24 +44,25 @@ private func problem(for error: ServiceError) -> Problem {
   case .jobIsFinished(let id, let state):
     Problem(
       .conflict, code: "job_finished",
-      detail: "Job \(id) is \(state.rawValue); only a job that waits or runs can be cancelled.")
+      detail: "Job \(id) is \(state.rawValue); only a queued or running job can be canceled.")
   case .notReady(let id):
-    Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) is still being made; follow its job.")
+    Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) isn't finished yet. Follow its job.")
   case .noVideo(let id):
-    Problem(.notFound, code: "no_video", detail: "Recording \(id) has no picture; “audio” serves its sound.")
-  case .audioMissing(let id): audioMissingProblem("Recording \(id)")
-  case .audioDamaged(let id): audioDamagedProblem("Recording \(id)’s")
+    Problem(.notFound, code: "no_video", detail: "Recording \(id) has no video. Its sound is at “audio”.")
+  case .audioMissing(let id): audioMissingProblem("The file of recording \(id)")
+  case .audioDamaged(let id): audioDamagedProblem("The file of recording \(id)")
   case .waveformIsNotFailed(let id, let state):
     Problem(
       .conflict, code: "waveform_not_failed",
-      detail: "The waveform of recording \(id) is \(state.rawValue); only one that failed is built again.")
+      detail: "The waveform of recording \(id) is \(state.rawValue); only a failed one can be rebuilt.")
   case .emptyUpload:
-    Problem(.badRequest, code: "empty_body", detail: "The upload has no bytes; send the file's bytes as the body.")
+    Problem(.badRequest, code: "empty_body", detail: "The upload is empty. Send the file's bytes as the body.")
   case .diskFull:
-    Problem(.insufficientStorage, code: "disk_full", detail: "The service's disk has no room for this.")
+    Problem(.insufficientStorage, code: "disk_full", detail: "The service's disk doesn't have enough room for this.")
   case .queueFull(let limit):
     Problem(
-      .tooManyRequests, code: "queue_full", detail: "\(limit) jobs are waiting already; try again later.",
+      .tooManyRequests, code: "queue_full",
+      detail: "The queue is full (\(Words.count(limit, "job"))). Try again later.",
       fields: ["Retry-After": "10"])
   case .limitReached(let name, let limit, let seconds): limitProblem(name, limit, retryAfter: seconds)
   case .rejectedByProbe(let code, let detail):
@@ -71,19 +72,19 @@ private func problem(for error: ServiceError) -> Problem {
   case .rejectedByWorker(let code, let detail): Problem(.unprocessableContent, code: code, detail: detail)
   case .workerUnavailable:
     Problem(
-      .serviceUnavailable, code: "unavailable", detail: "The service can't do this now; try again later.",
+      .serviceUnavailable, code: "unavailable", detail: "The service can't do this right now. Try again later.",
       fields: ["Retry-After": "5"])
   case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .checksumMismatch:
     uploadProblem(for: error)
   case .keyInUse(let key):
     Problem(
       .conflict, code: "idempotency_key_in_use",
-      detail: "A request with the key “\(key)” is being answered; ask again when that is done.",
+      detail: "Another request with the key “\(key)” is in progress. Repeat this one when it has ended.",
       parameter: "Idempotency-Key", fields: ["Retry-After": "1"])
   case .keyReused(let key):
     Problem(
       .unprocessableContent, code: "idempotency_key_reused",
-      detail: "The key “\(key)” has answered another request here; another request needs another key.",
+      detail: "The key “\(key)” was already used for a different request. Use a new key.",
       parameter: "Idempotency-Key")
   case .storage(let error): problem(for: error)
   }
@@ -92,21 +93,22 @@ private func problem(for error: ServiceError) -> Problem {
 private func uploadProblem(for error: ServiceError) -> Problem {
   switch error {
   case .noSuchUpload(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no upload “\(id)”; begin a new one.", parameter: "id")
+    Problem(.notFound, code: "not_found", detail: "There is no upload “\(id)”. Start a new one.", parameter: "id")
   case .uploadExpired(let id):
-    Problem(.gone, code: "upload_expired", detail: "Upload \(id) has expired; begin a new one.", parameter: "id")
+    Problem(.gone, code: "upload_expired", detail: "Upload \(id) has expired. Start a new one.", parameter: "id")
   case .wrongUploadOffset(let given, let actual):
     Problem(
       .conflict, code: "upload_offset_mismatch",
-      detail: "“Upload-Offset” is \(given), the upload is at \(actual): go on from there.", parameter: "Upload-Offset")
+      detail: "“Upload-Offset” is \(given), but the upload is at \(actual). Continue from there.",
+      parameter: "Upload-Offset")
   case .uploadTakenOver(let id):
     Problem(
-      .locked, code: "upload_locked", detail: "Another request goes on with upload \(id); ask for its offset.",
+      .locked, code: "upload_locked", detail: "Another request is continuing upload \(id). Ask for its offset.",
       fields: ["Retry-After": "1"])
   case .checksumMismatch(let algorithm):
     Problem(
       .checksumMismatch, code: "checksum_mismatch",
-      detail: "The body is not what its \(algorithm) says; nothing of it was kept.", parameter: "Upload-Checksum")
+      detail: "The body doesn't match its \(algorithm) digest; none of it was kept.", parameter: "Upload-Checksum")
   default: internalProblem
   }
 }
@@ -115,7 +117,7 @@ private func limitProblem(_ name: String, _ limit: Int, retryAfter seconds: Int)
   let words = name.split(separator: "_").joined(separator: " ")
   return Problem(
     .tooManyRequests, code: "limit_\(name)",
-    detail: "This client has \(limit) \(words), which is as many as one may have; try again later.",
+    detail: "This client has \(limit) \(words), the most that one client may have. Try again later.",
     fields: ["Retry-After": "\(seconds)"])
 }
 
@@ -126,12 +128,14 @@ private func problem(for error: StorageError) -> Problem {
   case .noSuchUpload(let id): problem(for: ServiceError.noSuchUpload(id.text))
   case .tooManyUploads(let limit):
     Problem(
-      .tooManyRequests, code: "too_many_uploads", detail: "\(limit) uploads are unfinished already; try again later.",
+      .tooManyRequests, code: "too_many_uploads",
+      detail: "There are \(limit) unfinished uploads already. Try again later.",
       fields: ["Retry-After": "60"])
   case .tooManyUploadsOfClient(let limit): limitProblem("open_uploads", limit, retryAfter: 60)
   case .changedMeanwhile:
     Problem(
-      .preconditionFailed, code: "precondition_failed", detail: "It has another version by now; nothing was changed.")
+      .preconditionFailed, code: "precondition_failed", detail: "The resource has a newer version; nothing was changed."
+    )
   case .io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case .damagedCatalog:
     unwritableProblem("catalog_damaged", "The service's catalog is damaged; nothing was changed.")
@@ -139,50 +143,50 @@ private func problem(for error: StorageError) -> Problem {
     unwritableProblem(
       "data_folder_replaced", "The service's data folder was replaced while it ran; nothing was changed.")
   case .io(_, _, let number) where [EROFS, EACCES, EPERM].contains(number):
-    unwritableProblem("disk_unwritable", "The service can't write to its disk now; nothing was changed.")
+    unwritableProblem("disk_unwritable", "The service can't write to its disk right now; nothing was changed.")
   case .database(let code, _): problem(forDatabaseCode: code)
   default: internalProblem
   }
 }
 
-/// By the primary code of SQLite, the low byte of its extended ones (https://sqlite.org/rescode.html).
+/// SQLite's primary code is the low byte of its extended ones (https://sqlite.org/rescode.html).
 private func problem(forDatabaseCode code: Int32) -> Problem {
   switch code & 0xFF {
-  case 5: unwritableProblem("catalog_busy", "Another program holds the service's catalogue; nothing was changed.")
+  case 5: unwritableProblem("catalog_busy", "Another program has locked the service's catalog; nothing was changed.")
   // SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN.
   case 8, 10, 14:
-    unwritableProblem("catalog_unwritable", "The service can't use its catalogue now; nothing was changed.")
+    unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
   default: internalProblem
   }
 }
 
-/// What `/readyz` says of the same fault, in the words for a request that met it.
+/// The same faults as those of `/readyz`, in words for a request that met one.
 private func unwritableProblem(_ code: String, _ detail: String) -> Problem {
   Problem(.serviceUnavailable, code: code, detail: detail, fields: ["Retry-After": "10"])
 }
 
-private func audioMissingProblem(_ whose: String) -> Problem {
+private func audioMissingProblem(_ file: String) -> Problem {
   Problem(
     .gone, code: MissingFiles.code,
-    detail: "\(whose) has lost its file on the service's disk; upload it again, or restore the data folder.")
+    detail: "\(file) is gone from the service's disk. Upload the recording again, or restore the data folder.")
 }
 
-private func audioDamagedProblem(_ whose: String) -> Problem {
+private func audioDamagedProblem(_ file: String) -> Problem {
   Problem(
     .gone, code: MissingFiles.damagedCode,
-    detail: "\(whose) file on the service's disk is damaged; upload it again, or restore the data folder.")
+    detail: "\(file) on the service's disk is damaged. Upload the recording again, or restore the data folder.")
 }
 
 /// The service itself opens only the sounds of recordings, which could be decoded when they were uploaded.
 private func problem(for error: AudioIOError) -> Problem {
   switch error {
-  case .system(_, ENOENT): return audioMissingProblem("The recording")
+  case .system(_, ENOENT): return audioMissingProblem("The recording's file")
   case .system(_, let number) where number == EMFILE || number == ENFILE: return busyProblem
   case .system(_, let number) where number != EIO: return internalProblem
   case .unwritable:
     let failure = WorkerFailure(.audio(error))
     return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
-  default: return audioDamagedProblem("The recording’s")
+  default: return audioDamagedProblem("The recording's file")
   }
 }
 
@@ -191,4 +195,30 @@ private func problem(for error: WaveformError) -> Problem {
   guard let complaint = QueryComplaint(error) else { return internalProblem }
   return Problem(
     .badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
+}
+
+/// What stands in the way of work, as `/readyz` reports it; the particulars are for the log.
+func problem(for finding: Readiness.Finding) -> Problem {
+  switch finding {
+  case .ready: internalProblem
+  case .diskIsFull: unreadyProblem("disk_full", "The disk is full, except for the space kept in reserve.")
+  case .diskFails: unreadyProblem("disk_unwritable", "The data folder can't be written. Is its disk read-only?")
+  case .catalogFails: unreadyProblem("catalog_unwritable", "The catalog can't be written.")
+  case .catalogIsBusy:
+    unreadyProblem("catalog_busy", "The catalog doesn't respond: another program has locked it, or the disk hangs.")
+  case .catalogIsDamaged:
+    unreadyProblem(
+      "catalog_damaged",
+      "The catalog is damaged. Stop the service and run “stillwave check --repair”, or restore a backup.")
+  case .dataFolderIsReplaced:
+    unreadyProblem(
+      "data_folder_replaced",
+      "The catalog or the lock in the data folder was removed or replaced while the service ran. Restart the service.")
+  case .programIsMissing:
+    unreadyProblem("worker_missing", "The program that workers are started from is missing or can't be run.")
+  }
+}
+
+private func unreadyProblem(_ code: String, _ detail: String) -> Problem {
+  Problem(.serviceUnavailable, code: code, detail: detail)
 }

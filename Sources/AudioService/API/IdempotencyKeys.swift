@@ -45,10 +45,7 @@ final class IdempotencyKeys: Sendable {
   ) async throws -> HTTPResponse {
     guard let key = request.fields["Idempotency-Key"] else { return try await body(nil) }
     guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw Problem(
-        .badRequest, code: "invalid_header",
-        detail: "“Idempotency-Key” must be 1 to 255 visible ASCII characters without blanks.",
-        parameter: "Idempotency-Key")
+      throw RequestError.invalidField("Idempotency-Key", .visibleASCII(limit: 255))
     }
     let client = Client(request, trusting: proxies)
     let name = Name(scope: "\(client.key) \(request.method.rawValue) \(request.target.path)", key: key)

@@ -38,26 +38,11 @@ struct JSONMembers {
     (self.members, self.known, self.path) = (members, known, path)
   }
 
-  private static func problem(for fault: JSONFault) -> Problem {
-    let (what, member): (String, String?) =
-      switch fault {
-      case .notUTF8: ("is not UTF-8", nil)
-      case .malformed(let offset): ("is not valid JSON from byte \(offset) on", nil)
-      case .tooDeep(let limit): ("has more than \(limit) arrays and objects one in another", nil)
-      case .repeatedMember(let name): ("has “\(name)” more than once", name)
-      }
-    return Problem(
-      .badRequest, code: "invalid_json", detail: "The body \(what); a JSON object in UTF-8 is expected.",
-      parameter: member)
-  }
-
   private static func object(_ bytes: [UInt8]) throws -> [String: JSONValue] {
     guard !bytes.isEmpty else { return [:] }
     let value: JSONValue
-    do { value = try JSONValue(parsing: bytes) } catch { throw problem(for: error) }
-    guard case .object(let members) = value else {
-      throw Problem(.badRequest, code: "invalid_json", detail: "The body is JSON but no object; an object is expected.")
-    }
+    do { value = try JSONValue(parsing: bytes) } catch { throw RequestError.malformedJSON(error) }
+    guard case .object(let members) = value else { throw RequestError.notAnObject }
     return members
   }
 
@@ -66,10 +51,7 @@ struct JSONMembers {
 
   private func checkNames() throws {
     guard let unknown = members.keys.filter({ known[$0] == nil }).min() else { return }
-    throw Problem(
-      .badRequest, code: "unknown_member",
-      detail: "“\(name(of: unknown))” is not known here; known are \(known.keys.sorted().joined(separator: ", ")).",
-      parameter: name(of: unknown))
+    throw RequestError.unknownMember(name(of: unknown), known: known.keys.sorted())
   }
 
   private func name(of member: String) -> String { path.isEmpty ? member : "\(path).\(member)" }
@@ -84,7 +66,7 @@ struct JSONMembers {
   func number(_ member: String, in range: ClosedRange<Double>) throws -> Double? {
     guard let value = value(member) else { return nil }
     guard case .number(let number) = value, range.contains(number) else {
-      throw invalid(member, "a number from \(range.lowerBound) to \(range.upperBound)")
+      throw invalid(member, .number(range))
     }
     return number
   }
@@ -92,7 +74,7 @@ struct JSONMembers {
   func string(_ member: String, upTo length: Int = 1000) throws -> String? {
     guard let value = value(member) else { return nil }
     guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= length else {
-      throw invalid(member, "a text of 1 to \(length) bytes")
+      throw invalid(member, .text(byteLimit: length))
     }
     return text
   }
@@ -101,20 +83,18 @@ struct JSONMembers {
   where Choice.RawValue == String {
     guard let value = value(member) else { return nil }
     guard case .string(let text) = value, let choice = Choice(rawValue: text) else {
-      throw invalid(member, "one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+      throw invalid(member, .oneOf(Choice.allCases.map(\.rawValue)))
     }
     return choice
   }
 
   /// The members of the object that a member is.
-  func nested(_ value: JSONValue, as member: String, expecting: String) throws -> JSONMembers {
+  func nested(_ value: JSONValue, as member: String, expecting: Expectation) throws -> JSONMembers {
     guard case .object(let members) = value else { throw invalid(member, expecting) }
     return JSONMembers(members, known: Self.known(known[member] ?? []), path: name(of: member))
   }
 
-  func invalid(_ member: String, _ expected: String) -> Problem {
-    Problem(
-      .badRequest, code: "invalid_member", detail: "“\(name(of: member))” must be \(expected).",
-      parameter: name(of: member))
+  func invalid(_ member: String, _ expected: Expectation) -> RequestError {
+    .invalidMember(name(of: member), expected)
   }
 }

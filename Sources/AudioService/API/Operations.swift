@@ -28,36 +28,13 @@ struct Operations: Sendable {
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()
-    guard let (code, detail) = Self.words(finding) else {
-      let context = context
-      let warnings = await context.work.run { ReadinessWarning.all(context) }
-      return try .json(.ok, Ready(warnings: warnings), fields: ["Cache-Control": "no-store"])
+    guard finding == .ready else {
+      context.log.notice("not ready", ["finding": "\(finding)"])
+      throw RequestError.serviceUnready(finding)
     }
-    context.log.notice("not ready", ["finding": "\(finding)"])
-    throw Problem(.serviceUnavailable, code: code, detail: detail)
-  }
-
-  /// Code and sentence for what stands in the way; the particulars are for the log.
-  private static func words(_ finding: Readiness.Finding) -> (code: String, detail: String)? {
-    switch finding {
-    case .ready: nil
-    case .diskIsFull: ("disk_full", "The disk is full, but for what is kept in reserve.")
-    case .diskFails: ("disk_unwritable", "Files can't be written in the data folder; is its disk read-only?")
-    case .catalogFails: ("catalog_unwritable", "The catalog can't be written.")
-    case .catalogIsBusy:
-      ("catalog_busy", "The catalog doesn't answer: another program holds its lock, or the disk hangs.")
-    case .catalogIsDamaged:
-      (
-        "catalog_damaged",
-        "The catalog is damaged. Stop the service and run “stillwave check --repair”, or restore a backup."
-      )
-    case .dataFolderIsReplaced:
-      (
-        "data_folder_replaced",
-        "The catalog or the lock of the data folder was removed or replaced while the service ran. Restart the service."
-      )
-    case .programIsMissing: ("worker_missing", "The program that workers are started from is gone or can't be run.")
-    }
+    let context = context
+    let warnings = await context.work.run { ReadinessWarning.all(context) }
+    return try .json(.ok, Ready(warnings: warnings), fields: ["Cache-Control": "no-store"])
   }
 
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

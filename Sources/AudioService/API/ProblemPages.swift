@@ -5,9 +5,7 @@ enum ProblemPages {
   static func read(at base: BasePath, _ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
     guard let explanation = ProblemExplanation.all[parameters["code"]] else {
-      throw Problem(
-        .notFound, code: "not_found", detail: "There is no problem with the code “\(parameters["code"])”.",
-        parameter: "code")
+      throw RequestError.noSuchProblem(parameters["code"])
     }
     let types = ["text/html", "application/json"]
     let isHTML = try request.preferredType(among: types) == types[0]

@@ -12,11 +12,9 @@ struct QueryParameters {
     for (index, item) in items.enumerated() {
       // An unknown one ends the loop, which is therefore no longer than the list of known ones.
       guard !items[..<index].contains(where: { $0.name == item.name }) else {
-        throw Problem(
-          .badRequest, code: "duplicate_parameter", detail: "“\(item.name)” is given more than once.",
-          parameter: item.name)
+        throw RequestError.repeatedParameter(item.name)
       }
-      guard known.contains(item.name) else { throw Self.unknown(item.name, known) }
+      guard known.contains(item.name) else { throw RequestError.unknownParameter(item.name, known: known) }
     }
   }
 
@@ -30,21 +28,21 @@ struct QueryParameters {
 
   func number(_ name: String) throws -> Double? {
     guard let text = string(name) else { return nil }
-    guard let number = Double(decimal: text) else { throw invalid(name, text, "a decimal number of seconds") }
+    guard let number = Double(decimal: text) else { throw invalid(name, text, .seconds) }
     return number
   }
 
   func integer(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
     guard let text = string(name) else { return nil }
     guard let number = Int(digits: text), range.contains(number) else {
-      throw invalid(name, text, "a whole number from \(range.lowerBound) to \(range.upperBound)")
+      throw invalid(name, text, .wholeNumber(range))
     }
     return number
   }
 
   func flag(_ name: String) throws -> Bool {
     guard let text = string(name) else { return false }
-    guard text == "1" || text == "0" else { throw invalid(name, text, "0 or 1") }
+    guard text == "1" || text == "0" else { throw invalid(name, text, .oneOf(["0", "1"])) }
     return text == "1"
   }
 
@@ -52,23 +50,13 @@ struct QueryParameters {
   where Choice.RawValue == String {
     guard let text = string(name) else { return nil }
     guard let choice = Choice(rawValue: text) else {
-      throw invalid(name, text, "one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+      throw invalid(name, text, .oneOf(Choice.allCases.map(\.rawValue)))
     }
     return choice
   }
 
-  private static func unknown(_ name: String, _ known: [String]) -> Problem {
-    Problem(
-      .badRequest, code: "unknown_parameter",
-      detail: "There is no query parameter “\(name)” here; "
-        + (known.isEmpty ? "none is known." : "known are \(known.joined(separator: ", "))."),
-      parameter: name)
-  }
-
-  func invalid(_ name: String, _ value: String, _ expected: String) -> Problem {
-    Problem(
-      .badRequest, code: "invalid_parameter", detail: "“\(name)” is “\(value)”; it must be \(expected).",
-      parameter: name)
+  func invalid(_ name: String, _ value: String, _ expected: Expectation) -> RequestError {
+    .invalidParameter(name, value: value, expected)
   }
 }
 

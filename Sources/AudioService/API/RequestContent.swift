@@ -11,10 +11,7 @@ extension HTTPRequest {
     guard let text = fields["Content-Type"] else { return }
     let type = ParameterizedValue(text)?.value.lowercased() ?? ""
     guard type == "application/json" || type.hasPrefix("application/") && type.hasSuffix("+json") else {
-      throw Problem(
-        .unsupportedMediaType, code: "unsupported_content_type",
-        detail: "The body is sent as “\(text)”; it must be JSON, with “Content-Type: application/json”.",
-        parameter: "Content-Type", fields: ["Accept": "application/json"])
+      throw RequestError.notJSON(contentType: text)
     }
   }
 
@@ -23,18 +20,12 @@ extension HTTPRequest {
     guard body.declaredLength != 0, fields.contains("Content-Encoding") else { return }
     let codings = fields.list("Content-Encoding")
     guard codings.contains(where: { $0.lowercased() != "identity" }) else { return }
-    throw Problem(
-      .unsupportedMediaType, code: "unsupported_content_encoding",
-      detail: "The body is sent with “Content-Encoding: \(codings.joined(separator: ", "))”; it must be sent without.",
-      parameter: "Content-Encoding", fields: ["Accept-Encoding": "identity"])
+    throw RequestError.encodedContent(codings)
   }
 
   /// The type that the client would rather have. Throws 406 if it excludes them all.
   func preferredType(among types: [String]) throws -> String {
     if let type = preferredType(types) { return type }
-    throw Problem(
-      .notAcceptable, code: "not_acceptable",
-      detail: "“Accept” excludes all that can be answered here: \(types.joined(separator: ", ")).", parameter: "Accept",
-      fields: ["Vary": "Accept"])
+    throw RequestError.notAcceptable(types)
   }
 }

@@ -12,11 +12,11 @@ struct Jobs: Sendable {
     let recording = query.string("recording")
     let cursor = query.string("cursor")
     let source = try recording.map { text in
-      guard let id = RecordingID(text) else { throw query.invalid("recording", text, "the id of a recording") }
+      guard let id = RecordingID(text) else { throw query.invalid("recording", text, .recordingID) }
       return id
     }
     let before = try cursor.map { text in
-      guard let id = JobID(text) else { throw query.invalid("cursor", text, "the next_cursor of an earlier answer") }
+      guard let id = JobID(text) else { throw query.invalid("cursor", text, .cursor) }
       return id
     }
     let context = context

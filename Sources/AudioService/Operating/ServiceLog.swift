@@ -34,9 +34,9 @@ struct ServiceLog: WebhookLog {
       ])
   }
 
-  /// An answer of 5xx is a failure; not so a `Problem` that a handler throws itself, which is what it means to answer.
+  /// Logs a response of 5xx as a failure, unless the handler meant to give it: a `RequestError` or a `Problem`.
   func answered(_ request: HTTPRequest, with problem: Problem, for error: any Error) {
-    guard problem.status.code >= 500, !(error is Problem) else { return }
+    guard problem.status.code >= 500, !(error is Problem || error is RequestError) else { return }
     failure("a request failed", ["request_id": request.id, "code": problem.code, "error": logText(error)])
   }
 

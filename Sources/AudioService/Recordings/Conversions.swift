@@ -50,13 +50,9 @@ struct Conversions: Sendable {
         WorkerFailure(
           code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.", retry: false))
     case .queued, .running:
-      throw Self.converting("The sound is being converted by job \(job.id); ask again when it has ended.")
+      throw RequestError.converting(job.id)
     case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
     }
-  }
-
-  private static func converting(_ detail: String) -> Problem {
-    Problem(.serviceUnavailable, code: "converting", detail: detail, fields: ["Retry-After": "5"])
   }
 
   /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is
@@ -66,9 +62,7 @@ struct Conversions: Sendable {
       recording.waveformState != .failed, let reading = recording.waveformJob,
       let job = try await wait(for: reading, until: deadline)
     else { return recording }
-    guard job.state.isFinished else {
-      throw Self.converting("The sound is being decoded by job \(job.id); ask again when it has ended.")
-    }
+    guard job.state.isFinished else { throw RequestError.decoding(job.id) }
     let (catalog, id) = (context.catalog, recording.id)
     return try await context.work.run { () throws(StorageError) in try catalog.recording(id) } ?? recording
   }
@@ -84,10 +78,7 @@ struct Conversions: Sendable {
     case nil: return try kind.format(for: source)
     case .opus: return AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: source.channels)
     case .mp3 where source.channels > mixedDownChannels:
-      throw Problem(
-        .unprocessableContent, code: "unsupported_output",
-        detail: "mp3 has two channels, to which \(mixedDownChannels) at the most are mixed down; the recording has "
-          + "\(source.channels). wav can hold them.", parameter: "format")
+      throw RequestError.tooManyChannelsForMP3(source.channels, limit: mixedDownChannels)
     case .mp3: return AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: min(source.channels, 2))
     }
   }

@@ -40,13 +40,13 @@ struct DenoisePreviews: Sendable {
   }
 
   private static func window(_ members: JSONMembers) throws -> TimeWindow {
-    let expected = "an object with start and end in seconds, \(Words.seconds(windowLimit)) s apart at the most"
+    let expected = Expectation.window(limit: windowLimit)
     guard let value = members.value("window") else { throw members.invalid("window", expected) }
     let window = try members.nested(value, as: "window", expecting: expected)
     let (start, end) = (try window.number("start", in: 0...1e9), try window.number("end", in: 0...1e9))
-    guard let start else { throw window.invalid("start", "given") }
+    guard let start else { throw window.invalid("start", .given) }
     guard let end, end > start, end - start <= windowLimit else {
-      throw window.invalid("end", "greater than start, by \(Words.seconds(windowLimit)) s at the most")
+      throw window.invalid("end", .afterStart(limit: windowLimit))
     }
     return TimeWindow(start: start, end: end)
   }

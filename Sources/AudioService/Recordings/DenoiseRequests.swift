@@ -118,7 +118,7 @@ struct DenoiseRequests: Sendable {
     let strength: Strength? = try members.choice("strength")
     let reduction = try members.number("reduction", in: 0...60)
     guard strength == nil || reduction == nil else {
-      throw members.invalid("reduction", "left out where “strength” is given: one names the other")
+      throw members.invalid("reduction", .leftOutBeside("strength"))
     }
     let sensitivity = try members.number("sensitivity", in: 0.5...2)
     let output: DenoiseSettings.Output? = try members.choice("output")
@@ -133,18 +133,17 @@ struct DenoiseRequests: Sendable {
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
   private static func noise(_ members: JSONMembers) throws -> NoiseSource? {
     guard let value = members.value("noise"), value != .string("auto") else { return nil }
-    let region = try members.nested(
-      value, as: "noise", expecting: "“auto” or an object with start and end in seconds")
+    let region = try members.nested(value, as: "noise", expecting: .noise)
     let start = try region.number("start", in: 0...1e9)
     let end = try region.number("end", in: 0...1e9)
     let quantile = try region.number("quantile", in: 0.01...0.9)
     switch (start, end, quantile) {
     case (let start?, let end?, nil):
-      guard start < end else { throw region.invalid("end", "greater than start") }
+      guard start < end else { throw region.invalid("end", .afterStart(limit: nil)) }
       return .region(start: start, end: end)
     case (nil, nil, let quantile?): return .quantile(quantile)
-    case (_, nil, _): throw region.invalid("end", "given beside start")
-    default: throw region.invalid("start", "given beside end, and no quantile with them")
+    case (_, nil, _): throw region.invalid("end", .givenWith("start"))
+    default: throw region.invalid("start", .startOfRegion)
     }
   }
 
@@ -153,28 +152,16 @@ struct DenoiseRequests: Sendable {
     _ noise: NoiseSource?, fits format: RecordingFormat, _ members: JSONMembers
   ) throws {
     let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)
-    let takes = "\(needed) at \(format.sampleRate) Hz, \(Words.seconds(Double(needed) / Double(format.sampleRate))) s."
+    let needs = NoiseNeeds(frames: needed, sampleRate: format.sampleRate)
     guard case .region(let start, let end) = noise else {
       guard let frames = format.frames, frames < needed else { return }
-      throw Problem(
-        .unprocessableContent, code: "recording_too_short",
-        detail: "The recording has \(Words.count(frames, "frame")); to learn its noise takes \(takes)")
+      throw RequestError.recordingTooShort(frames: frames, needs)
     }
     let rate = Double(format.sampleRate)
     if let duration = format.duration, !NoiseSource.isRegion(start: start, end: end, within: duration) {
-      throw Problem(
-        .unprocessableContent, code: "noise_region_outside",
-        detail:
-          "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording, which lasts "
-          + "\(Words.seconds(duration)) s.",
-        parameter: "noise")
+      throw RequestError.noiseRegionOutside(start: start, end: end, duration: duration)
     }
     let frames = Int64((min(end, format.duration ?? end) * rate).rounded()) - Int64((start * rate).rounded())
-    guard frames >= needed else {
-      throw Problem(
-        .unprocessableContent, code: "noise_region_too_short",
-        detail: "The noise region has \(Words.count(frames, "frame")); a profile takes \(takes)",
-        parameter: "noise")
-    }
+    guard frames >= needed else { throw RequestError.noiseRegionTooShort(frames: frames, needs) }
   }
 }

@@ -12,7 +12,7 @@ struct Recordings: Sendable {
     let name = query.string("q")
     let before = try cursor.map { text in
       guard let id = RecordingID(text) else {
-        throw query.invalid("cursor", text, "the next_cursor of an earlier answer")
+        throw query.invalid("cursor", text, .cursor)
       }
       return id
     }
@@ -42,7 +42,7 @@ struct Recordings: Sendable {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
     let members = try await JSONMembers(bodyOf: request, known: ["name": []])
-    guard let name = try members.recordingName() else { throw members.invalid("name", "given") }
+    guard let name = try members.recordingName() else { throw members.invalid("name", .given) }
     let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
       try context.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {

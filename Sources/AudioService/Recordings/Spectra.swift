@@ -17,9 +17,9 @@ struct Spectra: Sendable {
     let query = try QueryParameters(request, known: ["start", "end"])
     let (start, end) = (try query.number("start"), try query.number("end"))
     let source = try await context.recording(parameters)
-    guard let start, start >= 0 else { throw query.invalid("start", start, "a number of seconds, 0 or more") }
+    guard let start, start >= 0 else { throw query.invalid("start", start, .secondsFromZero) }
     guard let end, end > start, end - start <= Self.stretchLimit else {
-      throw query.invalid("end", end, "after “start”, by \(Words.seconds(Self.stretchLimit)) s at the most")
+      throw query.invalid("end", end, .afterStart(limit: Self.stretchLimit))
     }
     let path = try await context.soundPath(of: source)
     try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
@@ -53,19 +53,12 @@ extension TimeWindow {
   /// Throws where it begins at or after the recording's end; `parameter` names the start in the request.
   func check(startsIn format: RecordingFormat, parameter: String) throws {
     guard let duration = format.duration, start >= duration else { return }
-    throw Problem(
-      .unprocessableContent, code: "window_outside",
-      detail: "The window begins at \(Words.seconds(start)) s; the recording lasts \(Words.seconds(duration)) s.",
-      parameter: parameter)
+    throw RequestError.windowOutside(start: start, duration: duration, parameter: parameter)
   }
 }
 
 extension QueryParameters {
-  fileprivate func invalid(_ name: String, _ value: Double?, _ expected: String) -> Problem {
-    guard let value else {
-      return Problem(
-        .badRequest, code: "invalid_parameter", detail: "“\(name)” must be given: \(expected).", parameter: name)
-    }
-    return invalid(name, "\(value)", expected)
+  fileprivate func invalid(_ name: String, _ value: Double?, _ expected: Expectation) -> RequestError {
+    value.map { invalid(name, "\($0)", expected) } ?? .missingParameter(name, expected)
   }
 }

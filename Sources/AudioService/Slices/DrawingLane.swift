@@ -38,9 +38,7 @@ extension FairPlaces.Refusal {
     switch self {
     case .clientIsFull(let limit): ServiceError.limitReached(name, limit: limit, retryAfter: 5)
     case .full(let limit): ServiceError.workerUnavailable(reason: "\(limit) requests wait already")
-    // Nobody is left to read this.
-    case .cancelled:
-      Problem(.serviceUnavailable, code: "unavailable", detail: "The request ended before its turn came.")
+    case .cancelled: RequestError.clientLeft
     }
   }
 }

@@ -74,9 +74,7 @@ struct WaveformPictures: Sendable {
     } catch {
       let cause = await context.cause(of: error, about: id)
       guard case ServiceError.noSuchRecording(let text) = cause else { throw cause }
-      throw Problem(
-        .notFound, code: "not_found", detail: "There is no recording “\(text)” to draw over this one.",
-        parameter: "overlay")
+      throw RequestError.noSuchOverlay(text)
     }
   }
 
@@ -102,7 +100,7 @@ struct WaveformPictures: Sendable {
 
   private static func overlay(_ query: QueryParameters) throws -> RecordingID? {
     guard let text = query.string("overlay") else { return nil }
-    guard let id = RecordingID(text) else { throw query.invalid("overlay", text, "a recording's id") }
+    guard let id = RecordingID(text) else { throw query.invalid("overlay", text, .recordingID) }
     return id
   }
 }
@@ -116,9 +114,7 @@ extension WaveformQuery {
     let scale = try query.integer("scale", in: 1...WaveformWindow.scaleLimit)
     let width = try query.integer("width", in: 1...PictureStyle.widthLimit)
     if scale != nil, width != nil {
-      throw Problem(
-        .badRequest, code: "invalid_parameter", detail: "Only one of “scale” and “width” can be given.",
-        parameter: "width")
+      throw RequestError.twoResolutions
     }
     if let scale { resolution = .scale(scale) }
     if let width { resolution = .width(width) }
@@ -143,10 +139,7 @@ extension PictureStyle {
   private static func color(_ name: String, _ query: QueryParameters) throws -> PictureColor? {
     guard let text = query.string(name) else { return nil }
     guard let color = PictureColor(text) else {
-      throw query.invalid(
-        name, text,
-        "#rgb, #rrggbb or #rrggbbaa (the # written %23, or left out), or a colour's name: "
-          + PictureColor.names.joined(separator: ", "))
+      throw query.invalid(name, text, .color(names: PictureColor.names))
     }
     return color
   }
@@ -156,7 +149,7 @@ extension PictureStyle {
     guard let text = query.string(name) else { return nil }
     if text == "auto" { return .auto }
     guard let factor = Double(decimal: text), amplitudeFactors.contains(factor) else {
-      throw query.invalid(name, text, "auto or a number from 0.01 to 1000")
+      throw query.invalid(name, text, .amplitude(amplitudeFactors))
     }
     return .factor(factor)
   }
@@ -166,7 +159,7 @@ extension PictureStyle {
   ) throws -> Double? {
     guard let text = query.string(name) else { return nil }
     guard let number = Double(decimal: text), range.contains(number) else {
-      throw query.invalid(name, text, "a number from \(range.lowerBound) to \(range.upperBound)")
+      throw query.invalid(name, text, .number(range))
     }
     return number
   }

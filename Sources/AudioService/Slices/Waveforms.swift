@@ -158,16 +158,14 @@ extension WaveformQuery {
     let scale = try query.integer("scale", in: 1...WaveformWindow.scaleLimit)
     let width = try query.integer("width", in: 1...WaveformWindow.pixelLimit)
     if scale != nil, width != nil {
-      throw Problem(
-        .badRequest, code: "invalid_parameter", detail: "Only one of “scale” and “width” can be given.",
-        parameter: "width")
+      throw RequestError.twoResolutions
     }
     resolution = scale.map(WaveformResolution.scale) ?? .width(width ?? 2000)
     if let channels = try Self.channels(query) { self.channels = channels }
     if let measures = try Self.measures(query) { self.measures = measures }
     if let bits = query.string("bits") {
       guard let known = Int(digits: bits).flatMap(SampleBits.init(rawValue:)) else {
-        throw query.invalid("bits", bits, "8 or 16")
+        throw query.invalid("bits", bits, .oneOf(["8", "16"]))
       }
       self.bits = known
     }
@@ -180,7 +178,7 @@ extension WaveformQuery {
     case "split": return .split
     case let text?:
       guard let number = Int(digits: text), number >= 0 else {
-        throw query.invalid("channels", text, "mix, split or a channel's number from 0")
+        throw query.invalid("channels", text, .channels)
       }
       return .channel(number)
     }
@@ -194,7 +192,7 @@ extension WaveformQuery {
       case "peak": measures.insert(.peak)
       case "rms": measures.insert(.rms)
       case "average": measures.insert(.average)
-      default: throw query.invalid("measures", text, "any of peak, rms, average, separated by commas")
+      default: throw query.invalid("measures", text, .someOf(["peak", "rms", "average"]))
       }
     }
     return measures

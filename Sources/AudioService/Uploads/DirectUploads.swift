@@ -85,26 +85,19 @@ struct DirectUploads: Sendable {
       return request.fields["Content-Disposition"].flatMap { ParameterizedValue($0)?.filename }
     }
     guard var form = MultipartReader(contentType: type, body: request.body) else {
-      throw Problem(
-        .badRequest, code: "invalid_multipart", detail: "The Content-Type has no valid boundary.",
-        parameter: "Content-Type")
+      throw RequestError.noBoundary
     }
     var name: String?
     var hasFile = false
     while let part = try await form.nextPart() {
       guard part.name == "file", !hasFile else {
-        throw Problem(
-          .badRequest, code: "invalid_multipart",
-          detail: "The form has a part “\(part.name)”; one part “file” is expected.", parameter: part.name)
+        throw RequestError.unexpectedPart(part.name)
       }
       hasFile = true
       name = part.filename
       while let piece = try await form.read() { try await take(piece) }
     }
-    guard hasFile else {
-      throw Problem(
-        .badRequest, code: "invalid_multipart", detail: "The form has no part “file”.", parameter: "file")
-    }
+    guard hasFile else { throw RequestError.noFilePart }
     return name
   }
 

@@ -83,7 +83,7 @@ extension JSONMembers {
   /// `name`, as it is kept.
   func recordingName() throws -> String? {
     guard let given = try string("name", upTo: 255) else { return nil }
-    guard let name = RecordingName(typed: given) else { throw invalid("name", "a text of which something can be seen") }
+    guard let name = RecordingName(typed: given) else { throw invalid("name", .visibleText) }
     return name.text
   }
 }

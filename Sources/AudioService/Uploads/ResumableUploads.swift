@@ -40,7 +40,7 @@ struct ResumableUploads: Sendable {
       guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
       let length = try announcedLength(request)
       let metadata = request.fields["Upload-Metadata"]
-      _ = try metadata.map { text throws(InvalidField) in try UploadMetadata(text) }
+      _ = try metadata.map { text throws(RequestError) in try UploadMetadata(text) }
       let checksum = try request.uploadChecksum()
       let hasBytes = request.body.declaredLength != 0
       if hasBytes { try request.requireUploadBytes() }
@@ -67,18 +67,12 @@ struct ResumableUploads: Sendable {
 
   private func announcedLength(_ request: HTTPRequest) throws -> Int64 {
     guard !request.fields.contains("Upload-Defer-Length") else {
-      throw InvalidField("Upload-Defer-Length", "left out: an upload's length is told at its creation (Upload-Length)")
+      throw RequestError.invalidField("Upload-Defer-Length", .immediateLength)
     }
     let length = try request.byteCount("Upload-Length")
-    guard length > 0 else {
-      throw Problem(
-        .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has 1 byte at least.",
-        parameter: "Upload-Length")
-    }
+    guard length > 0 else { throw RequestError.emptyUploadAnnounced }
     do { try context.admission.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
-      var problem = RequestBodyError.tooLarge(limit: limit).problem
-      problem.fields["Tus-Max-Size"] = "\(limit)"
-      throw problem
+      throw RequestError.uploadTooLarge(limit: limit)
     }
     return length
   }

@@ -16,21 +16,21 @@ struct UploadMetadata: Equatable {
   let values: [String: String]
 
   /// Throws the reason for which the text is none.
-  init(_ text: String) throws(InvalidField) {
+  init(_ text: String) throws(RequestError) {
     var values: [String: String] = [:]
     let pairs = text.split(separator: ",", omittingEmptySubsequences: false)
     for pair in pairs where pairs.count > 1 || !pair.allSatisfy({ $0 == " " }) {
       let words = pair.split(separator: " ", omittingEmptySubsequences: true)
       guard let key = words.first, words.count <= 2 else {
-        throw InvalidField("Upload-Metadata", "a list of keys with values in base64, by comma")
+        throw RequestError.invalidField("Upload-Metadata", .uploadMetadata)
       }
       guard values[String(key)] == nil else {
-        throw InvalidField("Upload-Metadata", "a list in which each key stands once; “\(key)” stands twice")
+        throw RequestError.invalidField("Upload-Metadata", .uniqueMetadataKey(String(key)))
       }
       guard let bytes = words.count == 2 ? Data(base64Encoded: String(words[1])) : Data(),
         let value = String(validating: bytes, as: UTF8.self)
       else {
-        throw InvalidField("Upload-Metadata", "a list whose values are UTF-8 in base64; that of “\(key)” is not")
+        throw RequestError.invalidField("Upload-Metadata", .base64Metadata(key: String(key)))
       }
       values[String(key)] = value
     }
@@ -41,14 +41,6 @@ struct UploadMetadata: Equatable {
   var fileName: String? { values["filename"] ?? values["name"] }
 }
 
-/// A field of a request that is not as it must be.
-struct InvalidField: Error, Equatable {
-  let name: String
-  let expected: String
-
-  init(_ name: String, _ expected: String) { (self.name, self.expected) = (name, expected) }
-}
-
 extension HTTPRequest {
   /// Whether it is about uploads, so that the version is named even where there is no such upload or method.
   var isTus: Bool { target.segments.starts(with: ["v1", "uploads"]) }
@@ -56,32 +48,28 @@ extension HTTPRequest {
   /// Throws 412 where the client speaks no version of tus that is spoken here.
   func requireTus() throws {
     guard let version = fields["Tus-Resumable"], version == Tus.version else {
-      throw Problem(
-        .preconditionFailed, code: "unsupported_tus_version",
-        detail:
-          "“Tus-Resumable” must be \(Tus.version); it is \(fields["Tus-Resumable"].map { "“\($0)”" } ?? "missing").",
-        parameter: "Tus-Resumable", fields: ["Tus-Version": Tus.version])
+      throw RequestError.unsupportedTusVersion(fields["Tus-Resumable"])
     }
   }
 
   /// A field that is a number of bytes; one too large to be counted is larger than any limit.
-  func byteCount(_ name: String) throws(InvalidField) -> Int64 {
+  func byteCount(_ name: String) throws(RequestError) -> Int64 {
     guard let text = fields[name], !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-      throw InvalidField(name, "a whole number of bytes")
+      throw .invalidField(name, .byteCount)
     }
     return Int64(text) ?? .max
   }
 
   /// What the client says the body comes to, nil where it says nothing.
-  func uploadChecksum() throws(InvalidField) -> UploadChecksum? {
+  func uploadChecksum() throws(RequestError) -> UploadChecksum? {
     guard let text = fields["Upload-Checksum"] else { return nil }
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     guard words.count == 2, let algorithm = MessageDigest.Algorithm(rawValue: String(words[0])) else {
-      throw InvalidField("Upload-Checksum", "one of \(Tus.checksumAlgorithms), a blank, and the digest in base64")
+      throw .invalidField("Upload-Checksum", .checksum(algorithms: Tus.checksumAlgorithms))
     }
     guard let bytes = Data(base64Encoded: String(words[1])), bytes.count == algorithm.byteCount else {
-      throw InvalidField(
-        "Upload-Checksum", "\(algorithm.rawValue), a blank, and \(algorithm.byteCount) bytes in base64")
+      throw .invalidField(
+        "Upload-Checksum", .digest(algorithm: algorithm.rawValue, byteCount: algorithm.byteCount))
     }
     return UploadChecksum(algorithm: algorithm, bytes: Array(bytes))
   }
@@ -91,30 +79,22 @@ extension HTTPRequest {
     try requireNoCoding()
     let type = fields["Content-Type"].flatMap { ParameterizedValue($0)?.value }?.lowercased()
     guard type == Tus.contentType else {
-      throw Problem(
-        .unsupportedMediaType, code: "unsupported_content_type",
-        detail: "The bytes of an upload are sent as \(Tus.contentType).", parameter: "Content-Type")
+      throw RequestError.notUploadBytes
     }
   }
 
   /// Throws 400 where the request asks for what the extension “concatenation” would do: to a client that sends the
   /// parts of a file in parallel, each would otherwise look like an upload of its own.
   func refuseConcatenation() throws {
-    guard fields.contains("Upload-Concat") else { return }
-    throw Problem(
-      .badRequest, code: "unsupported_tus_extension",
-      detail:
-        "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it does. Send the file as "
-        + "one upload, in as many requests as you like, one after the other.",
-      parameter: "Upload-Concat", fields: ["Tus-Extension": Tus.extensions])
+    if fields.contains("Upload-Concat") { throw RequestError.joinedUploads }
   }
 
   /// The method that is meant: where an intermediary lets only GET and POST pass, a POST says which other one it is.
   /// POST alone, because every other is guarded by what it says on its face.
-  func tusMethod() throws(InvalidField) -> HTTPMethod {
+  func tusMethod() throws(RequestError) -> HTTPMethod {
     guard let name = fields["X-HTTP-Method-Override"] else { return method }
     guard method == .post || name == method.rawValue else {
-      throw InvalidField("X-HTTP-Method-Override", "sent with POST")
+      throw .invalidField("X-HTTP-Method-Override", .methodPOST)
     }
     return HTTPMethod(rawValue: name)
   }

@@ -81,19 +81,3 @@ final class ConnectionTally: Sendable {
     return held < clientLimit + Self.refusalsAtOnceOfAClient ? .refuse(.clientIsFull(limit: clientLimit)) : .hangUp
   }
 }
-
-extension ConnectionTally.Refusal {
-  var problem: Problem {
-    switch self {
-    case .serverIsFull:
-      Problem(
-        .serviceUnavailable, code: "too_many_connections", detail: "The server has as many clients as it can serve.",
-        fields: ["Retry-After": "1"])
-    case .clientIsFull(let limit):
-      Problem(
-        .tooManyRequests, code: "limit_connections",
-        detail: "You have \(limit) connections open, as many as one client may have. Close some, or try again later.",
-        fields: ["Retry-After": "1"])
-    }
-  }
-}

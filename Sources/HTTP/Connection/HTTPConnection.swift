@@ -182,9 +182,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     do {
       return try await work()
     } catch {
-      let problem = Problem(
-        .internalServerError, code: "internal_error", detail: "The server failed to make an answer.")
-      return core.configuration.refusal(problem, request.fields)
+      return core.configuration.refusal(.noResponse, request.fields)
     }
   }
 

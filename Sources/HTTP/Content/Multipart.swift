@@ -28,21 +28,6 @@ package enum MultipartError: Error, Equatable, Sendable {
     /// More than a few KB precede the first delimiter.
     case preamble
   }
-
-  /// The response to the client.
-  package var problem: Problem {
-    switch self {
-    case .malformed(let fault):
-      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body is malformed: \(fault.rawValue).")
-    case .truncated:
-      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body lacks its closing delimiter.")
-    case .partHeadTooLarge(let limit):
-      Problem(
-        .badRequest, code: "malformed_multipart", detail: "A part's header section is longer than \(limit) bytes.")
-    case .tooManyParts(let limit):
-      Problem(.badRequest, code: "malformed_multipart", detail: "The multipart body has more than \(limit) parts.")
-    }
-  }
 }
 
 /// Limits on multipart content.

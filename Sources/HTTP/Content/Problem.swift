@@ -8,8 +8,8 @@ package struct Problem: Sendable, Error {
   package var status: HTTPStatus
   /// A stable identifier for programs, in snake_case.
   package var code: String
-  /// A short title for the kind of problem; by default, the status's reason phrase.
-  package var title: String
+  /// A short title for the kind of problem: the status's reason phrase.
+  package var title: String { status.reason }
   /// What was wrong with this request, and what would be right.
   package var detail: String
   /// The offending parameter, if there is one.
@@ -21,11 +21,10 @@ package struct Problem: Sendable, Error {
 
   /// Creates a problem from its parts.
   package init(
-    _ status: HTTPStatus, code: String, title: String? = nil, detail: String, parameter: String? = nil,
-    fields: HTTPFields = [:]
+    _ status: HTTPStatus, code: String, detail: String, parameter: String? = nil, fields: HTTPFields = [:]
   ) {
-    (self.status, self.code, self.title) = (status, code, title ?? status.reason)
-    (self.detail, self.parameter, self.fields) = (detail, parameter, fields)
+    (self.status, self.code, self.detail) = (status, code, detail)
+    (self.parameter, self.fields) = (parameter, fields)
   }
 
   /// Returns the path of the page that explains a code, relative to the service's own address (RFC 9457 §3.1.1).

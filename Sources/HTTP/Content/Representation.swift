@@ -65,9 +65,7 @@ extension HTTPResponse {
       self.init(.notModified, fields: representation.head.metadata)
       if let etag = representation.head.etag { fields["ETag"] = Precondition.tagHeld(by: request, of: etag) }
     case .failed:
-      self =
-        Problem(.preconditionFailed, code: "precondition_failed", detail: "What is here has another version.")
-        .response()
+      self = Problem.preconditionFailed.response()
     case .proceed: return nil
     }
   }
@@ -97,11 +95,7 @@ extension HTTPResponse {
       self.init(.ok, fields: fields, body: representation.body)
       if !request.fields.contains("Range") { code(representation, for: request) }
     case .unsatisfiable:
-      self =
-        Problem(
-          .rangeNotSatisfiable, code: "range_not_satisfiable", detail: "The content has \(length) bytes.",
-          parameter: "Range", fields: ["Content-Range": "bytes */\(length)"]
-        ).response()
+      self = Problem.unsatisfiableRange(length: length).response()
     case .ranges(let ranges) where ranges.count == 1:
       fields["Content-Range"] = Self.contentRange(ranges[0], length)
       self.init(.partialContent, fields: fields, body: representation.body.slice(ranges[0]))

@@ -27,9 +27,9 @@ package enum HTTPParseError: Error, Equatable, Sendable {
     /// Not `METHOD SP target SP HTTP/d.d`.
     case requestLine = "request line"
     /// The target is neither a path nor an http URL, or contains bytes that must be escaped.
-    case target = "the target is neither a path nor an http URL, or has what must be escaped (%XX) in them"
+    case target
     /// An escape in the target is malformed or NUL, or doesn't decode to UTF-8.
-    case escape = "an escape in the target is not %XX, is NUL or not UTF-8; % itself is written %25"
+    case escape
     /// A line that does not end in CRLF.
     case lineEnd = "line end"
     /// The name is empty or not a token, a blank precedes the colon, or there is no colon.
@@ -59,32 +59,6 @@ package enum HTTPParseError: Error, Equatable, Sendable {
     case .misdirected: .misdirectedRequest
     case .unsupportedExpectation: .expectationFailed
     case .timedOut: .requestTimeout
-    }
-  }
-
-  /// The response to the client.
-  package var problem: Problem {
-    switch self {
-    case .malformed(let fault):
-      Problem(status, code: "malformed_request", detail: "The request is malformed: \(fault.rawValue).")
-    case .requestLineTooLong(let limit):
-      Problem(status, code: "uri_too_long", detail: "The request line is longer than \(limit) bytes.")
-    case .headTooLarge(let limit):
-      Problem(status, code: "head_too_large", detail: "The header section is longer than \(limit) bytes.")
-    case .tooManyFields(let limit):
-      Problem(status, code: "head_too_large", detail: "The request has more than \(limit) header fields.")
-    case .unknownMethod(let method):
-      Problem(status, code: "unknown_method", detail: "The method \(method) is not known here.")
-    case .unsupportedTransferCoding:
-      Problem(status, code: "unsupported_transfer_coding", detail: "The one transfer coding understood is chunked.")
-    case .unsupportedVersion:
-      Problem(status, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
-    case .misdirected:
-      Problem(status, code: "misdirected_request", detail: "What https names is not served over plain HTTP.")
-    case .unsupportedExpectation:
-      Problem(status, code: "unsupported_expectation", detail: "The one expectation met is 100-continue.")
-    case .timedOut:
-      Problem(status, code: "request_timeout", detail: "The request's head did not arrive in time.")
     }
   }
 }

@@ -22,21 +22,6 @@ package enum RequestBodyError: Error, Equatable, Sendable {
     /// The trailers exceed the limit or contain an invalid field.
     case trailer
   }
-
-  /// The response to the client.
-  package var problem: Problem {
-    switch self {
-    case .tooLarge(let limit):
-      Problem(
-        .contentTooLarge, code: "content_too_large", detail: "The body is longer than the \(limit) bytes allowed.")
-    case .truncated:
-      Problem(.badRequest, code: "truncated_body", detail: "The body ended before its declared end.")
-    case .malformed(let fault):
-      Problem(.badRequest, code: "malformed_body", detail: "The chunked body is malformed: \(fault.rawValue).")
-    case .timedOut:
-      Problem(.requestTimeout, code: "request_timeout", detail: "The body did not arrive in time.")
-    }
-  }
 }
 
 /// The source of a body's bytes: a connection or memory.

@@ -11,6 +11,14 @@
 
 /// Refuses requests sent to a name that isn't the service's, and changes requested by foreign pages.
 package final class HostGuard: HTTPResponder {
+  /// Why a request is refused.
+  enum Objection {
+    /// `setting`: where the name could be allowed.
+    case unknownHost(String, setting: String)
+    case foreignOrigin(String)
+    case foreignSite
+  }
+
   private let names: Set<String>
   private let origins: AllowedOrigins
   private let setting: String
@@ -33,40 +41,28 @@ package final class HostGuard: HTTPResponder {
 
   /// Responds with 403 `host_not_allowed` or `origin_not_allowed`, or else with the response of `next`.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
-    if let problem = objection(to: request) { .now(problem.response()) } else { next.respond(to: request) }
+    if let objection = objection(to: request) { .now(objection.problem.response()) } else { next.respond(to: request) }
   }
 
-  private func objection(to request: HTTPRequest) -> Problem? {
+  private func objection(to request: HTTPRequest) -> Objection? {
     // The target of an absolute-form request overrides Host (RFC 9112 §3.2.2). HTTP/1.0 may omit Host; no browser uses
     // it.
     let isUsual = request.target.authority == nil && Self.isLoopback(request.fields.bytes(of: "Host"))
     if isUsual, request.method.isSafe { return nil }
     let host = request.target.authority ?? request.fields["Host"]
     guard host.map({ isUsual || isServed($0) }) ?? true else {
-      return Problem(
-        .forbidden, code: "host_not_allowed",
-        detail:
-          "This service is not called “\(host ?? "")”: add the name to \(setting). IP addresses and loopback names "
-          + "are always served.",
-        parameter: "Host")
+      return .unknownHost(host ?? "", setting: setting)
     }
     return request.method.isSafe ? nil : objection(toChange: request, host: host)
   }
 
-  private func objection(toChange request: HTTPRequest, host: String?) -> Problem? {
+  private func objection(toChange request: HTTPRequest, host: String?) -> Objection? {
     let origin = request.fields.contains("Origin") ? request.fields["Origin"] ?? "" : nil
     if origins == .any || origin.map(origins.contains) ?? false { return nil }
     if let origin, !(host.map { Self.isOwn(origin, of: $0) } ?? false) {
-      return Problem(
-        .forbidden, code: "origin_not_allowed",
-        detail: "Pages of “\(origin)” may not change anything here; an origin must be configured to be let in.",
-        parameter: "Origin")
+      return .foreignOrigin(origin)
     }
-    guard request.fields["Sec-Fetch-Site"]?.lowercased() == "cross-site" else { return nil }
-    return Problem(
-      .forbidden, code: "origin_not_allowed",
-      detail: "Pages of other sites may not change anything here; an origin must be configured to be let in.",
-      parameter: "Sec-Fetch-Site")
+    return request.fields["Sec-Fetch-Site"]?.lowercased() == "cross-site" ? .foreignSite : nil
   }
 
   /// Recognizes the two hosts of nearly every request without parsing them.

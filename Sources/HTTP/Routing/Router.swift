@@ -62,17 +62,6 @@ package enum RoutingError: Error, Equatable, Sendable {
   case notFound
   /// The path exists, but only for these methods → 405 with `Allow`.
   case methodNotAllowed(allowed: [HTTPMethod])
-
-  /// The response to the client.
-  package var problem: Problem {
-    switch self {
-    case .notFound: Problem(.notFound, code: "not_found", detail: "There is nothing at this path.")
-    case .methodNotAllowed(let allowed):
-      Problem(
-        .methodNotAllowed, code: "method_not_allowed", detail: "Allowed here: \(Router.list(allowed)).",
-        fields: ["Allow": Router.list(allowed)])
-    }
-  }
 }
 
 /// Finds the handler for a request in a tree of path segments. A literal segment takes precedence over a `{name}`; a

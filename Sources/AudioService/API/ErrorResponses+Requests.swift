@@ -1,0 +1,221 @@
+import HTTP
+import Processing
+
+// The table's part about requests. Each detail says what was wrong and what would be right.
+
+func problem(for error: RequestError) -> Problem {
+  switch error {
+  // The query.
+  case .repeatedParameter(let name):
+    Problem(.badRequest, code: "duplicate_parameter", detail: "“\(name)” is given more than once.", parameter: name)
+  case .unknownParameter(let name, []):
+    Problem(
+      .badRequest, code: "unknown_parameter", detail: "There is no query parameter “\(name)”, nor any other.",
+      parameter: name)
+  case .unknownParameter(let name, let known):
+    Problem(
+      .badRequest, code: "unknown_parameter", detail: "There is no query parameter “\(name)”. Known: \(list(known)).",
+      parameter: name)
+  case .missingParameter(let name, let expected):
+    Problem(
+      .badRequest, code: "invalid_parameter", detail: "“\(name)” is missing; it must be \(expected.words).",
+      parameter: name)
+  case .invalidParameter(let name, let value, let expected):
+    Problem(
+      .badRequest, code: "invalid_parameter", detail: "“\(name)” is “\(value)”; it must be \(expected.words).",
+      parameter: name)
+  case .twoResolutions:
+    Problem(
+      .badRequest, code: "invalid_parameter", detail: "Only one of “scale” and “width” can be given.",
+      parameter: "width")
+  case .noSuchOverlay(let id):
+    Problem(
+      .notFound, code: "not_found", detail: "There is no recording “\(id)” to draw over this one.",
+      parameter: "overlay")
+  case .noSuchProblem(let code):
+    Problem(.notFound, code: "not_found", detail: "There is no problem with the code “\(code)”.", parameter: "code")
+
+  // The header fields.
+  case .invalidField(let name, let expected):
+    Problem(.badRequest, code: "invalid_header", detail: "“\(name)” must be \(expected.words).", parameter: name)
+  case .notJSON(let type):
+    Problem(
+      .unsupportedMediaType, code: "unsupported_content_type",
+      detail: "The body is sent as “\(type)”; it must be JSON, with “Content-Type: application/json”.",
+      parameter: "Content-Type", fields: ["Accept": "application/json"])
+  case .encodedContent(let codings):
+    Problem(
+      .unsupportedMediaType, code: "unsupported_content_encoding",
+      detail: "The body has “Content-Encoding: \(list(codings))”; send it without one.",
+      parameter: "Content-Encoding", fields: ["Accept-Encoding": "identity"])
+  case .notAcceptable(let types):
+    Problem(
+      .notAcceptable, code: "not_acceptable", detail: "“Accept” excludes every possible response: \(list(types)).",
+      parameter: "Accept", fields: ["Vary": "Accept"])
+  case .notUploadBytes:
+    Problem(
+      .unsupportedMediaType, code: "unsupported_content_type",
+      detail: "The bytes of a resumable upload must be sent with “Content-Type: \(Tus.contentType)”.",
+      parameter: "Content-Type")
+  case .unsupportedTusVersion(let version):
+    Problem(
+      .preconditionFailed, code: "unsupported_tus_version",
+      detail: "“Tus-Resumable” must be \(Tus.version); it is \(version.map { "“\($0)”" } ?? "missing").",
+      parameter: "Tus-Resumable", fields: ["Tus-Version": Tus.version])
+  case .joinedUploads:
+    Problem(
+      .badRequest, code: "unsupported_tus_extension",
+      detail: "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it supports. Send the "
+        + "file as one upload, in as many requests as you like, one after the other.",
+      parameter: "Upload-Concat", fields: ["Tus-Extension": Tus.extensions])
+  case .emptyUploadAnnounced:
+    Problem(
+      .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has at least 1 byte.",
+      parameter: "Upload-Length")
+  case .uploadTooLarge(let limit): uploadTooLarge(limit)
+
+  // The body.
+  case .malformedJSON(let fault): problem(for: fault)
+  case .notAnObject:
+    Problem(.badRequest, code: "invalid_json", detail: "The body is JSON, but not an object. Send a JSON object.")
+  case .unknownMember(let name, let known):
+    Problem(
+      .badRequest, code: "unknown_member", detail: "There is no member “\(name)”. Known: \(list(known)).",
+      parameter: name)
+  case .invalidMember(let name, let expected):
+    Problem(.badRequest, code: "invalid_member", detail: "“\(name)” must be \(expected.words).", parameter: name)
+  case .noBoundary:
+    Problem(
+      .badRequest, code: "invalid_multipart", detail: "The Content-Type has no valid boundary.",
+      parameter: "Content-Type")
+  case .unexpectedPart(let name):
+    Problem(
+      .badRequest, code: "invalid_multipart",
+      detail: "The form has a part “\(name)”; send exactly one part, named “file”.", parameter: name)
+  case .noFilePart:
+    Problem(
+      .badRequest, code: "invalid_multipart", detail: "The form has no part named “file”.", parameter: "file")
+
+  // What the request wants done.
+  case .windowOutside(let start, let duration, let parameter):
+    Problem(
+      .unprocessableContent, code: "window_outside",
+      detail: "The window begins at \(Words.seconds(start)) s, but the recording lasts \(Words.seconds(duration)) s.",
+      parameter: parameter)
+  case .recordingTooShort(let frames, let needs):
+    Problem(
+      .unprocessableContent, code: "recording_too_short",
+      detail: "The recording has \(Words.count(frames, "frame")); learning its noise takes \(needs.words).")
+  case .noiseRegionOutside(let start, let end, let duration):
+    Problem(
+      .unprocessableContent, code: "noise_region_outside",
+      detail: "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording, which "
+        + "lasts \(Words.seconds(duration)) s.", parameter: "noise")
+  case .noiseRegionTooShort(let frames, let needs):
+    Problem(
+      .unprocessableContent, code: "noise_region_too_short",
+      detail: "The noise region has \(Words.count(frames, "frame")); learning the noise takes \(needs.words).",
+      parameter: "noise")
+  case .tooManyChannelsForMP3(let channels, let limit):
+    Problem(
+      .unprocessableContent, code: "unsupported_output",
+      detail:
+        "The recording has \(channels) channels; at most \(limit) can be mixed down to mp3's two; wav can hold them.",
+      parameter: "format")
+  case .webhooksAreOff:
+    Problem(
+      .unprocessableContent, code: "webhooks_off",
+      detail: "This service sends no webhooks: it runs without --webhook-secret, which signs them.",
+      parameter: "callback_url")
+  case .privateCallback:
+    Problem(
+      .unprocessableContent, code: "callback_refused",
+      detail: "“callback_url” is an address in a private network, which this service doesn't call.",
+      parameter: "callback_url")
+  case .converting(let job):
+    Problem(
+      .serviceUnavailable, code: "converting",
+      detail: "Job \(job) is converting the recording. Repeat the request when it has ended.",
+      fields: ["Retry-After": "5"])
+  case .decoding(let job):
+    Problem(
+      .serviceUnavailable, code: "converting",
+      detail: "Job \(job) is decoding the recording. Repeat the request when it has ended.",
+      fields: ["Retry-After": "5"])
+  case .serviceUnready(let finding): problem(for: finding)
+  // Only the log sees this.
+  case .clientLeft:
+    Problem(.serviceUnavailable, code: "unavailable", detail: "The client went away before its request's turn.")
+  }
+}
+
+private func uploadTooLarge(_ limit: Int64) -> Problem {
+  var problem = RequestBodyError.tooLarge(limit: limit).problem
+  problem.fields["Tus-Max-Size"] = "\(limit)"
+  return problem
+}
+
+private func problem(for fault: JSONFault) -> Problem {
+  let (what, member): (String, String?) =
+    switch fault {
+    case .notUTF8: ("is not UTF-8", nil)
+    case .malformed(let offset): ("is not valid JSON from byte \(offset) on", nil)
+    case .tooDeep(let limit): ("nests arrays and objects more than \(limit) deep", nil)
+    case .repeatedMember(let name): ("has “\(name)” more than once", name)
+    }
+  return Problem(
+    .badRequest, code: "invalid_json", detail: "The body \(what). Send a JSON object in UTF-8.", parameter: member)
+}
+
+private func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+
+extension NoiseNeeds {
+  fileprivate var words: String {
+    "\(frames) at \(sampleRate) Hz, \(Words.seconds(Double(frames) / Double(sampleRate))) s"
+  }
+}
+
+extension Expectation {
+  /// What follows “must be”.
+  fileprivate var words: String {
+    switch self {
+    case .given: "given"
+    case .oneOf(let names) where names.count == 2: names.joined(separator: " or ")
+    case .oneOf(let names): "one of \(list(names))"
+    case .someOf(let names): "any of \(list(names)), separated by commas"
+    case .wholeNumber(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
+    case .number(let range): "a number from \(number(range.lowerBound)) to \(number(range.upperBound))"
+    case .seconds: "a decimal number of seconds"
+    case .secondsFromZero: "a number of seconds, 0 or more"
+    case .afterStart(nil): "greater than start"
+    case .afterStart(let limit?): "greater than start, by at most \(Words.seconds(limit)) s"
+    case .window(let limit): "an object with start and end in seconds, at most \(Words.seconds(limit)) s apart"
+    case .noise: "“auto” or an object with start and end in seconds"
+    case .givenWith(let other): "given together with \(other)"
+    case .startOfRegion: "given together with end, and without quantile"
+    case .leftOutBeside(let other): "left out if “\(other)” is given, which sets it"
+    case .recordingID: "the id of a recording"
+    case .jobID: "the id of a job"
+    case .cursor: "the next_cursor of an earlier response"
+    case .color(let names):
+      "#rgb, #rrggbb or #rrggbbaa (with the # written %23 or left out), or a color's name: \(list(names))"
+    case .amplitude(let factors): "auto or a number from \(number(factors.lowerBound)) to \(number(factors.upperBound))"
+    case .channels: "mix, split, or the number of a channel, counted from 0"
+    case .text(let limit): "a string of 1 to \(limit) bytes"
+    case .visibleText: "a string with a visible character"
+    case .callbackAddress: "an absolute http or https URL in ASCII, without a user name and a fragment"
+    case .visibleASCII(let limit): "1 to \(limit) visible ASCII characters without spaces"
+    case .byteCount: "a whole number of bytes"
+    case .uploadMetadata: "a list of keys with values in base64, separated by commas"
+    case .uniqueMetadataKey(let key): "a list with each key only once; “\(key)” occurs twice"
+    case .base64Metadata(let key): "a list of values that are UTF-8 in base64; that of “\(key)” is not"
+    case .checksum(let algorithms): "one of \(algorithms), a space, and the digest in base64"
+    case .digest(let algorithm, let count): "\(algorithm), a space, and \(count) bytes in base64"
+    case .immediateLength: "left out; give the upload's length (Upload-Length) when creating it"
+    case .methodPOST: "sent with POST"
+    }
+  }
+
+  /// Whole numbers without a decimal point.
+  private func number(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }
+}

@@ -1,0 +1,105 @@
+import HTTP
+import Storage
+
+/// What is wrong with a request, or why it can't be answered yet, through no fault of the service. Facts only; the
+/// words are in `ErrorResponses+Requests`.
+enum RequestError: Error, Equatable, Sendable {
+  // The query.
+  case repeatedParameter(String)
+  case unknownParameter(String, known: [String])
+  case missingParameter(String, Expectation)
+  case invalidParameter(String, value: String, Expectation)
+  /// Both “scale” and “width”.
+  case twoResolutions
+  /// A picture is to be drawn over another recording's, which doesn't exist.
+  case noSuchOverlay(String)
+  /// The page of a problem with this code.
+  case noSuchProblem(String)
+
+  // The header fields.
+  case invalidField(String, Expectation)
+  case notJSON(contentType: String)
+  case encodedContent([String])
+  /// The types that the response could have had.
+  case notAcceptable([String])
+  case notUploadBytes
+  /// nil if the request doesn't name a version.
+  case unsupportedTusVersion(String?)
+  case joinedUploads
+  /// An upload of 0 bytes is announced.
+  case emptyUploadAnnounced
+  case uploadTooLarge(limit: Int64)
+
+  // The body.
+  case malformedJSON(JSONFault)
+  case notAnObject
+  case unknownMember(String, known: [String])
+  case invalidMember(String, Expectation)
+  case noBoundary
+  case unexpectedPart(String)
+  case noFilePart
+
+  // What the request wants done.
+  /// Seconds.
+  case windowOutside(start: Double, duration: Double, parameter: String)
+  case recordingTooShort(frames: Int64, NoiseNeeds)
+  /// Seconds.
+  case noiseRegionOutside(start: Double, end: Double, duration: Double)
+  case noiseRegionTooShort(frames: Int64, NoiseNeeds)
+  /// Channels of the recording, and how many can be mixed down to MP3's two.
+  case tooManyChannelsForMP3(Int, limit: Int)
+  case webhooksAreOff
+  case privateCallback
+  /// The job is still converting the recording.
+  case converting(JobID)
+  /// The job is still decoding the recording, which a conversion needs first.
+  case decoding(JobID)
+  /// Nothing is wrong with the request: the service isn't ready for work.
+  case serviceUnready(Readiness.Finding)
+  /// The client went away before its turn.
+  case clientLeft
+}
+
+/// How much sound it takes to learn a noise.
+struct NoiseNeeds: Equatable, Sendable {
+  var frames: Int64
+  var sampleRate: Int
+}
+
+/// What a value of a request must be.
+enum Expectation: Equatable, Sendable {
+  case given
+  case oneOf([String])
+  /// One or more, separated by commas.
+  case someOf([String])
+  case wholeNumber(ClosedRange<Int>)
+  case number(ClosedRange<Double>)
+  case seconds
+  case secondsFromZero
+  /// The end of a window. `limit`: its greatest length in seconds.
+  case afterStart(limit: Double?)
+  case window(limit: Double)
+  case noise
+  case givenWith(String)
+  case startOfRegion
+  /// Left out, because the other member sets it.
+  case leftOutBeside(String)
+  case recordingID, jobID, cursor
+  case color(names: [String])
+  case amplitude(ClosedRange<Double>)
+  case channels
+  case text(byteLimit: Int)
+  case visibleText
+  case callbackAddress
+
+  // Header fields.
+  case visibleASCII(limit: Int)
+  case byteCount
+  case uploadMetadata
+  case uniqueMetadataKey(String)
+  case base64Metadata(key: String)
+  case checksum(algorithms: String)
+  case digest(algorithm: String, byteCount: Int)
+  case immediateLength
+  case methodPOST
+}
