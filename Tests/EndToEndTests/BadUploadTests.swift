@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// What is no recording is refused with the problem that API.md names, and leaves nothing behind; what is a damaged one
-/// is taken as far as it goes.
+/// A file that isn't a recording is refused with the problem that openapi.yaml names, and leaves nothing behind; a
+/// damaged recording is taken as far as it can be decoded.
 struct BadUploadTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -162,7 +162,7 @@ struct BadUploadTests {
   }
 }
 
-/// A problem document (RFC 9457) of the shape that API.md gives every error.
+/// Expects a problem document (RFC 9457) with the members that openapi.yaml gives every error.
 func expectProblem(
   _ answer: Answer, _ status: Int, _ code: String, parameter: String? = nil,
   sourceLocation: SourceLocation = #_sourceLocation

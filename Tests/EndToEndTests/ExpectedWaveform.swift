@@ -1,4 +1,4 @@
-/// What a slice must hold, worked out from the samples as plainly as API.md says it, and as slowly.
+/// What a slice must hold, computed plainly and slowly from the samples.
 struct ExpectedWaveform {
   let rate: Int
   let channels: Int

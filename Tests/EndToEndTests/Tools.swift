@@ -2,7 +2,7 @@
 //
 // Besides the program's own libraries they need these Debian packages, for clips in every format:
 //   sox libsox-fmt-all ffmpeg espeak-ng
-// and they read, where it is there, ../shared/denoise-bench/data/dev beside the repository: real noisy speech.
+// STILLWAVE_NOISY_SPEECH can name a folder of real noisy speech; see RealSpeechTests.
 
 import Foundation
 

@@ -1,6 +1,6 @@
 @testable import Waveform
 
-// The API's rules, implemented literally and slowly.
+// The rules of audiowaveform's format, implemented literally and slowly.
 
 /// Returns one lane of a recording, computed frame by frame.
 func referenceLane(_ recording: Recording, mix: Bool, channel: Int) -> [Int16] {
