@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every Swift target is held to the same rules; see CONTRIBUTING.md.
+/// The settings that apply to every Swift target; see CONTRIBUTING.md.
 let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
   .strictMemorySafety(),
@@ -15,11 +15,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
     .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
-    // Tests only: reads openapi.yaml.
+    // For tests only: parses openapi.yaml.
     .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
   ],
   targets: [
-    // C libraries of the system, and what the Glibc overlay lacks.
+    // C libraries of the system, and declarations missing from the Glibc overlay.
     .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
     .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
@@ -27,7 +27,7 @@ let package = Package(
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .target(name: "CLinux", dependencies: ["CSeccomp"]),
-    // Needs libcurl's headers alone, of libcurl4-openssl-dev: see CCurl.c.
+    // Needs only libcurl's headers, from libcurl4-openssl-dev; see CCurl.c.
     .target(name: "CCurl"),
     .target(name: "CViewer"),
 
@@ -89,9 +89,9 @@ let package = Package(
       name: "WebhooksTests", dependencies: ["Webhooks", "Storage", "Receivers"], swiftSettings: strict),
     // Receives webhooks; for tests.
     .target(name: "Receivers", dependencies: ["HTTP"], path: "Tests/Receivers", swiftSettings: strict),
-    // The seed of what tests choose at random.
+    // The seed for random choices in tests.
     .target(name: "Randomness", path: "Tests/Randomness", swiftSettings: strict),
-    // Reads openapi.yaml and checks answers against its schemas; for tests.
+    // Parses openapi.yaml and validates responses against its schemas; for tests.
     .target(
       name: "Contract", dependencies: [.product(name: "Yams", package: "Yams")], path: "Tests/Contract",
       swiftSettings: strict),
@@ -99,10 +99,10 @@ let package = Package(
       name: "EndToEndTests",
       dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "Randomness"],
       exclude: ["Fixtures"], swiftSettings: strict),
-    // Fences itself in as a worker does and tries to get out; for tests.
+    // Fences itself in like a worker and tries to escape; for tests.
     .executableTarget(
       name: "Fenced", dependencies: ["CLinux", "CSeccomp"], path: "Tests/Fenced",
-      // No library of the toolchain's, which a program in ffmpeg's place couldn't open.
+      // Without shared libraries of the toolchain, because a program in ffmpeg's place couldn't open them.
       linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     // Stands in for an ffmpeg that fails; for tests.
     .executableTarget(
