@@ -100,7 +100,7 @@ package final class MemoryFile: Sendable {
     return FileContent(file: file, offset: offset, length: Int64(written))
   }
 
-  /// A place at the end of the present file, or of `next`, which takes its place; nil where there is no file.
+  /// Returns a position at the end of the current file, or of `next`, which replaces it; nil if there is no file.
   private func place(for count: Int, in next: OpenFile? = nil) -> (OpenFile, Int64)? {
     let (place, replaced) = state.withLock { state in
       let replaced = state.file
@@ -126,7 +126,7 @@ private final class OpenFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// An empty file in memory; nil where the system has no descriptor for it.
+  /// Creates an empty file in memory; nil if the system has no descriptor for it.
   static func inMemory() -> OpenFile? {
     let descriptor = unsafe memfd_create("content", UInt32(MFD_CLOEXEC))
     return descriptor >= 0 ? OpenFile(descriptor, "memory", isInMemory: true) : nil
