@@ -170,6 +170,6 @@ package final class Catalog: Sendable {
   /// long as the number stays the same.
   package var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
 
-  /// The same for writes to the row of one recording; at times it grows with a write to another's. O(1), no query.
+  /// The same for writes to one recording's row, although a write to another's may also increase it. O(1), no query.
   package func changeCount(of id: RecordingID) -> UInt64 { changes.changeCount(of: id) }
 }

@@ -10,7 +10,7 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   private var rows: Set<Int64> = []
   private var removals: Set<Int64> = []
 
-  /// Recordings share counts: one too many only means that something is read again.
+  /// Recordings share counts: a count that grows needlessly only causes another read.
   private let counts = (0..<1024).map { _ in ChangeCount() }
 
   func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {

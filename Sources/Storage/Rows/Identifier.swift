@@ -26,7 +26,7 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringC
   /// The ID as 36 lower-case characters: "0199c0de-0000-7000-8000-000000000000".
   package var text: String { value.text }
 
-  /// One of `count` shares, by the id's random bits: the same one every time, in less time than a hash takes.
+  /// Returns one of `count` shares by the ID's random bits: always the same one, faster than a hash.
   func share(of count: Int) -> Int { Int(value.low % UInt64(count)) }
 
   /// The same as `text`.
