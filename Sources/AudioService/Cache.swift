@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Values made from rows, files and jobs, kept for as long as they are current and there is room.
+/// A cache of values made from rows, files, and jobs, as long as they are current and there is room.
 ///
-/// One rule says what is current. A key has a version, which changes with whatever its value is made from. A value is
-/// kept with the version that its maker read before it began, and it is current while the key still has that version:
-/// a value made of something that changed meanwhile is never returned, and nobody has to remove it.
+/// A key has a version, which changes with everything that its value is made from. A value is stored with the version
+/// that was read before the value was made, and it's current while the key still has that version. So a value made from
+/// something that has changed since is never returned, and needn't be removed.
 ///
-/// Room is counted in costs and given in two halves. A value goes to the young half, and one that is asked for in the
-/// old half moves there. When the young half is full it becomes the old one, and the old one, whose values nobody has
-/// asked for since, is dropped.
+/// The limit applies to the sum of all costs and is divided into two halves. A value is added to the young half; a
+/// lookup moves a value there from the old half. When the young half is full, it becomes the old one, and the previous
+/// old one is dropped: its values haven't been used since.
 ///
-/// The functions given to it run outside of its lock, and values are released there too: that may close files.
+/// The closures run outside the lock. Values are released there too, because that may close files.
 final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value: Sendable>: Sendable {
   private struct Entry {
     let value: Value
@@ -28,11 +28,13 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
   private let limit: Int
   private let cost: @Sendable (Value) -> Int
   private let settle: @Sendable (Value) -> Value
-  /// The version that a key has now. Read it before anything that the value is made from.
+  /// Returns the current version of a key. Call it before reading anything that the value is made from.
   let version: @Sendable (Key) -> Version
 
-  /// `limit`: of the sum of all costs. `cost`: of a value, 1 if left out; one above half of the limit is not kept.
-  /// `settle`: what becomes of a value when it moves to the young half.
+  /// Creates an empty cache.
+  ///
+  /// `limit` is the maximum sum of all costs. `cost` returns the cost of a value, by default 1; a value that costs more
+  /// than half of the limit isn't stored. `settle` may replace a value when it moves to the young half.
   init(
     limit: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 },
     settle: @escaping @Sendable (Value) -> Value = { $0 }, version: @escaping @Sendable (Key) -> Version
@@ -40,7 +42,7 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
     (self.limit, self.cost, self.settle, self.version) = (limit, cost, settle, version)
   }
 
-  /// The current value of a key; nil where none is kept.
+  /// The current value of a key; nil if there is none.
   subscript(key: Key) -> Value? {
     let now = version(key)
     let (young, old) = state.withLock { state in
@@ -56,16 +58,16 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
     return entry.value
   }
 
-  /// Keeps a value that was made after the key's version was read.
+  /// Stores a value that was made after `version` was read.
   func keep(_ value: Value, for key: Key, version: Version) {
     let cost = cost(value)
     guard cost <= limit / 2 else { return }
     insert(settle(value), for: key, version, cost)
-    // One that has changed meanwhile would only hold its files open.
+    // A value that is already outdated would only keep its files open.
     if self.version(key) != version { remove(key) }
   }
 
-  /// Releases what is kept of a key, to close its files early.
+  /// Removes the value of a key, to close its files early.
   func remove(_ key: Key) {
     let removed = state.withLock { state in
       let young = state.young.removeValue(forKey: key)

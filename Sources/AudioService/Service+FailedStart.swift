@@ -2,7 +2,7 @@ import HTTP
 import Storage
 
 extension Service {
-  /// What a person needs to know to start the service better: the words for what `init` and `start` throw.
+  /// Describes an error thrown by `init` or `start`, and what the operator can do about it.
   package static func words(forFailedStart error: any Error) -> String {
     switch error {
     case HTTPServerError.cannotListen(let host, let port, let number):

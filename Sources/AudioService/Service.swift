@@ -4,7 +4,7 @@ import Logging
 import Processing
 import Storage
 
-/// The whole service: catalog, files, jobs and server, from start to stop.
+/// The whole service: catalog, files, jobs, and server.
 package final class Service: Sendable {
   private let context: Context
   private let responder: any HTTPResponder
@@ -12,10 +12,10 @@ package final class Service: Sendable {
   private let retention: Retention
   private let catalogIsVerified: Bool
 
-  /// Opens the data directory (which is made where it is missing) and sweeps what a crash has left.
+  /// Opens the data folder, creating it if needed, and cleans up after a crash.
   ///
-  /// Throws where the directory can't be used, another service uses it, or its catalog is damaged or lost while there
-  /// are recordings.
+  /// Throws if the folder can't be used, if another service uses it, or if its catalog is damaged, or lost although
+  /// there are recordings.
   package init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
@@ -28,7 +28,7 @@ package final class Service: Sendable {
     self.context = context
     retention = Retention(context)
     catalogIsVerified = condition != .unverified
-    // A file at the largest size that the process may write is an error of that write, not the process's end.
+    // Makes a write beyond the file size limit fail instead of ending the process.
     _ = signal(SIGXFSZ, SIG_IGN)
     var http = HTTPServerConfiguration()
     http.host = configuration.host
@@ -54,7 +54,7 @@ package final class Service: Sendable {
     Self.settle(context, verified: catalogIsVerified)
   }
 
-  /// Removes what earlier runs left half-finished, and takes back what the catalog has lost.
+  /// Removes what earlier runs left unfinished, and restores what the catalog has lost.
   private static func settle(_ context: Context, verified: Bool) {
     if !verified {
       context.log.notice("the catalog is too large to be checked at the start: nothing is removed on its word", [:])
@@ -98,11 +98,11 @@ package final class Service: Sendable {
       ])
   }
 
-  /// After the start, as it takes a while where there are many.
+  /// Runs after the start, because many recordings take a while.
   private static func tendFolders(_ context: Context, verified: Bool) {
     do {
-      // Jobs run by now: a file may have been lent to their ffmpeg since, and not only by an earlier run that was
-      // killed.
+      // Jobs are running by now, so a file may have been lent to one's ffmpeg, not only to that of an earlier run that
+      // was killed.
       let report = try Reconciliation(catalog: context.catalog, store: context.store)
         .tendFolders(verified: verified, isLent: LentFiles.settle)
       if report.corrected > 0 {
@@ -116,7 +116,7 @@ package final class Service: Sendable {
     }
   }
 
-  /// The same.
+  /// Runs after the start for the same reason.
   private static func lookForMissingFiles(_ context: Context) {
     do {
       let report = try context.files.sweep(giveUp: context.waveforms.giveUp)
@@ -128,12 +128,12 @@ package final class Service: Sendable {
     }
   }
 
-  /// For tests in process: the answer to a request without a socket.
+  /// Answers a request without a socket, for tests in the same process.
   package func respond(to request: HTTPRequest) async throws -> HTTPResponse {
     try await responder.respond(to: request).response
   }
 
-  /// Begins unfinished jobs again and listens. Returns the address, for example `127.0.0.1:8080`.
+  /// Restarts unfinished jobs and listens. Returns the address, for example `127.0.0.1:8080`.
   package func start() throws -> String {
     try context.webhooks.resume()
     try context.runner.resume()
@@ -151,11 +151,12 @@ package final class Service: Sendable {
     return "\(address)"
   }
 
-  /// Ends the jobs' children at once, stops accepting, lets running requests finish within the grace period.
+  /// Ends the jobs' children at once, stops accepting connections, and lets running requests finish within the grace
+  /// period.
   package func stop() async {
     context.runner.live.endWaits()
     retention.stop()
-    // Not after the requests, which may take their time: a job that one of them still brings waits for the next start.
+    // Doesn't wait for the requests, which may take a while: a job that one of them adds now waits for the next start.
     async let jobs: Void = context.runner.stop()
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await jobs
@@ -164,11 +165,11 @@ package final class Service: Sendable {
     context.log.notice("stopped")
   }
 
-  /// Leaves the whole catalog in its one file, so that a copy of the data folder is a backup.
+  /// Moves the whole catalog into its one file, so that a copy of the data folder is a backup.
   private func closeCatalog() {
     do {
       try Reconciliation(catalog: context.catalog, store: context.store).forgetRemovals()
-      // Not closed: what began after the start may still read.
+      // The catalog isn't closed: work begun after the start may still read it.
       try context.catalog.checkpoint()
     } catch {
       context.log.failure("the catalog could not be closed", ["error": logText(error)])

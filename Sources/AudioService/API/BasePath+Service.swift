@@ -1,7 +1,7 @@
 import HTTP
 
 extension BasePath {
-  /// First segments of the service's own paths. A prefix that begins with one could not be told from them.
+  /// First segments of the service's own paths. A prefix that begins with one couldn't be distinguished from them.
   static let ownSegments: Set<String> = [
     "v1", "viewer", "healthz", "readyz", "metrics", "openapi.yaml", "problems",
   ]

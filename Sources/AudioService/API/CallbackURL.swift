@@ -2,7 +2,8 @@ import HTTP
 import Webhooks
 
 extension JSONMembers {
-  /// `callback_url`, judged by what can be known before it is called: a name is looked up when it is.
+  /// Returns `callback_url` after checking what can be known before calling it. Names are resolved at the time of the
+  /// call.
   func callbackURL(_ settings: WebhookSettings) throws -> String? {
     guard let text = try string("callback_url", upTo: WebhookSettings.urlLengthLimit) else { return nil }
     do throws(WebhookRefusal) { try settings.check(url: text) } catch {

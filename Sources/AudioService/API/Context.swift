@@ -2,7 +2,8 @@ import HTTP
 import Storage
 import Webhooks
 
-/// What every handler needs. One object: a copy of a dozen references would cost every request as many atomic counts.
+/// What every handler needs. It is a class, because copying a dozen references would cost every request as many atomic
+/// reference counts.
 final class Context: Sendable {
   let configuration: Configuration
   let catalog: Catalog
@@ -59,10 +60,10 @@ final class Context: Sendable {
     idempotency = IdempotencyKeys(catalog: catalog, work: work, proxies: configuration.trustedProxies)
   }
 
-  /// Whom a request counts for.
+  /// Returns the client that a request counts toward.
   func client(of request: HTTPRequest) -> Client { Client(request, trusting: configuration.trustedProxies) }
 
-  /// The recording a path names. Throws where it is none.
+  /// Returns the recording with the ID in a path. Throws if there is none.
   func recording(_ parameters: PathParameters) async throws -> Recording {
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
@@ -73,21 +74,21 @@ final class Context: Sendable {
     return recording
   }
 
-  /// The path of a recording's own file. Throws where it is still being made, or not what it was.
+  /// Returns the path of a recording's own file. Throws if it isn't finished, missing, or changed.
   func audioPath(of recording: Recording) async throws -> String {
     guard let name = recording.audioFile else { throw ServiceError.notReady(recording.id) }
     try await checkAudio(of: recording)
     return store.folder(of: recording.id) + "/" + name
   }
 
-  /// Throws where a recording's own file is gone or not as long as it was; its warnings say so too from then on.
+  /// Throws if a recording's own file is missing or has another length, which also adds a warning to the recording.
   func checkAudio(of recording: Recording) async throws {
     let fault = try await work.run { [files] () throws(StorageError) in try files.settle(recording) }
     if let fault { throw fault.error(recording.id) }
   }
 
-  /// The path of the file that a recording's sound is read from. Throws where it is still being made, or not what it
-  /// was; a working copy is then made again.
+  /// Returns the path of the file to read a recording's sound from. Throws if it isn't finished, missing, or changed; a
+  /// missing or changed working copy is made again.
   func soundPath(of recording: Recording) async throws -> String {
     guard recording.media != nil else { return try await audioPath(of: recording) }
     guard let name = recording.workingFile else {
@@ -104,7 +105,7 @@ final class Context: Sendable {
     return store.folder(of: recording.id) + "/" + name
   }
 
-  /// The job a path names. Throws where it is none.
+  /// Returns the job with the ID in a path. Throws if there is none.
   func job(_ parameters: PathParameters) async throws -> Job {
     let text = parameters["id"]
     guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }

@@ -5,11 +5,9 @@ import Processing
 import Storage
 import Waveform
 
-// The one table that turns an error into a status, a stable code, and words that are safe for a stranger; the rest goes
-// to the log. What HTTP answers by itself is in HTTP's own table (`HTTPProblems`), what a request can do wrong in
-// `ErrorResponses+Requests`, and what a code means in general in `ProblemExplanation`.
+// The single table that maps errors to a status, a stable code, and text that is safe to show. Details go to the log.
 
-/// The problem document for any error that a handler throws.
+/// Returns the problem document for any error thrown by a handler.
 func problem(for error: any Error) -> Problem {
   switch error {
   case let problem as Problem: problem
@@ -26,12 +24,12 @@ func problem(for error: any Error) -> Problem {
   }
 }
 
-/// Other requests hold all the files that the process may have open.
+/// All files that the process may have open are in use.
 private let busyProblem = Problem(
   .serviceUnavailable, code: "unavailable", detail: "The service has too many files open. Try again later.",
   fields: ["Retry-After": "1"])
 
-/// Doesn't say what happened: that is for the log.
+/// Says nothing about what happened, which is in the log.
 private let internalProblem = Problem(
   .internalServerError, code: "internal_error",
   detail: "The service failed to handle this request. Its X-Request-Id names the entry in the log.")
@@ -149,7 +147,7 @@ private func problem(for error: StorageError) -> Problem {
   }
 }
 
-/// SQLite's primary code is the low byte of its extended ones (https://sqlite.org/rescode.html).
+/// Maps SQLite's primary code, the low byte of its extended codes (https://sqlite.org/rescode.html).
 private func problem(forDatabaseCode code: Int32) -> Problem {
   switch code & 0xFF {
   case 5: unwritableProblem("catalog_busy", "Another program has locked the service's catalog; nothing was changed.")
@@ -160,7 +158,7 @@ private func problem(forDatabaseCode code: Int32) -> Problem {
   }
 }
 
-/// The same faults as those of `/readyz`, in words for a request that met one.
+/// Returns a problem for a fault that `/readyz` also reports, with text for the request that encountered it.
 private func unwritableProblem(_ code: String, _ detail: String) -> Problem {
   Problem(.serviceUnavailable, code: code, detail: detail, fields: ["Retry-After": "10"])
 }
@@ -177,7 +175,7 @@ private func audioDamagedProblem(_ file: String) -> Problem {
     detail: "\(file) on the service's disk is damaged. Upload the recording again, or restore the data folder.")
 }
 
-/// The service itself opens only the sounds of recordings, which could be decoded when they were uploaded.
+/// The service itself opens only sound that could be decoded when it was uploaded.
 private func problem(for error: AudioIOError) -> Problem {
   switch error {
   case .system(_, ENOENT): return audioMissingProblem("The recording's file")

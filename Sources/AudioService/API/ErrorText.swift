@@ -3,7 +3,7 @@ import HTTP
 import Storage
 import Waveform
 
-/// What the log says of an error: all that is known of it, in words.
+/// Returns a description of an error for the log, with everything known about it.
 func logText(_ error: any Error) -> String {
   switch error {
   case StorageError.io(let operation, let path, let number), WaveformError.io(let operation, let path, let number),
@@ -18,5 +18,5 @@ func logText(_ error: any Error) -> String {
   }
 }
 
-/// The system's words for an errno.
+/// Returns the system's description of an errno.
 func systemWords(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }

@@ -1,25 +1,25 @@
-// The Idempotency-Key field (draft-ietf-httpapi-idempotency-key-header-07): a client that got no answer sends the same
-// request again under the same key, and what was asked for is done once.
+// The Idempotency-Key field (draft-ietf-httpapi-idempotency-key-header-07): a client that got no response sends the
+// same request again under the same key, and it is carried out only once.
 //
-//   no answer kept      the request is done; the answer is kept in the transaction that does it, for a day
-//   kept, same request  the first answer again, whatever has become of what it tells of, with Idempotency-Replayed:
+//   no stored answer    carries the request out, and stores the answer in the same transaction, for a day
+//   same request        repeats the first answer, even if its subject has changed since, with Idempotency-Replayed:
 //                       true
-//   kept, another one   422: judged by a fingerprint, of the content itself, not of how it was sent
-//   under way           409, without reading the request's body
+//   another request     422; compared by a fingerprint of the content itself, not of how it was sent
+//   in progress         409, without reading the request's body
 //
-// A key is its client's: of another's with the same one it neither waits nor learns. (An answer kept before keys were
-// told apart is found by nobody, and goes after its day.)
+// Keys are separate per client: a request neither waits for nor learns about another client's with the same key.
+// (Answers stored before keys were separated are never found, and expire after a day.)
 //
-// Refusals are not kept: what was done is nothing, and the same request may succeed later.
+// Refusals aren't stored: nothing was done, and the same request may succeed later.
 
 import HTTP
 import Storage
 import Synchronization
 import Webhooks
 
-/// Answers requests that carry a key once, however often they come.
+/// Carries out requests with a key only once, however often they are sent.
 final class IdempotencyKeys: Sendable {
-  /// How long an answer is kept.
+  /// How long an answer is stored.
   private static let keptMilliseconds: Int64 = 86_400_000
 
   private struct Name: Hashable { let scope, key: String }
@@ -34,12 +34,12 @@ final class IdempotencyKeys: Sendable {
     (self.catalog, self.work, self.proxies) = (catalog, work, proxies)
   }
 
-  /// The time before which answers are too old to be given again.
+  /// Returns the time before which answers are too old to repeat.
   static func oldest(at now: Timestamp) -> Timestamp {
     Timestamp(milliseconds: now.milliseconds - keptMilliseconds)
   }
 
-  /// Runs `body` as the only one with the request's key, which is nil where the request has none.
+  /// Runs `body` exclusively for the request's key, which is nil if the request has none.
   func once(
     _ request: HTTPRequest, _ body: (IdempotencyKey?) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {
@@ -58,13 +58,14 @@ final class IdempotencyKeys: Sendable {
   }
 }
 
-/// The key of a request, and the answer that was given under it before.
+/// The key of a request, and the answer previously given for it.
 struct IdempotencyKey: Sendable {
   let scope: String
   let key: String
   let kept: KeptAnswer?
 
-  /// The first answer, nil where there was none. Throws `.keyReused` where it was given to another request.
+  /// Returns the first answer, or nil if there was none. Throws `.keyReused` if it was the answer to a different
+  /// request.
   func repeated(_ fingerprint: String) throws(ServiceError) -> HTTPResponse? {
     guard let kept else { return nil }
     guard kept.fingerprint == fingerprint else { throw .keyReused(key) }
@@ -74,7 +75,7 @@ struct IdempotencyKey: Sendable {
     return response
   }
 
-  /// What is to be kept of the answer to this request.
+  /// Returns the answer to store for this request.
   func answer(_ fingerprint: String, _ status: HTTPStatus, location: String, _ document: JSONDocument) -> KeptAnswer {
     KeptAnswer(
       scope: scope, key: key, fingerprint: fingerprint, status: status.code, location: location,

@@ -1,30 +1,30 @@
 import HTTP
 
-/// The members of a client's JSON object, of which a handler says beforehand which there are: a typo is told before
-/// anything else that may be wrong, and never passes silently.
+/// The members of a client's JSON object. A handler declares the known members in advance, so that a typo is reported
+/// before any other error and never ignored.
 struct JSONMembers {
-  /// The names of members; behind each, those in the object that the member is, empty where it is none.
+  /// The names of members, each with the member names of its nested object; empty if the member isn't an object.
   typealias Known = [String: [String]]
 
   private let members: [String: JSONValue]
   private let known: Known
   private let path: String
 
-  /// Bytes of a request's JSON body at the most.
+  /// Maximum size of a request's JSON body, in bytes.
   static let byteLimit = 65_536
 
-  /// The request's body; an empty one counts as `{}`. Throws where there is a member that is not known.
+  /// Parses the request's body; an empty one counts as `{}`. Throws if there is an unknown member.
   init(bodyOf request: HTTPRequest, known: Known) async throws {
     try self.init(try await Self.bytes(of: request), known: known)
   }
 
-  /// The bytes of a request's body, once its head says nothing else than that they are JSON.
+  /// Returns the bytes of a request's body, after checking that its head allows for JSON.
   static func bytes(of request: HTTPRequest) async throws -> [UInt8] {
     try request.requireJSON()
     return try await request.body.collect(upTo: byteLimit)
   }
 
-  /// A body that has been read.
+  /// Parses a body that has already been read.
   init(_ bytes: [UInt8], known: Known) throws {
     self.init(try Self.object(bytes), known: known, path: "")
     try checkNames()
@@ -46,7 +46,7 @@ struct JSONMembers {
     return members
   }
 
-  /// Names of which none is an object's.
+  /// Returns these names, none of which is an object.
   private static func known(_ names: [String]) -> Known { Known(uniqueKeysWithValues: names.map { ($0, []) }) }
 
   private func checkNames() throws {
@@ -56,7 +56,7 @@ struct JSONMembers {
 
   private func name(of member: String) -> String { path.isEmpty ? member : "\(path).\(member)" }
 
-  /// nil where the member is left out or null.
+  /// Returns the value of a member, or nil if it is missing or null.
   func value(_ member: String) -> JSONValue? {
     assert(known[member] != nil, "\(member) is read, but not among the known members")
     let value = members[member]
@@ -88,7 +88,7 @@ struct JSONMembers {
     return choice
   }
 
-  /// The members of the object that a member is.
+  /// Returns the members of a nested object.
   func nested(_ value: JSONValue, as member: String, expecting: Expectation) throws -> JSONMembers {
     guard case .object(let members) = value else { throw invalid(member, expecting) }
     return JSONMembers(members, known: Self.known(known[member] ?? []), path: name(of: member))

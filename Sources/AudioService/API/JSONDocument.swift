@@ -2,18 +2,18 @@ import FoundationEssentials
 import HTTP
 import Storage
 
-/// An object of the API as it goes over the wire: JSON with snake_case names, in UTF-8.
+/// A JSON object of the API as sent: in UTF-8, with snake_case names.
 final class JSONDocument: Sendable {
   let bytes: [UInt8]
-  /// A strong tag over the bytes, for objects that change.
+  /// A strong tag of the bytes, for objects that change.
   let etag: String
-  /// As a changing object: always revalidated, by its entity tag.
+  /// For an object that changes: always revalidated by its entity tag.
   let representation: Representation
 
-  /// Costs some microseconds a member: lists are encoded on a worker queue.
+  /// Encodes a value. Costs a few microseconds per member, so encode lists on a worker queue.
   convenience init(_ value: some Encodable) throws { self.init(bytes: try Self.encoded(value)) }
 
-  /// What was encoded before.
+  /// Wraps encoded bytes.
   init(bytes: [UInt8]) {
     var hash = SHA256()
     hash.update(bytes.span)
@@ -33,19 +33,20 @@ final class JSONDocument: Sendable {
 }
 
 extension HTTPResponse {
-  /// `value` as JSON.
+  /// Responds with `value` as JSON.
   static func json(_ status: HTTPStatus, _ value: some Encodable, fields: HTTPFields = [:]) throws -> HTTPResponse {
     var response = HTTPResponse(status, fields: fields, body: .bytes(try JSONDocument.encoded(value)))
     response.fields["Content-Type"] = "application/json"
     return response
   }
 
-  /// A changing object.
+  /// Responds with an object that may change, honoring the request's conditions.
   static func changing(_ document: JSONDocument, for request: HTTPRequest) -> HTTPResponse {
     HTTPResponse(document.representation, for: request)
   }
 
-  /// The same after the request has made or changed the object: its conditions were about what was there before.
+  /// Responds after the request created or changed the object. Ignores the request's conditions, which referred to the
+  /// previous state.
   static func changed(_ document: JSONDocument, _ status: HTTPStatus = .ok, location: String? = nil) -> HTTPResponse {
     var response = HTTPResponse(
       status, fields: ["Content-Type": "application/json", "ETag": document.etag, "Cache-Control": "no-cache"],
@@ -56,8 +57,8 @@ extension HTTPResponse {
 }
 
 extension HTTPRequest {
-  /// Whether the request's conditions (RFC 9110 §13.2.1) hold for an object as it is now; called in the transaction
-  /// that changes the object, so that nobody else can in between.
+  /// Whether the request's conditions (RFC 9110 §13.2.1) hold for the current state of an object. Call it in the
+  /// transaction that changes the object, so that nothing else can change it in between.
   func permitsChange(of value: @autoclosure () -> some Encodable) -> Bool {
     guard hasPreconditions else { return true }
     return mayChange(etag: try? JSONDocument(value()).etag)

@@ -1,4 +1,4 @@
-// JSON as RFC 8259 has it and not more, because what one reader takes and the next refuses is of no use to a client:
+// JSON exactly as in RFC 8259, because text that one parser accepts and another rejects doesn't help a client:
 //
 //   text    = [ BOM ] ws value ws                          in UTF-8; the mark is skipped, as §8.1 permits
 //   value   = ( "null" / "true" / "false" / number / string / array / object )
@@ -8,9 +8,9 @@
 //   string  = DQUOTE *( byte from 0x20 but DQUOTE and "\" / "\" one of "\/bfnrt / "\u" 4HEXDIG ) DQUOTE
 //   ws      = *( space / tab / CR / LF )
 //
-// Escaped surrogates come in pairs. §4 leaves open what a name given twice means: here it is an error.
+// Escaped surrogates must come in pairs. §4 leaves the meaning of repeated names open; here they are an error.
 
-/// Any JSON value a client may send.
+/// Any JSON value that a client may send.
 enum JSONValue: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -20,7 +20,7 @@ enum JSONValue: Sendable, Equatable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// Reads a text whole.
+  /// Parses a complete text.
   init(parsing bytes: [UInt8]) throws(JSONFault) {
     guard String(validating: bytes, as: UTF8.self) != nil else { throw .notUTF8 }
     var reader = JSONReader(bytes)
@@ -28,25 +28,25 @@ enum JSONValue: Sendable, Equatable {
   }
 }
 
-/// Why a text is no JSON.
+/// Why a text isn't valid JSON.
 enum JSONFault: Error, Equatable {
   case notUTF8
-  /// What stands at this byte, or the end, is none of what may stand there.
+  /// The byte at this offset, or the end of the text, isn't allowed there.
   case malformed(offset: Int)
-  /// Arrays and objects one in another, more than `limit`.
+  /// Arrays and objects are nested more than `limit` deep.
   case tooDeep(limit: Int)
-  /// The member's names from the outside in, with dots.
+  /// The member's path, separated by dots.
   case repeatedMember(String)
 }
 
-/// Reads UTF-8 that has been checked, from the front to the end.
+/// Parses validated UTF-8 from start to end.
 private struct JSONReader {
   private let bytes: [UInt8]
   private var position: Int
-  /// Arrays and objects that have begun and not ended.
+  /// Number of arrays and objects currently open.
   private var depth = 0
 
-  /// Each level is a frame or two of the stack. Nothing that the API takes has more than two.
+  /// Each level needs a stack frame or two. The API uses at most two levels.
   private static let depthLimit = 32
 
   init(_ bytes: [UInt8]) {
@@ -99,7 +99,7 @@ private struct JSONReader {
     return .array(elements)
   }
 
-  /// What stands between brackets, by comma.
+  /// Parses a comma-separated list up to the closing bracket.
   private mutating func list(
     until end: Unicode.Scalar, _ item: (inout JSONReader) throws(JSONFault) -> Void
   ) throws(JSONFault) {
@@ -158,7 +158,7 @@ private struct JSONReader {
     throw fault
   }
 
-  /// What a backslash stands for together with what follows.
+  /// Parses the rest of an escape sequence.
   private mutating func escaped() throws(JSONFault) -> [UInt8] {
     guard let byte = next else { throw fault }
     position += 1

@@ -1,14 +1,14 @@
 import HTTP
 import Processing
 
-// The one table from what ends a job to the class of its error: 4xx if the recording or the request is at fault and
-// another try would end the same way, 5xx if the service is.
+// The single table that maps the reasons for a job's failure to a status: 4xx if the recording or the request is at
+// fault and another attempt would end the same way, 5xx if the service is.
 //
-//   422   the file, or what was asked of it; also work that needs more memory, time or room than any such work may use,
-//         as the limits grow with the recording
-//   410   the recording's file is gone from the disk, or is damaged
-//   507   the disk has no room
-//   500   all else: a worker or ffmpeg that died, a disk that fails, and every code that is missing here
+//   422   the file or the request; also work that exceeds the limits on memory, time, or room, because these grow with
+//         the recording
+//   410   the recording's file is missing from the disk or damaged
+//   507   the disk is full
+//   500   everything else: a worker or ffmpeg that crashed, a failing disk, and every code not listed here
 
 extension WorkerFailure {
   private static let faultsOfTheRequest: Set<String> = [
@@ -17,7 +17,7 @@ extension WorkerFailure {
     "memory_limit", "cpu_limit", "time_limit", "output_limit",
   ]
 
-  /// The status of the problem that a client is shown.
+  /// The status of the problem shown to clients.
   var status: HTTPStatus {
     if code == Self.diskFull.code { return .insufficientStorage }
     if [MissingFiles.code, MissingFiles.damagedCode].contains(code) { return .gone }
@@ -33,7 +33,7 @@ extension JobError {
 }
 
 extension ServiceError {
-  /// What to tell a request that waited for a worker.
+  /// Creates the error for a request that waited for a worker.
   init(_ failure: WorkerFailure) {
     switch failure.status {
     case .insufficientStorage: self = .diskFull

@@ -1,4 +1,4 @@
-/// A member that is `null` in JSON where it has no value; without it, Codable leaves the member out.
+/// A member that is encoded as `null` if it has no value. Without this wrapper, Codable omits the member.
 @propertyWrapper
 struct Nullable<Value: Encodable & Sendable>: Encodable, Sendable {
   var wrappedValue: Value?

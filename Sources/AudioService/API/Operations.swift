@@ -1,7 +1,7 @@
 import CViewer
 import HTTP
 
-/// What operators ask: is it alive, can it work, how is it doing; and the service's own files.
+/// Requests by operators: health, readiness, and metrics; and the service's own files.
 struct Operations: Sendable {
   let context: Context
   private let openAPIDocument: Representation
@@ -23,8 +23,8 @@ struct Operations: Sendable {
     return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
   }
 
-  /// Ready means that files and the catalog can be written, that the disk has room, and that there is a program to
-  /// start workers from. What a person should look at, though work goes on, is listed as warnings.
+  /// Checks that files and the catalog can be written, that the disk has room, and that the program for workers exists.
+  /// Conditions that a person should look at although the service works are listed as warnings.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()
@@ -50,12 +50,12 @@ struct Operations: Sendable {
     return HTTPResponse(openAPIDocument, for: request)
   }
 
-  /// The query, if there is one, is for the page's own script.
+  /// A query is allowed, because it is for the page's own script.
   @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     HTTPResponse(ViewerFiles.page, for: request)
   }
 
-  /// The contract as it is served: its server's address is where this service is.
+  /// Returns openapi.yaml as served: with this service's base path as the server's URL.
   private static func openAPIDocument(at base: BasePath) -> Representation {
     let text = unsafe String(
       decoding: UnsafeBufferPointer(start: stillwave_openapi_yaml_start(), count: stillwave_openapi_yaml_size),

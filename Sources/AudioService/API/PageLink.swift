@@ -1,4 +1,4 @@
-// Web Linking (RFC 8288): a page of a list names the next one, so that a client can follow it without knowing the
+// Web Linking (RFC 8288): a page of a list links to the next page, so that a client can follow it without knowing the
 // parameters:
 //
 //   Link: </v1/recordings?q=talk&limit=2&cursor=01a1fce5-…>; rel="next"
@@ -6,7 +6,7 @@
 import HTTP
 
 extension HTTPResponse {
-  /// A page of a list, with a link to the next one if there is one.
+  /// Responds with a page of a list, with a link to the next page if there is one.
   static func page(_ document: JSONDocument, next cursor: String?, for request: HTTPRequest) -> HTTPResponse {
     var response = changing(document, for: request)
     guard let cursor, response.status == .ok else { return response }
@@ -18,7 +18,7 @@ extension HTTPResponse {
 }
 
 enum PageLink {
-  /// Every byte but the unreserved ones (RFC 3986 §2.3) as %XX.
+  /// Escapes every byte except the unreserved ones (RFC 3986 §2.3) as %XX.
   static func escaped(_ text: String) -> String {
     let hex = Array("0123456789ABCDEF".utf8)
     let bytes = text.utf8.flatMap { byte -> [UInt8] in

@@ -1,18 +1,18 @@
-/// What a problem's code means, for the page at its `type`.
+/// The explanation of a problem's code, for the page at its `type`.
 struct ProblemExplanation: Sendable {
   let code: String
-  /// A few words, without a full stop.
+  /// A short title without a period.
   let title: String
-  /// What has happened.
+  /// What happened.
   let meaning: String
-  /// What the client, its user or the operator can do about it.
+  /// What the client, its user, or the operator can do about it.
   let remedy: String
 
   init(_ code: String, _ title: String, _ meaning: String, _ remedy: String) {
     (self.code, self.title, self.meaning, self.remedy) = (code, title, meaning, remedy)
   }
 
-  /// Every code that the service answers with or that a job ends with. A test holds the source against it.
+  /// All codes that the service responds with or that a job ends with. A test compares this list with the source.
   static let all = Dictionary(
     uniqueKeysWithValues: (ofRequests + ofHTTP + ofRecordings + ofUploads + ofLimits + ofService + ofJobs)
       .map { ($0.code, $0) })

@@ -1,6 +1,6 @@
 import HTTP
 
-/// `GET /problems/{code}`: the page that a problem's `type` leads to, for people, or the same as JSON for programs.
+/// `GET /problems/{code}`: the page at a problem's `type`, as HTML for people or as JSON for programs.
 enum ProblemPages {
   static func read(at base: BasePath, _ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
@@ -31,7 +31,7 @@ enum ProblemPages {
     }
   }
 
-  /// The addresses are relative, so that they hold behind a proxy's prefix too.
+  /// The links are relative, so that they also work behind a proxy's prefix.
   private static func html(_ explanation: ProblemExplanation) -> String {
     """
     <!doctype html>

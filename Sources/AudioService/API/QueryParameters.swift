@@ -1,16 +1,16 @@
 import HTTP
 
-/// The query's parameters, of which a handler says beforehand which there are: a typo is told before anything else that
-/// may be wrong, and never passes silently.
+/// The parameters of a query. A handler declares the known parameters in advance, so that a typo is reported before any
+/// other error and never ignored.
 struct QueryParameters {
   private let items: [QueryItem]
   private let known: [String]
 
-  /// Throws where a parameter is not among the known ones, or is given twice: it would not be clear which one counts.
+  /// Throws if a parameter is unknown, or is repeated, since it wouldn't be clear which value counts.
   init(_ request: HTTPRequest, known: [String]) throws {
     (items, self.known) = (request.target.query, known)
     for (index, item) in items.enumerated() {
-      // An unknown one ends the loop, which is therefore no longer than the list of known ones.
+      // An unknown name ends the loop, which is therefore no longer than the list of known names.
       guard !items[..<index].contains(where: { $0.name == item.name }) else {
         throw RequestError.repeatedParameter(item.name)
       }
@@ -18,7 +18,7 @@ struct QueryParameters {
     }
   }
 
-  /// Throws where a request to something without parameters has any.
+  /// Throws if the request has any parameters.
   static func checkNone(_ request: HTTPRequest) throws { _ = try QueryParameters(request, known: []) }
 
   func string(_ name: String) -> String? {
@@ -61,7 +61,7 @@ struct QueryParameters {
 }
 
 extension Int {
-  /// A whole number as JSON writes one: `Int` alone would take a plus sign as well.
+  /// Parses an integer as written in JSON. Unlike `Int`, rejects a plus sign.
   init?(digits text: String) {
     guard !text.hasPrefix("+"), let number = Int(text) else { return nil }
     self = number
@@ -69,14 +69,14 @@ extension Int {
 }
 
 extension Double {
-  /// A finite number in digits: `Double` alone would take hexadecimal, "nan" and "infinity" as well.
+  /// Parses a finite decimal number. Unlike `Double`, rejects hexadecimal, "nan", and "infinity".
   init?(decimal text: String) {
     let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
     guard isDecimal, let number = Double(text), number.isFinite else { return nil }
     self = number.withoutNegativeZero
   }
 
-  /// The number with 0 in place of −0. The two are equal, so every check of a range lets −0 pass, but it is written
-  /// "-0.0", which is another name in an entity tag. Every number from a client passes here on its way in.
+  /// The number with −0 replaced by 0. The two are equal, so −0 passes every range check, but it is written "-0.0",
+  /// which is a different name in an entity tag. Every number from a client is converted here.
   var withoutNegativeZero: Double { self + 0 }
 }

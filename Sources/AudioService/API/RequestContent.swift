@@ -1,10 +1,11 @@
-// What a request's head says of its content (RFC 9110 §8.3, §8.4) and of the content it wants (§12.5.1). A head that
-// says something else than what is read is refused for that, with 415, and not for what the bytes then look like.
+// What a request's head says about its content (RFC 9110 §8.3, §8.4) and about the content it accepts (§12.5.1). If the
+// head announces something other than what is read, the request gets a 415 for that, rather than an error about the
+// bytes.
 
 import HTTP
 
 extension HTTPRequest {
-  /// Throws 415 if the content is sent as something else than JSON. A request without a Content-Type may be JSON.
+  /// Throws 415 if the content is announced as something other than JSON. Without a Content-Type it may be JSON.
   func requireJSON() throws {
     guard body.declaredLength != 0 else { return }
     try requireNoCoding()
@@ -15,7 +16,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Throws 415 if the content is compressed or otherwise coded.
+  /// Throws 415 if the content is compressed or otherwise encoded.
   func requireNoCoding() throws {
     guard body.declaredLength != 0, fields.contains("Content-Encoding") else { return }
     let codings = fields.list("Content-Encoding")
@@ -23,7 +24,7 @@ extension HTTPRequest {
     throw RequestError.encodedContent(codings)
   }
 
-  /// The type that the client would rather have. Throws 406 if it excludes them all.
+  /// Returns the type that the client prefers. Throws 406 if it excludes them all.
   func preferredType(among types: [String]) throws -> String {
     if let type = preferredType(types) { return type }
     throw RequestError.notAcceptable(types)

@@ -1,6 +1,6 @@
 import HTTP
 
-/// The service as one responder: the routes, and around them what holds for every request.
+/// Returns the whole service as one responder: the routes, wrapped in what applies to every request.
 func responder(
   _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
 ) -> any HTTPResponder {
@@ -21,7 +21,7 @@ func responder(
   return CrossOriginSharing(.service(configuration.corsOrigins), responder)
 }
 
-/// The form of what the server refuses by itself, before there is a request.
+/// Returns the function that formats the server's own refusals, which occur before there is a request.
 func refusal(_ configuration: Configuration) -> @Sendable (Problem, HTTPFields) -> HTTPResponse {
   let base = configuration.basePath
   guard configuration.corsOrigins != .only([]) else { return { problem, _ in base.prefixing(problem.response()) } }

@@ -1,6 +1,6 @@
 import HTTP
 
-/// The whole API as one table, in the order of openapi.yaml; a test holds the two against each other.
+/// The whole API as one table, in the order of openapi.yaml. A test compares the two.
 func routes(_ context: Context) -> [Route] {
   let uploads = DirectUploads(context: context)
   let recordings = Recordings(context: context)

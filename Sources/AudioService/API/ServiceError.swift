@@ -1,39 +1,39 @@
 import Storage
 
-/// Why a resource can't be served as a request asks. Facts only; the words are in `ErrorResponses`.
+/// Errors that handlers of different resources share. Only the facts; ErrorResponses has the texts.
 enum ServiceError: Error, Sendable {
   case noSuchRecording(String)
   case noSuchJob(String)
   case jobIsFinished(JobID, JobState)
-  /// A job is still making the recording's sound.
+  /// A job is still making the recording's audio.
   case notReady(RecordingID)
   case noVideo(RecordingID)
-  /// The recording is in the catalog, but its sound file is gone.
+  /// The row exists, but the audio file doesn't.
   case audioMissing(RecordingID)
-  /// The sound file has another length than the catalog says, or can no longer be decoded.
+  /// The audio file's size isn't the one in the row, or it can't be decoded any more.
   case audioDamaged(RecordingID)
   case waveformIsNotFailed(RecordingID, WaveformState)
   case emptyUpload
   case diskFull
   case queueFull(limit: Int)
-  /// The client has as many as one client may have; `name` says of what, and the code is `limit_<name>`.
+  /// A client has reached one of its limits. `name` names the limit; the code is `limit_<name>`.
   case limitReached(_ name: String, limit: Int, retryAfter: Int)
-  /// The probe refused the file; `code` is its stable code.
+  /// The probe rejected the file; `code` is its stable code.
   case rejectedByProbe(code: String, detail: String)
-  /// A worker that the request waited for refused it; `code` is its stable code.
+  /// A child that a request waited for rejected the request; `code` is its stable code.
   case rejectedByWorker(code: String, detail: String)
   case workerUnavailable(reason: String)
   case noSuchUpload(String)
   case uploadExpired(UploadID)
   case wrongUploadOffset(given: Int64, actual: Int64)
-  /// A newer request is writing to the upload.
+  /// A newer request is now writing the upload.
   case uploadTakenOver(UploadID)
-  /// The body doesn't have the digest that the request gives.
+  /// A request's bytes don't match its digest.
   case checksumMismatch(String)
-  /// A request with this key is being answered.
+  /// A request with this key is still being answered.
   case keyInUse(String)
-  /// The key was used for a different request.
+  /// The key was already used for a different request.
   case keyReused(String)
-  /// An error of the storage, where only service errors are expected.
+  /// A storage error, wrapped where a handler's own errors are expected.
   case storage(StorageError)
 }

@@ -1,11 +1,11 @@
 import HTTP
 import Storage
 
-/// Jobs and recordings as they were last answered: an object that is polled costs no query and no encoding until
-/// something has changed, and one that many wait for is read once for all of them.
+/// The most recently encoded jobs and recordings: polling an object costs no query and no encoding until something
+/// changes, and one read serves all the clients that wait for it.
 ///
-/// A miss costs an encoding and, if rows have changed, a read transaction of SQLite, together some 60 µs on a worker
-/// queue; a hit costs a lock and a look-up.
+/// A miss costs an encoding and, if rows have changed, an SQLite read transaction, together some 60 µs on a worker
+/// queue; a hit costs a lock and a lookup.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
@@ -19,18 +19,18 @@ final class DocumentTable: Sendable {
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
-  /// The Job as it is now, where that needs no look at the catalog.
+  /// The current Job, if it's known without a look at the catalog.
   func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
 
-  /// The Recording as it is now, where that needs no look at the catalog.
+  /// The current Recording, if it's known without a look at the catalog.
   func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
 
-  /// The Job as it is now; nil where there is none.
+  /// Returns the current Job, or nil if there is none.
   func job(_ id: JobID) async throws -> JSONDocument? { try await jobs.value(id)?.document }
 
-  /// The Job as it is now, with how far it is; nil where there is none.
+  /// Returns the current Job together with its step, or nil if there is none.
   func snapshot(_ id: JobID) async throws -> JobSnapshot? { try await jobs.value(id) }
 
-  /// The Recording as it is now; nil where there is none.
+  /// Returns the current Recording, or nil if there is none.
   func recording(_ id: RecordingID) async throws -> JSONDocument? { try await recordings.value(id) }
 }

@@ -15,7 +15,7 @@ struct RecordingDocument: Encodable, Sendable {
   struct Waveform: Encodable, Sendable {
     var state: String
     var progress: Double
-    /// Seconds that can be seen now.
+    /// Seconds of the waveform that can be read now.
     var available: Double
     @Nullable var job: String?
     var scales: [Int]
@@ -70,7 +70,8 @@ struct RecordingDocument: Encodable, Sendable {
     }
   }
 
-  /// The scales kept ready: 256 frames per pixel and its doublings, up to the first that shows the whole in one pixel.
+  /// The scales kept ready: 256 frames per pixel and its doublings, up to the first that shows the whole recording in
+  /// one pixel.
   private static func scales(frames: Int64) -> [Int] {
     var scales = [256]
     while Int64(scales[scales.count - 1]) < frames, scales[scales.count - 1] < 1 << 24 {
@@ -121,15 +122,15 @@ struct JobDocument: Encodable, Sendable {
     finishedAt = job.finishedAt?.rfc3339
     attempts = job.attempts
     if !job.state.isFinished, let live {
-      // All of one moment: the row counts an attempt a little before its child starts, which would make the progress to
-      // come look old.
+      // All taken from the same moment: the row counts an attempt slightly before its child starts, and with that count
+      // the attempt's progress would look old.
       state = live.isRunning ? "running" : "queued"
       attempts = live.attempts
       if attempts == 0 { startedAt = nil }
       progress = live.fraction
       eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
     }
-    // The recording that a failed or cancelled job was making was removed with its end, and is named no more.
+    // The recording that a failed or cancelled job was making was removed when the job ended, so it's not named.
     if ![.failed, .cancelled].contains(job.state), let result = RowJSON.value(JobResult.self, from: job.result) {
       self.result = Result(
         recording: result.recording.text,
@@ -145,7 +146,7 @@ struct JobDocument: Encodable, Sendable {
   }
 }
 
-/// Lists, newest first.
+/// A page of recordings, newest first.
 struct RecordingList: Encodable, Sendable {
   var recordings: [RecordingDocument]
   @Nullable var nextCursor: String?

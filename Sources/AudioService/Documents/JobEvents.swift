@@ -9,21 +9,21 @@
 //   (empty line)
 //   : \n\n                 a comment while nothing happens, so that no proxy takes the connection for dead
 //
-// Each event holds the whole Job, so a client that comes again needs only the state that it has not seen: steps only
-// grow, and what is not beyond Last-Event-ID is not sent. An EventSource reconnects after the end of the stream too;
-// where it has seen `done` it gets 204, which tells it to stop.
+// Each event holds the whole Job, so a reconnecting client needs only the state it hasn't seen: steps only grow, and a
+// step not beyond Last-Event-ID isn't sent. An EventSource also reconnects after the end of the stream; if it has seen
+// `done`, it gets a 204, which tells it to stop.
 
 import HTTP
 import Storage
 
-/// `GET /v1/jobs/{id}/events`: a job's news as they come. A client that waits is a Task without a thread; what a step
-/// costs the catalogue does not grow with their number.
+/// `GET /v1/jobs/{id}/events`: a job's progress as it happens. A waiting client is a Task without a thread, and the
+/// catalog's work per step doesn't grow with the number of clients.
 struct JobEvents: Sendable {
   let context: Context
 
   private static let fields: HTTPFields = [
     "Content-Type": "text/event-stream", "Cache-Control": "no-store",
-    // nginx collects an answer before it hands it on, unless told not to.
+    // nginx buffers a response before it passes it on, unless told not to.
     "X-Accel-Buffering": "no",
   ]
 
@@ -37,17 +37,18 @@ struct JobEvents: Sendable {
     if job.step.isEnd, last?.isEnd == true {
       return HTTPResponse(.noContent, fields: ["Cache-Control": "no-store"])
     }
-    // Nobody has seen the end of a job that goes on.
+    // If the job is still running, the client can't have seen its end.
     let events = Subscription(context, id, last: last?.isEnd == true ? nil : last)
     return HTTPResponse(.ok, fields: Self.fields, body: .stream(length: nil) { try await events.next() })
   }
 }
 
-/// One client's way through a job. An actor for its two variables only: its one caller asks for one piece at a time.
+/// One client's stream of a job's events. An actor only for its two variables: its one caller asks for one event at a
+/// time.
 private actor Subscription {
   private let context: Context
   private let id: JobID
-  /// The last step that the client has seen.
+  /// The last step sent to the client.
   private var last: JobStep?
   private var hasBegun = false
 
@@ -58,8 +59,8 @@ private actor Subscription {
     (self.context, self.id, self.last) = (context, id, last)
   }
 
-  /// The next event, or a comment where there was none for some time; nil when the job has ended, the service stops or
-  /// the client is gone.
+  /// Returns the next event, or a comment if there was none for some time. nil if the job has ended, the service is
+  /// stopping, or the client is gone.
   func next() async throws -> [UInt8]? {
     if last?.isEnd == true { return nil }
     let opening = hasBegun ? [] : Self.opening
@@ -67,7 +68,7 @@ private actor Subscription {
     let live = context.runner.live
     let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
     while !Task.isCancelled {
-      // The look before the document: what happens after it ends the wait below.
+      // Look before reading the document: a change after the look ends the wait below.
       let look = live.look(at: id)
       guard let job = try await context.documents.snapshot(id) else { return nil }
       if last.map({ $0 < job.step }) ?? true {

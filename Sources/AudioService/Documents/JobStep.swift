@@ -1,14 +1,14 @@
-/// How far a job is, as the number that its events carry: "2-370" is 37 % of the second attempt, "2-wait" the pause
-/// after it, "done" the end. A later step is greater, also across a restart of the service, which begins a new attempt.
+/// How far a job is, as the id of its events: "2-370" is 37 % of the second attempt, "2-wait" the pause after it,
+/// "done" the end. Later steps compare greater, also across a restart of the service, which begins a new attempt.
 struct JobStep: Comparable, Sendable, CustomStringConvertible {
   private let attempt: Int
-  /// Thousandths of the attempt; `waiting` before the next one; `end` after the last.
+  /// Thousandths of the attempt, or `waiting` for the pause after it.
   private let position: Int
 
   private static let waiting = 1001
   private static let end = JobStep(attempt: .max, position: 0)
 
-  /// Where a job stands.
+  /// The step that a job has reached.
   init(_ job: JobDocument) {
     switch job.state {
     case "queued": self.init(attempt: job.attempts, position: Self.waiting)
@@ -17,7 +17,7 @@ struct JobStep: Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The step of a `Last-Event-ID`; nil for a text that no event has carried.
+  /// The step of a `Last-Event-ID`; nil if no event can have carried the text.
   init?(_ text: String) {
     if text == "done" {
       self = Self.end
@@ -47,7 +47,7 @@ struct JobStep: Comparable, Sendable, CustomStringConvertible {
   static func < (a: JobStep, b: JobStep) -> Bool { (a.attempt, a.position) < (b.attempt, b.position) }
 }
 
-/// A Job as it was at one moment.
+/// A Job at one moment.
 struct JobSnapshot: Sendable {
   let document: JSONDocument
   let step: JobStep

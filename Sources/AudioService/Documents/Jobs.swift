@@ -1,7 +1,7 @@
 import HTTP
 import Storage
 
-/// Following, listing and cancelling jobs.
+/// Reading, listing, and cancelling jobs.
 struct Jobs: Sendable {
   let context: Context
 
@@ -21,7 +21,7 @@ struct Jobs: Sendable {
     }
     let context = context
     let (document, next) = try await context.work.run {
-      // One more than asked for tells whether there is another page.
+      // One more than asked for, to see if there is another page.
       let found = try context.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
       let page = found.prefix(limit)
       let next = found.count > limit ? page.last?.id.text : nil
@@ -43,7 +43,7 @@ struct Jobs: Sendable {
     }
   }
 
-  /// The row says `cancelled` first; the child is ended and its files removed right after.
+  /// The row becomes `cancelled` first; the child is killed and its files are removed right after.
   @Sendable func cancel(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let job = try await context.job(parameters)

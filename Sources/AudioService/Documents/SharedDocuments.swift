@@ -1,12 +1,13 @@
 import Storage
 import Synchronization
 
-/// Documents made from rows and live jobs, by id. At most one reader at a time works on an id, and all callers that come
-/// meanwhile share the next reading: what a step of a job costs does not grow with the number of clients that wait.
+/// Documents made from rows and live jobs, by id. Only one read per id runs at a time; callers that arrive meanwhile
+/// wait for the next read and share its result. So the cost of a job's step doesn't grow with the number of clients
+/// that wait for it.
 final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Sendable>: Sendable {
   private typealias Caller = CheckedContinuation<Result<Value?, any Error>, Never>
 
-  /// The catalog's writes and the live jobs' steps, whatever they were about: coarse, but every change counts.
+  /// Counts of all the catalog's writes and all live jobs' steps. That's coarse, but no change is missed.
   private struct Version: Equatable {
     var writes: UInt64
     var steps: UInt64
@@ -14,14 +15,14 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
 
   private let rows: Cache<Key, UInt64, Row>
   private let values: Cache<Key, Version, Value>
-  /// Those who wait, by what is being read: an id is in here for as long as somebody reads it.
+  /// The waiting callers of each id that is being read. An id stays here as long as its read runs.
   private let callers = Mutex<[Key: [Caller]]>([:])
   private let work: WorkQueue
   private let liveJob: @Sendable (Key) -> LiveJob?
   private let read: @Sendable (Key) throws -> Row?
   private let make: @Sendable (Row, LiveJob?) throws -> Value
 
-  /// `limit`: documents kept. They have 1 to 3 KB: some MB at most.
+  /// `limit` is the number of cached documents. They have 1 to 3 KB, so the default is a few MB at most.
   init(
     catalog: Catalog, live: LiveJobs, work: WorkQueue, limit: Int = 1024,
     liveJob: @escaping @Sendable (Key) -> LiveJob?, read: @escaping @Sendable (Key) throws -> Row?,
@@ -35,10 +36,10 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     self.make = make
   }
 
-  /// The current document if it is kept.
+  /// Returns the current document if it's cached.
   func known(_ key: Key) -> Value? { values[key] }
 
-  /// The current document; nil if there is no such row. Throws what the catalog throws.
+  /// Returns the current document, or nil if there is no such row. Rethrows the catalog's errors.
   func value(_ key: Key) async throws -> Value? {
     if let known = known(key) { return known }
     let result: Result<Value?, any Error> = await withCheckedContinuation { caller in
@@ -51,7 +52,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     return try result.get()
   }
 
-  /// Reads for all who wait, and again for those who came meanwhile.
+  /// Reads for all waiting callers, then again for those that arrived meanwhile.
   private func serve(_ key: Key) {
     while let callers = nextCallers(key) {
       let result = Result { try current(key) }
@@ -70,8 +71,8 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     }
   }
 
-  /// The live job first, then the row: one that ends in between has its row finished before it leaves the live ones, so
-  /// nobody sees a running row without its progress.
+  /// Reads the live job first, then the row. A job that ends in between has its row finished before it leaves the live
+  /// jobs, so no caller sees a running row without progress.
   private func current(_ key: Key) throws -> Value? {
     if let known = known(key) { return known }
     let version = values.version(key)
@@ -82,7 +83,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     return value
   }
 
-  /// A job's step changes its document but not its row, which is read once for all steps.
+  /// Returns the row, which is read once for all steps of a job: a step changes its document but not its row.
   private func row(_ key: Key) throws -> Row? {
     if let known = rows[key] { return known }
     let version = rows.version(key)

@@ -2,32 +2,32 @@
 //
 //   IPv4                  the address
 //   IPv6                  its first 64 bits: one subscriber has them all. An IPv4-mapped address counts as IPv4
-//   behind a proxy        a connection that comes from one of the trusted proxies names its client in X-Forwarded-For:
-//                         `client, proxy, proxy`, where each proxy appends the address that it was asked from. So the
-//                         list is read from the right, past the trusted proxies; the first other address is the
-//                         client's, and what stands to the left of it is only what that client says. Several fields are
-//                         one list (RFC 9110 §5.3). If an element in the way is no address, or all are trusted proxies,
-//                         the client is the proxy itself
+//   behind a proxy        on a connection from a trusted proxy, X-Forwarded-For names the client:
+//                         `client, proxy, proxy`, where each proxy appends the address that its request came from. So
+//                         the list is read from the right, past the trusted proxies; the first other address is the
+//                         client's. Anything to its left is only what that client claims. Several fields are one list
+//                         (RFC 9110 §5.3). If an element on the way isn't an address, or all are trusted proxies, the
+//                         client is the proxy itself
 
 import HTTP
 import Webhooks
 
-/// The client that a request counts toward. Opaque: equal or not.
+/// The client that a request counts toward. Supports only comparison.
 struct Client: Hashable, Sendable {
-  /// As it stands in a job's or an upload's row.
+  /// The key as stored in the row of a job or an upload.
   let key: String
 
-  /// The client of work that was begun before clients were told apart, and of the service's own.
+  /// The client of the service's own work, and of work begun before clients were told apart.
   static let unknown = Client(key: "")
 
   init(key: String) { self.key = key }
 
-  /// The client of a request, where requests from `proxies` speak for others.
+  /// The client of a request, trusting `proxies` to name the clients they forward for.
   init(_ request: HTTPRequest, trusting proxies: [Network]) {
     self.init(peer: request.peer, forwarded: request.fields["X-Forwarded-For"], trusting: proxies)
   }
 
-  /// The same of its parts: `peer` is an address and port, `forwarded` the list with the fields of all lines.
+  /// The same from its parts: `peer` is an address and port, `forwarded` the fields of all lines as one list.
   init(peer: String, forwarded: String?, trusting proxies: [Network]) {
     guard let address = Self.address(peer) else {
       self.init(key: peer)
@@ -37,8 +37,8 @@ struct Client: Hashable, Sendable {
     self.init(named ?? address)
   }
 
-  /// The client that a connection from an address counts toward. nil for a trusted proxy: its connections are many
-  /// clients'.
+  /// The client that a connection from an address counts toward; nil for a trusted proxy, whose connections serve many
+  /// clients.
   static func connecting(from address: String, trusting proxies: [Network]) -> Client? {
     guard let found = Self.address(address) else { return Client(key: address) }
     return isTrusted(found, proxies) ? nil : Client(found)
@@ -84,7 +84,7 @@ struct Client: Hashable, Sendable {
 }
 
 extension NetworkAddress {
-  /// The IPv4 address that an IPv4-mapped one (::ffff:0:0/96) is, else the address itself.
+  /// The IPv4 address inside an IPv4-mapped one (::ffff:0:0/96), or the address itself.
   fileprivate var withoutMapping: NetworkAddress {
     guard bytes.count == 16, bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) else { return self }
     return NetworkAddress(bytes: Array(bytes[12...])) ?? self
@@ -92,7 +92,7 @@ extension NetworkAddress {
 }
 
 extension StringProtocol {
-  /// Without spaces and tabs at its ends.
+  /// The text without leading and trailing spaces and tabs.
   fileprivate var trimmingBlanks: SubSequence {
     let start = firstIndex { $0 != " " && $0 != "\t" } ?? endIndex
     let end = lastIndex { $0 != " " && $0 != "\t" }.map(index(after:)) ?? endIndex

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counts what clients hold of something that there is only so much of.
+/// Counts how much of a limited resource each client holds.
 final class ClientTally: Sendable {
-  /// Why a client gets no more.
+  /// Why a client can't take more.
   enum Refusal: Error, Equatable {
-    /// All clients together hold as much as they may.
+    /// All clients together have reached their limit.
     case full(limit: Int)
-    /// This client does.
+    /// This client has reached its limit.
     case clientIsFull(limit: Int)
   }
 
@@ -21,15 +21,15 @@ final class ClientTally: Sendable {
 
   init(limit: Int, clientLimit: Int) { (self.limit, self.clientLimit) = (limit, clientLimit) }
 
-  /// What all hold.
+  /// The number that all clients hold.
   var total: Int { state.withLock { $0.total } }
 
-  /// Throws where `take` would throw.
+  /// Throws if `take` would throw.
   func check(_ client: Client) throws(Refusal) {
     if let found = state.withLock({ refusal(of: client, $0) }) { throw found }
   }
 
-  /// Counts one more for the client, unless that is one too many.
+  /// Counts one more for the client, or throws if that exceeds a limit.
   func take(_ client: Client) throws(Refusal) {
     let found = state.withLock { state -> Refusal? in
       let found = refusal(of: client, state)
@@ -39,10 +39,10 @@ final class ClientTally: Sendable {
     if let found { throw found }
   }
 
-  /// Counts one more whatever the limits: something that is there already.
+  /// Counts one more regardless of the limits, for something that already exists.
   func add(_ client: Client) { state.withLock { Self.add(client, &$0) } }
 
-  /// Counts one less.
+  /// Counts one fewer.
   func give(back client: Client) {
     state.withLock { state in
       guard let held = state.held[client] else { preconditionFailure("what is given back was taken") }

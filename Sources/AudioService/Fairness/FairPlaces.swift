@@ -1,21 +1,22 @@
 import Synchronization
 
-/// Places that callers take and give back. Who finds none waits without a thread, and clients take turns.
+/// Places that callers take and give back. Callers that find none free wait without a thread, and clients take turns.
 final class FairPlaces: Sendable {
   struct Limits: Sendable {
-    /// Callers that have a place at once.
+    /// Callers with a place at the same time.
     var places: Int
-    /// Places that one client has at once. Less than `places`, so that another client need not wait for an end.
+    /// Places one client can have at the same time. Fewer than `places`, so that another client needn't wait for one to
+    /// be given back.
     var placesPerClient: Int
     var waiting: Int
     var waitingPerClient: Int
   }
 
-  /// Why a caller got no place.
+  /// Why a caller didn't get a place.
   enum Refusal: Error, Equatable {
-    /// As many wait as may, of all clients.
+    /// The number of waiting callers, of all clients, is at its limit.
     case full(limit: Int)
-    /// As many of this client wait as may.
+    /// The number of waiting callers of this client is at its limit.
     case clientIsFull(limit: Int)
     /// The caller's Task was cancelled while it waited.
     case cancelled
@@ -43,10 +44,11 @@ final class FairPlaces: Sendable {
     state = Mutex(State(free: limits.places))
   }
 
-  /// Callers that wait.
+  /// The number of waiting callers.
   var waitingCount: Int { state.withLock { $0.queue.count } }
 
-  /// Returns when the caller has a place. The place is given back with `give`. `evenIfFull`: it waits however many do.
+  /// Returns once the caller has a place, to be given back with `give`. With `evenIfFull`, it waits even if the queue
+  /// is full.
   func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     var refusal: Refusal?
@@ -55,7 +57,7 @@ final class FairPlaces: Sendable {
         refusal = enter(Waiter(key: key, continuation: continuation), client, evenIfFull)
         if refusal != nil { return continuation.resume(returning: false) }
         begin()
-        // A cancellation that came before found nobody to wake.
+        // A cancellation before this point found no waiter to remove.
         if Task.isCancelled { giveUp(key) }
       }
     } onCancel: {
@@ -65,7 +67,7 @@ final class FairPlaces: Sendable {
     throw refusal ?? .cancelled
   }
 
-  /// The place of a caller of this client is free again.
+  /// Frees a place of this client.
   func give(back client: Client) {
     state.withLock { state in
       state.queue.end(client)
@@ -88,7 +90,7 @@ final class FairPlaces: Sendable {
     }
   }
 
-  /// Lets in whoever is next, for as long as there are places.
+  /// Gives free places to the callers whose turn it is.
   private func begin() {
     let begun = state.withLock { state in
       var begun: [Waiter] = []

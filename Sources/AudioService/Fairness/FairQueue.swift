@@ -1,14 +1,14 @@
 /// A queue that serves its clients in turn, and each client's own entries in the order they came.
 ///
-/// The client whose turn is next is the one that was least recently served: that began or ended an entry, or joined the
-/// queue with its first one, the longest ago. So who comes to a queue of another's thousand entries goes next, since
-/// each end of one of these puts that other client behind; A client that was just served goes to the back, so no client
+/// The next client is the one served least recently, counting from when an entry of it last began or ended, or from
+/// when it joined the queue. A client that joins behind another's thousand entries is thus served soon, because each
+/// entry that ends moves that other client behind it. A client that was just served goes to the back, so no client
 /// starves.
 ///
-/// A value without a clock or a limit; its owner knows how many places there are. Adding and ending take constant time,
-/// beginning as long as there are clients that wait, removing as long as the client has entries.
+/// This is a value without a clock or limits; its owner knows how many places there are. Adding and ending take
+/// constant time, beginning is linear in the waiting clients, and removing is linear in the client's entries.
 struct FairQueue<Element> {
-  /// Names an entry for as long as it waits.
+  /// Identifies an entry while it waits.
   struct Ticket: Hashable, Sendable {
     let client: Client
     fileprivate let number: UInt64
@@ -16,27 +16,27 @@ struct FairQueue<Element> {
 
   private struct Line {
     var waiting: [(number: UInt64, element: Element)] = []
-    /// Entries begun and not ended.
+    /// Entries that have begun but not ended.
     var served = 0
-    /// When it joined or was last served, by `steps`.
+    /// The step at which the client joined or was last served.
     var since: UInt64
   }
 
-  /// Only of clients that wait or are served.
+  /// Only clients with waiting or running entries.
   private var lines: [Client: Line] = [:]
   private var steps: UInt64 = 0
-  /// Entries that wait.
+  /// The number of waiting entries.
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
 
-  /// Entries of a client that wait.
+  /// The number of a client's waiting entries.
   func count(of client: Client) -> Int { lines[client]?.waiting.count ?? 0 }
 
-  /// Entries of a client that were begun and not ended.
+  /// The number of a client's entries that have begun but not ended.
   func servedCount(of client: Client) -> Int { lines[client]?.served ?? 0 }
 
-  /// An entry that waits; nil where it was begun or removed already.
+  /// A waiting entry; nil if it has already begun or been removed.
   subscript(_ ticket: Ticket) -> Element? {
     lines[ticket.client]?.waiting.first { $0.number == ticket.number }?.element
   }
@@ -46,7 +46,7 @@ struct FairQueue<Element> {
     return steps
   }
 
-  /// Adds an entry behind the client's others.
+  /// Adds an entry behind the client's other entries.
   @discardableResult
   mutating func append(_ element: Element, for client: Client) -> Ticket {
     let number = step()
@@ -55,7 +55,7 @@ struct FairQueue<Element> {
     return Ticket(client: client, number: number)
   }
 
-  /// Takes back an entry that waits; nil where it was begun or removed already.
+  /// Removes and returns a waiting entry; nil if it has already begun or been removed.
   @discardableResult
   mutating func remove(_ ticket: Ticket) -> Element? {
     let index = lines[ticket.client]?.waiting.firstIndex { $0.number == ticket.number }
@@ -63,17 +63,17 @@ struct FairQueue<Element> {
     return take(index, of: ticket.client)
   }
 
-  /// Takes back all that waits.
+  /// Removes all waiting entries.
   mutating func removeAll() {
     for client in lines.keys { lines[client]?.waiting = [] }
     lines = lines.filter { $0.value.served > 0 }
     count = 0
   }
 
-  /// Begins the next entry, which counts as served from then on; nil where none may be begun.
+  /// Begins the next entry, which counts as served from then on. nil if none can begin.
   ///
-  /// Clients with `limit` entries in service are passed over. `choose` picks among a client's entries, which are given
-  /// in order, and may say that none of them can be begun now.
+  /// Clients with `limit` entries in service are skipped. `choose` picks from a client's waiting entries, given in
+  /// order, or returns nil if none of them can begin now.
   mutating func begin(
     limit: Int = .max, choosing choose: (_ waiting: [Element]) -> Int? = { _ in 0 }
   ) -> (client: Client, element: Element)? {
@@ -84,14 +84,14 @@ struct FairQueue<Element> {
       next = (client, index, line.since)
     }
     guard let next else { return nil }
-    // Before the entry goes, or the line might go with it.
+    // Before `take`, which might remove the line.
     let now = step()
     lines[next.client]?.served += 1
     lines[next.client]?.since = now
     return (next.client, take(next.index, of: next.client))
   }
 
-  /// An entry of a client, begun earlier, has ended.
+  /// Ends an entry that the client began earlier.
   mutating func end(_ client: Client) {
     guard let line = lines[client], line.served > 0 else { preconditionFailure("what ends was begun") }
     let now = step()

@@ -3,19 +3,19 @@ import HTTP
 import Processing
 import Synchronization
 
-/// Runs short children that a request waits for, some at a time, apart from the jobs' children. Clients take turns, and
-/// no two of them ever have all the places.
+/// Runs short children that requests wait for, a few at a time, separately from the jobs' children. Clients take turns,
+/// and no two of them ever hold all the places.
 final class WorkerLane: Sendable {
-  /// What came of a child.
+  /// How a child ended.
   struct Ending: Sendable {
-    /// The last thing it reported; nil if there was none.
+    /// Its last report; nil if there was none.
     let report: WorkerReport?
     let exit: WorkerExit
-    /// Whether it was killed because it took too long, from its start on.
+    /// Whether it was killed because it ran too long.
     let tookTooLong: Bool
   }
 
-  /// How many callers wait at the most. `name` is the limit's in the code of a refusal, `limit_…`.
+  /// Limits of waiting callers. `name` names the limit in a refusal's code, `limit_…`.
   struct WaitingLimits: Sendable {
     let name: String
     let total: Int
@@ -34,20 +34,20 @@ final class WorkerLane: Sendable {
     queue = DispatchQueue(label: label)
     let places = max(2, configuration.workerCount)
     self.waiting = waiting
-    // One more for whoever comes next: another client's child may take its time.
+    // One extra for the next client, because the others' children may take a while.
     self.places = FairPlaces(
       .init(
         places: places + 1, placesPerClient: places / 2, waiting: waiting.total, waitingPerClient: waiting.perClient))
   }
 
-  /// Callers that wait for a place.
+  /// The number of callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
-  /// Starts a worker on `request` when it is the client's turn. It is killed when it takes longer than that; the
-  /// wait for the turn doesn't count.
+  /// Starts a worker on `request` when it is the client's turn, and kills it if it runs longer than `timeoutSeconds`;
+  /// waiting for the turn doesn't count.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` where too many wait, and a problem where the caller's Task is
-  /// cancelled before its turn. With `endsWithCaller` a child that runs is killed then, too.
+  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait, and a problem if the caller's Task is
+  /// cancelled before its turn. With `endsWithCaller`, cancelling the Task also kills a running child.
   func run(
     _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
   ) async throws -> Ending {
@@ -86,9 +86,9 @@ final class WorkerLane: Sendable {
     }
   }
 
-  /// The report of a child that ended well; it is killed when the caller's Task is cancelled. Throws a problem in the
-  /// child's words where the request is at fault, `.workerUnavailable` where the child died, took too long, or too many
-  /// wait; also what `run` throws.
+  /// Returns the report of a child that succeeded; the child is killed if the caller's Task is cancelled. Throws the
+  /// child's problem if the request is at fault, `.workerUnavailable` if the child died or took too long; also what
+  /// `run` throws.
   func report(of request: WorkerRequest, for client: Client, timeoutSeconds: Double) async throws -> WorkerReport? {
     let ending = try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
     if ending.exit == .status(0) { return ending.report }
@@ -101,7 +101,7 @@ final class WorkerLane: Sendable {
     var report: WorkerReport?
     var tookTooLong = false
     weak var worker: WorkerProcess?
-    /// Whether nobody waits for the child any more.
+    /// Whether the caller no longer waits for the child.
     var isUnwanted = false
   }
 }

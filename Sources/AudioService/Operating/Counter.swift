@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A number that only grows.
+/// A count that only grows.
 final class Counter: Sendable {
   private let count = Atomic<Int>(0)
 

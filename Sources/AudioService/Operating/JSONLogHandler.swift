@@ -2,24 +2,24 @@ import FoundationEssentials
 import Logging
 import Storage
 
-/// Writes each entry as one line of JSON to the standard error, on a thread of its own.
+/// Writes each entry as one line of JSON to standard error, on a thread of its own.
 package struct JSONLogHandler: LogHandler {
-  /// The least level that is written.
+  /// The lowest level that is written.
   package var logLevel: Logger.Level = .info
-  /// Members of every line.
+  /// Metadata added to every line.
   package var metadata: Logger.Metadata = [:]
   private let label: String
 
-  /// A handler for the logger `label`.
+  /// Creates a handler for the logger `label`.
   package init(label: String) { self.label = label }
 
-  /// One member of every line.
+  /// Accesses one member of the metadata.
   package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
     set { metadata[key] = newValue }
   }
 
-  /// Numbers stay numbers, anything else becomes text.
+  /// Numbers stay numbers; anything else becomes text.
   private enum Member: Encodable, Sendable {
     case text(String)
     case number(Double)
@@ -41,10 +41,10 @@ package struct JSONLogHandler: LogHandler {
     }
   }
 
-  /// Returns when all lines are written, or after so many seconds: for the end of the process.
+  /// Returns when all lines are written, or after `seconds`. Call it before the process exits.
   package static func flush(within seconds: Double) { LogWriter.standardError.flush(within: seconds) }
 
-  /// Leaves one line to be written. Never blocks.
+  /// Queues a line to be written. Never blocks.
   package func log(event: LogEvent) {
     var members: [String: Member] = [
       "time": .text(Timestamp.now.rfc3339), "level": .text(event.level.rawValue), "message": .text("\(event.message)"),

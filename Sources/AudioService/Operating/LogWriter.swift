@@ -2,9 +2,9 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Writes log lines on a thread of its own: whoever reads them slowly, or not at all, holds up nobody else.
+/// Writes log lines on a thread of its own, so that a slow or stuck reader of the log blocks nothing else.
 ///
-/// What waits is bounded; past that lines are dropped, and the next line that is written says how many.
+/// The queue is bounded: when it's full, lines are dropped, and the next line written says how many.
 final class LogWriter: Sendable {
   typealias Line = @Sendable () -> [UInt8]
 
@@ -21,7 +21,7 @@ final class LogWriter: Sendable {
   private let descriptor: Int32
   private let limit: Int
   private let state = Mutex(State())
-  /// Its one block never ends: a thread.
+  /// Runs one endless block, so in effect it's a thread.
   private let queue = DispatchQueue(label: "log")
   private let news = DispatchSemaphore(value: 0)
   private let calm = DispatchSemaphore(value: 0)
@@ -31,7 +31,7 @@ final class LogWriter: Sendable {
     self.limit = limit
   }
 
-  /// Takes a line, to be made and written soon. Never blocks.
+  /// Queues a line to be built and written soon. Never blocks.
   func write(_ line: @escaping Line) {
     let isFirst = state.withLock { state in
       if state.waiting.count < limit { state.waiting.append(line) } else { state.dropped += 1 }
@@ -42,7 +42,7 @@ final class LogWriter: Sendable {
     news.signal()
   }
 
-  /// Returns when everything is written, or after so many seconds.
+  /// Returns when all lines are written, or after `seconds`.
   func flush(within seconds: Double) {
     let deadline = DispatchTime.now() + seconds
     while state.withLock({ !$0.waiting.isEmpty || $0.isWriting }) {
@@ -67,7 +67,7 @@ final class LogWriter: Sendable {
     }
   }
 
-  /// Waits for as long as the reader takes. A descriptor that is broken, or closed, takes nothing.
+  /// Waits as long as the reader needs. Bytes for a broken or closed descriptor are discarded.
   private func writeAll(_ bytes: [UInt8]) {
     var rest = bytes[...]
     while !rest.isEmpty {

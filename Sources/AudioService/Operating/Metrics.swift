@@ -2,7 +2,7 @@ import HTTP
 import Synchronization
 import Webhooks
 
-/// What the service counts, in Prometheus' text format (version 0.0.4).
+/// The service's counters in Prometheus' text format (version 0.0.4).
 final class Metrics: Sendable {
   let uploads = Counter()
   let bytesReceived = Counter()
@@ -12,7 +12,7 @@ final class Metrics: Sendable {
 
   private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
 
-  /// Where the HTTP server's own counters come from.
+  /// Sets the source of the HTTP server's counters.
   func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) { server.withLock { $0 = statistics } }
 
   func text(liveJobs: Int, orphans: Int) -> String {

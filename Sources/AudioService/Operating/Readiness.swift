@@ -3,25 +3,25 @@ import Glibc
 import Storage
 import Synchronization
 
-/// Whether the service can take work: files and the catalog can be written, the disk has room, and there is a program
-/// to start workers from.
+/// Checks if the service can take work: files and the catalog can be written, the disk has space, and the program that
+/// workers run exists.
 ///
-/// To know it costs durable writes. However often it is asked, it is looked up at most once a second, by one thread of
-/// its own, and nobody waits longer than a second for it: a look that hangs is an answer too.
+/// A check costs durable writes, so at most one a second runs, on a thread of its own. Callers wait no longer than a
+/// second: a check that hangs is an answer too.
 final class Readiness: Sendable {
-  /// What there was to say at last.
+  /// The outcome of a check.
   enum Finding: Sendable, Equatable {
     case ready, diskIsFull
-    /// Files can't be made: a read-only disk, a folder that is gone.
+    /// Files can't be created, for example because the disk is read-only or the folder is gone.
     case diskFails(String)
     case catalogFails(String)
-    /// Nothing came of a look in time: another program holds the catalog's lock, or the disk hangs.
+    /// A check didn't finish in time: another program holds the catalog's lock, or the disk hangs.
     case catalogIsBusy
     /// The catalog can't be read any more, and nothing is written to it.
     case catalogIsDamaged(String)
-    /// The catalog's file or the folder's lock was removed or replaced: what is written would be lost.
+    /// The catalog's file or the folder's lock was removed or replaced, so anything written would be lost.
     case dataFolderIsReplaced(String)
-    /// There is no program to start workers from.
+    /// The program that workers run is missing.
     case programIsMissing(String)
   }
 
@@ -42,17 +42,18 @@ final class Readiness: Sendable {
   private let look: @Sendable () -> Finding
   private let patienceSeconds: Double
   private let state = Mutex(State())
-  /// Serial, so that each has a thread although others' work may have taken all that concurrent queues share.
+  /// Both queues are serial, so that each gets a thread even when others' work has taken all threads that concurrent
+  /// queues share.
   private let worker = DispatchQueue(label: "readiness")
   private let timers = DispatchQueue(label: "readiness timers")
 
-  /// `look` blocks; nobody waits for it longer than `patienceSeconds`.
+  /// Creates a check from `look`, which blocks; callers wait for it no longer than `patienceSeconds`.
   init(patienceSeconds: Double = 1, _ look: @escaping @Sendable () -> Finding) {
     self.patienceSeconds = patienceSeconds
     self.look = look
   }
 
-  /// What holds now, or did less than a second ago.
+  /// Returns the current finding, at most a second old.
   func finding() async -> Finding {
     await withCheckedContinuation { caller in
       let (known, key, starts) = state.withLock { state -> (Finding?, UInt64, Bool) in
@@ -68,7 +69,7 @@ final class Readiness: Sendable {
     }
   }
 
-  /// Whoever asks within the next second needs not wait anew.
+  /// Answers all waiting callers, and those of the next second, with “busy”.
   private func losePatience(_ key: UInt64) {
     guard state.withLock({ $0.callers[key] != nil }) else { return }
     found(.catalogIsBusy, hasEnded: false)
@@ -86,7 +87,7 @@ final class Readiness: Sendable {
 }
 
 extension Readiness.Finding {
-  /// Tries what uploads and jobs need. Blocks.
+  /// Tries everything that uploads and jobs need. Blocks.
   init(_ configuration: Configuration, catalog: Catalog, store: MediaStore) {
     do {
       guard try store.freeBytes() > configuration.reservedDiskBytes else {

@@ -1,13 +1,13 @@
 import Processing
 
-/// Something that a person should look at although the service can take work.
+/// A problem that the operator should look at, although the service can take work.
 struct ReadinessWarning: Encodable, Sendable, Equatable {
-  /// Stable, snake_case.
+  /// Stable, in snake_case.
   let code: String
-  /// What it means here, and what to do.
+  /// What it means here and what to do about it.
   let detail: String
 
-  /// All there are now. Blocks.
+  /// Returns all current warnings. Blocks.
   static func all(_ context: Context) -> [ReadinessWarning] {
     let report = context.catalog.startReport.withLock { $0 }
     let all = [
@@ -32,7 +32,7 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
       detail: "The catalog could not be checked within ten seconds at the start, so nothing was tidied up.")
   }
 
-  /// What workers and ffmpeg can't be fenced in with here.
+  /// Returns a warning if parts of the fence for workers and ffmpeg aren't available here.
   static func fence(_ configuration: Configuration) -> ReadinessWarning? {
     FenceSupport.current(with: configuration.ffmpeg).warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
   }

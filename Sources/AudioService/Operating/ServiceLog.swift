@@ -3,13 +3,13 @@ import Logging
 import Storage
 import Webhooks
 
-/// One structured line per request and per job.
+/// Logs one structured line per request and per job.
 struct ServiceLog: WebhookLog {
   private let logger: Logger
 
   init(_ logger: Logger) { self.logger = logger }
 
-  /// Whether there is a line for each request. Where there is none, what it would say is not put together either.
+  /// Whether requests are logged. If not, their lines aren't even put together.
   var tellsRequests: Bool { logger.logLevel <= .info }
 
   @Sendable func request(_ record: RequestRecord) {
@@ -34,7 +34,7 @@ struct ServiceLog: WebhookLog {
       ])
   }
 
-  /// Logs a response of 5xx as a failure, unless the handler meant to give it: a `RequestError` or a `Problem`.
+  /// Logs a 5xx answer as a failure, except a `Problem` that the handler threw itself: that's an intended answer.
   func answered(_ request: HTTPRequest, with problem: Problem, for error: any Error) {
     guard problem.status.code >= 500, !(error is Problem || error is RequestError) else { return }
     failure("a request failed", ["request_id": request.id, "code": problem.code, "error": logText(error)])
@@ -52,12 +52,12 @@ struct ServiceLog: WebhookLog {
     failure(message, metadata.merging(["error": logText(error)]) { $1 })
   }
 
-  /// To the microsecond.
+  /// Rounded to the microsecond.
   private func milliseconds(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e3 }
 }
 
 extension Logger.MetadataValue {
-  /// A number that stays one in the line.
+  /// A number that stays a number in the line.
   fileprivate static func number(_ value: some LosslessStringConvertible & Numeric & Sendable) -> Self {
     .stringConvertible(value)
   }

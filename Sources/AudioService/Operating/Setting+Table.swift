@@ -1,7 +1,7 @@
 // Every setting, once. A row makes the flag, the environment variable, the line in `stillwave serve --help` and the row
 // in docs/operating.md, and says where in Configuration the value goes; the default is what Configuration has there.
-// Once the row is here, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has written the
-// docs again.
+// After a row is added, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has updated the
+// docs.
 
 import Glibc
 import HTTP

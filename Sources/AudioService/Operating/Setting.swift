@@ -1,6 +1,6 @@
-/// One setting of the service: its flag, its variable, its line in `--help` and its row in docs/operating.md.
+/// One setting of the service: its flag, its variable, its line in `--help`, and its row in docs/operating.md.
 package struct Setting: Sendable {
-  /// What the number of a setting counts.
+  /// The unit of a number.
   enum Unit: String, Sendable {
     case bytes, seconds, hertz
     case bytesPerSecond = "bytes/s"
@@ -9,18 +9,18 @@ package struct Setting: Sendable {
 
   /// The flag without its dashes, for example `max-upload-bytes`.
   package let name: String
-  /// What stands for the value in `--help`, for example `DIR`; nil for the name.
+  /// The placeholder of the value in `--help`, for example `DIR`; nil for the name.
   package let placeholder: String?
   let unit: Unit
-  /// The default as people read it, for example `8 GiB`.
+  /// The default as shown to people, for example `8 GiB`.
   let standard: String
   /// What the setting does, in sentences.
   let help: String
-  /// What the flag's text is read as.
+  /// The type that the flag's text is parsed as.
   package let type: any (LosslessStringConvertible & Sendable).Type
   private let read: @Sendable (String, inout Configuration) throws(SettingError) -> Bool
 
-  /// `set` throws for a value that makes no sense.
+  /// Creates a setting. `set` throws if the value is invalid.
   init<Value: LosslessStringConvertible & Sendable>(
     _ name: String, _ placeholder: String?, _ help: String, _ unit: Unit = .none, default standard: String,
     set: @escaping @Sendable (Value, inout Configuration) throws(SettingError) -> Void
@@ -37,16 +37,16 @@ package struct Setting: Sendable {
   /// The environment variable, for example `STILLWAVE_MAX_UPLOAD_BYTES`.
   package var variable: String { "STILLWAVE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
 
-  /// The text for `--help`: what the setting does, its unit and its default.
+  /// The text for `--help`: what the setting does, its unit, and its default.
   package var summary: String { "\(help) (\(unit == .none ? "" : "\(unit.rawValue); ")default: \(standard))" }
 
-  /// Changes a configuration to what a flag or a variable says.
+  /// Applies the text of a flag or a variable to a configuration.
   fileprivate func set(_ text: String, in configuration: inout Configuration) throws(SettingError) {
     guard try read(text, &configuration) else { throw SettingError("\(variable) can't be “\(text)”.") }
   }
 }
 
-/// What is wrong with a setting, in a sentence for the person who starts the service.
+/// An error in a setting, described in a sentence for the operator.
 package struct SettingError: Error, CustomStringConvertible {
   package let description: String
 
@@ -54,10 +54,10 @@ package struct SettingError: Error, CustomStringConvertible {
 }
 
 extension Configuration {
-  /// The defaults, changed by variables and by flags; the flag wins.
+  /// Creates a configuration from the defaults, the variables, and the flags; a flag takes precedence over its variable.
   ///
-  /// `flags`: texts by the setting's name. `variable`: the value of an environment variable, nil where it is not set.
-  /// Throws for a text that makes no sense.
+  /// `flags` are texts by the setting's name. `variable` returns the value of an environment variable, or nil if it isn't
+  /// set. Throws if a text is invalid.
   package init(flags: [String: String], variable: (String) -> String?) throws(SettingError) {
     self.init()
     for setting in Setting.service + Setting.http {
@@ -70,10 +70,10 @@ extension Configuration {
 // MARK: Kinds of settings
 
 extension Setting {
-  /// Where in the configuration a value goes.
+  /// The property of the configuration that holds a value.
   typealias Property<Value> = WritableKeyPath<Configuration, Value> & Sendable
 
-  /// The longest time and the highest rate that can be set: ten years' seconds, which stands for never.
+  /// The maximum time and rate: ten years in seconds, which stands for never.
   static let highest = 315_360_000.0
 
   /// A number greater than 0; a Double is a time in seconds or a rate.
@@ -85,7 +85,7 @@ extension Setting {
     return number(name, help, unit, default: standard) { $1[keyPath: path] = $0 }
   }
 
-  /// The same for a property that a closure sets.
+  /// The same with a closure that sets the value.
   static func number<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
     _ name: String, _ help: String, _ unit: Unit = .none, default standard: String,
     set: @escaping @Sendable (Value, inout Configuration) -> Void
@@ -103,8 +103,8 @@ extension Setting {
     Setting(name, placeholder, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
   }
 
-  /// Names or the like, separated by commas or spaces; none by default. `element` returns nil for a text that is none
-  /// of them, which `error` then explains.
+  /// A list of names or similar, separated by commas or spaces; empty by default. `element` returns nil for an invalid
+  /// text, which `error` then explains.
   static func list<Element: Sendable>(
     _ name: String, _ placeholder: String, _ help: String, element: @escaping @Sendable (String) -> Element?,
     error: @escaping @Sendable (_ text: String) -> String,
@@ -122,7 +122,7 @@ extension Setting {
 }
 
 extension Setting.Unit {
-  /// A default as people read it: `8 GiB`, `24 h`, or the number.
+  /// Returns a default as shown to people: `8 GiB`, `24 h`, or the number.
   fileprivate func text(of value: some LosslessStringConvertible & Sendable) -> String {
     guard let number = Double("\(value)") else { return "\(value)" }
     let sizes: [(size: Double, name: String)] =

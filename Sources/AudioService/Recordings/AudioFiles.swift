@@ -3,7 +3,7 @@ import Glibc
 import HTTP
 import Storage
 
-/// `GET …/audio` and `…/video`: a recording's bytes, with ranges, so that a browser's player can seek.
+/// `GET …/audio` and `…/video`: a recording's bytes, with range support so that a browser's player can seek.
 struct AudioFiles: Sendable {
   let context: Context
 
@@ -27,13 +27,13 @@ struct AudioFiles: Sendable {
       for: request)
   }
 
-  /// With the ending of another kind of file.
+  /// Replaces the name's extension with the format's.
   private static func fileName(_ name: String, _ format: AudioFormat) -> String {
     let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
     return RecordingName.file("\(stem).\(format.fileExtension)", extension: format.fileExtension)
   }
 
-  /// The same bytes where they hold pictures, under the media type that a video has.
+  /// The same file if it has pictures, with a video's media type.
   @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let query = try QueryParameters(request, known: ["download"])
     let isDownload = try query.flag("download")
@@ -70,13 +70,13 @@ struct AudioFiles: Sendable {
     } catch FileContentError.io(_, _, let number) where ![ENOENT, ENOTDIR, ELOOP, EIO].contains(number) {
       throw FileContentError.io(operation: "open", path: path, errno: number)
     } catch {
-      // The look below tells what it is.
+      // `checkAudio` below finds the cause.
     }
     try await context.checkAudio(of: recording)
     throw ServiceError.audioDamaged(recording.id)
   }
 
-  /// RFC 6266: an ASCII stand-in for old clients and the true name in UTF-8 for the rest.
+  /// RFC 6266: an ASCII fallback for old clients and the real name in UTF-8 for all others.
   private static func attachment(_ name: String) -> String {
     let plain = name.utf8.map { byte in
       (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")

@@ -3,12 +3,12 @@ import HTTP
 import Processing
 import Storage
 
-/// `GET …/audio?format=`: a recording's sound in a format that the player at hand knows, made on first use by a job and
-/// kept as long as there is room.
+/// `GET …/audio?format=`: a recording's audio in a format that the client can play, made by a job on first use and kept
+/// while there is space.
 struct Conversions: Sendable {
   let context: Context
 
-  /// The kinds of file that can be asked for.
+  /// The formats that a client can request.
   enum Format: String, CaseIterable {
     case wav, flac, mp3, ogg, opus
 
@@ -18,15 +18,15 @@ struct Conversions: Sendable {
     }
   }
 
-  /// What is served.
+  /// A converted file to be served.
   struct File: Sendable {
     let conversion: Conversion
     let content: FileContent
     let format: AudioFormat
   }
 
-  /// The conversion's file; nil if the recording's own is of that very kind. Waits a few seconds for the job that makes
-  /// it, and for the one that decodes the recording first, then throws a problem with Retry-After.
+  /// Returns the conversion's file, or nil if the recording's own file has that format. Waits a few seconds for the job
+  /// that makes it, and for the one that decodes the recording first, then throws a problem with Retry-After.
   func file(of recording: Recording, as format: Format, for client: Client) async throws -> File? {
     guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
     let target = try Self.target(source, format)
@@ -36,7 +36,7 @@ struct Conversions: Sendable {
     if let kept = try await kept(recording.id, format, target) { return kept }
     let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
     let recording = try await decoded(recording, by: deadline)
-    // Only now: what is kept is served though the source may be gone.
+    // Only now: a kept conversion is served even if the source is gone.
     _ = try await context.soundPath(of: recording)
     let job = try await begin(recording, format, for: client)
     let ended = try await wait(for: job.id, until: deadline)
@@ -67,11 +67,11 @@ struct Conversions: Sendable {
     return try await context.work.run { () throws(StorageError) in try catalog.recording(id) } ?? recording
   }
 
-  /// More channels than ffmpeg mixes down to the two of MP3: it guesses where they stand, knows the stands of up to 8,
-  /// of 16 and of 24, and of these 16 and 24 it leaves out all behind the eighth or ninth.
+  /// The most channels that are mixed down to MP3's two. ffmpeg guesses the layout: it knows layouts of up to 8
+  /// channels, of 16, and of 24, and of the latter two it drops all channels after the eighth or ninth.
   private static let mixedDownChannels = 8
 
-  /// What the result will be. Throws where no such file can hold the recording.
+  /// Returns the format of the result. Throws if no such file can hold the recording.
   private static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
     let kind = format.outputFormat
     switch try ConvertRecording.needsFFmpeg(source, kind) {
@@ -90,7 +90,7 @@ struct Conversions: Sendable {
       guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file),
         content.length == conversion.bytes
       else {
-        // The disk has lost or cut it: it is made again.
+        // The file was lost or truncated, so it's made again.
         let look = store.look(at: conversion.file, of: id)
         if look != .unknown, look != .present(bytes: conversion.bytes) { try catalog.forget(conversion) }
         return nil
@@ -100,7 +100,7 @@ struct Conversions: Sendable {
     }
   }
 
-  /// The job that makes it, begun by this request or by another.
+  /// Returns the job that makes the conversion, begun by this request or an earlier one.
   private func begin(_ recording: Recording, _ format: Format, for client: Client) async throws -> Job {
     let room = try context.runner.reserve(for: client)
     let (catalog, admission) = (context.catalog, context.admission)
@@ -114,13 +114,13 @@ struct Conversions: Sendable {
     if begun.isNew {
       context.runner.submit(begun.job, source: recording, room: room)
     } else {
-      // Another client's, which may have many before it.
+      // The job may be another client's and have many jobs ahead of it.
       context.runner.join(begun.job.id, for: client)
     }
     return begun.job
   }
 
-  /// The job as it is when it has ended, or at the deadline.
+  /// Returns the job as it is once it has ended or the deadline has passed.
   private func wait(for id: JobID, until deadline: ContinuousClock.Instant) async throws -> Job? {
     while context.runner.live[id] != nil, !context.runner.live.waitsHaveEnded {
       let left = (deadline - .now) / .seconds(1)

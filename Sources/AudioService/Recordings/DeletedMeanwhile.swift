@@ -1,12 +1,12 @@
 import HTTP
 import Storage
 
-// A recording can be deleted while a request about it is served: its worker then finds no file, its conversion is
-// cancelled, its waveform can't be opened. The service has not failed, and trying again would not help: there is no
-// such recording any more.
+// A recording can be deleted while a request about it is being served. Then the worker finds no file, the conversion is
+// cancelled, or the waveform can't be opened. The service hasn't failed, and a retry wouldn't help: the recording no
+// longer exists.
 
 extension Context {
-  /// The route, with failures of a request about a recording that has been deleted meanwhile answered as 404.
+  /// Returns the route, changed to answer 404 if a request fails because its recording was deleted meanwhile.
   func answeringDeleted(_ route: Route) -> Route {
     guard route.pattern.hasPrefix("/v1/recordings/{id}") else { return route }
     return route.wrapping { handler in
@@ -22,8 +22,8 @@ extension Context {
     }
   }
 
-  /// `.noSuchRecording` if the error may come of the recording's deletion and the recording is gone, else the error. A
-  /// catalog that fails to answer has every recording.
+  /// Returns `.noSuchRecording` if the deletion may explain the error and the recording is gone, else the error. If the
+  /// catalog can't be read, the recording counts as existing.
   func cause(of error: any Error, about id: RecordingID?) async -> any Error {
     guard let id, Self.mayComeOfDeletion(error) else { return error }
     let catalog = catalog
@@ -35,7 +35,7 @@ extension Context {
     }
   }
 
-  /// Not what the request alone is to blame for, which is said first.
+  /// False for errors that are the request's own fault, which are reported as they are.
   private static func mayComeOfDeletion(_ error: any Error) -> Bool {
     if case ServiceError.rejectedByWorker = error { return true }
     let status = problem(for: error).status

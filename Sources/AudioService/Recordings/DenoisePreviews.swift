@@ -3,11 +3,11 @@ import HTTP
 import Processing
 import Storage
 
-/// `POST …/denoise/preview`: a window of a recording, denoised while the request waits.
+/// `POST …/denoise/preview`: a time range of a recording, denoised while the request waits.
 struct DenoisePreviews: Sendable {
   let context: Context
 
-  /// Longest window of a preview, in seconds.
+  /// The longest time range of a preview, in seconds.
   private static let windowLimit = 30.0
 
   private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
@@ -27,7 +27,7 @@ struct DenoisePreviews: Sendable {
 
     let (store, id) = (context.store, JobID())
     let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: id) }
-    // The answer's file stays open, and so readable, when its folder is gone.
+    // The response's file stays open, and thus readable, after its folder is removed.
     defer { context.work.start { store.removeWorkFolder(of: id) } }
     let output = folder + "/preview.wav"
     var wanted = asked.resolved(for: source)

@@ -9,7 +9,7 @@ import Storage
 struct DenoiseRequests: Sendable {
   let context: Context
 
-  /// What may be asked for.
+  /// The known members of the body.
   static let known: JSONMembers.Known = [
     "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
     "output": [], "format": [], "name": [], "callback_url": [],
@@ -20,7 +20,7 @@ struct DenoiseRequests: Sendable {
     return try await context.idempotency.once(request) { key in try await create(request, parameters, key) }
   }
 
-  /// The recording that is to be cleaned; `If-Match` is about that.
+  /// Returns the recording to denoise, which `If-Match` refers to.
   private func judge(
     _ request: HTTPRequest, _ parameters: PathParameters
   ) async throws -> Recording {
@@ -32,8 +32,8 @@ struct DenoiseRequests: Sendable {
   private func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ key: IdempotencyKey?
   ) async throws -> HTTPResponse {
-    // What can be told without the body is told before a client that waits for “100 Continue” sends it; but the first
-    // answer to a key is given again even where its recording is gone by now.
+    // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
+    // repeated key gets its first answer again, even if its recording is gone by now.
     let known = key?.kept == nil ? try await judge(request, parameters) : nil
     let body = try await JSONMembers.bytes(of: request)
     let fingerprint = Self.fingerprint(body)
@@ -55,7 +55,7 @@ struct DenoiseRequests: Sendable {
     let job = Job(
       kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
       result: nil, client: client.key)
-    // A video, or what else ffmpeg reads, is the same file with other sound.
+    // A video, or another file that only ffmpeg reads, becomes the same file with different audio.
     let media = asked.format == .same ? source.mediaFacts?.ofResult : nil
     let ending = media?.fileExtension ?? target.fileExtension
     let name =
@@ -77,15 +77,15 @@ struct DenoiseRequests: Sendable {
     return hash.hexDigest()
   }
 
-  /// A result is about as large as its source.
+  /// Assumes that the result is about as large as its source.
   private func checkRoom(for source: Recording) async throws {
     let store = context.store
     let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
     guard source.bytes ?? 0 <= free - context.configuration.reservedDiskBytes else { throw ServiceError.diskFull }
   }
 
-  /// Inserts the job and the recording it will make, which exists from now on and grows with the job.
-  /// The job as it is then, and its document; `answer` makes of it what is kept for a repeat of the request.
+  /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
+  /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
   private func keep(
     _ job: Job, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
     webhook: Webhook?,
@@ -147,7 +147,7 @@ struct DenoiseRequests: Sendable {
     }
   }
 
-  /// What can be known before the job: that the region lies in the recording and is long enough to learn from.
+  /// Checks what can be known before the job: that the region is within the recording and long enough to learn from.
   static func check(
     _ noise: NoiseSource?, fits format: RecordingFormat, _ members: JSONMembers
   ) throws {

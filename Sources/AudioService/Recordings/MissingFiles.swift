@@ -1,36 +1,37 @@
 import Processing
 import Storage
 
-/// Holds the rows against the files: a disk may have lost or cut what the catalog still names, and a backup may have
-/// brought it back.
+/// Compares the rows with the files: the disk may have lost or truncated a file that the catalog still names, or a
+/// backup may have brought one back.
 ///
-/// A recording whose own file is gone, or not as long as its row says, gets a warning, and requests for its sound are
-/// answered 410. What is made of that file, the waveform and the working copy, is built again (`WaveformRepairs`).
+/// A recording whose own file is missing, or not as long as its row says, gets a warning, and requests for its audio
+/// are answered with 410. The waveform and the working copy are made from that file and get rebuilt
+/// (`WaveformRepairs`).
 struct MissingFiles: Sendable {
   let catalog: Catalog
   let store: MediaStore
 
-  /// The warning of a lost file, and the code of the answer to requests for it.
+  /// The code of the warning about a missing file and of the answer to requests for it.
   static let code = "audio_missing"
-  /// The same for a file that is not as long as it was.
+  /// The same for a file whose size has changed.
   static let damagedCode = "audio_damaged"
 
-  /// What the disk has done to a recording's own file.
+  /// What happened to a recording's own file.
   enum Fault: Sendable, Equatable {
     case missing
     case damaged(bytes: Int64, expected: Int64)
   }
 
-  /// What was found in all recordings.
+  /// The outcome of a sweep over all recordings.
   struct Report: Equatable {
-    /// Files that are gone or of another length.
+    /// Files that are missing or have a different size.
     var sounds = 0
-    /// Waveforms and working copies that have to be built again.
+    /// Waveforms and working copies that have to be rebuilt.
     var waveforms = 0
   }
 
-  /// Looks for the files of every recording, and writes down what has changed; `giveUp` is called for what has to be
-  /// built again. Blocks, for some microseconds a file.
+  /// Checks the files of every recording and records what has changed. Calls `giveUp` for anything that has to be
+  /// rebuilt. Blocks, for some microseconds per file.
   func sweep(giveUp: (RecordingID, WaveformLoss) throws -> Void) throws -> Report {
     var report = Report()
     var last: RecordingID?
@@ -47,7 +48,7 @@ struct MissingFiles: Sendable {
     }
   }
 
-  /// What has become of a recording's own file; its warnings say so from now on, or no longer. Blocks.
+  /// Returns what happened to a recording's own file, and updates its warnings accordingly. Blocks.
   @discardableResult
   func settle(_ recording: Recording) throws(StorageError) -> Fault? {
     let fault = fault(of: recording)
@@ -67,7 +68,7 @@ struct MissingFiles: Sendable {
     }
   }
 
-  /// Whether a recording's working copy is gone or of another length.
+  /// Whether a recording's working copy is missing or has a different size.
   func hasLostWorkingCopy(_ recording: Recording) -> Bool {
     guard let name = recording.workingFile else { return false }
     switch store.look(at: name, of: recording.id) {
@@ -89,7 +90,7 @@ struct MissingFiles: Sendable {
 }
 
 extension MissingFiles.Fault {
-  /// Stable: of the warning, the answer and the failed job.
+  /// Stable code of the warning, the answer, and the failed job.
   var code: String {
     switch self {
     case .missing: MissingFiles.code
@@ -107,7 +108,7 @@ extension MissingFiles.Fault {
 
   var warning: RecordingWarning { RecordingWarning(code: code, detail: detail) }
 
-  /// Of a job that would have read the file.
+  /// The failure of a job that needed the file.
   var failure: WorkerFailure { WorkerFailure(code: code, detail: detail, retry: false) }
 
   func error(_ id: RecordingID) -> ServiceError {

@@ -2,7 +2,7 @@ import HTTP
 import Processing
 import Storage
 
-/// `GET …/noise-regions`: where a recording's noise is best learnt, as its waveform job found it.
+/// `GET …/noise-regions`: the regions best suited to learn a recording's noise from, as its waveform job found them.
 struct NoiseRegions: Sendable {
   let context: Context
 

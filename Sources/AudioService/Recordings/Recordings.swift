@@ -1,7 +1,7 @@
 import HTTP
 import Storage
 
-/// Listing, reading, renaming and deleting recordings.
+/// Listing, reading, renaming, and deleting recordings.
 struct Recordings: Sendable {
   let context: Context
 
@@ -18,7 +18,7 @@ struct Recordings: Sendable {
     }
     let context = context
     let (document, next) = try await context.work.run {
-      // One more than asked for tells whether there is another page.
+      // One more than asked for, to see if there is another page.
       let found = try context.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
       let page = found.prefix(limit)
       let next = found.count > limit ? page.last?.id.text : nil
@@ -53,8 +53,8 @@ struct Recordings: Sendable {
     return .changed(try JSONDocument(context.document(renamed)))
   }
 
-  /// The rows go first, in one transaction; then children are ended and files removed. A disk that can't be written is
-  /// refused before: the row would be gone and the bytes would stay.
+  /// Deletes the rows first, in one transaction, then kills children and removes files. Checks beforehand that the disk
+  /// can be written: otherwise the row would be gone and the file would stay.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
@@ -69,7 +69,7 @@ struct Recordings: Sendable {
     context.runner.cancel(cancelled)
     await context.work.run {
       do throws(StorageError) { try store.remove(recording.id) } catch {
-        // No row owns them any more: the recording is gone, and the next start removes what it left.
+        // No row owns the files any more: the recording is gone, and the next start removes what is left of it.
         context.log.failure(
           "a recording's files could not be removed", ["recording": recording.id.text, "error": logText(error)])
       }
@@ -77,7 +77,7 @@ struct Recordings: Sendable {
     return HTTPResponse(.noContent)
   }
 
-  /// Builds a waveform again after a failure.
+  /// Rebuilds a waveform after a failure.
   @Sendable func rebuildWaveform(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters)
@@ -90,7 +90,7 @@ struct Recordings: Sendable {
     let job = Job(kind: .waveform, recording: recording.id, client: client.key)
     let catalog = context.catalog
     let queued = try await context.work.run { () throws(StorageError) in
-      // Of requests at the same time one builds it.
+      // Of several simultaneous requests, only one rebuilds it.
       try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in
         (source.waveformState, source.waveformJob, source.waveformFile) = (.queued, job.id, nil)
       }

@@ -2,11 +2,11 @@ import HTTP
 import Processing
 import Storage
 
-/// `GET …/spectrum`: the mean power spectrum of a stretch, computed while the request waits.
+/// `GET …/spectrum`: the mean power spectrum of a time range, computed while the request waits.
 struct Spectra: Sendable {
   let context: Context
 
-  /// Longest stretch, in seconds.
+  /// The longest time range, in seconds.
   private static let stretchLimit = 600.0
 
   private struct Spectrum: Encodable {
@@ -39,7 +39,7 @@ struct Spectra: Sendable {
 }
 
 extension Context {
-  /// The report of a child that works on a recording while the request waits, for a minute at most.
+  /// Returns the report of a child that works on a recording while the request waits, for a minute at most.
   func waitedReport(
     of work: WorkerRequest.Work, on path: String, in folder: String? = nil, _ source: Recording, for client: Client
   ) async throws -> WorkerReport? {
@@ -50,7 +50,7 @@ extension Context {
 }
 
 extension TimeWindow {
-  /// Throws where it begins at or after the recording's end; `parameter` names the start in the request.
+  /// Throws if the window begins at or after the recording's end; `parameter` names the start in the request.
   func check(startsIn format: RecordingFormat, parameter: String) throws {
     guard let duration = format.duration, start >= duration else { return }
     throw RequestError.windowOutside(start: start, duration: duration, parameter: parameter)

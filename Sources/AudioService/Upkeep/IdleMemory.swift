@@ -3,11 +3,11 @@ import Dispatch
 import HTTP
 import Synchronization
 
-/// Gives memory that malloc has kept back to the system once a flood of requests is over.
+/// Returns memory that malloc has kept to the system after a flood of requests.
 ///
-/// glibc keeps what was freed in the arena of the thread that asked for it, up to eight arenas a core, and gives back
-/// only what is free at an arena's very end: after a flood that is most of the peak. `malloc_trim` gives back every
-/// free page.
+/// glibc keeps freed memory in the arena of the thread that allocated it, up to eight arenas per core, and returns only
+/// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
+/// page.
 final class IdleMemory: Sendable {
   private let pauseSeconds: Double
   private let trim: @Sendable () -> Void
@@ -16,15 +16,16 @@ final class IdleMemory: Sendable {
   private let isWatching = Atomic<Bool>(false)
   private let trimmedAt = Atomic<Int>(0)
 
-  /// Fewer requests than this leave nothing worth a look.
+  /// With fewer requests than this, a check isn't worth it.
   static let requestsWorthALook = 20
 
-  /// `trim` is called, on a queue of its own, when so many seconds have brought next to no request after many.
+  /// Creates an instance that calls `trim` on its own queue once `pauseSeconds` pass with next to no requests after
+  /// many.
   init(pauseSeconds: Double = 10, trim: @escaping @Sendable () -> Void = { stillwave_trim_memory() }) {
     (self.pauseSeconds, self.trim) = (pauseSeconds, trim)
   }
 
-  /// Another responder, each of whose requests is counted.
+  /// Returns a responder that counts each request and passes it on to `next`.
   func counting(_ next: any HTTPResponder) -> any HTTPResponder { Counting(memory: self, next: next) }
 
   private struct Counting: HTTPResponder {
@@ -37,7 +38,7 @@ final class IdleMemory: Sendable {
     }
   }
 
-  /// Takes nanoseconds, but for the first after a while.
+  /// Takes nanoseconds, except for the first request after a pause.
   func requestCame() {
     let count = requests.wrappingAdd(1, ordering: .relaxed).newValue
     guard count - trimmedAt.load(ordering: .relaxed) >= Self.requestsWorthALook,

@@ -1,13 +1,13 @@
 import Storage
 
-/// Holds unfinished uploads against their files, at the start. No crash takes a byte that a row counts: this is for
+/// Compares unfinished uploads with their files at the start. A crash never loses a byte that a row counts: this is for
 /// disks that were repaired, restored from a backup, or tidied by hand.
 ///
-/// A row whose file is gone goes too: its client is told 404 and begins anew, and it takes no place among those that
-/// may be unfinished. Where the file is shorter, the row says so before the first client asks; a row that told more
-/// would count bytes that come later as durable before they are.
+/// A row whose file is gone is deleted: its client gets 404 and starts over, and the row no longer counts toward the
+/// limit of unfinished uploads. If the file is shorter than the row says, the row is corrected before the first client
+/// asks. Otherwise, the row would count bytes that arrive later as durable before they are.
 struct LostParts {
-  /// Uploads that have lost all their bytes, and that have lost some.
+  /// The number of uploads that lost all their bytes, and of those that lost some.
   struct Report: Equatable {
     var gone = 0
     var short = 0
@@ -16,7 +16,7 @@ struct LostParts {
   let catalog: Catalog
   let store: MediaStore
 
-  /// What can't be looked at stays as it is. Blocks.
+  /// Corrects the rows of unfinished uploads. Rows whose files can't be checked stay as they are. Blocks.
   func settle() throws(StorageError) -> Report {
     var report = Report()
     for upload in try catalog.unfinishedUploads() {

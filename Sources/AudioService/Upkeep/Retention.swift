@@ -2,22 +2,22 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Deletes recordings when they have reached the configured age: at the start and every hour, or more often where the
-/// age is less than that.
+/// Deletes recordings that have reached the configured age: at the start and then hourly, or more often for an age
+/// below an hour.
 ///
-/// The rows go first, in one transaction that passes over what a job works on; then the files. What a crash leaves in
-/// between are folders that no row owns, which the next start removes.
+/// The rows go first, in one transaction that skips recordings that a job works on; then the files. A crash in between
+/// leaves folders that no row owns, which the next start removes.
 final class Retention: Sendable {
   private let context: Context
   private let queue = DispatchQueue(label: "retention")
   private let isStopped = Atomic(false)
 
-  /// Rows that one transaction deletes at the most: others write in between.
+  /// The most rows deleted in one transaction, so that others can write in between.
   private static let batch = 100
 
   init(_ context: Context) { self.context = context }
 
-  /// Sweeps now and from time to time, where there is an age.
+  /// Sweeps now and then regularly, if an age is configured.
   func start() {
     guard let age = context.configuration.maximumAgeSeconds else { return }
     queue.async { [weak self] in self?.sweepAndGoOn(age) }
@@ -31,7 +31,7 @@ final class Retention: Sendable {
     queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(age) }
   }
 
-  /// Deletes what is older; how many. Blocks.
+  /// Deletes recordings created before `instant`, and returns how many. Blocks.
   @discardableResult
   func sweep(createdBefore instant: Timestamp) -> Int {
     var count = 0

@@ -2,33 +2,33 @@ import Storage
 import Synchronization
 import Waveform
 
-/// A file made from the audio that the disk has lost or damaged.
+/// A file made from the audio that was lost or damaged on disk.
 enum WaveformLoss: Sendable, Equatable {
-  /// The pyramid of that name; nil: it is gone.
+  /// The pyramid with that name; with a nil error, it's missing.
   case waveform(file: String, WaveformError?)
-  /// The working copy of that name is gone or of another length.
+  /// The working copy with that name is missing or has a different size.
   case workingCopy(file: String)
-  /// A pyramid that was given up before, when the queue had no room for a job.
+  /// A pyramid that was discarded earlier, when the queue had no room for a job to rebuild it.
   case owed(file: String)
 }
 
-/// A spoiled file, met by a request.
+/// Thrown when a request finds a damaged file.
 struct SpoiledWaveform: Error {
   let waveform: OpenWaveform
-  /// nil while the waveform grows: its job will say.
+  /// nil while the waveform grows: its job will report the damage.
   let loss: WaveformLoss?
 }
 
-/// Gives up spoiled waveforms and working copies, and has each built again by a job, once.
+/// Discards damaged waveforms and working copies, and has a job rebuild each, once.
 ///
-/// Once: at most one such job per recording and hour of the process's life. One damaged file is repaired without a
-/// request. If the new file is damaged too, or the job fails, the waveform stays `failed` until a client asks. The hour
-/// is kept in memory: a restart is a good time to try again.
+/// Once means at most one such job per recording and hour. A single damaged file is repaired without a client's
+/// request. If the new file is damaged too, or the job fails, the waveform stays `failed` until a client asks for it.
+/// The hour is kept in memory only, because a restart is a good time to try again.
 ///
-/// The row says what is owed. While the queue is full, the waveform is `failed` but keeps the name of its file; the
-/// next request that meets it tries again. One that is not to be built again has no file.
+/// The row records a rebuild that is due. While the queue is full, the waveform is `failed` but keeps its file's name,
+/// and the next request that finds it tries again. A waveform that isn't to be rebuilt has no file.
 final class WaveformRepairs: Sendable {
-  /// The warning of a waveform that was given up, until it is built again.
+  /// The code of the warning about a discarded waveform, shown until it's rebuilt.
   static let code = "waveform_damaged"
 
   private static let pause = Duration.seconds(3600)
@@ -46,12 +46,12 @@ final class WaveformRepairs: Sendable {
     self.log = log
   }
 
-  /// Gives up what was lost, if the row still names it: of two requests that meet it one does. Blocks.
+  /// Discards a lost file if the row still names it, so that only one of two requests that find it does. Blocks.
   func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
     guard let recording = try catalog.recording(id), recording.names(loss) else { return }
     let isSound = try MissingFiles(catalog: catalog, store: store).settle(recording) == nil
     let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
-    // No client asked for it: it is the service's own turn.
+    // No client asked for the job: it counts as the service's own.
     let room = mayBuild ? try? runner.reserve(for: .unknown) : nil
     let job = room.map { _ in Job(kind: .waveform, recording: id, client: Client.unknown.key) }
     let changed = try catalog.update(id, if: { $0.names(loss) }, inserting: job) { recording in
@@ -69,7 +69,7 @@ final class WaveformRepairs: Sendable {
       [
         "recording": id.text, "reason": loss.reason, "job": job?.id.text ?? "none",
       ])
-    // While it is owed, the file's name is the mark of that.
+    // While a rebuild is due, the row keeps the file's name as the mark of that.
     if changed.waveformFile == nil || !loss.isWaveform { store.remove(loss.file, of: id) }
     guard let job else { return }
     if !loss.isOutdated { noteBuilding(id) }
@@ -99,12 +99,12 @@ extension WaveformLoss {
     if case .workingCopy = self { false } else { true }
   }
 
-  /// Whether the file is as an earlier version wrote it: no damage.
+  /// Whether the file has the format of an earlier version, which isn't damage.
   fileprivate var isOutdated: Bool {
     if case .waveform(_, .outdatedPyramid) = self { true } else { false }
   }
 
-  /// For the log.
+  /// The reason for the log.
   fileprivate var reason: String {
     switch self {
     case .waveform(_, nil): "its file is gone"
@@ -114,7 +114,7 @@ extension WaveformLoss {
     }
   }
 
-  /// For clients; nil where nothing was damaged.
+  /// The warning for clients; nil if nothing was damaged.
   fileprivate var warning: RecordingWarning? {
     let what =
       switch self {
@@ -128,7 +128,7 @@ extension WaveformLoss {
 }
 
 extension Recording {
-  /// Whether this is what was lost. A waveform that is owed has failed and has a file.
+  /// Whether the row still names the lost file. A waveform due for a rebuild has failed and has a file.
   fileprivate func names(_ loss: WaveformLoss) -> Bool {
     switch loss {
     case .waveform(let file, _), .owed(let file): waveformFile == file && [.ready, .failed].contains(waveformState)

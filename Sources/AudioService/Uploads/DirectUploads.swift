@@ -3,9 +3,10 @@ import Processing
 import Storage
 import Synchronization
 
-/// `POST /v1/recordings`: a file that comes whole in one request, raw or as one part of a form, becomes a recording.
+/// `POST /v1/recordings`: makes a recording from a file sent whole in one request, either as the body or as a part of a
+/// form.
 ///
-/// Nothing is answered 201 before bytes and row are durable; nothing of an upload that fails stays.
+/// A 201 is sent only once both file and row are durable, and a failed upload leaves nothing behind.
 struct DirectUploads: Sendable {
   let context: Context
 
@@ -42,7 +43,7 @@ struct DirectUploads: Sendable {
     return .changed(made.document, .created, location: made.location)
   }
 
-  /// The content decides whether the request is the same as the first; it is read for that, and kept nowhere.
+  /// Reads the content only to decide if the request is the same as the first, and keeps none of it.
   private func answerAgain(
     _ request: HTTPRequest, _ key: IdempotencyKey, nameAsked: String?
   ) async throws -> HTTPResponse {
@@ -78,7 +79,7 @@ struct DirectUploads: Sendable {
     }
   }
 
-  /// Gives `take` the file's bytes; returns the name that the request gives the file.
+  /// Passes the file's bytes to `take`, and returns the file name that the request gives.
   private func read(_ request: HTTPRequest, _ take: ([UInt8]) async throws -> Void) async throws -> String? {
     guard let type = request.fields["Content-Type"], type.lowercased().hasPrefix("multipart/form-data") else {
       while let piece = try await request.body.read() { try await take(piece) }
@@ -103,7 +104,7 @@ struct DirectUploads: Sendable {
 
   private static let bytesBetweenChecks: Int64 = 16 << 20
 
-  /// The disk is looked at again on the way: a body in chunks didn't say how long it would be, and others write too.
+  /// Checks the disk again along the way: a chunked body didn't declare its length, and others write too.
   private func append(_ piece: [UInt8], to file: IncomingFile) async throws {
     context.metrics.bytesReceived.add(piece.count)
     let admission = context.admission
@@ -121,7 +122,8 @@ struct DirectUploads: Sendable {
     let document: JSONDocument
   }
 
-  /// File first, rows after: what a crash leaves in between is a folder that no row owns, which the next start removes.
+  /// Moves the file first and inserts the rows after. A crash in between leaves a folder that no row owns, which the
+  /// next start removes.
   private func keep(
     _ file: IncomingFile, name: String?, probe: Probe, _ client: Client, _ key: IdempotencyKey?
   ) async throws -> Made {
@@ -139,7 +141,7 @@ struct DirectUploads: Sendable {
         try catalog.insert(new.recording, jobs: [new.job], answer: answer)
         return made
       } catch {
-        // A commit may have been made although it failed: then the next start decides.
+        // A commit may have succeeded although it reported a failure; in that case, the next start decides.
         if (try? catalog.recording(id)) == .some(nil) { try? store.remove(id) }
         throw error
       }

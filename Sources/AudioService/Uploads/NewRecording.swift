@@ -1,12 +1,12 @@
 import Processing
 import Storage
 
-/// The rows that an upload becomes: a recording and the job that builds its waveform.
+/// The rows made from an upload: a recording and the job that builds its waveform.
 struct NewRecording: Sendable {
   let recording: Recording
   let job: Job
 
-  /// The file must be in the recording's folder already. `name`: as the client gave it.
+  /// Creates the rows for a file that is already in the recording's folder. `name` is the name that the client gave.
   init(_ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client) {
     job = Job(kind: .waveform, recording: id, client: client.key)
     recording = Recording(
@@ -16,7 +16,7 @@ struct NewRecording: Sendable {
       warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
   }
 
-  /// The name of the recording's file on the disk.
+  /// The name of the recording's file on disk.
   static func fileName(_ probe: Probe) -> String { "audio.\(probe.fileExtension)" }
 }
 

@@ -1,9 +1,9 @@
 import Media
 import Processing
 
-/// Short children that answer an upload, apart from the hours that jobs take. What ffmpeg has to look at has a lane of
-/// its own: a file can keep ffmpeg busy for as long as it is let, and the sound files that libsndfile reads never wait
-/// for that.
+/// Runs short children that probe an upload, separately from jobs, which can take hours. Files that only ffmpeg can
+/// read have a lane of their own: a file can keep ffmpeg busy for the whole time limit, and the audio files that
+/// libsndfile reads must never wait for that.
 final class ProbeLane: Sendable {
   private let configuration: Configuration
   private let work: WorkQueue
@@ -20,14 +20,15 @@ final class ProbeLane: Sendable {
     media = WorkerLane(configuration, label: "media probes", waiting: waiting)
   }
 
-  /// What the file at `path`, of `bytes` bytes, holds.
+  /// Returns what is in the file at `path`, which has `bytes` bytes.
   ///
-  /// Throws `.rejectedByProbe` if it is no sound, breaks a limit or takes too much processor time, `.workerUnavailable`
-  /// if the service could not look at it, and what `WorkerLane.run` throws. A look that failed is tried once more: it
-  /// may have met a moment without memory. A decoder that fails on the same file again is to blame if it fails on any
-  /// sound, else the file is: a hostile one is not to be sent again forever.
+  /// Throws `.rejectedByProbe` if it isn't audio, exceeds a limit, or takes too much processor time,
+  /// `.workerUnavailable` if the service couldn't probe it, and the errors of `WorkerLane.run`. A failed probe is
+  /// repeated once, because memory may have been short for a moment. If the decoder fails on the file again, a known
+  /// file is tried: if that fails too, the decoder is at fault, else the file is, and the client is told so, lest it
+  /// send a hostile file again and again.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
-    // A look at the first bytes; nothing is decoded here.
+    // Reads only the first bytes; nothing is decoded here.
     let isMedia = await work.run { Demuxer(path: path) != nil }
     let limits = ProbeLimits(isMedia: isMedia, bytes: bytes)
     var verdict = try await look(at: path, limits, for: client)
@@ -63,17 +64,16 @@ final class ProbeLane: Sendable {
   }
 }
 
-/// How long a probe may take: five seconds of processor time and ten by the clock.
+/// Limits of a probe: five seconds of processor time and ten by the clock.
 ///
-/// Of a file that libsndfile reads (MP3, Ogg and FLAC) every byte is looked at, so that a longer one gets more: as much
-/// as a debug build needs for it. ffmpeg looks at the head alone, with two programs beside the probe itself, which
-/// share its time.
+/// libsndfile reads every byte of an MP3, Ogg, or FLAC file, so longer files get more time: as much as a debug build
+/// needs. ffmpeg reads only the head, in two programs besides the probe itself, which share its time.
 struct ProbeLimits: Equatable {
-  /// Whether ffmpeg has to look at it.
+  /// Whether only ffmpeg can read the file.
   let isMedia: Bool
-  /// Of each process.
+  /// The processor time of each process.
   let processorSeconds: Int64
-  /// From the child's start on.
+  /// The time from the child's start.
   let seconds: Double
 
   private static let bytesPerSecond: Int64 = 20_000_000

@@ -1,17 +1,17 @@
 import Glibc
 import Processing
 
-/// What one look at a file came to.
+/// The outcome of one probe of a file.
 enum ProbeVerdict: Sendable, Equatable {
   case holds(Probe)
-  /// The file is at fault, in words for the client.
+  /// The file is at fault; `detail` is for the client.
   case refused(code: String, detail: String)
-  /// A decoder crashed or ran out of memory: the fault is the file's or the decoder's own.
+  /// A decoder crashed or ran out of memory, because of the file or a fault of its own.
   case decoderFailed(isFFmpeg: Bool)
-  /// The service is at fault, in words for the log.
+  /// The service is at fault; `reason` is for the log.
   case failed(reason: String)
-  /// The machine was too busy: a child that had the processor would have met its limit of processor time before. In
-  /// words for the log.
+  /// The machine was too busy: had the child had the processor, it would have reached its processor time limit first.
+  /// `reason` is for the log.
   case timedOut(reason: String)
 
   init(_ ending: WorkerLane.Ending) {
@@ -37,7 +37,7 @@ enum ProbeVerdict: Sendable, Equatable {
     }
   }
 
-  /// Whether a second look may end better.
+  /// Whether a second probe may succeed.
   var isWorthAnother: Bool {
     switch self {
     case .holds, .refused, .timedOut: false

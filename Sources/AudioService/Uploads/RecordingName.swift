@@ -1,25 +1,26 @@
 import HTTP
 
-/// A recording's name for people: nothing that can't be seen, at most 255 bytes.
+/// A recording's display name: at most 255 bytes, without invisible characters.
 struct RecordingName {
   let text: String
 
   private static let byteLimit = 255
 
-  /// What a client says of a file: of a path the last part. Nothing usable becomes `recording.EXT`.
+  /// Creates a name from the file name or path that a client gave, using its last part. If nothing usable is left, the
+  /// name is `recording.EXT`.
   init(_ given: String?, extension ending: String) {
     let last = (given ?? "").unicodeScalars.split(whereSeparator: Self.isSlash).last.map(String.init)
     let name = Self.shown(last ?? "")
     text = name.isEmpty || name == "." || name == ".." ? "recording.\(ending)" : name
   }
 
-  /// What somebody typed: no path. Nil where nothing of it can be seen.
+  /// Creates a name from typed text, which isn't a path. nil if it has no visible characters.
   init?(typed: String) {
     text = Self.shown(typed)
     guard !text.isEmpty else { return nil }
   }
 
-  /// What a file is called that bears the name: never a path.
+  /// Returns the name of a file for a recording's name; never a path.
   static func file(_ name: String, extension ending: String) -> String {
     let flat = name.unicodeScalars.map { isSlash($0) ? "_" : $0 }
     return RecordingName(String(String.UnicodeScalarView(flat)), extension: ending).text
@@ -27,8 +28,9 @@ struct RecordingName {
 
   private static func isSlash(_ scalar: Unicode.Scalar) -> Bool { scalar == "/" || scalar == "\\" }
 
-  /// Without controls; nor with formatting, which can turn a name round or hide text in it, but for the joiners that
-  /// emoji and scripts need and for the tags of a flag (UTS #51, ED-14a: England's is U+1F3F4 and five letters).
+  /// Removes control characters, and formatting characters, which can reverse a name or hide text in it. Keeps the
+  /// joiners that emoji and scripts need and the tags of a flag (UTS #51, ED-14a: England's is U+1F3F4 and five
+  /// letters).
   private static func shown(_ text: String) -> String {
     var shown = String.UnicodeScalarView()
     var isFlag = false
@@ -48,20 +50,20 @@ struct RecordingName {
     }
   }
 
-  /// What a result made from `source` is called: "interview (denoised).wav".
+  /// Returns the name of a result made from `source`, such as "interview (denoised).wav".
   static func derived(from source: String, label: String, extension ending: String) -> String {
     let stem = source.lastIndex(of: ".").map { $0 == source.startIndex ? source[...] : source[..<$0] } ?? source[...]
     let tail = " (\(label)).\(ending)"
     return shown(cut(stem, to: byteLimit - tail.utf8.count) + tail)
   }
 
-  /// Cut before the extension, where there is one worth keeping.
+  /// Shortens the name before its extension, if it has one worth keeping.
   private static func shortened(_ name: String) -> String {
     guard let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 16 else { return cut(name[...], to: byteLimit) }
     return cut(name[..<dot], to: byteLimit - name[dot...].utf8.count) + name[dot...]
   }
 
-  /// At most `limit` bytes, whole characters.
+  /// Returns at most `limit` bytes of the text, in whole characters.
   private static func cut(_ text: Substring, to limit: Int) -> String {
     var rest = text
     while rest.utf8.count > limit { rest.removeLast() }
@@ -70,7 +72,7 @@ struct RecordingName {
 }
 
 extension String {
-  /// Without white space at either end.
+  /// The string without leading and trailing white space.
   fileprivate var trimmed: String {
     var rest = self[...]
     while rest.first?.isWhitespace == true { rest.removeFirst() }
@@ -80,7 +82,7 @@ extension String {
 }
 
 extension JSONMembers {
-  /// `name`, as it is kept.
+  /// The member `name`, in the form in which it's stored.
   func recordingName() throws -> String? {
     guard let given = try string("name", upTo: 255) else { return nil }
     guard let name = RecordingName(typed: given) else { throw invalid("name", .visibleText) }

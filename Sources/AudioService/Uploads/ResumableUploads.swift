@@ -1,14 +1,14 @@
 import HTTP
 import Storage
 
-/// `/v1/uploads`: tus 1.0.0 with creation, creation-with-upload, termination, expiration and checksum.
+/// `/v1/uploads`: tus 1.0.0 with creation, creation-with-upload, termination, expiration, and checksum.
 ///
-/// An offset that was told survives every crash. The last byte makes the recording, once; until that is done no answer
-/// tells that all is here.
+/// A reported offset survives every crash. The last byte makes the recording, exactly once; until that is done, no
+/// answer reports the upload as complete.
 struct ResumableUploads: Sendable {
   let context: Context
 
-  /// Every answer names the version; the refusals get it from the responder.
+  /// Every answer has the version; the responder adds it to errors.
   private func answering(_ body: () async throws -> HTTPResponse) async throws -> HTTPResponse {
     var response = try await body()
     response.fields["Tus-Resumable"] = Tus.version
@@ -17,7 +17,7 @@ struct ResumableUploads: Sendable {
 
   // MARK: All uploads
 
-  /// `OPTIONS /v1/uploads`: what is spoken here.
+  /// `OPTIONS /v1/uploads`: the supported version, extensions, and limits.
   @Sendable func describe(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answering {
       try QueryParameters.checkNone(request)
@@ -31,7 +31,7 @@ struct ResumableUploads: Sendable {
     }
   }
 
-  /// `POST /v1/uploads`: announces an upload; its first bytes may come along.
+  /// `POST /v1/uploads`: creates an upload; the request may already hold its first bytes.
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try await answering {
       try QueryParameters.checkNone(request)
@@ -57,7 +57,7 @@ struct ResumableUploads: Sendable {
           response.fields["Location"] = "/v1/uploads/\(id)"
           return response
         } catch {
-          // Who doesn't know the address can't go on: nothing is left of it.
+          // A client without the address can't continue, so the upload is removed.
           try? await session.discard()
           throw error
         }
@@ -106,8 +106,8 @@ struct ResumableUploads: Sendable {
     }
   }
 
-  /// Bytes that are all here and no recording yet are what a crash left, or a client that didn't wait: told as whole
-  /// only when the recording is made.
+  /// An upload can have all its bytes but no recording yet after a crash, or if the client didn't wait. It's reported
+  /// as complete only once the recording is made.
   private func tell(_ session: UploadSession, _ status: UploadStatus) async throws -> HTTPResponse {
     let status = status.isComplete ? try await session.finish() : status
     var fields = fields(of: status)
@@ -127,7 +127,8 @@ struct ResumableUploads: Sendable {
     }
     try checkBody(request, fits: status.length - offset)
     if status.isComplete {
-      // Nothing is left to be sent, and to send that disturbs nobody who does the same; more would be too much.
+      // There's nothing left to send. An empty body is accepted and disturbs no other request; a longer one is too
+      // large.
       _ = try await request.body.read()
       return HTTPResponse(.noContent, fields: fields(of: try await session.finish()))
     }
@@ -144,12 +145,12 @@ struct ResumableUploads: Sendable {
     _ request: HTTPRequest, into session: UploadSession, _ status: UploadStatus, _ checksum: UploadChecksum?
   ) async throws -> UploadStatus {
     let writer = try await session.begin(at: status.offset, checksum: checksum)
-    // A task of its own: this one must be able to answer while the body, of a client that has gone unnoticed, is still
-    // waited for. The connection's end ends that wait.
+    // A separate task: this one must be able to answer while the other still waits for the body of a client that has
+    // silently disconnected. The end of the connection ends that wait.
     Task { await pump(request.body, into: session, as: writer) }
     do { try await writer.outcome.value() } catch {
-      // What has come counts. Where that can't be made durable either, the row tells less, and the client sends it
-      // again.
+      // The bytes received so far count. If they can't be made durable, the row has a smaller offset, and the client
+      // sends them again.
       _ = try? await session.end(writer, isWhole: false)
       throw error
     }

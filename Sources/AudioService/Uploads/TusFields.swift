@@ -10,12 +10,12 @@ import FoundationEssentials
 import HTTP
 import Storage
 
-/// What a client says about the file it uploads.
+/// The metadata that a client sends about its file.
 struct UploadMetadata: Equatable {
-  /// Names of the client's choice, values decoded.
+  /// The decoded values, by keys that the client chose.
   let values: [String: String]
 
-  /// Throws the reason for which the text is none.
+  /// Parses the field; throws if it isn't valid.
   init(_ text: String) throws(RequestError) {
     var values: [String: String] = [:]
     let pairs = text.split(separator: ",", omittingEmptySubsequences: false)
@@ -37,22 +37,24 @@ struct UploadMetadata: Equatable {
     self.values = values
   }
 
-  /// The file's name: `filename` is tus's word for it, `name` Uppy's.
+  /// The file's name: tus clients call it `filename`, Uppy calls it `name`.
   var fileName: String? { values["filename"] ?? values["name"] }
 }
 
 extension HTTPRequest {
-  /// Whether it is about uploads, so that the version is named even where there is no such upload or method.
+  /// Whether the request is about uploads, so that its answer has the version even if the upload or method doesn't
+  /// exist.
   var isTus: Bool { target.segments.starts(with: ["v1", "uploads"]) }
 
-  /// Throws 412 where the client speaks no version of tus that is spoken here.
+  /// Throws 412 if the client doesn't use a supported version of tus.
   func requireTus() throws {
     guard let version = fields["Tus-Resumable"], version == Tus.version else {
       throw RequestError.unsupportedTusVersion(fields["Tus-Resumable"])
     }
   }
 
-  /// A field that is a number of bytes; one too large to be counted is larger than any limit.
+  /// Parses a field that is a number of bytes. A number too large for Int64 becomes the largest one, which exceeds any
+  /// limit.
   func byteCount(_ name: String) throws(RequestError) -> Int64 {
     guard let text = fields[name], !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
       throw .invalidField(name, .byteCount)
@@ -60,7 +62,7 @@ extension HTTPRequest {
     return Int64(text) ?? .max
   }
 
-  /// What the client says the body comes to, nil where it says nothing.
+  /// Parses the client's checksum of the body; nil if there is none.
   func uploadChecksum() throws(RequestError) -> UploadChecksum? {
     guard let text = fields["Upload-Checksum"] else { return nil }
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
@@ -74,7 +76,7 @@ extension HTTPRequest {
     return UploadChecksum(algorithm: algorithm, bytes: Array(bytes))
   }
 
-  /// Throws 415 where the body is not what tus sends bytes as.
+  /// Throws 415 if the body doesn't have the content type that tus prescribes.
   func requireUploadBytes() throws {
     try requireNoCoding()
     let type = fields["Content-Type"].flatMap { ParameterizedValue($0)?.value }?.lowercased()
@@ -83,14 +85,14 @@ extension HTTPRequest {
     }
   }
 
-  /// Throws 400 where the request asks for what the extension “concatenation” would do: to a client that sends the
-  /// parts of a file in parallel, each would otherwise look like an upload of its own.
+  /// Throws 400 if the request uses the “concatenation” extension: a client that sends parts of a file in parallel
+  /// would otherwise take each part for an upload of its own.
   func refuseConcatenation() throws {
     if fields.contains("Upload-Concat") { throw RequestError.joinedUploads }
   }
 
-  /// The method that is meant: where an intermediary lets only GET and POST pass, a POST says which other one it is.
-  /// POST alone, because every other is guarded by what it says on its face.
+  /// The effective method: behind an intermediary that passes only GET and POST, a POST can name a different one. Only
+  /// a POST may, because the checks of other methods rely on the method in the request line.
   func tusMethod() throws(RequestError) -> HTTPMethod {
     guard let name = fields["X-HTTP-Method-Override"] else { return method }
     guard method == .post || name == method.rawValue else {
@@ -100,7 +102,7 @@ extension HTTPRequest {
   }
 }
 
-/// The words of the protocol.
+/// Constants of the protocol.
 enum Tus {
   static let version = "1.0.0"
   static let extensions = "creation,creation-with-upload,termination,expiration,checksum"

@@ -2,7 +2,7 @@ import HTTP
 import Processing
 import Storage
 
-/// What may be uploaded, directly or resumably: by its length, the room on the disk and in the queue, and its content.
+/// Decides what may be uploaded, directly or resumably, by length, free disk space, room in the queue, and content.
 struct UploadAdmission: Sendable {
   let configuration: Configuration
   let store: MediaStore
@@ -10,15 +10,15 @@ struct UploadAdmission: Sendable {
   let probes: ProbeLane
   let work: WorkQueue
 
-  /// Refuses by its length alone what can't be kept.
+  /// Throws if an upload of this length can't be stored.
   func checkRoom(for bytes: Int64, of client: Client) async throws {
     try checkLength(bytes)
     try runner.checkRoom(for: client)
     try await checkDisk(for: bytes)
   }
 
-  /// The same, and holds room for the job that the recording begins with: of many uploads that end together only so
-  /// many come through.
+  /// The same, and reserves room for the recording's first job, so that only as many uploads succeed at once as the
+  /// queue has room for.
   func reserveRoom(for bytes: Int64, of client: Client) async throws -> JobRoom {
     try checkLength(bytes)
     let room = try runner.reserve(for: client)
@@ -36,17 +36,17 @@ struct UploadAdmission: Sendable {
     try await work.run { () throws(ServiceError) in try admission.checkDiskNow(for: bytes) }
   }
 
-  /// The same on a queue that may block.
+  /// The same, but blocks.
   func checkDiskNow(for bytes: Int64) throws(ServiceError) {
     let free: Int64
     do throws(StorageError) { free = try store.freeBytes() } catch { throw .storage(error) }
     guard bytes <= free - configuration.reservedDiskBytes else { throw .diskFull }
   }
 
-  /// What the file holds, of `bytes` bytes; throws where it is no recording that may be kept.
+  /// Returns what is in the file, which has `bytes` bytes. Throws if it isn't a recording that may be stored.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     let probe = try await probes.probe(path: path, bytes: bytes, for: client)
-    // The working copy must fit beside it: four bytes a sample. Of a length that is a guess the job finds out.
+    // The working copy must fit as well: four bytes per sample. If the length is only a guess, the job finds out.
     if let media = probe.media, media.promisesLength, let frames = probe.estimatedFrames {
       let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.channels))
       try await checkDisk(for: overflow ? .max : bytes)

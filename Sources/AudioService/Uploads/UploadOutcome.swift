@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How something ended, told once and awaited once: the first that tells it counts.
+/// How an operation ended, set and awaited once. Only the first result set counts.
 final class UploadOutcome: Sendable {
   private enum State {
     case open

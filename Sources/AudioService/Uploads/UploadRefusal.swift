@@ -1,20 +1,20 @@
-// An upload whose bytes are no recording is gone as soon as that is known. A client whose connection broke before it
-// read so asks again; “there is no such upload” would have it send the whole file once more, for the same answer. So
-// the answer is kept, for as long as answers under an Idempotency-Key are: a day, over restarts.
+// An upload that turns out to be no recording is removed at once. If the client's connection breaks before it reads
+// that answer, it asks again; “there is no such upload” would make it send the whole file once more, only to get the
+// same answer. So the answer is kept as long as answers under an Idempotency-Key are: a day, across restarts.
 
 import FoundationEssentials
 import Storage
 
-/// Why an upload became no recording.
+/// The reason why an upload didn't become a recording.
 struct UploadRefusal: Codable {
-  /// Stable, as the probe said it.
+  /// The stable code from the probe.
   let code: String
   /// The sentence for the client.
   let detail: String
 
   init(code: String, detail: String) { (self.code, self.detail) = (code, detail) }
 
-  /// nil where `id` was not refused, or too long ago.
+  /// Reads the stored refusal of `id`. nil if it wasn't refused, or too long ago.
   init?(of id: UploadID, in catalog: Catalog) throws(StorageError) {
     guard let answer = try catalog.answer(scope: Self.scope(id), key: ""),
       answer.createdAt >= IdempotencyKeys.oldest(at: .now),
@@ -23,10 +23,10 @@ struct UploadRefusal: Codable {
     self = refusal
   }
 
-  /// What every later request for the upload throws.
+  /// The error that later requests for the upload throw.
   var error: ServiceError { .rejectedByProbe(code: code, detail: detail) }
 
-  /// As it is kept. No client's key is empty.
+  /// The refusal as it's stored, under an empty key, which no client can use.
   func answer(for id: UploadID) -> KeptAnswer? {
     guard let body = try? JSONEncoder().encode(self) else { return nil }
     return KeptAnswer(

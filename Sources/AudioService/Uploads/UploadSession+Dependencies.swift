@@ -1,7 +1,7 @@
 import Storage
 
 extension UploadSession {
-  /// What a session uses of the service, and when an upload expires.
+  /// The parts of the service that a session uses, and the rules for an upload's expiry.
   struct Dependencies: Sendable {
     let configuration: Configuration
     let catalog: Catalog
@@ -9,10 +9,10 @@ extension UploadSession {
     let admission: UploadAdmission
     let metrics: Metrics
 
-    /// When an upload expires whose last byte came at `instant`.
+    /// When an upload expires that received its last byte at `instant`.
     func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }
 
-    /// The same for an upload without a byte.
+    /// The same for an upload that has no bytes yet.
     func emptyExpiry(from instant: Timestamp) -> Timestamp {
       Self.expiry(from: instant, min(configuration.emptyUploadExpirySeconds, configuration.uploadExpirySeconds))
     }

@@ -1,13 +1,15 @@
-// What an upload's offset promises: the offset told is in the row, and the row says what the part file durably has.
+// An upload's offset is a promise: a reported offset is in the row, and the part file durably has all bytes up to the
+// row's offset.
 //
-//   bytes come      they go to the part file, and count (`offset`) unless a checksum has still to be compared
-//   a checkpoint    fsync of the part, then the row's commit; every so many bytes and seconds, and before any answer
-//                   that tells an offset
-//   a crash         the part is cut back to the row's offset: what was told is there, what was not told comes again
-//   a request ends  whichever way: what has come and counts is kept
+//   bytes arrive    they're written to the part file, and counted (`offset`) unless a checksum has yet to be compared
+//   a checkpoint    fsync of the part, then a commit of the row; regularly by bytes and seconds, and before any answer
+//                   with an offset
+//   a crash         the part is truncated to the row's offset: reported bytes are there, others are sent again
+//   a request ends  for whatever reason: the bytes received and counted are kept
 //
-// One request writes at a time. A newer one that names the present offset takes over: the older is most often dead
-// without knowing, a phone that changed networks. One that names another offset disturbs nobody.
+// Only one request writes at a time. A newer one that names the current offset takes over: the older is usually dead
+// without the service noticing, such as after a phone changed networks. A request that names another offset doesn't
+// disturb the writer.
 
 import Dispatch
 import HTTP
@@ -15,7 +17,7 @@ import Processing
 import Storage
 import Synchronization
 
-/// What there is to say about an upload. All of `offset` is durable.
+/// The state of an upload. Everything up to `offset` is durable.
 struct UploadStatus: Sendable {
   let offset: Int64
   let length: Int64
@@ -23,22 +25,22 @@ struct UploadStatus: Sendable {
   let expiresAt: Timestamp
   let recording: RecordingID?
 
-  /// Whether all bytes are here.
+  /// Whether all bytes have been received.
   var isComplete: Bool { offset == length }
 }
 
-// @unchecked Sendable: all that changes is touched on `queue` alone.
+// @unchecked Sendable: everything that changes is used on `queue` only.
 
 /// A resumable upload with a request in progress.
 final class UploadSession: @unchecked Sendable {
   private enum State {
-    /// Nobody has looked yet.
+    /// The row hasn't been read yet.
     case unopened
-    /// Bytes may come; those up to `offset` count.
+    /// Accepts bytes; those up to `offset` count.
     case receiving(UploadPart, offset: Int64)
-    /// It has become a recording.
+    /// The upload has become a recording.
     case finished
-    /// It can't be used: it is gone, or broken until it is opened anew.
+    /// The session can't be used: the upload is gone, or must be opened again after an error.
     case unusable(ServiceError)
   }
 
@@ -46,7 +48,7 @@ final class UploadSession: @unchecked Sendable {
   private let dependencies: Dependencies
   private let queue: DispatchQueue
   private var state = State.unopened
-  /// As it stands in the catalogue.
+  /// The row as it is in the catalog.
   private var upload: Upload?
   private var writer: UploadWriter?
   private var finishing: Task<Void, any Error>?
@@ -59,7 +61,7 @@ final class UploadSession: @unchecked Sendable {
     queue = DispatchQueue(label: "upload")
   }
 
-  /// Whether the next who wants this upload must have another session.
+  /// Whether the next request for this upload needs a new session.
   var isSpent: Bool { spent.load(ordering: .acquiring) }
 
   private func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -82,7 +84,7 @@ final class UploadSession: @unchecked Sendable {
     return upload
   }
 
-  /// Of what the part has, only what the row promises counts: the rest may be anything after a crash.
+  /// Opens the part at the row's offset: after a crash, anything may follow it.
   private func load() throws {
     guard var upload = try dependencies.catalog.upload(id) else {
       throw try UploadRefusal(of: id, in: dependencies.catalog)?.error ?? ServiceError.noSuchUpload(id.text)
@@ -94,7 +96,7 @@ final class UploadSession: @unchecked Sendable {
       throw ServiceError.noSuchUpload(id.text)
     }
     if part.byteCount < upload.offset {
-      // Something other than a crash took them; see LostParts.
+      // These bytes weren't lost in a crash; see LostParts.
       upload.offset = part.byteCount
       try dependencies.catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
     }
@@ -115,7 +117,7 @@ final class UploadSession: @unchecked Sendable {
 
   // MARK: Telling
 
-  /// How far it is. What it tells is durable.
+  /// Returns the upload's state, after making it durable.
   func status() async throws -> UploadStatus {
     try await run { [self] in
       _ = try openAlive()
@@ -131,11 +133,11 @@ final class UploadSession: @unchecked Sendable {
       recording: upload.recording)
   }
 
-  /// Makes what counts durable, then says so in the row.
+  /// Makes the counted bytes durable, then updates the row.
   private func checkpoint() throws {
     guard case .receiving(let part, let offset) = state, var upload, offset > upload.offset else { return }
     do { try part.sync() } catch {
-      // What is on the disk now nobody knows: it is opened anew, at the row's offset.
+      // What is on disk now is unknown, so the upload has to be opened again, at the row's offset.
       become(.unusable(.storage(error)))
       throw error
     }
@@ -148,7 +150,7 @@ final class UploadSession: @unchecked Sendable {
 
   // MARK: Receiving
 
-  /// Makes the caller the one that writes, from `offset` on, in place of whoever did.
+  /// Makes the caller the writer, from `offset` on, in place of the current one.
   func begin(at offset: Int64, checksum: UploadChecksum?) async throws -> UploadWriter {
     try await run { [self] in
       _ = try openAlive()
@@ -163,7 +165,7 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// Takes the place of the one that writes; what it sent under a checksum doesn't count.
+  /// Removes the current writer; bytes that it sent under a checksum don't count.
   private func endWriter(_ error: ServiceError) throws {
     guard let writer else { return }
     self.writer = nil
@@ -179,7 +181,7 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// Takes the next piece of a request's body.
+  /// Appends the next piece of a request's body.
   func append(_ piece: [UInt8], from writer: UploadWriter) async throws {
     try await run { [self] in
       guard self.writer === writer, case .receiving(let part, let offset) = state else {
@@ -207,8 +209,8 @@ final class UploadSession: @unchecked Sendable {
     try dependencies.admission.checkDiskNow(for: 0)
   }
 
-  /// A request has ended. `isWhole`: all of its body has come. What counts is kept; throws `.checksumMismatch` where
-  /// the body is not what its checksum says.
+  /// Ends a request's writing and keeps the bytes that count. `isWhole` says if its whole body was received. Throws
+  /// `.checksumMismatch` if the body doesn't match its checksum.
   func end(_ writer: UploadWriter, isWhole: Bool) async throws -> UploadStatus {
     try await run { [self] in
       guard self.writer === writer, case .receiving(let part, _) = state else {
@@ -229,10 +231,9 @@ final class UploadSession: @unchecked Sendable {
 
   // MARK: Ending
 
-  /// Makes the recording of an upload whose bytes are all here, once, whoever asks and how often.
+  /// Makes the recording of a complete upload, once, no matter how many requests ask for it.
   ///
-  /// Throws what the probe says of it; an upload that is no recording is gone then, but for the answer to whom asks
-  /// again.
+  /// Throws the probe's error. An upload that isn't a recording is removed, except for the answer to repeated requests.
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()
@@ -252,7 +253,7 @@ final class UploadSession: @unchecked Sendable {
   private func makeRecording(of part: UploadPart) async throws {
     do {
       let client = try await run { [self] in Client(key: try open().client) }
-      // Where there is none the upload stays, and may be tried again.
+      // If there's no room, the upload stays and can be retried.
       let room = try dependencies.admission.runner.reserve(for: client)
       let probe = try await dependencies.admission.probe(path: part.path, bytes: part.byteCount, for: client)
       let (recording, job) = try await run { [self] in try keep(part, probe) }
@@ -269,7 +270,7 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// The order of writes is told in MediaStore+Uploads.
+  /// MediaStore+Uploads explains the order of the writes.
   private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job) {
     let upload = try open()
     let recordingID = RecordingID()
@@ -280,7 +281,7 @@ final class UploadSession: @unchecked Sendable {
     do throws(StorageError) {
       try dependencies.catalog.insert(new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt)
     } catch {
-      // A commit may have been made although it failed: then the next start decides.
+      // A commit may have succeeded although it reported a failure; in that case, the next start decides.
       if (try? dependencies.catalog.recording(recordingID)) == .some(nil) {
         try? dependencies.store.remove(recordingID)
       }
@@ -295,14 +296,14 @@ final class UploadSession: @unchecked Sendable {
     return (new.recording, new.job)
   }
 
-  /// Removes it: row first, bytes after. Its recording, if it became one, stays. With `instant`, only where it expired
-  /// before.
+  /// Removes the upload: the row first, then the bytes. A recording made from it stays. With `instant`, removes it only
+  /// if it expired before that.
   func remove(ifExpiredBefore instant: Timestamp? = nil) async throws {
     let making = try await run { [self] in
       _ = try open()
       return finishing
     }
-    // Whatever came of it, it is told to those who asked for it.
+    // The result goes to the requests that started it.
     _ = await making?.result
     try await run { [self] in
       let upload = try open()
@@ -311,7 +312,7 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// Removes it, and where it was refused, what is remembered of that.
+  /// Removes the upload, and the stored refusal if there is one.
   func discard() async throws {
     do { try await remove() } catch ServiceError.rejectedByProbe {
       try await run { [self] in
@@ -321,7 +322,7 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// Removes it where nothing of it has come and nobody is sending: for whom others have no room. False where it stays.
+  /// Removes the upload if it has no bytes and no writer, to make room for others. Returns false if it stays.
   func removeIfEmpty() async throws -> Bool {
     try await run { [self] in
       _ = try open()

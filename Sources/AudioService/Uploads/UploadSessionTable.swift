@@ -2,15 +2,15 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// The resumable uploads: makes them, hands out one session for each, and removes them when they expire.
+/// Creates resumable uploads, hands out one session for each, and removes them when they expire.
 final class UploadSessionTable: Sendable {
   private struct Entry {
     let session: UploadSession
     var users = 0
   }
 
-  /// Sessions that nobody uses and that are kept open all the same: each has a file open, and spares the next request
-  /// for it a look into the catalogue and its end a second reading of the file.
+  /// The number of unused sessions kept open. Each holds a file open, but saves the next request a lookup in the
+  /// catalog, and the last one a second read of the file.
   private static let idleLimit = 64
 
   private let dependencies: UploadSession.Dependencies
@@ -22,10 +22,11 @@ final class UploadSessionTable: Sendable {
     (self.dependencies, self.work, self.log) = (dependencies, work, log)
   }
 
-  /// Announces an upload of `length` bytes, with nothing of it yet. Durable when it returns.
+  /// Creates an empty upload of `length` bytes. It's durable on return.
   ///
-  /// Where as many are unfinished as may, one that is empty gives way: the oldest of the client that has most of them,
-  /// if that is more than this client has. Throws `.tooManyUploads` where there is none, and `.tooManyUploadsOfClient`.
+  /// If the limit of unfinished uploads is reached, an empty one is removed: the oldest of the client that has the most
+  /// of them, if that is more than this client has. Throws `.tooManyUploads` if there is none, and
+  /// `.tooManyUploadsOfClient`.
   func create(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
     do { return try await insert(length: length, metadata: metadata, for: client) } catch StorageError.tooManyUploads {
       guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits.total) }
@@ -39,7 +40,7 @@ final class UploadSessionTable: Sendable {
       perClient: dependencies.configuration.maximumOpenUploadsPerClient)
   }
 
-  /// Nothing is lost with an empty upload but its address, which is answered with 404 from then on.
+  /// Removing an empty upload loses only its address, which gets 404 from then on.
   private func makeRoom(for client: Client) async throws -> Bool {
     let dependencies = dependencies
     let candidates = try await work.run { () throws(StorageError) in
@@ -56,7 +57,7 @@ final class UploadSessionTable: Sendable {
     return try await work.run { () throws(StorageError) in
       let upload = Upload(
         length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: .now), client: client.key)
-      // The part first: a row without one would have lost its bytes.
+      // The part comes first: a row without one would look as if its bytes were lost.
       _ = try dependencies.store.makePart(of: upload.id)
       do throws(StorageError) {
         try dependencies.catalog.insert(upload, limits: limits)
@@ -68,7 +69,7 @@ final class UploadSessionTable: Sendable {
     }
   }
 
-  /// Gives `body` the session of an upload: the same one to all who use it at a time.
+  /// Calls `body` with the upload's session, which all concurrent callers share.
   func using<R>(_ id: UploadID, _ body: (UploadSession) async throws -> R) async throws -> R {
     let session = take(id)
     defer { give(session) }
@@ -86,7 +87,7 @@ final class UploadSessionTable: Sendable {
   }
 
   private func give(_ session: UploadSession) {
-    // Released outside of the lock: closing a file may take its time.
+    // Released outside the lock, because closing a file may take a while.
     let dropped = entries.withLock { entries -> UploadSession? in
       entries[session.id]?.users -= 1
       guard entries[session.id]?.users == 0 else { return nil }
@@ -99,8 +100,7 @@ final class UploadSessionTable: Sendable {
 
   // MARK: Giving up
 
-  /// Removes uploads that expired before `now` and have no request in progress, and the answers that are too old to be
-  /// repeated.
+  /// Removes uploads that expired before `now` and have no request in progress, and answers too old to be repeated.
   func removeExpired(now: Timestamp = .now) async {
     let dependencies = dependencies
     do {
@@ -118,7 +118,7 @@ final class UploadSessionTable: Sendable {
 
   private func isUsed(_ id: UploadID) -> Bool { entries.withLock { $0[id].map { $0.users > 0 } ?? false } }
 
-  /// Removes what expires, from now on for as long as this lives.
+  /// Removes expired uploads regularly, as long as this instance lives.
   func keepRemovingExpired() {
     let configuration = dependencies.configuration
     let expiry = min(configuration.uploadExpirySeconds, configuration.emptyUploadExpirySeconds)

@@ -1,18 +1,18 @@
 import Storage
 
-/// What a client says the bytes of one request come to.
+/// A client's checksum of the bytes in one request.
 struct UploadChecksum: Sendable, Equatable {
   let algorithm: MessageDigest.Algorithm
   let bytes: [UInt8]
 }
 
-// @unchecked Sendable: the digest is touched on the session's queue alone.
+// @unchecked Sendable: the digest is used on the session's queue only.
 
-/// A request that sends bytes of an upload, while it is the one that may.
+/// A request that sends bytes of an upload, as long as it's the current writer.
 final class UploadWriter: @unchecked Sendable {
-  /// Nil where the client gives none: its bytes then count as they come.
+  /// nil if the client sends none; then its bytes count as they arrive.
   let checksum: UploadChecksum?
-  /// That its body has been read, why it could not be, or that another has taken its place.
+  /// Set once the body has been read, has failed, or another request has taken over.
   let outcome = UploadOutcome()
   private var digest: MessageDigest?
 
@@ -24,6 +24,6 @@ final class UploadWriter: @unchecked Sendable {
 
   func took(_ piece: [UInt8]) { digest?.update(piece.span) }
 
-  /// Whether what has come is what the checksum says.
+  /// Whether the received bytes match the checksum.
   var isAsSaid: Bool { checksum?.bytes == digest?.bytes() }
 }

@@ -2,14 +2,13 @@ import CViewer
 import HTTP
 import Storage
 
-/// The page at `/` and the files it consists of, all of them part of the program.
+/// The page at `/` and its files, all embedded in the program.
 ///
-/// The sources are written to be read; they are sent without comments and indentation, which are a quarter of the
-/// bytes.
+/// Comments and indentation make up a quarter of the sources and are removed before sending.
 ///
-/// The files are no part of the API, and so not of openapi.yaml: their names may change with every release.
+/// The files aren't part of the API, and so not of openapi.yaml: their names may change with any release.
 enum ViewerFiles {
-  /// Where the page finds its files. It and the page alone are served beside the routes of the contract.
+  /// The route of the page's files. It and the page are the only routes outside the API.
   static let route = Route(.get, "/viewer/{file}") { request, parameters async throws in
     guard let file = files[parameters["file"]] else { throw RoutingError.notFound.problem }
     return HTTPResponse(file, for: request)
@@ -18,7 +17,7 @@ enum ViewerFiles {
   /// The page itself.
   static let page = files["index.html", default: none]
 
-  /// The page loads nothing but its own files and what the API answers, and no markup is made of text.
+  /// The page loads only its own files and API answers, and never turns text into markup.
   private static let policy = """
     default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
@@ -56,7 +55,7 @@ enum ViewerFiles {
 }
 
 extension Representation {
-  /// A file that is part of the program.
+  /// Creates the representation of an embedded file.
   init(embedded bytes: [UInt8], contentType: String, fields: HTTPFields = [:]) {
     var hash = SHA256()
     hash.update(bytes.span)

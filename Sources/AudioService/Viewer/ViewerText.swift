@@ -1,15 +1,15 @@
-/// Text of the page as it is sent: a file of its own for whoever reads the sources, without what only readers need.
+/// Prepares the page's files for sending by removing everything that only readers of the sources need.
 ///
-/// It goes by lines, so that a line keeps its end, and with it the semicolons that JavaScript puts in there:
-/// - a comment `/* … */` goes, over any number of lines; the sources have none inside of a string;
-/// - a line that is a comment `// …` goes, and so does what is empty then;
-/// - what a line is indented by goes. No string of the sources goes over several lines.
+/// It works line by line and keeps line ends, so that JavaScript's automatic semicolons stay as they are. It removes:
+/// - comments `/* … */`, over any number of lines; the sources have none inside a string;
+/// - lines that are a comment `// …`, and lines left empty;
+/// - indentation. No string in the sources spans several lines.
 enum ViewerText {
-  /// `text` without comments and indentation, in lines that all end with a line feed.
+  /// Returns `text` without comments and indentation; every line ends with a line feed.
   ///
   /// - Parameters:
-  ///   - text: UTF-8, lines end with a line feed.
-  ///   - hasComments: false for HTML, where `/*` and `//` stand for other things.
+  /// UTF-8 in lines that end with a line feed.
+  /// False for HTML, where `/*` and `//` mean something else.
   static func compact(_ text: [UInt8], hasComments: Bool) -> [UInt8] {
     var compact: [UInt8] = []
     compact.reserveCapacity(text.count)
@@ -24,7 +24,7 @@ enum ViewerText {
     return compact
   }
 
-  /// What of a line is no part of a comment `/* … */`; the space after such a comment goes with it.
+  /// Returns the parts of a line outside comments `/* … */`. A space after such a comment is removed with it.
   private static func withoutComments(_ line: ArraySlice<UInt8>, _ isInComment: inout Bool) -> ArraySlice<UInt8> {
     var kept: ArraySlice<UInt8> = []
     var rest = line
