@@ -2,13 +2,13 @@ import AudioIO
 import Denoise
 import Waveform
 
-/// What decoding a file from end to end told.
+/// The result of decoding a file from end to end.
 package struct Analysis: Codable, Sendable, Equatable {
-  /// Frames that were really decoded.
+  /// The number of frames actually decoded.
   package var frames: Int64
-  /// What the file's header got wrong, and what was done about it.
+  /// Errors in the file's header, and how they were handled.
   package var warnings: [Anomaly]
-  /// Where there is only noise, best first; nil where nobody asked.
+  /// Regions that contain only noise, best first; nil if they weren't searched for.
   package var noiseRegions: [NoiseRegion]?
 }
 
@@ -18,16 +18,16 @@ package struct AnalyzeRecording: Sendable {
   package let source: String
   /// The pyramid file to write.
   package let pyramid: String
-  /// What a recording may be at the most.
+  /// Limits for the recording.
   package let limits: AudioLimits
-  /// Cores that may be used, 1 or more: for what takes long to decode.
+  /// The number of cores to use, 1 or more, for files that take long to decode.
   package let threads: Int
   /// Whether to look for noise regions in the same pass.
   package let findsNoiseRegions: Bool
-  /// Where to keep the sound map for those who read `source` later (see SampleWindow); nil: nowhere.
+  /// Where to store the sound map for later readers of `source` (see SampleWindow); nil to discard it.
   package let soundMap: String?
 
-  /// Work on `source`; nothing happens before `run`.
+  /// Creates a task for `source`; nothing happens before `run`.
   package init(
     source: String, pyramid: String, limits: AudioLimits = AudioLimits(), threads: Int = 1,
     findsNoiseRegions: Bool = false, soundMap: String? = nil
@@ -40,10 +40,10 @@ package struct AnalyzeRecording: Sendable {
     self.soundMap = soundMap
   }
 
-  /// Reads `source` to its end and leaves a durable pyramid file at `pyramid`.
+  /// Reads `source` to its end and writes a durable pyramid file at `pyramid`.
   ///
-  /// `progress` is called after every chunk, several thousand times an hour of sound; what it says is readable in the
-  /// file by then. Memory is constant. What `threads` there are changes the time only.
+  /// Calls `progress` after every chunk, several thousand times per hour of audio; the frames it reports can be read
+  /// from the file by then. Memory use is constant. The number of threads affects only the time.
   package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let (format, map, claimedFrames) = (reader.format, reader.map, reader.promisedFrames)
@@ -64,7 +64,7 @@ package struct AnalyzeRecording: Sendable {
     }
     guard sound.position > 0 else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .waveform(error) }
-    // Nothing is lost without it but time.
+    // Without the map, only time is lost.
     if let soundMap, map.isWorthKeeping { try? map.keep(at: soundMap) }
     progress(length.finished(frames: sound.position))
     let warnings = Anomaly.ofReading(

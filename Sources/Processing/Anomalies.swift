@@ -1,21 +1,21 @@
 import AudioIO
 
-// The warnings of a recording, each a stable code and a sentence that says what was wrong and what was done.
+// A recording's warnings: each a stable code and a sentence that says what was wrong and how it was handled.
 
 extension Anomaly {
-  /// All that reading a file told.
+  /// Returns the warnings from reading a file.
   ///
   /// - Parameters:
-  ///   - map: of the file.
-  ///   - claimedFrames: what the header promises, as far as known.
-  ///   - decodedFrames: what there was; nil where not all was read.
-  ///   - nonFiniteSamples: that were read as 0.
-  ///   - lostFrames: that were read as silence.
+  ///   - map: the file's map.
+  ///   - claimedFrames: the header's number of frames, if known.
+  ///   - decodedFrames: the number decoded; nil if the file wasn't read to its end.
+  ///   - nonFiniteSamples: samples read as 0.
+  ///   - lostFrames: frames read as silence.
   static func ofReading(
     _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64, lostFrames: Int64
   ) -> [Anomaly] {
     var found = inHeader(map.header) + Self.found(map.findings)
-    // Of frames that are not there the decoder may have made silence itself.
+    // The decoder itself may have put silence in place of missing frames.
     let missing = max(lostFrames, map.findings.missingFrames)
     if missing > 0 { found.append(.lost(missing)) }
     if let claimedFrames, let decodedFrames, claimedFrames != decodedFrames,
@@ -27,7 +27,7 @@ extension Anomaly {
     return found
   }
 
-  /// What the header promises and the file doesn't hold, judged by the bytes alone.
+  /// Returns the header's promises that the file doesn't keep, judging only by sizes.
   private static func inHeader(_ header: ContainerHeader) -> [Anomaly] {
     guard let declared = header.declaredDataBytes, let present = header.presentDataBytes else { return [] }
     if header.lengthIsUnknown {
@@ -54,7 +54,7 @@ extension Anomaly {
     ]
   }
 
-  /// What the file's bytes say about its headers.
+  /// Returns the contradictions between the file's bytes and its headers.
   private static func found(_ findings: SoundMap.Findings) -> [Anomaly] {
     var found: [Anomaly] = []
     if findings.streams > 1 {
@@ -66,7 +66,7 @@ extension Anomaly {
     if findings.streamsLeftOut > 0 {
       found.append(.leftOut(findings.streamsLeftOut, seconds: findings.secondsLeftOut))
     }
-    // One that promises more than there is tells that better.
+    // If the header promises more frames than there are, that warning is clearer.
     let lacksFrames = findings.wrongCount.map { $0.found < $0.promised } ?? false
     if findings.lacksEnd, !lacksFrames { found.append(.endsWithin) }
     if let count = findings.wrongCount { found.append(.decodedFrames(count.found, claimed: count.promised)) }

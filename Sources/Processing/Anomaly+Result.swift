@@ -2,7 +2,7 @@ import AudioIO
 import Media
 
 extension Anomaly {
-  /// Names the tracks of the source that the cleaned file lacks.
+  /// Names the source's tracks that are missing from the cleaned file.
   package static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
     let parts = tracks.leftOut
     guard !parts.isEmpty else { return [] }
@@ -13,8 +13,8 @@ extension Anomaly {
     ]
   }
 
-  /// Says how a cleaned file that should be of its source's kind differs from it: it is of another kind or codec, or
-  /// its sound is no longer lossless. At most one warning. `facts` are the source's.
+  /// Says how a cleaned file that should have its source's format differs from it: in container, in codec, or because
+  /// its audio is no longer lossless. At most one warning. `facts` are the source's.
   package static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
     guard facts.demuxer != nil else { return facts.soundFormat.map(ofKind) ?? [] }
     guard let written = facts.writtenCodec else {
@@ -65,12 +65,13 @@ extension Anomaly {
     ]
   }
 
-  /// Whether a warning about a recording also holds for its cleaned result: it is about the sound, not the file.
+  /// Whether a warning about a recording also applies to its cleaned result, because it's about the audio rather than
+  /// the file.
   package static func isOfSound(_ code: String) -> Bool {
     ["non_finite_samples", "frames_missing", "streams_left_out", "silence_left_out"].contains(code)
   }
 
-  /// Whether a warning is about what cleaning changed.
+  /// Whether a warning is about something that cleaning changed.
   package static func isOfResult(_ code: String) -> Bool {
     ["format_changed", "lossy_result", "tracks_left_out"].contains(code)
   }

@@ -2,24 +2,24 @@ import AudioIO
 import Glibc
 import Media
 
-/// What a conversion made.
+/// The result of a conversion.
 package struct ConversionOutcome: Codable, Sendable, Equatable {
   /// Frames of the source, all of which are in the result.
   package var frames: Int64
 }
 
-/// Writes a recording's sound in another format, frame 0 for frame 0.
+/// Writes a recording's audio in another format, frame for frame.
 package struct ConvertRecording {
-  /// The sound file to read.
+  /// The audio file to read.
   package let source: String
-  /// The sound file to write.
+  /// The audio file to write.
   package let output: String
   /// The kind of file to write.
   package let format: OutputFormat
-  /// What writes it; nil where libsndfile does.
+  /// The encoder to use; nil for libsndfile.
   package let encoding: MediaEncoding?
 
-  /// Work on `source`; nothing happens before `run`.
+  /// Creates a task for `source`; nothing happens before `run`.
   package init(source: String, output: String, format: OutputFormat, encoding: MediaEncoding? = nil) {
     self.source = source
     self.output = output
@@ -27,8 +27,9 @@ package struct ConvertRecording {
     self.encoding = encoding
   }
 
-  /// How a recording gets into a format: what libsndfile writes it writes; what has a rate or channels that the codec
-  /// lacks goes through ffmpeg, which resamples. Throws `.unwritable` where neither can.
+  /// Returns the ffmpeg codec needed to write a recording in a format, or nil if libsndfile can write it. ffmpeg is
+  /// used for sample rates or channels that the codec lacks, because it resamples. Throws `.unwritable` if neither can
+  /// write it.
   package static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
     .Codec?
   {
@@ -44,7 +45,7 @@ package struct ConvertRecording {
     }
   }
 
-  /// Reads to the end and leaves a durable file. Memory is constant; `progress` is called after every chunk.
+  /// Reads to the end and writes a durable file. Memory use is constant; calls `progress` after every chunk.
   package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: .none) }
     let length = ExpectedLength(reader, path: source)

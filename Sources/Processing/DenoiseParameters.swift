@@ -1,30 +1,30 @@
 import AudioIO
 import Denoise
 
-/// What noise removal is asked to do: the same value in a job's row, in a worker's request and on the command line.
+/// The parameters of noise removal: the same value in a job's row, in a worker's request, and on the command line.
 ///
 ///     {"format":"same","method":"mmse_lsa","noise":{"end":2.75,"start":1.25},"output":"denoised","reduction":18,
 ///     "sensitivity":1}
 package struct DenoiseParameters: Codable, Sendable, Equatable {
-  /// Where the noise is learned from; nil for the best region that is found.
+  /// Where to learn the noise profile from; nil for the best region found.
   package var noise: NoiseSource?
-  /// How it is removed.
+  /// The settings of the noise removal.
   package var settings: DenoiseSettings
-  /// The kind of file to write.
+  /// The file format to write.
   package var format: OutputFormat
 
   private enum CodingKeys: String, CodingKey {
     case noise, format
   }
 
-  /// Parameters of these parts.
+  /// Creates parameters from their parts.
   package init(noise: NoiseSource? = nil, settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same) {
     self.noise = noise
     self.settings = settings
     self.format = format
   }
 
-  /// The settings' members stand beside the others.
+  /// Decodes the members of the settings next to the others.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     noise = try container.decodeIfPresent(NoiseSource.self, forKey: .noise)
@@ -32,7 +32,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     settings = try DenoiseSettings(from: decoder)
   }
 
-  /// As it is decoded.
+  /// Encodes the same form as `init(from:)` decodes.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(noise, forKey: .noise)

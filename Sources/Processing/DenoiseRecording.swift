@@ -3,48 +3,48 @@ import Denoise
 import Media
 import Waveform
 
-/// What became of a denoise job.
+/// The result of a denoise job.
 package struct DenoiseOutcome: Codable, Sendable, Equatable {
-  /// Frames of the result: as many as the source decodes to.
+  /// Frames of the result, as many as the source decodes to.
   package var frames: Int64
-  /// What the noise was learnt from.
+  /// The source of the noise profile.
   package var noise: NoiseSource
-  /// The noise learnt, in at most 96 points.
+  /// The noise profile, in at most 96 points.
   package var profile: PowerSpectrum?
-  /// Where the result holds only noise, best first; nil where nobody asked.
+  /// Regions of the result that contain only noise, best first; nil if they weren't searched for.
   package var noiseRegions: [NoiseRegion]?
-  /// Samples of the result that were beyond full scale and were cut to it.
+  /// Samples of the result that exceeded full scale and were clipped.
   package var clippedSamples: Int64
-  /// What the source's header got wrong, and what was done about it.
+  /// Errors in the source's header, and how they were handled.
   package var warnings: [Anomaly]
 }
 
-/// Removes a recording's noise from beginning to end; writes the result and its waveform in the same pass.
+/// Removes a recording's noise from beginning to end. Writes the result and its waveform in the same pass.
 package struct DenoiseRecording {
-  /// The sound file to clean.
+  /// The audio file to clean.
   package let source: String
-  /// The sound file to write.
+  /// The audio file to write.
   package let output: String
-  /// Where the result's waveform grows; nil for none.
+  /// The result's pyramid file; nil for none.
   package let pyramid: String?
-  /// Where the noise is learned from; nil for the best region that is found.
+  /// Where to learn the noise profile from; nil for the best region found.
   package let noise: NoiseSource?
-  /// How it is removed.
+  /// The settings of the noise removal.
   package let settings: DenoiseSettings
-  /// The kind of file to write.
+  /// The file format to write.
   package let format: OutputFormat
-  /// What a recording may be at the most.
+  /// Limits for the recording.
   package let limits: AudioLimits
   /// Whether to look for noise regions in the result.
   package let findsNoiseRegions: Bool
-  /// The stretch of the result to write; nil for all of it.
+  /// The part of the result to write; nil for all of it.
   package let window: TimeWindow?
-  /// Whether to use a second core; the result is the same.
+  /// Whether to use a second core, which doesn't change the result.
   package let usesSecondThread: Bool
-  /// What is given the result as well, to be put into a copy of the source; nil for nothing.
+  /// Also receives the result, to put it into a copy of the source; nil for none.
   package let encoding: (any CleanedFile)?
 
-  /// Work on `source`; nothing happens before `run`.
+  /// Creates a task for `source`; nothing happens before `run`.
   package init(
     source: String, output: String, pyramid: String?, noise: NoiseSource?, settings: DenoiseSettings,
     format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
@@ -63,9 +63,9 @@ package struct DenoiseRecording {
     self.encoding = encoding
   }
 
-  /// Runs in constant memory; `progress` is called after every chunk. The output has as many frames as the source
-  /// decodes to, its rate, channels and (where the format can hold it) depth. With a window it has that window's, with
-  /// the bits they have in the whole; only some seconds around it are read.
+  /// Runs in constant memory and calls `progress` after every chunk. The output has as many frames as the source
+  /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
+  /// frames, with the same bits as in the whole; only a few seconds around the window are read.
   package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
     var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
@@ -83,7 +83,7 @@ package struct DenoiseRecording {
     try begin(&reader, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
     var target = try DenoisedFile(self, source: format, expectedFrames: expected)
-    // The residue is what the written file lacks, not what the gains took.
+    // The residue is what's missing from the written file, not what the gains removed.
     var kept = settings
     kept.output = .denoised
     var denoiser = Denoiser(
@@ -132,14 +132,14 @@ package struct DenoiseRecording {
     }
   }
 
-  /// Learning costs a decode and half of the transforms for each frame it reads.
+  /// For each frame read, learning takes a decode and half of the transforms.
   private func shareOfLearning(_ learner: NoiseLearner, expected: Int64, _ sampleRate: Int) -> Double {
     let learning = 0.4 * Double(learner.frames(of: expected, sampleRate: sampleRate))
     return min(learning / (learning + Double(max(expected, 1))), 0.5)
   }
 }
 
-/// The denoised file and, beside it, its waveform: that of the signal given to the encoder, in 16 bits.
+/// The denoised file and its waveform, made from the signal given to the encoder, in 16 bits.
 private struct DenoisedFile: ~Copyable {
   private var audio: AudioWriter?
   private let encoding: (any CleanedFile)?
@@ -149,7 +149,7 @@ private struct DenoisedFile: ~Copyable {
   private var samples: [Float] = []
   private var quantised: [Int16] = []
   private let channels: Int
-  /// Frames written.
+  /// The number of frames written.
   private(set) var frames: Int64 = 0
   private(set) var readyFrames: Int64 = 0
   private(set) var clippedSamples: Int64 = 0
@@ -182,12 +182,12 @@ private struct DenoisedFile: ~Copyable {
     }
   }
 
-  /// A writer that throws is not taken up again: the job ends there.
+  /// Writes samples to both files. After a writer throws, it isn't used again, because the job ends.
   ///
   /// - Parameters:
-  ///   - cleaned: interleaved.
-  ///   - original: what they were made of.
-  ///   - number: of the first one in the recording, all channels counted.
+  ///   - cleaned: interleaved samples.
+  ///   - original: the original samples of the same frames.
+  ///   - number: number of the first sample in the recording, counting all channels.
   mutating func write(_ cleaned: Span<Float>, original: Span<Float>, number: Int64) throws(ProcessingError) {
     guard var audio = audio.take() else { return }
     requantise(cleaned, original, number)
@@ -221,7 +221,7 @@ private struct DenoisedFile: ~Copyable {
     self.samples = samples
   }
 
-  /// Makes both files whole and durable.
+  /// Completes both files and makes them durable.
   mutating func finish() throws(ProcessingError) {
     if let finder = finder.take() { noiseRegions = finder.finish() }
     if let audio = audio.take() {

@@ -1,10 +1,10 @@
 import AudioIO
 
-/// How long a file is thought to be while it is read.
+/// How long a file is expected to be while it's being read.
 struct ExpectedLength: Sendable {
-  /// Where the codec makes the header's count dependable.
+  /// The header's length, if the codec makes it reliable.
   let total: Int64?
-  /// Where it doesn't.
+  /// An estimate otherwise.
   let estimate: Int64?
 
   init(_ reader: borrowing AudioReader, path: String) {
@@ -15,7 +15,7 @@ struct ExpectedLength: Sendable {
     }
   }
 
-  /// The fraction never reaches 1 before the end is seen, however wrong the estimate was.
+  /// The fraction of frames read. Stays below 1 until the end is reached, even if the estimate is wrong.
   func fraction(read: Int64) -> Double {
     let expected = Double(max(total ?? estimate ?? 1, 1))
     return min(Double(read) / expected, 0.999)

@@ -2,28 +2,28 @@ import AudioIO
 import Glibc
 import Waveform
 
-/// The kinds of file a waveform is written to.
+/// The file formats of a waveform.
 package enum WaveformFile: String, Sendable {
   case dat, json, png, svg
 
-  /// Whether it is drawn.
+  /// Whether it's a picture.
   package var isPicture: Bool { self == .png || self == .svg }
 
-  /// What the ending of a file's name asks for; nil where it says nothing known.
+  /// Creates a value from a file name's extension; nil if it's not a known one.
   package init?(path: String) {
     guard let ending = path.split(separator: ".").last else { return nil }
     self.init(rawValue: ending.lowercased())
   }
 }
 
-/// A recording's sound file and its finished pyramid.
+/// A recording's audio file and its finished pyramid.
 package struct AnalyzedRecording: Sendable {
-  /// The recording's sound file: read again where the scale is finer than the pyramid.
+  /// The recording's audio file, read again if the scale is finer than the pyramid.
   package let source: String
   /// The recording's finished pyramid.
   package let pyramid: String
 
-  /// A recording of these two files.
+  /// Creates a value from these two files.
   package init(source: String, pyramid: String) {
     self.source = source
     self.pyramid = pyramid
@@ -39,18 +39,18 @@ package struct AnalyzedRecording: Sendable {
   }
 }
 
-/// Writes one window of a finished pyramid to a file of its own.
+/// Writes one window of a finished pyramid to a file.
 package struct ExportWaveform: Sendable {
-  /// What is shown.
+  /// The recording to show.
   package let recording: AnalyzedRecording
   /// The window to write.
   package let query: WaveformQuery
-  /// How pictures look.
+  /// The style of pictures.
   package let style: PictureStyle
-  /// What is drawn over the recording, in pictures.
+  /// The recording drawn over the first one, in pictures.
   package let overlay: AnalyzedRecording?
 
-  /// A window of a recording whose sound file is `source`; that is read again where the scale is finer than the
+  /// Creates a task for a window of a recording. `source` is its audio file, read again if the scale is finer than the
   /// pyramid.
   package init(
     source: String, pyramid: String, query: WaveformQuery, style: PictureStyle = PictureStyle(),
@@ -62,12 +62,12 @@ package struct ExportWaveform: Sendable {
     self.overlay = overlay
   }
 
-  /// Throws `.waveform` where the query doesn't fit the recording; nothing is written then.
+  /// Throws `.waveform` without writing anything if the query doesn't fit the recording.
   package func write(_ kind: WaveformFile, to path: String) throws(ProcessingError) {
     switch kind {
     case .json: try writeFile(slice().strictJSON(), to: path)
     case .dat:
-      // One channel is written as version 1, as the reference tool does.
+      // One channel is written as version 1, like the reference tool does.
       let slice = try slice()
       try writeFile(slice.dat(version: slice.lanes == 1 ? 1 : 2), to: path)
     case .png, .svg: try writeFile(picture(kind), to: path)

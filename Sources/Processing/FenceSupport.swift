@@ -1,24 +1,24 @@
 import CLinux
 import Media
 
-/// What this machine has to fence workers and ffmpeg in with.
+/// The means that this machine has for fencing in workers and ffmpeg.
 package struct FenceSupport: Sendable, Equatable {
-  /// The version of Landlock, which closes files; 0 if the kernel has none.
+  /// The version of Landlock, which restricts access to files; 0 if the kernel has none.
   package var landlockVersion: Int
-  /// Whether the kernel filters system calls.
+  /// Whether the kernel can filter system calls.
   package var hasFilter: Bool
-  /// Whether ffmpeg runs as a user without rights: not as root.
+  /// Whether ffmpeg runs as an unprivileged user rather than as root.
   package var dropsRoot: Bool
-  /// An ffmpeg or ffprobe that the user without rights can't start, so that root would start it as root.
+  /// An ffmpeg or ffprobe that the unprivileged user can't start, so that root would start it as root.
   package var closedProgram: String?
 
-  /// What this process finds. A handful of system calls; root's file rights of this thread are changed and restored, so
-  /// call it at the start.
+  /// The means that this process finds, with a handful of system calls. Temporarily changes root's file rights of this
+  /// thread, so call it at the start.
   package static let current = FenceSupport(
     landlockVersion: Int(stillwave_landlock_version()), hasFilter: stillwave_has_filter(),
     dropsRoot: stillwave_can_drop_root())
 
-  /// The same with a look at the ffmpeg that is used: a few system calls. Nothing is missing where there is none.
+  /// The same, including the ffmpeg in use, with a few more system calls. If there is no ffmpeg, nothing is missing.
   package static func current(with ffmpeg: String) -> FenceSupport {
     var support = current
     guard support.dropsRoot, let found = FFmpeg(ffmpeg) else { return support }
@@ -26,13 +26,13 @@ package struct FenceSupport: Sendable, Equatable {
     return support
   }
 
-  /// A value of known parts.
+  /// Creates a value from its parts.
   package init(landlockVersion: Int, hasFilter: Bool, dropsRoot: Bool, closedProgram: String? = nil) {
     (self.landlockVersion, self.hasFilter, self.dropsRoot) = (landlockVersion, hasFilter, dropsRoot)
     self.closedProgram = closedProgram
   }
 
-  /// What an operator should know about the fence; nil if nothing is missing.
+  /// A warning for the operator about the fence; nil if nothing is missing.
   package var warning: (code: String, detail: String)? {
     var parts: [String] = []
     if landlockVersion == 0 {

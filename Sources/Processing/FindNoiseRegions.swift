@@ -1,24 +1,24 @@
 import AudioIO
 import Denoise
 
-/// What a region is called where Denoise isn't imported.
+/// The name of a region for files that don't import Denoise.
 package typealias FoundNoiseRegion = NoiseRegion
 
-/// Reads a recording once to find where it holds nothing but noise.
+/// Reads a recording once to find regions that contain only noise.
 package struct FindNoiseRegions: Sendable {
-  /// The sound file to read.
+  /// The audio file to read.
   package let source: String
-  /// What a recording may be at the most.
+  /// Limits for the recording.
   package let limits: AudioLimits
 
-  /// Work on `source`; nothing happens before `run`.
+  /// Creates a task for `source`; nothing happens before `run`.
   package init(source: String, limits: AudioLimits = AudioLimits()) {
     self.source = source
     self.limits = limits
   }
 
-  /// The regions, best first; none where nothing is steady enough. `progress` is called after every chunk with the
-  /// frames read and the fraction of the work. Memory is constant.
+  /// Returns the regions, best first; none if nothing is steady enough. Calls `progress` after every chunk with the
+  /// frames read and the fraction of the work. Memory use is constant.
   package func run(progress: (Int64, Double) -> Void) throws(ProcessingError) -> [NoiseRegion] {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let length = ExpectedLength(reader, path: source)

@@ -2,8 +2,8 @@ import AudioIO
 import Glibc
 
 extension AudioFormat {
-  /// A guess at the number of frames of a compressed file from its size alone, at 64 kbit/s a channel, the middle of
-  /// what voices and music are coded with: for a picture that has to have a width before the end is known.
+  /// Estimates the number of frames in a compressed file from its size alone, at 64 kbit/s per channel, the middle of
+  /// the usual rates for speech and music. A picture needs a width before the end is known.
   func estimatedFrames(inFileAt path: String) -> Int64 {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { return 1 }

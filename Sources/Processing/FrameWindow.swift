@@ -1,12 +1,12 @@
 import AudioIO
 import Denoise
 
-/// Which frames of a recording are wanted, and which must be read so that they come out as in the whole.
+/// The frames of a recording to process, and the frames that must be read to make them the same as in the whole.
 struct FrameWindow {
   var wanted: Range<Int64> = 0..<Int64.max
   var read: Range<Int64> = 0..<Int64.max
 
-  /// The whole recording where `window` is nil.
+  /// Creates a window; the whole recording if `window` is nil.
   init(_ window: TimeWindow?, of format: AudioFormat) {
     guard let window else { return }
     func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(format.sampleRate), 0x1p60).rounded()) }
@@ -16,7 +16,7 @@ struct FrameWindow {
     read = max(0, wanted.lowerBound - context.before)..<(wanted.upperBound + context.after)
   }
 
-  /// The part of `samples`, interleaved, the first of which is of frame `position`, that is wanted.
+  /// Returns the wanted part of the interleaved `samples`, which begin at frame `position`.
   func wanted(of samples: Span<Float>, at position: Int64, channels: Int) -> Range<Int> {
     let frames = Int64(samples.count / channels)
     let from = min(max(wanted.lowerBound - position, 0), frames)

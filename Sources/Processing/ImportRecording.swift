@@ -3,45 +3,45 @@ import Denoise
 import Media
 import Waveform
 
-// What libsndfile can't read is decoded once, by ffmpeg, into a working copy that loses nothing: FLAC of 24 bits where
-// the source is integers of at most as many (FLAC stores the zero bits of 16-bit sound for nothing), else WAV of 32-bit
-// floats, which is what lossy decoders give, beyond full scale too. All other work reads the working copy and knows of
-// no other container. The same is done with what libsndfile decodes and can't seek in.
+// Files that libsndfile can't read are decoded once, by ffmpeg, into a lossless working copy: 24-bit FLAC if the source
+// has integers of at most 24 bits (in FLAC, the zero bits of 16-bit audio take no space), otherwise WAV with 32-bit
+// floats, because lossy decoders return those, beyond full scale too. All other work reads the working copy and needn't
+// know other containers. Files that libsndfile can decode but not seek in get a working copy too.
 
 extension MediaFacts {
-  /// What the working copy of such a file is; RF64 in place of WAV where it gets long.
+  /// The format of such a file's working copy; a long WAV becomes RF64.
   package var workingFormat: AudioFormat {
     let fitsFLAC = isInteger && channels <= 8 && sampleRate <= 655_350
-    // What libsndfile decodes becomes 16 bits again in any other format, too.
+    // In any other format, audio that libsndfile decodes would become 16 bits again anyway.
     let integers: AudioCodec = demuxer == nil && (sampleBits ?? 24) <= 16 ? .flacS16 : .flacS24
     return AudioFormat(
       container: fitsFLAC ? .flac : .wav, codec: fitsFLAC ? integers : .pcmF32, sampleRate: sampleRate,
       channels: channels)
   }
 
-  /// A guess at the frames, for a picture that has to have a width before the end is known.
+  /// Estimates the number of frames, because a picture needs a width before the end is known.
   func estimatedFrames(inFileAt path: String) -> Int64 {
     if let promisedFrames { return promisedFrames }
     let bySound = workingFormat.estimatedFrames(inFileAt: path)
-    // Beside pictures sound is about a twentieth of the bytes.
+    // In a video, about a twentieth of the bytes are audio.
     return video == nil ? bySound : max(bySound / 20, 1)
   }
 }
 
-/// Makes the working copy of a recording and, in the same pass, its waveform.
+/// Writes a recording's working copy and, in the same pass, its waveform.
 package struct ImportRecording {
-  /// What is decoded.
+  /// The source to decode.
   package let decoding: any WorkingSource
-  /// The sound file to write.
+  /// The audio file to write.
   package let working: String
   /// The pyramid file to write; nil for none.
   package let pyramid: String?
-  /// What a recording may be at the most.
+  /// Limits for the recording.
   package let limits: AudioLimits
   /// Whether to look for noise regions in the same pass.
   package let findsNoiseRegions: Bool
 
-  /// Work on `decoding`; nothing is read before `run`.
+  /// Creates a task for `decoding`; nothing is read before `run`.
   package init(
     _ decoding: any WorkingSource, working: String, pyramid: String? = nil, limits: AudioLimits = AudioLimits(),
     findsNoiseRegions: Bool = false
@@ -53,8 +53,8 @@ package struct ImportRecording {
     self.findsNoiseRegions = findsNoiseRegions
   }
 
-  /// Reads to the end and leaves both files durable. `progress` is called after every chunk; what it says is readable
-  /// in the pyramid by then. Memory is constant.
+  /// Reads to the end and makes both files durable. Calls `progress` after every chunk; the frames it reports can be
+  /// read from the pyramid by then. Memory use is constant.
   package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let (facts, format) = (decoding.facts, decoding.facts.workingFormat)
     try audio { () throws(AudioIOError) in
@@ -87,7 +87,7 @@ package struct ImportRecording {
   }
 }
 
-/// The working copy and, beside it, its waveform.
+/// The working copy and its waveform.
 private struct ImportedFiles: ~Copyable {
   private var copy: AudioWriter?
   private var waveform: PyramidWriter?
@@ -99,7 +99,7 @@ private struct ImportedFiles: ~Copyable {
   private(set) var noiseRegions: [NoiseRegion]?
 
   init(_ job: ImportRecording, _ format: AudioFormat) throws(ProcessingError) {
-    // Of unknown length: a header that holds any.
+    // If the length is unknown, write a header that fits any.
     let facts = job.decoding.facts
     let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
     let copy = try audio { () throws(AudioIOError) in
@@ -116,7 +116,7 @@ private struct ImportedFiles: ~Copyable {
     finder = NoiseRegionFinder(sampleRate: format.sampleRate, channels: format.channels)
   }
 
-  /// A writer that throws is not taken up again: the work ends there.
+  /// Appends to both files. After a writer throws, it isn't used again, because the task ends.
   mutating func append(_ samples: Span<Float>) throws(ProcessingError) {
     guard var copy = copy.take() else { return }
     nonFiniteSamples += replaceNonFinite(samples, into: &finite)
@@ -133,7 +133,7 @@ private struct ImportedFiles: ~Copyable {
     self.waveform = consume waveform
   }
 
-  /// Makes both files whole and durable.
+  /// Completes both files and makes them durable.
   mutating func finish() throws(ProcessingError) {
     if let finder = finder.take() { noiseRegions = finder.finish() }
     if let copy = copy.take() {
@@ -146,7 +146,7 @@ private struct ImportedFiles: ~Copyable {
 }
 
 extension Anomaly {
-  /// What a look at the headers told.
+  /// Returns the warnings from reading the headers.
   static func ofHeaders(_ facts: MediaFacts) -> [Anomaly] {
     var found: [Anomaly] = []
     if facts.audioTracks > 1 {
@@ -163,14 +163,14 @@ extension Anomaly {
     return found
   }
 
-  /// What decoding all of it told.
+  /// Returns the warnings from decoding everything.
   static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
     var found = ofHeaders(facts)
-    // Codecs work in blocks, and some containers count milliseconds: a tenth of a second is nothing that was lost.
+    // Codecs work in blocks, and some containers count milliseconds, so a tenth of a second doesn't count as lost.
     if facts.promisesLength, let promised = facts.promisedFrames,
       (promised - frames).magnitude > UInt64(facts.sampleRate / 10)
     {
-      // It tells that better.
+      // The frame count is the clearer warning.
       found.removeAll { $0 == .endsWithin && frames < promised }
       found.append(.decodedFrames(frames, claimed: promised))
     }
@@ -191,7 +191,7 @@ extension Anomaly {
   }
 }
 
-/// Puts 0 for NaN and infinity; returns how many there were.
+/// Copies samples, replacing NaN and infinity with 0. Returns how many were replaced.
 private func replaceNonFinite(_ samples: Span<Float>, into target: inout [Float]) -> Int64 {
   if target.count != samples.count { target = [Float](repeating: 0, count: samples.count) }
   var count: Int64 = 0

@@ -2,17 +2,17 @@ import CLinux
 import Dispatch
 import Glibc
 
-/// Files that a worker has lent to ffmpeg's user and could not take back, because it was ended first.
+/// Files that a worker has lent to ffmpeg's user but was ended before it could take them back.
 package enum LentFiles {
-  /// Gives those of the files that are still lent their mode back, in the background, as soon as no program uses them
-  /// any more. Others stay as they are, and so does what isn't there.
+  /// Restores the mode of those files that are still lent, in the background, once no program uses them any more. Other
+  /// files and missing files are left alone.
   package static func takeBack(_ paths: [String]) {
-    // Only root lends.
+    // Only root lends files.
     guard geteuid() == 0 else { return }
     for path in paths { takeBack(path, attempts: attempts) }
   }
 
-  /// Whether a file is lent at this moment. If so, it is taken back as above.
+  /// Whether a file is lent right now. If so, it's taken back as above.
   package static func settle(_ path: String) -> Bool {
     guard geteuid() == 0 else { return false }
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -23,7 +23,7 @@ package enum LentFiles {
     return isLent
   }
 
-  /// For a minute. A program that another worker has started may use one for longer; that worker takes it back.
+  /// Tries for a minute. A program started by another worker may use a file for longer; that worker takes it back.
   private static let attempts = 1200
 
   private static func takeBack(_ path: String, attempts: Int) {

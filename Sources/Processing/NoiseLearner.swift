@@ -1,27 +1,28 @@
 import AudioIO
 import Denoise
 
-/// A noise profile, and what it was learned from.
+/// A noise profile and the region or quantile that it was learned from.
 struct LearntNoise {
   let profile: NoiseProfile
   let source: NoiseSource
 }
 
-/// Learns a noise profile from a file. Reads the region, for a quantile some seconds all over the file, and all of it
-/// to find a region.
+/// Learns a noise profile from a file. Reads a given region, a few seconds spread over the file for a quantile, or the
+/// whole file to find a region.
 struct NoiseLearner {
-  /// Seconds that a quantile is learnt from at the most, in as many stretches: 0.1 s of CPU time for two hours of 44.1
-  /// kHz stereo, all of which would take 22 s. Previews wait for it.
+  /// The maximum number of seconds that a quantile is learned from, each in a stretch of its own. For two hours of 44.1
+  /// kHz stereo, this takes 0.1 s of CPU time; the whole would take 22 s. Previews wait for it.
   static let wholeSeconds = 32
 
   let source: String
-  /// nil for the best region that is found; where there is none, `NoiseSource.usualQuantile`.
+  /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none.
   let noise: NoiseSource?
   let limits: AudioLimits
-  /// Where the sound is in the file, where that is known already.
+  /// The file's sound map, if already known.
   var map: SoundMap?
 
-  /// Frames that are read to learn, for a recording of `total` frames; the region may not be within it.
+  /// Returns the number of frames to read for learning from a recording of `total` frames; the region may be outside
+  /// it.
   func frames(of total: Int64, sampleRate: Int) -> Int64 {
     switch noise {
     case nil: return total
@@ -32,8 +33,8 @@ struct NoiseLearner {
     }
   }
 
-  /// `progress` is called with the frames read so far, which never fall; where a region is looked for first, that pass
-  /// and the next one count half.
+  /// Calls `progress` with the number of frames read so far, which never decreases. If a region has to be found first,
+  /// that pass and the next count half each.
   func learn(progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
     var searched: Int64 = 0
     let source: NoiseSource
@@ -69,7 +70,7 @@ struct NoiseLearner {
     let frames = format.codec.hasReliableFrameCount ? reader.claimedFrames : nil
     let duration = frames.map { Double($0) / rate }
     let outside = { duration in ProcessingError.regionOutside(start: start, end: end, duration: duration) }
-    // Where the length is not known, a bound that no multiplication overflows.
+    // If the length is unknown, a bound that can't overflow a multiplication.
     guard NoiseSource.isRegion(start: start, end: end, within: duration ?? 1e12) else { throw outside(duration) }
     let first = Int64((start * rate).rounded())
     let last = min(Int64((end * rate).rounded()), frames ?? .max)
@@ -87,8 +88,8 @@ struct NoiseLearner {
     do { return try builder.finish() } catch { throw .denoise(error) }
   }
 
-  /// From some seconds of a long recording; from all of it where they hold nothing but digital silence, or where its
-  /// length is not known or not what the header says.
+  /// Learns from a few seconds of a long recording. Learns from all of it if these hold only digital silence, or if the
+  /// length is unknown or isn't what the header says.
   private func learnQuantile(_ quantile: Double, _ progress: (Int64) -> Void) throws(ProcessingError) -> NoiseProfile {
     let sampled = try learnQuantile(quantile, whole: false, progress)
     if let sampled, sampled.power.contains(where: { $0.contains { $0 > 0 } }) { return sampled }
@@ -98,7 +99,7 @@ struct NoiseLearner {
     return all
   }
 
-  /// nil where one of the stretches is not in the file.
+  /// Returns nil if one of the stretches isn't in the file.
   private func learnQuantile(
     _ quantile: Double, whole: Bool, _ progress: (Int64) -> Void
   ) throws(ProcessingError) -> NoiseProfile? {
@@ -124,7 +125,7 @@ struct NoiseLearner {
     do { return try builder.finish() } catch { throw .denoise(error) }
   }
 
-  /// The frames that a quantile is learnt from: all, or stretches of a second, each in the middle of its share.
+  /// Returns the frames to learn a quantile from: all, or stretches of a second, each in the middle of its share.
   static func stretches(of total: Int64?, sampleRate: Int) -> [Range<Int64>] {
     let (length, count) = (Int64(sampleRate), Int64(wholeSeconds))
     guard let total, total > count * length else { return [0..<(.max)] }

@@ -1,14 +1,14 @@
 import Denoise
 
-/// Where a noise profile is learned from: in JSON `{"start":1.25,"end":2.75}` or `{"quantile":0.2}`.
+/// Where to learn a noise profile from: in JSON, `{"start":1.25,"end":2.75}` or `{"quantile":0.2}`.
 package enum NoiseSource: Sendable, Equatable {
-  /// Seconds of the recording in which only noise is heard.
+  /// Seconds of the recording that contain only noise.
   case region(start: Double, end: Double)
-  /// The quiet quantile of every frequency over the whole recording, 0 … 1: for recordings without such a stretch. Of
-  /// one that is longer than `NoiseLearner.wholeSeconds`, that many seconds spread over it stand for all.
+  /// The quiet quantile of every frequency over the whole recording, 0 … 1, for recordings without such a region. In a
+  /// recording longer than `NoiseLearner.wholeSeconds`, that many seconds spread over it stand for the whole.
   case quantile(Double)
 
-  /// The quantile where nobody asked for one.
+  /// The default quantile.
   package static let usualQuantile = 0.2
   /// Maximum number of regions found in a recording.
   package static let regionLimit = NoiseRegionFinder.regionLimit
@@ -19,7 +19,7 @@ extension NoiseSource: Codable {
     case start, end, quantile
   }
 
-  /// Throws where neither is given.
+  /// Throws if it's neither a region nor a quantile.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     if let quantile = try container.decodeIfPresent(Double.self, forKey: .quantile) {
@@ -30,7 +30,7 @@ extension NoiseSource: Codable {
     }
   }
 
-  /// As it is decoded.
+  /// Encodes the same form as `init(from:)` decodes.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
@@ -43,18 +43,18 @@ extension NoiseSource: Codable {
 }
 
 extension NoiseSource {
-  /// What to learn the noise from where these regions, best first, were found.
+  /// Creates the best source, given the regions found, best first.
   package init(best regions: [NoiseRegion]) {
     self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
   }
 
-  /// Frames a region must have at the least: two analysis frames.
+  /// Minimum number of frames in a region: two analysis frames.
   package static func minimumFrames(sampleRate: Int) -> Int64 {
     2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
   }
 
-  /// Whether the region lies in a recording of `duration` seconds. It may end up to 10 ms past it, where it is cut:
-  /// times are rounded where they are shown and typed.
+  /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
+  /// clamped: times are rounded for display and input.
   package static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
     start >= 0 && start < end && start < duration && end <= duration + 0.01
   }

@@ -1,7 +1,7 @@
-/// The sound that was given to the denoiser and has not come out yet.
+/// Samples given to the denoiser that it hasn't returned yet.
 struct PendingSound {
   private var samples: [Float] = []
-  /// What of `samples` is waiting.
+  /// The range of `samples` still in use.
   private var waiting = 0..<0
 
   mutating func append(_ more: Span<Float>) {
@@ -18,12 +18,12 @@ struct PendingSound {
     let (start, kept) = (waiting.lowerBound, waiting.count)
     for index in 0..<kept { samples[index] = samples[start + index] }
     waiting = 0..<kept
-    // Three times what is needed, so that what waits is seldom moved.
+    // Three times the size needed, so that samples are rarely moved.
     let missing = 3 * (kept + count) - samples.count
     if missing > 0 { samples += [Float](repeating: 0, count: missing) }
   }
 
-  /// Gives `body` the oldest `count` samples, then forgets them.
+  /// Passes the oldest `count` samples to `body`, then removes them.
   mutating func take<E: Error>(_ count: Int, _ body: (Span<Float>) throws(E) -> Void) throws(E) {
     precondition(count <= waiting.count, "no more than waits is taken")
     let end = waiting.lowerBound + count

@@ -1,52 +1,52 @@
 import AudioIO
 import Media
 
-/// What the first seconds of a file tell about it: the answer to an upload is made of this.
+/// The facts learned from the first seconds of a file, used to answer an upload.
 package struct Probe: Codable, Sendable, Equatable {
   /// The kind of file, as the API names it.
   package var container: String
   /// The codec, as the API names it.
   package var codec: String
-  /// Hertz.
+  /// In Hz.
   package var sampleRate: Int
-  /// Channels, 1 or more.
+  /// The number of channels, 1 or more.
   package var channels: Int
-  /// As the header has it; the waveform job counts what is really there.
+  /// The header's number of frames; the waveform job counts the actual ones.
   package var frames: Int64?
-  /// A guess at the frames, where the header has none.
+  /// An estimate of the frames if the header has no count.
   package var estimatedFrames: Int64?
-  /// What the file's name should end in.
+  /// The extension for the file's name.
   package var fileExtension: String
   /// The media type to serve the file with.
   package var mediaType: String
-  /// What the header got wrong, as far as the beginning shows it.
+  /// Errors in the header, as far as the beginning shows.
   package var warnings: [Anomaly]
-  /// What has to be known to make a working copy of it; nil for what is read as it is.
+  /// The facts needed to make a working copy; nil if the file can be used directly.
   package var media: MediaFacts?
 }
 
 /// Sniffs a file, opens it and decodes a little of it.
 package struct ProbeRecording: Sendable {
-  /// The file to look at.
+  /// The file to probe.
   package let source: String
-  /// What a recording may be at the most.
+  /// Limits for the recording.
   package let limits: AudioLimits
 
-  /// Samples decoded at the most: enough to know that there is sound, quick even for a slow codec.
+  /// Maximum number of decoded samples: enough to know that there is audio, quick even for a slow codec.
   private static let sampleLimit = 1 << 20
 
-  /// Work on `source`; nothing happens before `run`.
+  /// Creates a task for `source`; nothing happens before `run`.
   package init(source: String, limits: AudioLimits = AudioLimits()) {
     self.source = source
     self.limits = limits
   }
 
-  /// Throws `.audio` where the file is no sound, breaks a limit, or not one frame of it decodes.
+  /// Throws `.audio` if the file isn't audio, exceeds a limit, or none of its frames can be decoded.
   package func run() throws(ProcessingError) -> Probe {
     do { return try probe() } catch { throw .audio(error) }
   }
 
-  /// The same of a file that ffmpeg reads, at which `look` has begun to look. Throws `.media` as well.
+  /// The same for a file that ffmpeg reads, using the probe begun by `look`. Also throws `.media`.
   package func run(_ look: MediaProbe) throws(ProcessingError) -> Probe {
     let facts = try media { () throws(MediaError) in try look.facts() }
     try audio { () throws(AudioIOError) in

@@ -3,13 +3,13 @@ import Denoise
 import Media
 import Waveform
 
-/// Why a piece of work on one file could not be finished.
+/// Why work on a file failed.
 package enum ProcessingError: Error, Sendable {
   case audio(AudioIOError)
   case media(MediaError)
   case waveform(WaveformError)
   case denoise(DenoiseError)
-  /// The noise region is not within the recording, whose `duration` is nil where only its end would tell.
+  /// The noise region isn't within the recording; `duration` is nil if it's known only at the end.
   case regionOutside(start: Double, end: Double, duration: Double?)
   /// No frame of the window is within the recording.
   case windowOutside(start: Double, end: Double)
@@ -24,7 +24,7 @@ package enum ProcessingError: Error, Sendable {
   }
 }
 
-// The modules' typed errors become this one where they cross into Processing.
+// Convert the modules' typed errors into the one above.
 
 func audio<R: ~Copyable>(_ body: () throws(AudioIOError) -> R) throws(ProcessingError) -> R {
   do { return try body() } catch { throw .audio(error) }

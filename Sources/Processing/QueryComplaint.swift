@@ -1,12 +1,12 @@
 import Waveform
 
-/// What is wrong with a window that somebody asked for: words for the API and the commands alike.
+/// A problem with a requested window, described for both the API and the commands.
 package struct QueryComplaint: Sendable, Equatable {
-  /// The parameter to blame, as the API names it; the commands' flags have the same names.
+  /// The parameter at fault, by its API name; the commands' flags have the same names.
   package let parameter: String
-  /// Stable, snake_case.
+  /// Stable code in snake_case.
   package let code: String
-  /// A sentence that says what was wrong and what would be right.
+  /// A sentence that says what is wrong and what would be right.
   package let detail: String
 
   private init(_ parameter: String, code: String = "invalid_parameter", _ detail: String) {
@@ -15,7 +15,7 @@ package struct QueryComplaint: Sendable, Equatable {
     self.detail = detail
   }
 
-  /// nil where the error is not the asker's.
+  /// Creates a complaint; nil if the error isn't the caller's fault.
   package init?(_ error: WaveformError) {
     switch error {
     case .timeOutOfRange(let parameter, let seconds):
@@ -70,5 +70,5 @@ package struct QueryComplaint: Sendable, Equatable {
   }
 }
 
-/// Whole numbers without a decimal point.
+/// Formats a number, without a decimal point if it's whole.
 private func shown(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }

@@ -1,28 +1,28 @@
 import AudioIO
 
-// What a cleaned sample becomes before it is written to a format of few bits:
+// Converts a cleaned sample for a format with few bits:
 //
 //   q = round(x · 2^(b−1) + d) / 2^(b−1), held to full scale        b: bits, up to 24
 //
-// d is dither of triangular distribution, ±1 step, where bits are lost that can be heard: at 8 and 16 bits. Without it
-// noise that was turned down below a step would come out as gaps and crackle. It is made of the sample's number in the
-// recording, so that a window, a repeat and any division of the work have the same bits. None is added where nothing
-// was changed (a reduction of 0 dB) and none to digital silence: where the original is 0 and what is left rounds to 0.
+// d is dither with a triangular distribution, ±1 step, at 8 and 16 bits, where lost bits are audible. Without it, noise
+// reduced below a step would come out as gaps and crackle. It's derived from the sample's number in the recording, so
+// that a window, a repetition, and any division of the work produce the same bits. No dither is added if nothing was
+// changed (a reduction of 0 dB), nor to digital silence: where the original is 0 and the cleaned sample rounds to 0.
 //
-// The residue is the original minus q, so that what was taken and what was left add up to the original exactly.
+// The residue is the original minus q, so that the removed and the remaining parts add up to the original exactly.
 
-/// Turns cleaned samples into those that a format holds, or into what is missing from them to the original.
+/// Converts cleaned samples to the values that a format can hold, or to their difference from the original.
 struct Requantiser {
   private let scale: Float
   private let isDithered: Bool
   private let isResidue: Bool
-  /// Samples beyond full scale.
+  /// The number of samples beyond full scale.
   private(set) var clippedSamples: Int64 = 0
 
   /// - Parameters:
-  ///   - kind: of the file to write. Floats, lossy codecs and more than 24 bits are left as they are.
-  ///   - changesNothing: where no dither is wanted.
-  ///   - isResidue: whether the difference to the original is wanted.
+  ///   - kind: of the file to write. Floats, lossy codecs, and more than 24 bits are left unchanged.
+  ///   - changesNothing: whether to leave out dither.
+  ///   - isResidue: whether to return the difference from the original.
   init(_ kind: SampleKind, changesNothing: Bool, isResidue: Bool) {
     if case .integer(let bits) = kind, bits <= 24 {
       scale = Float(1 << (bits - 1))
@@ -35,9 +35,9 @@ struct Requantiser {
 
   /// - Parameters:
   ///   - cleaned: samples of any number of frames.
-  ///   - original: as many, of the same frames.
-  ///   - number: of the first sample in the recording, all channels counted.
-  ///   - target: gets what is to be written.
+  ///   - original: the original samples of the same frames.
+  ///   - number: number of the first sample in the recording, counting all channels.
+  ///   - target: receives the samples to write.
   mutating func apply(
     _ cleaned: Span<Float>, original: Span<Float>, number: Int64, into target: inout MutableSpan<Float>
   ) {
@@ -70,16 +70,16 @@ struct Requantiser {
     clippedSamples += Int64(clipped)
   }
 
-  /// The nearest whole number, ties to even, of a number within ±2²³: adding 2²³ leaves no place for a fraction.
-  /// Baseline x86-64 has no rounding instruction, and the library's function, a call for each sample, keeps the loop
-  /// from becoming vectors.
+  /// Returns the nearest whole number, ties to even, of a number within ±2²³: adding 2²³ leaves no bits for a fraction.
+  /// Baseline x86-64 has no rounding instruction, and a call of the library's function per sample would prevent
+  /// vectorization.
   @inline(__always)
   private static func rounded(_ value: Float) -> Float {
     let magnitude = (value.magnitude + 8_388_608) - 8_388_608
     return Float(bitPattern: magnitude.bitPattern | value.bitPattern & 0x8000_0000)
   }
 
-  /// −65 536 … 65 534, the sum of two uniform numbers, drawn by the finalizer of MurmurHash3.
+  /// Returns a value in −65 536 … 65 534, the sum of two uniform numbers, from the finalizer of MurmurHash3.
   @inline(__always)
   static func triangle(_ number: UInt32) -> Float {
     var hash = number &+ 0x7f4a_7c15

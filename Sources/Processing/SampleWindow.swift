@@ -3,33 +3,34 @@ import Dispatch
 import Synchronization
 import Waveform
 
-/// Slices finer than a pyramid's finest level, from the samples themselves. Safe to share between threads.
+/// Slices finer than a pyramid's finest level, computed from the samples. Safe to share between threads.
 package final class SampleWindow: Sendable {
-  /// The recording's sound file.
+  /// The recording's audio file.
   package let path: String
-  /// Where the file's sound map is kept; nil: nowhere.
+  /// Where the file's sound map is stored; nil if it isn't.
   package let mapPath: String?
-  /// Where in the file the sound is, once that was looked for: in a long MP3 it takes longer than the slice.
+  /// The map of the audio in the file, once built: for a long MP3, building it takes longer than the slice.
   private let map = Mutex<SoundMap?>(nil)
 
-  /// Slices of the recording whose sound file is at `path`. Nothing is read before the first of them, which takes up
-  /// the map at `mapPath`, or leaves one there.
+  /// Creates slices of the audio file at `path`. Nothing is read before the first slice, which loads the map at
+  /// `mapPath` or stores one there.
   package init(path: String, mapPath: String? = nil) {
     self.path = path
     self.mapPath = mapPath
   }
 
-  /// A recording of the service's, whose map is beside its sound file.
+  /// Creates slices of one of the service's recordings, whose map is next to its audio file.
   package convenience init(recordingAt path: String) {
     self.init(path: path, mapPath: Self.mapPath(of: path))
   }
 
-  /// Where the service keeps the map of the sound file at `path`: in the recording's folder, with which it goes.
+  /// Returns where the service stores the map of the audio file at `path`: in the recording's folder, so that it's
+  /// deleted with it.
   package static func mapPath(of path: String) -> String { path + ".map" }
 
-  /// Decodes the window's frames and no others, but for what the codec needs to get there. Blocks.
+  /// Decodes only the window's frames, and whatever the codec needs to get there. Blocks.
   ///
-  /// The first slice of an MP3 or Ogg file without a map reads all of it, at the speed of the disk.
+  /// The first slice of an MP3 or Ogg file without a map reads the whole file, at the speed of the disk.
   package func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange
     var reader = try AudioReader(path: path, limits: .none, map: soundMap())
@@ -51,7 +52,7 @@ package final class SampleWindow: Sendable {
     return WaveformSlice(window, samples: samples.span)
   }
 
-  /// A second reader decodes up to 12,000 frames of Ogg in vain on its way to where it begins.
+  /// The minimum for using two cores: before its start, a second reader decodes up to 12,000 frames of Ogg for nothing.
   private static let framesWorthTwoCores = 65_536
 
   private func soundMap() throws(AudioIOError) -> SoundMap {
@@ -64,7 +65,7 @@ package final class SampleWindow: Sendable {
   private func foundMap() throws(AudioIOError) -> SoundMap {
     if let mapPath, let kept = try SoundMap(path: path, keptAt: mapPath) { return kept }
     let found = try SoundMap(path: path)
-    // Where it can't be kept, or the recording's folder is gone meanwhile, the next start looks again.
+    // If it can't be stored, or the recording's folder has been removed, the next start builds it again.
     if let mapPath, found.isWorthKeeping { try? found.keep(at: mapPath) }
     return found
   }
@@ -85,13 +86,13 @@ extension AudioReader {
   }
 }
 
-/// Samples that are decoded on a thread of their own, from now on.
+/// Samples decoded on a thread of their own.
 private final class DecodedElsewhere: Sendable {
   private let result = Mutex<Result<[Int16], AudioIOError>?>(nil)
   private let isDone = DispatchSemaphore(value: 0)
 
   init(_ decode: @escaping @Sendable () throws(AudioIOError) -> [Int16]) {
-    // A serial queue has a thread at once, however many others wait.
+    // A serial queue gets a thread at once, no matter how many other queues wait.
     DispatchQueue(label: "slice").async { [self] in
       let decoded = Result { () throws(AudioIOError) in try decode() }
       result.withLock { $0 = decoded }
@@ -99,7 +100,7 @@ private final class DecodedElsewhere: Sendable {
     }
   }
 
-  /// Waits for them; to be called once.
+  /// Waits for the samples. Call it only once.
   func samples() throws(AudioIOError) -> [Int16] {
     isDone.wait()
     return try result.withLock { $0 }?.get() ?? []

@@ -1,4 +1,4 @@
-/// Names for how much noise is taken away: decibels that it is turned down by at the most.
+/// Names for how much noise is removed: the maximum reduction in decibels.
 package enum Strength: String, Sendable, CaseIterable {
   case gentle, natural, strong
 

@@ -1,8 +1,8 @@
-/// A stretch of a recording in seconds, 0 ≤ start < end.
+/// A time range of a recording in seconds, 0 ≤ start < end.
 package struct TimeWindow: Codable, Sendable, Equatable {
   /// In seconds.
   package let start: Double
-  /// In seconds; what is past the recording's end is cut.
+  /// In seconds; a part beyond the recording's end is ignored.
   package let end: Double
 
   /// - Parameters:

@@ -4,18 +4,18 @@ import Glibc
 import Media
 import Waveform
 
-// The one table from what can go wrong with a file to a stable code and words for the client.
+// Maps everything that can go wrong with a file to a stable code and a text for the client.
 
 extension WorkerFailure {
-  /// A file whose beginning alone costs more processor time than an upload may.
+  /// A file whose header alone takes more processor time to read than an upload may use.
   package static let probeTooSlow = WorkerFailure(
     code: "probe_too_slow",
     detail:
       "Looking at this file takes more processor time than an upload may use: it has too many or too large headers, "
       + "tags or tracks. Write the sound to a new file, for example as FLAC.", retry: false)
 
-  /// Every sentence says what was wrong and, where there is a cure, what would be right. `namesPaths`: whether it is
-  /// for the person who gave the files, and not for strangers.
+  /// Creates a failure whose sentence says what is wrong and, if there's a remedy, what would be right. `namesPaths`
+  /// says if paths may be named, because the reader is the person who gave the files.
   package init(_ error: ProcessingError, namesPaths: Bool = false) {
     switch error {
     case .audio(let error): self.init(error)
@@ -148,11 +148,11 @@ extension WorkerFailure {
     }
   }
 
-  /// A full disk is as full half a second later.
+  /// Not retried, because the disk will still be full half a second later.
   package static let diskFull = WorkerFailure(
     code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
 
-  /// A container that has one codec bears its name.
+  /// A container that has only one codec is called by that codec's name.
   private static func name(of format: AudioFormat) -> String {
     let (container, codec) = (format.container.rawValue, format.codec.name)
     return container == codec ? container : "\(container) with \(codec)"
@@ -162,7 +162,7 @@ extension WorkerFailure {
     if [ENOSPC, EDQUOT].contains(number) {
       return .diskFull
     }
-    // On a thread that blocks SIGXFSZ the limit comes as an error.
+    // On a thread that blocks SIGXFSZ, exceeding the limit is reported as this error.
     if number == EFBIG {
       return WorkerFailure(
         code: "output_limit", detail: "The work on this recording made a longer file than it may.", retry: true)

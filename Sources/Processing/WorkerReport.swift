@@ -2,7 +2,7 @@ import AudioIO
 import Denoise
 import FoundationEssentials
 
-// What a worker process answers: one JSON object a line on its standard output.
+// A worker process answers with one JSON object per line on its standard output.
 //
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
 //   {"unfenced":22}                                                                    at most once, at the start
@@ -12,22 +12,22 @@ import FoundationEssentials
 
 /// One line from a worker.
 package enum WorkerReport: Sendable, Equatable {
-  /// How far the worker is.
+  /// The worker's progress.
   case progress(WorkerProgress)
-  /// The errno with which the kernel refused a part of the fence that it has; the worker gives up.
+  /// The errno if the kernel refused a part of the fence that it supports; the worker then fails.
   case unfenced(Int32)
-  /// Why the worker gave up.
+  /// Why the worker failed.
   case failed(WorkerFailure)
   case probed(Probe)
   case ffmpegWorks(Bool)
   case analyzed(Analysis)
   case denoised(DenoiseOutcome)
   case converted(ConversionOutcome)
-  /// Best first.
+  /// The regions found, best first.
   case noiseRegions([NoiseRegion])
   case measured(PowerSpectrum)
 
-  /// The line, newline included.
+  /// Returns the line, including the newline.
   package func line() -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -36,7 +36,7 @@ package enum WorkerReport: Sendable, Equatable {
     return Array(data) + [UInt8(ascii: "\n")]
   }
 
-  /// nil where the line is none of a worker's, or says nothing or two things at once.
+  /// Parses a line; nil if it isn't a worker's, or doesn't have exactly one member.
   package init?(line: ArraySlice<UInt8>) {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
@@ -44,7 +44,7 @@ package enum WorkerReport: Sendable, Equatable {
     self = report
   }
 
-  /// Why the worker gave up, if that is what it reports.
+  /// Why the worker failed, if the report says so.
   package var failure: WorkerFailure? {
     if case .failed(let failure) = self { failure } else { nil }
   }
@@ -59,7 +59,7 @@ extension WorkerReport: Codable {
     case measured = "spectrum"
   }
 
-  /// Throws unless there is exactly one of the members.
+  /// Throws unless there is exactly one member.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     guard let key = container.allKeys.first, container.allKeys.count == 1 else {
@@ -81,7 +81,7 @@ extension WorkerReport: Codable {
       }
   }
 
-  /// As it is decoded.
+  /// Encodes the same form as `init(from:)` decodes.
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
@@ -99,18 +99,18 @@ extension WorkerReport: Codable {
   }
 }
 
-/// How far a worker is.
+/// A worker's progress.
 package struct WorkerProgress: Codable, Sendable, Equatable {
-  /// 0 … 1 of the work, never falling.
+  /// The fraction of the work done, 0 … 1. Never decreases.
   package var fraction: Double
-  /// Frames whose waveform points are in the file now.
+  /// Frames whose waveform points are in the file.
   package var readyFrames: Int64
-  /// Frames in all, where the file says so dependably.
+  /// The total number of frames, if the file states it reliably.
   package var totalFrames: Int64?
-  /// A guess, where it doesn't.
+  /// An estimate otherwise.
   package var estimatedFrames: Int64?
 
-  /// A value of known parts.
+  /// Creates a value from its parts.
   package init(fraction: Double, readyFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64?) {
     self.fraction = fraction
     self.readyFrames = readyFrames
@@ -119,16 +119,16 @@ package struct WorkerProgress: Codable, Sendable, Equatable {
   }
 }
 
-/// Why a worker gave up.
+/// Why a worker failed.
 package struct WorkerFailure: Codable, Sendable, Equatable {
-  /// Stable, snake_case.
+  /// Stable code in snake_case.
   package var code: String
   /// A sentence for the client.
   package var detail: String
-  /// Whether the same work may succeed another time: not where the file itself is at fault.
+  /// Whether a retry may succeed; false if the file itself is at fault.
   package var retry: Bool
 
-  /// A value of known parts.
+  /// Creates a value from its parts.
   package init(code: String, detail: String, retry: Bool) {
     self.code = code
     self.detail = detail
@@ -136,14 +136,14 @@ package struct WorkerFailure: Codable, Sendable, Equatable {
   }
 }
 
-/// Something about a file that its header got wrong, and what was done about it.
+/// An error in a file's header, and how it was handled.
 package struct Anomaly: Codable, Sendable, Equatable {
-  /// Stable, snake_case.
+  /// Stable code in snake_case.
   package var code: String
   /// A sentence for the client.
   package var detail: String
 
-  /// A value of known parts.
+  /// Creates a value from its parts.
   package init(code: String, detail: String) {
     self.code = code
     self.detail = detail

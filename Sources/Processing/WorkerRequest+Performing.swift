@@ -3,11 +3,12 @@ import Glibc
 import Media
 
 extension WorkerRequest {
-  /// The work once all other programs that it needs run; to be called once. Its argument is told of the progress.
+  /// The work to do after all other programs it needs have been started. Call it only once; it calls its argument with
+  /// the progress.
   package typealias Begun = ((WorkerProgress) -> Void) throws(ProcessingError) -> WorkerReport
 
-  /// Starts ffmpeg where the work needs it, which can't be done behind the fence. The source isn't read before what is
-  /// returned is called.
+  /// Starts ffmpeg if the work needs it, which the fence would prevent. The source isn't read before the returned
+  /// function is called.
   package func begin() throws(ProcessingError) -> Begun {
     switch work {
     case .probe: try beginProbe()
@@ -41,7 +42,7 @@ extension WorkerRequest {
     let decoding = try decode(work.copy)
     return { (progress) throws(ProcessingError) in
       guard let decoding, let copy = work.copy else {
-        // More than four would take more memory, and wait for the disk.
+        // More than four would take more memory and wait for the disk.
         return .analyzed(
           try AnalyzeRecording(
             source: source, pyramid: work.pyramid, limits: limits, threads: min(threadCount, 4),
@@ -111,12 +112,12 @@ extension WorkerRequest {
     }
   }
 
-  /// A file that libsndfile reads: the source itself, or its working copy, which is made first.
+  /// Returns a file that libsndfile can read: the source itself, or its working copy, which is made first.
   private func sound(
     _ decoding: (any WorkingSource)?, _ copy: WorkingCopy?, _ progress: (WorkerProgress) -> Void
   ) throws(ProcessingError) -> String {
     guard let decoding, let copy else { return source }
-    // A small share of the work, which counts as none, so that what follows never falls behind it.
+    // A small part of the work, reported as 0 so that the fraction never decreases later.
     _ = try ImportRecording(decoding, working: copy.path, limits: limits).run { _ in
       progress(WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     }
@@ -129,14 +130,14 @@ extension WorkerRequest {
 // MARK: ffmpeg
 
 extension WorkerRequest {
-  /// What has to be known to make a working copy of the source; nil where it is read as it is. For a command: a worker
-  /// is told.
+  /// Returns the facts needed to make a working copy of the source; nil if it's read directly. Only for commands:
+  /// workers get the facts in their request.
   package func facts() throws(ProcessingError) -> MediaFacts? {
     guard let look = try look() else { return nil }
     return try media { () throws(MediaError) in try look.facts() }
   }
 
-  /// Begins to look at the source; nil if it is none of the files that ffmpeg reads.
+  /// Begins to probe the source; nil if ffmpeg isn't needed to read it.
   private func look() throws(ProcessingError) -> MediaProbe? {
     guard let demuxer = Demuxer(path: source) else { return nil }
     return try media { () throws(MediaError) in
@@ -144,7 +145,7 @@ extension WorkerRequest {
     }
   }
 
-  /// Begins to decode the source; what libsndfile can't seek in is decoded from its start.
+  /// Begins to decode the source. A file that libsndfile can't seek in is decoded from its start.
   private func decode(_ copy: WorkingCopy?) throws(ProcessingError) -> (any WorkingSource)? {
     guard let facts = copy?.facts else { return nil }
     guard let demuxer = facts.demuxer else { return SoundDecoding(path: source, facts: facts, limits: limits) }
@@ -162,15 +163,15 @@ extension WorkerRequest {
     return found
   }
 
-  /// It may use up what the worker may, and writes no file. For a command it runs as the user who asks: the file is
-  /// theirs, and keeps its mode.
+  /// The fence of a program that writes no files, with the worker's limits. For a command, the program keeps the user's
+  /// identity: the file is theirs, and keeps its mode.
   private var fencing: Fencing {
     var limits = programLimits
     limits.outputBytes = 0
     return Fencing(limits: limits.text, dropsRoot: fence != nil)
   }
 
-  /// The same for a program that writes the worker's file in its place.
+  /// The same for a program that writes the worker's file.
   private var encoderFencing: Fencing { Fencing(limits: programLimits.text, dropsRoot: fence != nil) }
 
   private var programLimits: WorkerFence {

@@ -3,8 +3,8 @@ import FoundationEssentials
 import Glibc
 import Media
 
-// What the service asks of a worker: one JSON object, ended by a newline, on the worker's standard input, which then
-// stays open for as long as the service lives.
+// The service sends a worker one JSON object, followed by a newline, on the worker's standard input, which then stays
+// open as long as the service lives.
 //
 //   {"ffmpeg":"…","fence":{…},"folder":"…","limits":{…},"source":"…","threads":2,"work":{"waveform":{"_0":{…}}}}
 //
@@ -12,37 +12,37 @@ import Media
 
 /// Work on one file.
 package struct WorkerRequest: Codable, Sendable, Equatable {
-  /// What to do with the source.
+  /// The kinds of work on the source.
   package enum Work: Codable, Sendable, Equatable {
-    /// Say what the file holds.
+    /// Report what is in the file.
     case probe
-    /// Say whether ffmpeg works; the source isn't read.
+    /// Report whether ffmpeg works, without reading the source.
     case ffmpegCheck
     case waveform(WaveformWork)
     case denoise(DenoiseWork)
     case convert(ConvertWork)
-    /// Find where there is only noise.
+    /// Find regions that contain only noise.
     case noiseRegions(WorkingCopy?)
     /// Measure the mean power spectrum of a stretch.
     case spectrum(TimeWindow)
   }
 
-  /// What to do.
+  /// The work to do.
   package var work: Work
   /// The file to work on.
   package var source: String
-  /// The job's folder, which one worker at a time may use, and where a fenced one finds all that it writes.
+  /// The job's folder. Only one worker at a time may use it, and a fenced worker writes only there.
   package var folder: String?
-  /// What a recording may be.
+  /// Limits for the recording.
   package var limits: AudioLimits
-  /// What the worker may use up; nil for a command, which isn't fenced in.
+  /// The resources that the worker may use; nil for a command, which isn't fenced in.
   package var fence: WorkerFence?
-  /// The ffmpeg to use: a path, or a name to look for on PATH.
+  /// The ffmpeg to use: a path, or a name to look up on PATH.
   package var ffmpeg: String
-  /// Threads to work with, 1 or more; nil for as many as there are cores.
+  /// The number of threads to use, 1 or more; nil for one per core.
   package var threads: Int?
 
-  /// A request of these parts.
+  /// Creates a request from its parts.
   package init(
     _ work: Work, on source: String, in folder: String? = nil, limits: AudioLimits = AudioLimits(),
     fence: WorkerFence? = nil, ffmpeg: String = "ffmpeg", threads: Int? = nil
@@ -57,32 +57,32 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   }
 }
 
-/// A working copy to make first, of a source that isn't read as it is (see `ImportRecording`).
+/// The working copy to make first if the source can't be read directly (see `ImportRecording`).
 package struct WorkingCopy: Codable, Sendable, Equatable {
-  /// What a probe found out about the source.
+  /// The probe's facts about the source.
   package var facts: MediaFacts
-  /// The sound file to write.
+  /// The audio file to write.
   package var path: String
 
-  /// A copy of these parts.
+  /// Creates a value from its parts.
   package init(_ facts: MediaFacts, at path: String) {
     self.facts = facts
     self.path = path
   }
 }
 
-/// Write a waveform.
+/// The parameters for building a waveform.
 package struct WaveformWork: Codable, Sendable, Equatable {
   /// The pyramid file to write.
   package var pyramid: String
-  /// nil where the source is read as it is.
+  /// The working copy to make; nil if the source is read directly.
   package var copy: WorkingCopy?
-  /// Where to keep the sound map; nil: nowhere.
+  /// Where to store the sound map; nil to discard it.
   package var soundMap: String?
   /// Whether to look for noise regions in the same pass.
   package var findsNoiseRegions: Bool
 
-  /// Work of these parts.
+  /// Creates a value from its parts.
   package init(
     pyramid: String, copy: WorkingCopy? = nil, soundMap: String? = nil, findsNoiseRegions: Bool = false
   ) {
@@ -93,18 +93,18 @@ package struct WaveformWork: Codable, Sendable, Equatable {
   }
 }
 
-/// Remove noise.
+/// The parameters for removing noise.
 package struct DenoiseWork: Codable, Sendable, Equatable {
-  /// A copy of a file that ffmpeg reads, with the cleaned sound in place of its own.
+  /// A copy of a file that ffmpeg reads, with the cleaned audio in place of its own.
   package struct Replacement: Codable, Sendable, Equatable {
     /// The file to copy.
     package var original: String
-    /// What a probe found out about it.
+    /// The probe's facts about that file.
     package var facts: MediaFacts
     /// The file to write.
     package var output: String
 
-    /// A replacement of these parts.
+    /// Creates a value from its parts.
     package init(of original: String, _ facts: MediaFacts, output: String) {
       self.original = original
       self.facts = facts
@@ -112,22 +112,22 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
     }
   }
 
-  /// How, and what to write.
+  /// The parameters of the noise removal.
   package var parameters: DenoiseParameters
-  /// The sound file to write.
+  /// The audio file to write.
   package var output: String
-  /// Where the result's waveform grows; nil for none.
+  /// The result's pyramid file; nil for none.
   package var pyramid: String?
-  /// nil where the source is read as it is.
+  /// The working copy to make; nil if the source is read directly.
   package var copy: WorkingCopy?
-  /// What gets the result as well; nil for nothing.
+  /// Also receives the result; nil for none.
   package var replacement: Replacement?
-  /// The stretch of the result to write; nil for all of it.
+  /// The part of the result to write; nil for all of it.
   package var window: TimeWindow?
   /// Whether to look for noise regions in the result.
   package var findsNoiseRegions: Bool
 
-  /// Work of these parts.
+  /// Creates a value from its parts.
   package init(
     _ parameters: DenoiseParameters, output: String, pyramid: String? = nil, copy: WorkingCopy? = nil,
     replacement: Replacement? = nil, window: TimeWindow? = nil, findsNoiseRegions: Bool = false
@@ -142,16 +142,16 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   }
 }
 
-/// Write the sound in another format.
+/// The parameters for converting to another format.
 package struct ConvertWork: Codable, Sendable, Equatable {
-  /// The sound file to write.
+  /// The audio file to write.
   package var output: String
-  /// The kind of file to write.
+  /// The file format to write.
   package var format: OutputFormat
-  /// The source's format where ffmpeg has to resample it; nil where libsndfile writes the file.
+  /// The source's format if ffmpeg has to resample it; nil if libsndfile writes the file.
   package var resampled: AudioFormat?
 
-  /// Work of these parts.
+  /// Creates a value from its parts.
   package init(output: String, format: OutputFormat, resampled: AudioFormat? = nil) {
     self.output = output
     self.format = format
@@ -162,11 +162,11 @@ package struct ConvertWork: Codable, Sendable, Equatable {
 // MARK: On the wire
 
 extension WorkerRequest {
-  /// Longest request in bytes, its newline included: what a pipe holds, so that it can be written before the worker is
-  /// started.
+  /// Maximum length of a request in bytes, including the newline. A pipe can hold this much, so the request can be
+  /// written before the worker is started.
   package static let sizeLimit = 65_536
 
-  /// The line, newline included.
+  /// Returns the line, including the newline.
   package func line() -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -174,7 +174,7 @@ extension WorkerRequest {
     return Array(data) + [UInt8(ascii: "\n")]
   }
 
-  /// Reads the request from a descriptor, up to its newline. Blocks. Throws `.request` if it is no whole request.
+  /// Reads the request from a descriptor, up to the newline. Blocks. Throws `.request` if it isn't complete and valid.
   package init(from descriptor: Int32) throws(ProcessingError) {
     var line: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4096)
@@ -193,7 +193,7 @@ extension WorkerRequest {
     self = request
   }
 
-  /// Files that the worker may lend to ffmpeg's user; see `LentFiles`.
+  /// The files that the worker may lend to ffmpeg's user; see `LentFiles`.
   package var lentFiles: [String] {
     switch work {
     case .denoise(let work): [source] + (work.replacement.map { [$0.original, $0.output] } ?? [])

@@ -1,60 +1,60 @@
 import AudioIO
 import Media
 
-/// What a working copy is made of: sound that is decoded once, from its first frame to its last. Confined; blocks.
+/// The source of a working copy: audio decoded once, from the first frame to the last. Not for concurrent use; blocks.
 package protocol WorkingSource: AnyObject {
-  /// What is decoded.
+  /// The facts about the file.
   var facts: MediaFacts { get }
-  /// Of the file.
+  /// The path of the file.
   var path: String { get }
-  /// Frames given out.
+  /// The number of frames read.
   var position: Int64 { get }
 
-  /// Gives the next frames to `body`, interleaved, full scale ±1, and returns how many there were; 0 at the end, where
-  /// `body` isn't called.
+  /// Passes the next frames to `body`, interleaved with full scale ±1, and returns their number; 0 at the end, without
+  /// calling `body`.
   func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int
 
-  /// Throws if the sound ended for another reason than the file's end, or if there was none.
+  /// Throws if the audio ended for a reason other than the end of the file, or if there was none.
   func end() throws(ProcessingError)
 
-  /// What reading all of it told. `notFinite`: samples that were none.
+  /// Returns the warnings after reading everything. `notFinite` is the number of non-finite samples.
   func warnings(notFinite: Int64) -> [Anomaly]
 }
 
 extension MediaDecoding: WorkingSource {
-  /// Ends ffmpeg.
+  /// Waits for ffmpeg to end.
   package func end() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 
-  /// What the headers and the decoder told.
+  /// Returns the warnings from the headers and the decoder.
   package func warnings(notFinite: Int64) -> [Anomaly] {
     Anomaly.ofImport(facts, frames: position, notFinite: notFinite)
   }
 }
 
-/// The sound of a file that libsndfile decodes, yet can't seek in. The file is opened with the first read, behind the
+/// The audio of a file that libsndfile can decode but not seek in. The file is opened on the first read, inside the
 /// fence.
 package final class SoundDecoding: WorkingSource {
-  /// What is decoded.
+  /// The facts about the file.
   package let facts: MediaFacts
-  /// Of the file.
+  /// The path of the file.
   package let path: String
   private let limits: AudioLimits
   private var reader: AudioReader?
   private var failure: AudioIOError?
-  /// Frames given out.
+  /// The number of frames read.
   package private(set) var position: Int64 = 0
 
-  /// Nothing is read before `read`.
+  /// Creates a source; nothing is read before `read`.
   package init(path: String, facts: MediaFacts, limits: AudioLimits) {
     self.path = path
     self.facts = facts
     self.limits = limits
   }
 
-  /// Opens the file, the first time.
+  /// Opens the file on the first call.
   package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     guard var reader = open() else { return 0 }
-    // A body that throws has ended the work.
+    // If `body` throws, the work ends.
     let got = try reader.readFloat(body)
     position = reader.position
     self.reader = consume reader
@@ -70,13 +70,13 @@ package final class SoundDecoding: WorkingSource {
     }
   }
 
-  /// Throws what opening the file threw, and `.empty` if it has no frame.
+  /// Throws the error from opening the file, or `.empty` if it has no frames.
   package func end() throws(ProcessingError) {
     if let failure { throw .audio(failure) }
     guard position > 0 else { throw .audio(.empty) }
   }
 
-  /// What the header and the decoder told.
+  /// Returns the warnings from the header and the decoder.
   package func warnings(notFinite: Int64) -> [Anomaly] {
     guard let reader = reader.take() else { return [] }
     return Anomaly.ofReading(
@@ -85,21 +85,21 @@ package final class SoundDecoding: WorkingSource {
   }
 }
 
-/// What takes a cleaned recording's samples beside its working copy: the file that people get.
+/// Receives a cleaned recording's samples along with its working copy, and writes the file that users get.
 package protocol CleanedFile: AnyObject {
-  /// Takes interleaved samples of full scale ±1.
+  /// Appends interleaved samples with full scale ±1.
   func append(_ samples: Span<Float>) throws(ProcessingError)
-  /// Makes the file whole.
+  /// Completes the file.
   func close() throws(ProcessingError)
 }
 
 extension MediaEncoding: CleanedFile {
-  /// Gives them to ffmpeg.
+  /// Passes the samples to ffmpeg.
   package func append(_ samples: Span<Float>) throws(ProcessingError) {
     try media { () throws(MediaError) in try write(samples) }
   }
 
-  /// Waits for ffmpeg.
+  /// Waits for ffmpeg to end.
   package func close() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 }
 
@@ -111,9 +111,10 @@ package final class SoundEncoding: CleanedFile {
   private var writer: AudioWriter?
   private var quantised: [Int16] = []
 
-  /// Writes the file at `path`, as what `facts` tell of. Nothing is read or written before the first samples come.
+  /// Creates a writer for the file at `path` in the format that `facts` describe. Nothing is read or written before the
+  /// first samples.
   ///
-  /// Throws `.unwritable` if libsndfile doesn't write such a file.
+  /// Throws `.unwritable` if libsndfile can't write such a file.
   package init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
     guard let format = facts.soundFormat, AudioWriter.canWrite(format) else {
       throw .audio(.unwritable(facts.soundFormat ?? facts.workingFormat))
@@ -123,7 +124,7 @@ package final class SoundEncoding: CleanedFile {
     self.source = source
   }
 
-  /// Creates the file, the first time.
+  /// Creates the file on the first call.
   package func append(_ samples: Span<Float>) throws(ProcessingError) {
     var writer: AudioWriter
     if let begun = self.writer.take() {
@@ -139,7 +140,7 @@ package final class SoundEncoding: CleanedFile {
     self.writer = consume writer
   }
 
-  /// Makes it durable.
+  /// Makes the file durable.
   package func close() throws(ProcessingError) {
     guard let writer = writer.take() else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .audio(error) }
@@ -147,7 +148,7 @@ package final class SoundEncoding: CleanedFile {
 }
 
 extension MediaFacts {
-  /// What libsndfile calls the file; nil for what ffmpeg reads.
+  /// The file's format for libsndfile; nil for files that ffmpeg reads.
   var soundFormat: AudioFormat? {
     guard demuxer == nil, let container = AudioContainer(rawValue: container.rawValue),
       let codec = AudioCodec.allCases.first(where: { $0.name == codec })
@@ -155,7 +156,7 @@ extension MediaFacts {
     return AudioFormat(container: container, codec: codec, sampleRate: sampleRate, channels: channels)
   }
 
-  /// What is known of a file that libsndfile decodes and can't seek in; nil of others.
+  /// The facts about a file that libsndfile can decode but not seek in; nil for others.
   init?(unseekable format: AudioFormat, claimedFrames: Int64?) {
     guard !format.isSeekable, let container = MediaContainer(rawValue: format.container.rawValue) else { return nil }
     var bits: Int?
