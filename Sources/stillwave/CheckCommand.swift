@@ -58,7 +58,7 @@ struct CheckCommand: ParsableCommand {
     }
   }
 
-  /// What is wrong with a waveform's file.
+  /// Returns what is wrong with a waveform's file; nil if it's intact.
   @Sendable private static func fault(_ path: String) -> String? {
     do {
       try PyramidFile(path: path).verify()

@@ -6,12 +6,12 @@ import Processing
 import Storage
 import Synchronization
 
-/// What the commands on a whole data folder have in common.
+/// The options shared by commands on a whole data folder.
 struct DataFolderOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The service's data folder; by default STILLWAVE_DATA.", valueName: "DIR"))
   var data: String?
 
-  /// The folder that was named. Throws where none was: a default could be the wrong one.
+  /// Returns the named folder. Throws if none was named, because a default might be the wrong one.
   func path() throws -> String {
     guard let path = setting("data", data), !path.isEmpty else {
       throw ValidationError("Name the data folder with --data DIR or STILLWAVE_DATA.")
@@ -19,8 +19,8 @@ struct DataFolderOptions: ParsableArguments {
     return path
   }
 
-  /// Turns root into the user that the folder `path` belongs to, or the one that it would be made in, for good: what
-  /// root makes, the service couldn't read. Does nothing for other users.
+  /// Switches root permanently to the user that owns the folder `path`, or the folder it would be created in: the
+  /// service couldn't read files made by root. Does nothing for other users.
   static func becomeOwner(of path: String) throws {
     guard geteuid() == 0 else { return }
     var (path, info) = (path, stat())
@@ -36,15 +36,15 @@ struct DataFolderOptions: ParsableArguments {
     }
   }
 
-  /// A call that failed on `path`.
+  /// A call on `path` failed.
   private struct POSIXError: Error, CustomStringConvertible {
     let description: String
 
     init(_ path: String) { description = "\(path): \(unsafe String(cString: strerror(errno)))" }
   }
 
-  /// Runs `work`, which says whether all is well, with a progress display on a terminal. Ends with status 1 where it
-  /// isn't, and with words where it throws.
+  /// Runs `work`, which returns whether all is well, with a progress display on a terminal. Exits with status 1 if it
+  /// returns false, and with a message if it throws.
   static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
     Cancellation.watch()
     var display = ShareDisplay()
@@ -60,12 +60,12 @@ struct DataFolderOptions: ParsableArguments {
   }
 }
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal; nothing elsewhere.
 struct ShareDisplay {
   private var display = ProgressDisplay(.auto)
   private var isShown = false
 
-  /// Shows a share of the work, 0 … 1. False once the user has given the work up.
+  /// Shows the fraction of the work done, 0 … 1. Returns false once the user has cancelled it.
   mutating func show(share: Double) -> Bool {
     isShown = isatty(STDERR_FILENO) == 1
     display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
@@ -79,13 +79,13 @@ struct ShareDisplay {
   }
 }
 
-/// SIGINT and SIGTERM, for work that has to be taken back before the process ends.
+/// Handles SIGINT and SIGTERM for work that must be undone before the process ends.
 private enum Cancellation {
   private static let asked = Atomic(false)
 
   static var isAsked: Bool { asked.load(ordering: .relaxed) }
 
-  /// Takes note of the signals from now to the end of the process; sources are not safe to take down on Linux.
+  /// Records the signals from now until the process ends, because removing sources isn't safe on Linux.
   static func watch() {
     let queue = DispatchQueue(label: "signals")
     for number in [SIGINT, SIGTERM] {

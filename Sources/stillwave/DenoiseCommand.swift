@@ -75,11 +75,11 @@ struct DenoiseCommand: ParsableCommand {
         noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination))
       var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
       let keepsKind = parameters.format == .same && window == nil
-      // What ffmpeg reads becomes the same kind of file again, and nobody needs the sound beside it.
+      // A file that ffmpeg reads becomes the same kind of file again, and the audio alone isn't needed.
       if keepsKind, let facts = copy?.facts, facts.writtenCodec != nil {
         work.output = TemporaryFiles.shared.newPath(near: destination, "sound")
         work.replacement = .init(of: input, facts, output: result)
-        // ffmpeg would make one that nobody else can read, as the service's are.
+        // ffmpeg would create it readable only by its owner, like the service's files.
         try TemporaryFiles.shared.create(result)
       }
       var report = try display.perform(options.request(.denoise(work), on: input, threads: threads))
@@ -92,14 +92,14 @@ struct DenoiseCommand: ParsableCommand {
     }
   }
 
-  /// Throws where OUT's ending is that of another kind of file than the one that is written.
+  /// Throws if OUT's extension belongs to a different format than the one written.
   private func checkEnding(_ facts: MediaFacts?) throws {
     guard format == nil, OutputFormat(ending: destination) == .same else { return }
     let written: String?
     if let facts {
       written = window == nil ? facts.ofResult?.fileExtension : nil
     } else {
-      // What can't be read, or written, is complained of where it is.
+      // Files that can't be read or written are reported later.
       guard let source = sourceFormat, let target = try? OutputFormat.same.format(for: source) else { return }
       written = target.fileExtension
     }
@@ -127,7 +127,7 @@ extension DenoiseSettings.Output: ExpressibleByArgument {}
 extension Strength: ExpressibleByArgument {}
 
 extension OutputFormat: ExpressibleByArgument {
-  /// What the ending of a file's name asks for; the source's own kind where it says nothing.
+  /// Returns the format for a file name's extension; the source's own for any other extension.
   init(ending path: String) {
     let ending = path.split(separator: ".").last.map { $0.lowercased() }
     self = ending.flatMap(OutputFormat.init(rawValue:)) ?? .same
@@ -136,7 +136,7 @@ extension OutputFormat: ExpressibleByArgument {
 
 /// `START-END` in seconds, `auto`, or `quantile:Q`.
 struct NoiseArgument: ExpressibleByArgument {
-  /// nil: `auto`.
+  /// nil for `auto`.
   var source: NoiseSource?
 
   static let automatic = NoiseArgument(source: nil)
@@ -157,7 +157,7 @@ struct NoiseArgument: ExpressibleByArgument {
     }
   }
 
-  /// As the help shows it.
+  /// The default as shown in the help.
   var defaultValueDescription: String { "auto" }
 }
 
@@ -165,7 +165,7 @@ struct NoiseArgument: ExpressibleByArgument {
 struct WindowArgument: ExpressibleByArgument {
   let window: TimeWindow
 
-  /// Tries every hyphen: a number may have one in its exponent.
+  /// Tries every hyphen, because a number may have one in its exponent.
   init?(argument text: String) {
     for index in text.indices where text[index] == "-" {
       if let start = Double(text[..<index]), let end = Double(text[text.index(after: index)...]), start >= 0,

@@ -1,8 +1,9 @@
 import Glibc
 
-/// Standard input as a file: what a sound is shows in its bytes, and many kinds can't be read without seeking.
+/// Reads standard input as a file: the format is recognized by its bytes, and many formats can't be read without
+/// seeking.
 enum InputFile {
-  /// Copies standard input to a private file of this process, which goes with it. Returns its path.
+  /// Copies standard input to a private file that is deleted with this process. Returns its path.
   static func receive() throws(CommandFailure) -> String {
     guard isatty(STDIN_FILENO) == 0 else {
       throw CommandFailure(
@@ -21,7 +22,7 @@ enum InputFile {
     return path
   }
 
-  /// What comes next; nil at the end.
+  /// Returns the next piece; nil at the end.
   private static func next() throws(CommandFailure) -> [UInt8]? {
     while true {
       var failure: Int32?

@@ -2,16 +2,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ends the process early and cleanly: on SIGINT and SIGTERM, and, for a worker, when its standard input closes, for
-/// then the service that started it is gone.
+/// Ends the process early and cleanly: on SIGINT and SIGTERM, and, in a worker, when its standard input closes, because
+/// the service that started it is gone.
 enum Interruption {
   private static let isWatching = Atomic(false)
 
-  /// Watches from now to the end of the process; does nothing the second time.
+  /// Watches until the process ends; does nothing if called again.
   ///
-  /// The signals come through dispatch sources, each kept alive by its own handler, for sources are not safe to take
-  /// down on Linux. `sigwait` would not do: the main thread started before any mask that could be set here, and a
-  /// signal it does not block ends the process with its files lying about.
+  /// The signals come through dispatch sources, each kept alive by its own handler, because removing sources isn't safe
+  /// on Linux. `sigwait` wouldn't work: the main thread started before any mask that could be set here, so a signal it
+  /// doesn't block would end the process and leave its files behind.
   static func watch(standardInput: Bool) {
     guard !isWatching.exchange(true, ordering: .relaxed) else { return }
     let queue = DispatchQueue(label: "signals")

@@ -33,7 +33,7 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   mutating func run() throws {
-    // A working copy lies in no folder of the user's.
+    // The working copy isn't put into a folder of the user's.
     try options.receive(&input, output: OutputFile.standardName)
     try find()
   }

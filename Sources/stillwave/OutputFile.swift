@@ -1,21 +1,21 @@
 import Glibc
 import Synchronization
 
-/// A file that appears whole or not at all: written under a temporary name in the same folder, then renamed. `-` is
-/// standard output, to which the whole file is copied instead: formats that are written with seeking need a file.
+/// A file that appears only once it's complete: it's written under a temporary name in the same folder and then
+/// renamed. For `-`, the complete file is copied to standard output, because formats written with seeking need a file.
 struct OutputFile: ~Copyable {
-  /// The name that stands for standard output and input.
+  /// The name that stands for standard input and output.
   static let standardName = "-"
 
   let path: String
   let temporaryPath: String
 
-  /// Throws where something other than a file stands at `path`: a rename would put a file in a device's place.
+  /// Throws if `path` isn't a regular file: a rename would replace a device with a file.
   init(path: String) throws(OutputFailure) {
     try self.init(path: path, through: TemporaryFiles.shared.newPath(near: path))
   }
 
-  /// The same for a temporary name that was given out already.
+  /// Creates a file with a temporary name made earlier.
   init(path: String, through temporaryPath: String) throws(OutputFailure) {
     var status = stat()
     if path != Self.standardName, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
@@ -25,7 +25,7 @@ struct OutputFile: ~Copyable {
     self.temporaryPath = temporaryPath
   }
 
-  /// Makes the file appear under its own name. Throws `OutputFailure` where that fails; nothing is left then.
+  /// Renames the file to its final name. Throws `OutputFailure` on failure, and leaves nothing behind.
   consuming func commit() throws(OutputFailure) {
     guard path != Self.standardName else { return try copyToStandardOutput() }
     guard unsafe rename(temporaryPath, path) == 0 else {
@@ -57,19 +57,19 @@ struct OutputFailure: Error, CustomStringConvertible {
   var description: String { unsafe "\(path): \(operation) failed: \(String(cString: strerror(errno)))" }
 }
 
-/// The unfinished files of this process, removed when it fails or is interrupted.
+/// The process's unfinished files, removed when it fails or is interrupted.
 final class TemporaryFiles: Sendable {
   static let shared = TemporaryFiles()
 
   private struct Kept {
     var paths: Set<String> = []
-    /// What lies beside no file of the user's is in a folder of its own, which others can't look into.
+    /// The private folder of files that aren't next to one of the user's.
     var folder: String?
   }
   private let kept = Mutex(Kept())
 
-  /// A name beside `path`, or for standard output in the private folder, which must have been made.
-  /// `label` says what for.
+  /// Returns a name next to `path`, or for standard output in the private folder, which must exist. `label` is part of
+  /// the name and says what the file is for.
   func newPath(near path: String, _ label: String = "result") -> String {
     let suffix = String(UInt64.random(in: .min ... .max), radix: 36)
     return kept.withLock { kept in
@@ -81,7 +81,7 @@ final class TemporaryFiles: Sendable {
     }
   }
 
-  /// Makes the private folder, in TMPDIR, where it is needed. Throws where it can't be made.
+  /// Creates the private folder in TMPDIR if needed. Throws if it can't be created.
   func makeFolder() throws(CommandFailure) {
     let parent = Self.parent
     guard kept.withLock({ $0.folder }) == nil else { return }
@@ -93,7 +93,7 @@ final class TemporaryFiles: Sendable {
     kept.withLock { $0.folder = folder }
   }
 
-  /// Makes a file of no bytes, which those may read whom the umask lets.
+  /// Creates an empty file, readable by those the umask permits.
   func create(_ path: String) throws(CommandFailure) {
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw CommandFailure(system: errno, on: path) }

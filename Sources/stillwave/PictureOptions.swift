@@ -2,7 +2,7 @@ import ArgumentParser
 import Processing
 import Waveform
 
-/// How `stillwave waveform` draws pictures.
+/// The options for how `stillwave waveform` draws pictures.
 struct PictureOptions: ParsableArguments {
   @Option(help: "Pixels across the window, 1 to 20000 (default: 1000). Not beside --scale.")
   var width: Int?

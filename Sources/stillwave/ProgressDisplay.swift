@@ -4,12 +4,12 @@ import Processing
 
 /// How a command shows its progress.
 enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
-  /// A bar where the standard error is a terminal, else nothing.
+  /// A bar if standard error is a terminal, otherwise nothing.
   case auto
   case bar, json, none
 }
 
-/// Shows a command's progress and how it ended, in the chosen style.
+/// Shows a command's progress and outcome in the chosen style.
 struct ProgressDisplay {
   private let style: ProgressStyle
   private let start = ContinuousClock.now
@@ -20,7 +20,7 @@ struct ProgressDisplay {
     self.style = style == .auto ? (isatty(STDERR_FILENO) == 1 ? .bar : .none) : style
   }
 
-  /// At most forty lines or redraws a second, and every step of a hundredth.
+  /// Shows progress at most forty times a second, and at every hundredth.
   mutating func show(_ progress: WorkerProgress) {
     guard style != .none else { return }
     let now = ContinuousClock.now
@@ -37,7 +37,7 @@ struct ProgressDisplay {
     }
   }
 
-  /// The last line: what was found or made. Warnings are part of it, or go to standard error.
+  /// Writes the last line: the result. Warnings are part of it or go to standard error.
   func finish(_ report: WorkerReport) {
     guard style != .json else { return StandardStreams.write(report.line()) }
     if style == .bar { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
@@ -73,7 +73,7 @@ struct ProgressDisplay {
 // MARK: Working
 
 extension ProgressDisplay {
-  /// Runs `work` with a display, and shows how it ended. Exit status 0 only if the output is whole.
+  /// Runs `work` with a display and shows the outcome. Exits with status 0 only if the output is complete.
   static func run(_ style: ProgressStyle, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
     var display = ProgressDisplay(style)
     defer { TemporaryFiles.shared.removeAll() }
@@ -83,7 +83,7 @@ extension ProgressDisplay {
     }
   }
 
-  /// Throws what is none of the work's own failures.
+  /// Rethrows errors that aren't failures of the work.
   private static func failure(_ error: any Error, namesPaths: Bool) throws -> WorkerFailure {
     switch error {
     case let error as ProcessingError: WorkerFailure(error, namesPaths: namesPaths)
@@ -93,10 +93,10 @@ extension ProgressDisplay {
     }
   }
 
-  /// Performs a request in this process: starts the other programs first, which can't be started behind the fence, and
-  /// enters the fence before it looks at anything that a stranger made, but for the first bytes that tell its kind.
+  /// Performs a request in this process. Starts other programs first, because the fence prevents that, and enters the
+  /// fence before it reads anything untrusted, except the first bytes, which show the format.
   mutating func perform(_ request: WorkerRequest) throws -> WorkerReport {
-    // Here, where the file has a name: further down there are descriptors.
+    // Checked here, where the path is known: later errors know only descriptors.
     guard unsafe access(request.source, R_OK) == 0 else {
       throw ProcessingError.system(operation: "open", path: request.source, errno: errno)
     }
@@ -108,7 +108,8 @@ extension ProgressDisplay {
   }
 
   private func enter(_ fence: WorkerFence, for request: WorkerRequest) throws(ProcessingError) {
-    // There libsndfile keeps the packets of ALAC until it knows their number: no other folder is open to a worker.
+    // libsndfile keeps the packets of ALAC in the current folder until it knows their number, and a worker can write
+    // only to this folder.
     if let folder = request.folder { unsafe _ = chdir(folder) }
     guard let refusal = fence.enter(source: request.source, folder: request.folder) else { return }
     if style == .json { StandardStreams.write(WorkerReport.unfenced(refusal).line()) }

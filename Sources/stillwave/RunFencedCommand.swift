@@ -2,7 +2,7 @@ import ArgumentParser
 import Media
 import Processing
 
-/// Fences itself in as workers do and becomes another program: how ffmpeg is started.
+/// Fences in this process like a worker and executes another program. This is how ffmpeg is started.
 struct RunFencedCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run-fenced", abstract: "Becomes another program, in a fence.", shouldDisplay: false)

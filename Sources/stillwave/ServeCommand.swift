@@ -26,9 +26,9 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
     var logger = Logger(label: "stillwave")
     logger.logLevel = configuration.logLevel
-    // A file that may not grow any more is an error of the write, not the end of the service.
+    // Makes a write beyond the file size limit fail instead of ending the service.
     _ = signal(SIGXFSZ, SIG_IGN)
-    // Recordings are their owner's alone, whoever else is on the machine; workers inherit it.
+    // Only the owner can read recordings, even if others use the machine. Workers inherit this.
     umask(0o077)
     let termination = Termination()
     let service: Service
@@ -47,8 +47,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   }
 
   private func configuration() throws -> Configuration {
-    // Children, which read strangers' files, inherit the environment; and they share its first bytes until they are
-    // started.
+    // Children read untrusted files and inherit the environment. Until they execute their program, they also share its
+    // initial bytes.
     defer {
       OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
       OwnProcess.eraseArgument("--webhook-secret")
@@ -61,7 +61,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   }
 }
 
-/// SIGTERM and SIGINT, from the moment that this is made: a service that has said where it listens can be stopped.
+/// Handles SIGTERM and SIGINT from its creation on, so that a service that has printed its address can be stopped.
 private struct Termination {
   private let signals: AsyncStream<Int32>
   private let sources: [any DispatchSourceSignal]
@@ -79,7 +79,7 @@ private struct Termination {
     }
   }
 
-  /// Returns when one has come.
+  /// Returns once a signal has arrived.
   func wait() async {
     for await _ in signals { break }
     withExtendedLifetime(sources) {}

@@ -18,7 +18,7 @@ enum HTTPSettings: SettingList {
 /// The flags of a list of settings, made from its rows. ArgumentParser finds a type's options by its mirror and decodes
 /// them by their names, so a type that mirrors a table has the table's options.
 struct SettingFlags<List: SettingList>: ParsableArguments, CustomReflectable, Sendable {
-  /// What was given, by the setting's name.
+  /// The texts of the given flags, by the setting's name.
   private(set) var given: [String: String] = [:]
 
   init() {}
@@ -61,12 +61,12 @@ extension Setting {
   }
 }
 
-/// The value of an environment variable; nil where it is not set.
+/// Returns the value of an environment variable; nil if it isn't set.
 func environmentVariable(_ name: String) -> String? {
   unsafe getenv(name).map { unsafe String(cString: $0) }
 }
 
-/// The flag of a setting, or else its variable, in commands other than `serve`.
+/// Returns a setting's flag, or else its variable, for commands other than `serve`.
 func setting(_ name: String, _ flag: String?) -> String? {
   flag ?? (Setting.service.first { $0.name == name }?.variable).flatMap(environmentVariable)
 }

@@ -1,22 +1,22 @@
 import Glibc
 
-/// Standard input, output and errors, which whoever starts the program may have closed or may stop reading.
+/// Standard input, output, and error. The caller may have closed them or may stop reading them.
 enum StandardStreams {
-  /// Opens /dev/null in the place of those that are closed: the next file to be opened would get their number, and what
-  /// is meant for the screen would be written into it. Input and output are opened the wrong way around, so that using
-  /// them still fails; errors that nobody wants are dropped.
+  /// Opens /dev/null for those that are closed: otherwise the next opened file would get their number, and output would
+  /// be written into it. Input and output are opened in the wrong direction, so that using them still fails; errors are
+  /// discarded.
   static func fillClosed() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_WRONLY)] {
-      // The lowest free number is this one: those below are open.
+      // This is the lowest free number, because the lower ones are open.
       if fcntl(descriptor, F_GETFD) < 0 { unsafe _ = open("/dev/null", mode) }
     }
   }
 
-  /// Makes a reader that goes away an error of the next write, so that a command can clean up before it ends.
+  /// Makes writing to a closed pipe an error, so that a command can clean up before it ends.
   static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 
-  /// Writes to standard output. Where nobody reads it any more, ends the process as the signal would have, and where it
-  /// fails otherwise, with status 1; in both cases nothing unfinished is left.
+  /// Writes to standard output. If nothing reads it any more, ends the process like the signal would; if it fails
+  /// otherwise, exits with status 1. In both cases, unfinished files are removed first.
   static func write(_ bytes: [UInt8]) {
     guard let number = writeAll(bytes, to: STDOUT_FILENO) else { return }
     TemporaryFiles.shared.removeAll()

@@ -13,8 +13,8 @@ struct Stillwave: ParsableCommand {
     ])
 }
 
-/// Where the program begins. Not ArgumentParser's own beginning, which is asynchronous and so starts threads before a
-/// command runs: a worker fences itself in while it has one thread, as each keeps the rights that it began with.
+/// The program's entry point. ArgumentParser's is asynchronous and starts threads before a command runs, but a worker
+/// must fence itself in while it has only one thread, because each thread keeps the rights it began with.
 @main
 enum Program {
   static func main() {
@@ -25,7 +25,7 @@ enum Program {
         StandardStreams.ignoreBrokenPipes()
         return try command.run()
       }
-      // It keeps secrets, and everything that strangers have sent.
+      // The service keeps secrets and everything that clients have sent.
       OwnProcess.closeToOthers()
       Task {
         do {

@@ -97,8 +97,8 @@ struct WaveformCommand: ParsableCommand {
     }
   }
 
-  /// Writes the pyramid of a recording, and the working copy if it needs one, under names near `place` that go with the
-  /// process.
+  /// Writes a recording's pyramid, and its working copy if it needs one, under temporary names near `place` that are
+  /// removed when the process ends.
   private func analyze(
     _ path: String, threads: Int?, near place: String, _ display: inout ProgressDisplay
   ) throws -> (recording: AnalyzedRecording, report: WorkerReport) {

@@ -1,10 +1,9 @@
 import Glibc
 
-/// Keeps two workers of one job apart: the one that a killed service left behind, and the one that its next start
-/// began.
+/// Keeps two workers of the same job apart: one left behind by a killed service, and one started by the next run.
 enum WorkFolderLock {
-  /// Waits until no other process holds `folder`, then holds it to the end of this one. Throws `OutputFailure` where
-  /// the folder can't be opened.
+  /// Waits until no other process holds `folder`, then holds it until this process ends. Throws `OutputFailure` if the
+  /// folder can't be opened.
   static func take(_ folder: String) throws(OutputFailure) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw OutputFailure(operation: "open", path: folder, errno: errno) }

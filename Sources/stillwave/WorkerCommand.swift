@@ -2,8 +2,8 @@ import ArgumentParser
 import Glibc
 import Processing
 
-/// What the service starts: performs the `WorkerRequest` that standard input begins with, and reports on standard
-/// output. It ends when standard input closes, for then the service is gone.
+/// Runs as the service's child: performs the `WorkerRequest` at the start of standard input and reports on standard
+/// output. It ends when standard input closes, because the service is gone then.
 struct WorkerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "worker", abstract: "Does one piece of work for the service.", shouldDisplay: false)

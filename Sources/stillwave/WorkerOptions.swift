@@ -1,7 +1,7 @@
 import ArgumentParser
 import Processing
 
-/// What every command that works on one file has in common.
+/// The options shared by commands that work on one file.
 struct WorkerOptions: ParsableArguments {
   @Option(help: "How to show progress: auto, bar, json (one object a line) or none.")
   var progress: ProgressStyle = .auto
@@ -17,15 +17,16 @@ struct WorkerOptions: ParsableArguments {
       work, on: source, ffmpeg: setting("ffmpeg", ffmpeg) ?? "ffmpeg", threads: threads)
   }
 
-  /// A working copy of `input`, if one has to be made: under a name near `place` that goes with the process.
+  /// A working copy of `input`, if it needs one, under a temporary name near `place` that is removed when the process
+  /// ends.
   func copy(of input: String, near place: String) throws(ProcessingError) -> WorkingCopy? {
     try request(.probe, on: input).facts().map {
       WorkingCopy($0, at: TemporaryFiles.shared.newPath(near: place, "working"))
     }
   }
 
-  /// Makes room for what lies beside no file of the user's, if `input` or `output` is `-`; where `input` is, reads
-  /// standard input into a file there and makes `input` its path.
+  /// Creates the private folder if `input` or `output` is `-`. If `input` is, copies standard input to a file there and
+  /// sets `input` to its path.
   func receive(_ input: inout String, output: String? = nil) throws {
     guard [input, output].contains(OutputFile.standardName) else { return }
     do throws(CommandFailure) {
@@ -40,7 +41,7 @@ struct WorkerOptions: ParsableArguments {
     }
   }
 
-  /// Throws where standard output would be given both the result and the progress.
+  /// Throws if both the result and the progress would go to standard output.
   func checkOutput(_ destination: String?) throws {
     guard destination == OutputFile.standardName, progress == .json else { return }
     throw ValidationError("Standard output can't take both the result (-o -) and --progress json.")
