@@ -37,7 +37,7 @@ struct AudioReaderTests {
   }
 
   @Test(arguments: kinds)
-  func seekingGivesWhatDecodingFromTheStartGives(format: AudioFormat) throws {
+  func seekingReturnsTheSamplesOfDecodingFromTheStart(format: AudioFormat) throws {
     let path = try make(format)
     let whole = try decode(path)
     #expect(whole.count >= 150_001 * 2)
@@ -58,7 +58,7 @@ struct AudioReaderTests {
     }
   }
 
-  @Test func aLongVorbisFileIsSoughtWithoutDecodingItFromTheStart() throws {
+  @Test func seekingInALongVorbisFileDoesNotDecodeItFromTheStart() throws {
     let format = AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 8_000, channels: 1)
     let path = try make(format, frames: 600_001)
     let whole = try decode(path)
@@ -83,7 +83,7 @@ struct AudioReaderTests {
     #expect(reader.readInt16 { _ in } == 0)
   }
 
-  @Test func sixteenBitsAreGivenAsTheyAre() throws {
+  @Test func sixteenBitSamplesAreReturnedUnchanged() throws {
     let samples: [Int16] = [0, 1, -1, 32767, -32768, 257, -257]
     let path = try folder.file("a.wav", wave(samples))
     #expect(try decode(path) == samples)
@@ -104,12 +104,12 @@ struct AudioReaderTests {
     #expect(try decode(path) == values.map { Int16($0 >> 8) })
   }
 
-  @Test func eightBitsStandInTheUpperHalf() throws {
+  @Test func eightBitSamplesAreInTheUpperHalf() throws {
     let path = try folder.file("8.wav", riff(waveFormat(bits: 8) + chunk("data", [0, 127, 128, 129, 255])))
     #expect(try decode(path) == [-32768, -256, 0, 256, 32512])
   }
 
-  @Test func whatIsNotFiniteCountsAsNothingAndIsCounted() throws {
+  @Test func nonFiniteSamplesBecomeZeroAndAreCounted() throws {
     let path = try folder.file("f.wav", floatWave([0.5, .nan, .infinity, -.infinity, 3, -3]))
     var reader = try AudioReader(path: path)
     _ = reader.readInt16 { span in
@@ -179,7 +179,7 @@ struct AudioReaderTests {
         == .durationOutOfRange(seconds: 2001.0 / 8000, limit: 0.25))
   }
 
-  @Test func oneHertzAndManyChannelsAreSound() throws {
+  @Test func oneHertzAndManyChannelsAreAccepted() throws {
     let path = try folder.file("slow.wav", wave([1, 2, 3], sampleRate: 1))
     #expect(try decode(path) == [1, 2, 3])
     let many = (0..<3 * 32).map { Int16($0) }
@@ -187,13 +187,13 @@ struct AudioReaderTests {
   }
 
   @Test(arguments: [UInt64](arrayLiteral: 0, 0xFFFF_FFFF, 0x7FFF_F000, 1_000_000))
-  func aWrongDataSizeDoesNotHideWhatIsThere(size: UInt64) throws {
+  func aWrongDataSizeDoesNotHideTheSamples(size: UInt64) throws {
     let samples = (1...1000).map { Int16($0) }
     let bytes = riff(waveFormat() + chunk("data", AudioIOTests.bytes(samples), claiming: size))
     #expect(try decode(try folder.file("a.wav", bytes)) == samples)
   }
 
-  @Test func aFileCutAnywhereGivesAFaithfulBeginning() throws {
+  @Test func aFileTruncatedAnywhereIsReadUpToTheCut() throws {
     for format in Self.kinds {
       let path = try make(format, frames: 9_000)
       let (whole, bytes) = (try decode(path), try contents(path))
@@ -208,7 +208,7 @@ struct AudioReaderTests {
     }
   }
 
-  @Test func hostileBytesAreRefusedOrReadButNeverFatal() throws {
+  @Test func hostileBytesNeverCrash() throws {
     var generator = SeededGenerator(state: 99)
     for format in Self.kinds {
       let bytes = try contents(try make(format, frames: 3_000))

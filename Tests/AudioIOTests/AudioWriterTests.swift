@@ -23,7 +23,7 @@ struct AudioWriterTests {
   }()
 
   @Test(arguments: lossless)
-  func aLosslessFileGivesBackWhatItsDepthCanHold(format: AudioFormat) throws {
+  func aLosslessFileKeepsWhatItsDepthCanHold(format: AudioFormat) throws {
     let path = folder("file")
     let samples = swell(frames: 9_001, channels: 2, sampleRate: 44_100, peak: 0.9) + [1, -1, 0, 1.5, -1.5, 1e-9]
     let result = try encode(samples, to: path, format)

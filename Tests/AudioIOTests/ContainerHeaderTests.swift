@@ -97,13 +97,13 @@ struct ContainerHeaderTests {
     #expect(throws: AudioIOError.system(operation: "read", errno: 21)) { try ContainerHeader(path: folder.path) }
   }
 
-  @Test func aWaveFileTellsChannelsRateAndBytes() throws {
+  @Test func aWaveFileReportsChannelsRateAndBytes() throws {
     let header = try header(wave([1, 2, 3, 4], channels: 2, sampleRate: 44_100))
     #expect(header.channels == 2 && header.sampleRate == 44_100)
     #expect(header.declaredDataBytes == 8 && header.presentDataBytes == 8 && !header.lengthIsUnknown)
   }
 
-  @Test func chunksBeforeTheDataAreSteppedOverEvenWhereTheirSizeIsOdd() throws {
+  @Test func chunksBeforeTheDataAreSkippedEvenIfTheirSizeIsOdd() throws {
     let odd = chunk("LIST", Array("INFO!".utf8)) + chunk("junk", [1, 2, 3])
     let header = try header(riff(odd + waveFormat(channels: 3) + odd + chunk("data", [1, 2, 3, 4, 5, 6])))
     #expect(header.channels == 3 && header.declaredDataBytes == 6 && header.presentDataBytes == 6)
@@ -124,35 +124,35 @@ struct ContainerHeaderTests {
     #expect(try self.header(aiff("AIFC", rate: rate, promised: 8, data: 8)).sampleRate == Int64(rate))
   }
 
-  @Test func anInfiniteAiffRateIsNoRate() throws {
+  @Test func anInfiniteAiffRateIsRejected() throws {
     var bytes = aiff(rate: 8000, promised: 4, data: 4)
     bytes.replaceSubrange(28..<30, with: [0x7F, 0xFF])
     #expect(try header(bytes).sampleRate == nil)
   }
 
-  @Test func anAuFileMayNotKnowItsLength() throws {
+  @Test func anAuFileMayOmitItsLength() throws {
     let header = try header(au(promised: 0xFFFF_FFFF, data: 12))
     #expect(header.lengthIsUnknown && header.presentDataBytes == 12)
     #expect(try !self.header(au(promised: 12, data: 12)).lengthIsUnknown)
   }
 
   @Test(arguments: [UInt64](arrayLiteral: 0xFFFF_FFFF, 0xFFFF_FFDB, 0x7FFF_F000, 0))
-  func aHeaderFromAPipeDoesNotKnowItsLength(size: UInt64) throws {
+  func aHeaderFromAPipeHasNoLength(size: UInt64) throws {
     let data = chunk("data", [1, 2, 3, 4], claiming: size)
     #expect(try header(riff(waveFormat() + data)).lengthIsUnknown)
   }
 
-  @Test func noDataAtAllIsNotAnUnknownLength() throws {
+  @Test func emptyDataIsNotAnUnknownLength() throws {
     #expect(try !header(riff(waveFormat() + chunk("data", []))).lengthIsUnknown)
   }
 
-  @Test func dataCutShortShowsInTheTwoSizes() throws {
+  @Test func truncatedDataShowsInTheTwoSizes() throws {
     let header = try header(Array(wave([Int16](repeating: 1, count: 500)).dropLast(300)))
     #expect(header.declaredDataBytes == 1000 && header.presentDataBytes == 700 && !header.lengthIsUnknown)
   }
 
   @Test(arguments: [0, 1, 255, 65_535])
-  func anyNumberOfChannelsIsReadAsItStands(channels: Int) throws {
+  func anyNumberOfChannelsIsReported(channels: Int) throws {
     #expect(try header(riff(waveFormat(channels: channels, bits: 8) + chunk("data", [0]))).channels == channels)
     #expect(try header(au(promised: 1, channels: UInt64(channels), data: 1)).channels == channels)
   }
@@ -188,7 +188,7 @@ struct ContainerHeaderTests {
     #expect(try header(riff(many + waveFormat() + chunk("data", [1, 2]))).channels == nil)
   }
 
-  @Test func everyBeginningOfAFileIsReadWithoutHarm() throws {
+  @Test func everyPrefixOfAFileIsReadSafely() throws {
     let whole = [wave([1, 2, 3]), aiff(rate: 8000, promised: 4, data: 4), au(promised: 4, data: 4)]
     for bytes in whole {
       for length in 12..<bytes.count { _ = try header(Array(bytes.prefix(length))) }

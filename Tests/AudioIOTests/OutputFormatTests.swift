@@ -49,13 +49,13 @@ struct OutputFormatTests {
     holds(.ogg, [1, 2, 3, 6, 8])
   }
 
-  @Test func whatCannotBeWrittenIsNamed() {
+  @Test func unwritableFormatsAreNamed() {
     #expect(throws: AudioIOError.unwritable(source(.mp3, .mp3, 96_000))) {
       try OutputFormat.mp3.format(for: source(.wav, .pcmS16, 96_000))
     }
   }
 
-  @Test func theSameKindIsTheSourcesOwnWhereItCanBeWritten() throws {
+  @Test func sameMeansTheSourcesFormatIfItCanBeWritten() throws {
     for container in AudioContainer.allCases {
       for codec in AudioCodec.allCases {
         let same = source(container, codec, 8000, 1)
@@ -65,14 +65,14 @@ struct OutputFormatTests {
     }
   }
 
-  @Test func whatCannotBeWrittenStaysInItsNearestRelative() {
+  @Test func unwritableFormatsBecomeTheNearestRelative() {
     #expect(target(.same, source(.mp3, .mp2)) == "mp3 mp3")
     #expect(target(.same, source(.caf, .alac20)) == "caf alac24")
     #expect(target(.same, source(.wav, .mp3)) == "wav pcmS16")
   }
 
   /// Every promised format can actually be created, written, and read again.
-  @Test func everyFormatThatIsPromisedCanBeWritten() throws {
+  @Test func everyPromisedFormatCanBeWritten() throws {
     let folder = try TemporaryFolder()
     let samples = swell(frames: 4_000, channels: 1, sampleRate: 8000)
     for container in AudioContainer.allCases {

@@ -34,13 +34,13 @@ struct SampleConversionTests {
     }
   }
 
-  @Test func everySixteenBitValueSurvivesTheWayThroughFloat() {
+  @Test func everySixteenBitValueSurvivesTheRoundTripThroughFloat() {
     for value in Int16.min...Int16.max {
       guard quantised16(Float(value) / 32768) == value else { Issue.record("\(value)"); return }
     }
   }
 
-  @Test func aWholeBufferIsQuantisedAsItsSamplesAre() {
+  @Test func aWholeBufferIsQuantizedLikeItsSamples() {
     let samples: [Float] = (-4000..<4000).map { Float($0) / 3777 } + [.nan, .infinity, -.infinity]
     var target = [Int16](repeating: 1, count: samples.count)
     var span = target.mutableSpan
@@ -49,7 +49,7 @@ struct SampleConversionTests {
   }
 
   @Test(arguments: [0, 1, 7, 500, 1023, 1024, 2050])
-  func oneThatIsNotFiniteChangesNoOther(place: Int) {
+  func aNonFiniteSampleChangesNoOther(place: Int) {
     for odd in [Float.nan, .infinity, -.infinity, .greatestFiniteMagnitude, -1e30, 2.5 / 32768, -0.5 / 32768] {
       var samples = (0..<3000).map { (index: Int) -> Float in
         let (halfSteps, loud) = (Float(index % 7 - 3), Float(index % 5 - 2))
@@ -64,7 +64,7 @@ struct SampleConversionTests {
   }
 
   @Test(arguments: [8, 12, 16, 20, 24, 32])
-  func theFullRangeOfEveryDepthIsReachedAndNotPassed(bits: Int) {
+  func theFullRangeOfEveryDepthIsReachedButNotExceeded(bits: Int) {
     #expect(quantisedLeftJustified(-1, bits: bits) == Int32.min)
     #expect(quantisedLeftJustified(-7, bits: bits) == Int32.min)
     #expect(quantisedLeftJustified(1, bits: bits) == (Int32.max >> Int32(32 - bits)) << Int32(32 - bits))

@@ -44,7 +44,7 @@ struct SegmentedReaderTests {
   }
 
   @Test(arguments: kinds)
-  func segmentsAreTheSamplesOfOneReaderToTheLastBit(format: AudioFormat) throws {
+  func segmentsMatchOneReaderToTheLastBit(format: AudioFormat) throws {
     let path = try make(format)
     let whole = try decode(path)
     for (workers, frames) in [(2, 30_000), (2, 12_345), (3, 20_000), (4, 16_000)] {
@@ -67,7 +67,7 @@ struct SegmentedReaderTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus, .mp3])
-  func streamsThatFollowOneAnotherAreSegmentedToo(codec: AudioCodec) throws {
+  func chainedStreamsAreSegmentedToo(codec: AudioCodec) throws {
     let format = AudioFormat(
       container: codec == .mp3 ? .mp3 : .ogg, codec: codec, sampleRate: 48_000, channels: 2)
     let bytes = try contents(try make(format, frames: 60_000))
@@ -79,7 +79,7 @@ struct SegmentedReaderTests {
 
   /// If the decoder drops something, a seek lands in a different place.
   @Test(arguments: kinds)
-  func aDamagedFileGivesWhatOneReaderMakesOfIt(format: AudioFormat) throws {
+  func aDamagedFileMatchesOneReader(format: AudioFormat) throws {
     var bytes = try contents(try make(format))
     var generator = SeededGenerator(state: 3)
     for _ in 0..<4 {
@@ -94,7 +94,7 @@ struct SegmentedReaderTests {
     }
   }
 
-  @Test func aFileCutShortGivesWhatOneReaderMakesOfIt() throws {
+  @Test func aTruncatedFileMatchesOneReader() throws {
     for format in Self.kinds {
       let bytes = try contents(try make(format))
       let path = try folder.file("cut", Array(bytes.prefix(bytes.count * 2 / 3)))
@@ -103,7 +103,7 @@ struct SegmentedReaderTests {
     }
   }
 
-  @Test func whatIsShortOrQuickToReadIsReadByOneReader() throws {
+  @Test func shortOrQuickFilesAreReadByOneReader() throws {
     func isParallel(_ path: String, workers: Int = 2) throws -> Bool {
       SegmentedReader(try AudioReader(path: path), path: path, workers: workers, segmentFrames: 10_000).isParallel
     }
@@ -115,7 +115,7 @@ struct SegmentedReaderTests {
     #expect(try !isParallel(wave))
   }
 
-  @Test func aCallerThatStopsHalfwayLeavesNothingBehind() throws {
+  @Test func stoppingHalfwayLeavesNothingBehind() throws {
     struct Enough: Error {}
     let path = try make(Self.kinds[0])
     for _ in 0..<20 {

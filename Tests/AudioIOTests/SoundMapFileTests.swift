@@ -42,7 +42,7 @@ struct SoundMapFileTests {
     return samples
   }
 
-  @Test func aMapIsTheSameAfterItWasKept() throws {
+  @Test func aStoredMapReadsBackEqual() throws {
     for path in try files() {
       let found = try SoundMap(path: path)
       #expect(found.isWorthKeeping)
@@ -58,7 +58,7 @@ struct SoundMapFileTests {
     #expect(try !FileManager.default.contentsOfDirectory(atPath: folder.path).contains { $0.contains("map.") })
   }
 
-  @Test func aMapOfAnotherFileVersionOrLengthIsNotTakenUp() throws {
+  @Test func aMapOfAnotherFileVersionOrLengthIsRejected() throws {
     let bytes = try make(.mp3)
     let path = try folder.file("a.mp3", bytes)
     #expect(try SoundMap(path: path, keptAt: folder("none")) == nil)
@@ -70,7 +70,7 @@ struct SoundMapFileTests {
     #expect(try SoundMap(path: path, keptAt: try folder.file("map", map)) == nil)
   }
 
-  @Test func aDamagedMapIsNotTakenUp() throws {
+  @Test func aDamagedMapIsRejected() throws {
     let path = try folder.file("a.mp3", try make(.mp3))
     try SoundMap(path: path).keep(at: folder("map"))
     let map = try contents(folder("map"))
@@ -87,7 +87,7 @@ struct SoundMapFileTests {
 
   /// The checksum protects against accidents, not against attackers.
   @Test(arguments: 0..<10 as Range<UInt64>)
-  func whateverAMapHoldsNothingTraps(seed: UInt64) throws {
+  func noMapContentTraps(seed: UInt64) throws {
     var generator = SeededGenerator(state: TestSeed.of(seed))
     let path = try files()[Int(seed)]
     try SoundMap(path: path).keep(at: folder("map"))

@@ -114,7 +114,7 @@ struct SoundMapTests {
   }
 
   @Test(arguments: [UInt32(0), 3, 50, 100_000, .max])
-  func aCountThatIsWrongIsNotBelieved(count: UInt32) throws {
+  func aWrongCountIsIgnored(count: UInt32) throws {
     var (bytes, samples) = try make(.mp3, rate: 44_100, channels: 1, frames: 100_000)
     let place = try Int(#require(header(bytes)).sideInformation.upperBound) + 8
     bytes.replaceSubrange(place..<place + 4, with: big(UInt64(count), 4))
@@ -136,7 +136,7 @@ struct SoundMapTests {
     #expect(samples.starts(with: whole.dropLast(2 * 1152)))
   }
 
-  @Test func streamsOfAnotherShapeAreLeftOutAndNamed() throws {
+  @Test func streamsOfAnotherShapeAreSkippedAndReported() throws {
     let long = try make(.mp3, rate: 44_100, channels: 2, frames: 90_000)
     let mono = try make(.mp3, rate: 44_100, channels: 1, frames: 44_100)
     let slow = try make(.mp3, rate: 22_050, channels: 2, frames: 22_050)
@@ -153,7 +153,7 @@ struct SoundMapTests {
     }
   }
 
-  @Test func noiseAfterATagIsNotTakenForMPEG() throws {
+  @Test func noiseAfterATagIsNotMistakenForMPEG() throws {
     var generator = SeededGenerator(state: 1)
     let noise = (0..<300_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
     let path = try folder.file(Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, 0] + noise)
@@ -177,7 +177,7 @@ struct SoundMapTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus])
-  func chainedStreamsOfAnotherShapeAreLeftOutAndNamed(codec: AudioCodec) throws {
+  func chainedStreamsOfAnotherShapeAreSkippedAndReported(codec: AudioCodec) throws {
     let long = try make(codec, channels: 2, frames: 200_000)
     let mono = try make(codec, channels: 1, frames: 48_000)
     let slow = try make(codec, rate: 24_000, channels: 2, frames: 24_000)
@@ -190,7 +190,7 @@ struct SoundMapTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus])
-  func anOggFileWithoutItsEndHasALengthAndCanBeSought(codec: AudioCodec) throws {
+  func aTruncatedOggFileHasALengthAndSupportsSeeking(codec: AudioCodec) throws {
     let (bytes, samples) = try make(codec, channels: 2, frames: 400_000)
     for cut in [10, bytes.count / 3, bytes.count / 2] {
       let path = try folder.file("c", Array(bytes.dropLast(cut)))
@@ -202,7 +202,7 @@ struct SoundMapTests {
     }
   }
 
-  @Test func aStreamOfAChainThatLostItsEndDoesNotMoveTheNext() throws {
+  @Test func aTruncatedStreamInAChainDoesNotShiftTheNext() throws {
     let first = try make(.vorbis, channels: 1, frames: 300_000)
     let second = try make(.vorbis, channels: 1, frames: 100_000, peak: 0.3)
     // Damaged where a page's checksum detects it, far from the end.
@@ -215,7 +215,7 @@ struct SoundMapTests {
     #expect(try decode(path, from: 300_000) == second.samples)
   }
 
-  @Test func aStreamThatClaimsTheImpossibleIsLeftOut() throws {
+  @Test func aStreamWithImpossibleClaimsIsSkipped() throws {
     let first = try make(.vorbis, channels: 1, frames: 60_000)
     let second = try make(.vorbis, channels: 1, frames: 50_000)
     // The last page's position is half of the maximum, with a corrected checksum.

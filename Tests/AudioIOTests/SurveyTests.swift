@@ -29,7 +29,7 @@ struct SurveyTests {
     Array("ID3".utf8) + [4, 0, 0, 0, 0, UInt8(content.count >> 7), UInt8(content.count & 0x7F)] + content
   }
 
-  @Test func tagsAndGarbageBetweenFramesAreNoFrames() throws {
+  @Test func tagsAndGarbageAreNotTakenForFrames() throws {
     let sound = try make(.mp3, .mp3, rate: 44_100, frames: 50_000)
     let plain = try MPEGSurvey(path: folder("a"))
     let picture = [UInt8](repeating: 0xFF, count: 300)
@@ -45,14 +45,14 @@ struct SurveyTests {
     #expect(between.streams[0].ranges.count == 2 && between.foreignBytes > 600)
   }
 
-  @Test func aTagThatClaimsMoreThanThereIsHidesNothing() throws {
+  @Test func aTagWithAnOversizedLengthHidesNothing() throws {
     let sound = try make(.mp3, .mp3, rate: 44_100, frames: 50_000)
     let liar = Array("ID3".utf8) + [4, 0, 0, 0x7F, 0x7F, 0x7F, 0x7F]
     let found = try MPEGSurvey(path: try folder.file("b", sound + liar + sound))
     #expect(found.streams.map(\.samples) == [50_000, 50_000])
   }
 
-  @Test func whatIsNotMPEGHasNoFrames() throws {
+  @Test func otherDataHasNoFrames() throws {
     var generator = SeededGenerator(state: 5)
     let noise = (0..<400_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
     #expect(try !MPEGSurvey(path: try folder.file(noise)).isMostlyFrames)
@@ -61,7 +61,7 @@ struct SurveyTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus])
-  func anOggFileTellsItsEndAndItsStreams(codec: AudioCodec) throws {
+  func anOggFileReportsItsEndAndItsStreams(codec: AudioCodec) throws {
     let first = try make(.ogg, codec, rate: 48_000, frames: 200_000)
     let (one, two) = (Int64(first.count), try make(.ogg, codec, rate: 48_000, frames: 90_000, name: "b"))
     let whole = try OggSurvey(path: folder("a"))

@@ -23,17 +23,17 @@ struct WriteFailureTests {
 
   /// Short files fail only when they are closed, long ones while they are written.
   @Test(arguments: kinds, [10, 200_000])
-  func aFullDiskIsNoticedInEveryFormat(format: AudioFormat, frames: Int) throws {
+  func aFullDiskIsReportedInEveryFormat(format: AudioFormat, frames: Int) throws {
     let full = AudioIOError.system(operation: "write", errno: ENOSPC)
     #expect(write(format, to: "/dev/full", frames: frames) == full)
   }
 
-  @Test func aFolderThatIsNotThereIsASystemError() throws {
+  @Test func aMissingFolderIsASystemError() throws {
     let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 1)
     #expect(write(format, to: "/nowhere/at/all.wav", frames: 1) == .system(operation: "open", errno: ENOENT))
   }
 
-  @Test func whatTheContainerCannotHoldIsNotBegun() throws {
+  @Test func aFileThatItsContainerCannotHoldIsNotStarted() throws {
     let folder = try TemporaryFolder()
     let format = AudioFormat(container: .flac, codec: .vorbis, sampleRate: 8000, channels: 1)
     #expect(write(format, to: folder("a.flac"), frames: 1) == .unwritable(format))

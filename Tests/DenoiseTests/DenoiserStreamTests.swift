@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func outputComesWhileSoundIsStillTakenIn() {
+  @Test func outputBeginsBeforeTheInputEnds() {
     let samples = sound(seconds: 12)
     let cleaning = Cleaning(sampleRate: rate)
     var denoiser = Denoiser(
@@ -87,7 +87,7 @@ import Testing
     #expect(count == samples.count)
   }
 
-  @Test func anErrorOfTheReceiverComesThrough() {
+  @Test func theReceiversErrorIsRethrown() {
     struct Full: Error {}
     let cleaning = Cleaning(sampleRate: rate)
     let samples = sound(seconds: 1)

@@ -42,7 +42,7 @@ import Testing
     #expect(abs(after - before) < 0.5)
   }
 
-  @Test func moreSensitivityTakesMore() throws {
+  @Test func higherSensitivityRemovesMore() throws {
     let noise = TestSignals.noise(3 * rate)
     let levels = try [0.5, 1, 2].map { sensitivity in
       let settings = DenoiseSettings(reductionDB: 40, sensitivity: sensitivity)
@@ -53,7 +53,7 @@ import Testing
     #expect(levels[1] > levels[2] + 1)
   }
 
-  @Test func settingsOutsideTheirRangesAreTakenForTheNearerEnd() throws {
+  @Test func settingsAreClampedToTheirRanges() throws {
     let noise = TestSignals.noise(rate)
     func clean(_ reduction: Double, _ sensitivity: Double) throws -> [Float] {
       let settings = DenoiseSettings(reductionDB: reduction, sensitivity: sensitivity)

@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func soundOfOneFrameComesBack() {
+  @Test func oneFrameComesBack() {
     for channels in 1...8 {
       let cleaning = Cleaning(sampleRate: 44100, channels: channels)
       let samples = TestSignals.noise(channels, level: 0.5)

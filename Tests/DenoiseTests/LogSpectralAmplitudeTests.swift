@@ -51,7 +51,7 @@ func referenceLogSpectralGain(prior: Double, posterior: Double) -> Double {
     #expect(abs(LogSpectralAmplitude.scaledExponential(0) / 0.561_459_5 - 1) < 1e-5)
   }
 
-  @Test func theGainIsThePapersWithinATenThousandthOfADecibel() {
+  @Test func theGainMatchesThePaperToATenThousandthOfADecibel() {
     for prior in stride(from: -25.0, through: 50, by: 2.5) {
       for posterior in stride(from: -60.0, through: 40, by: 2.5) {
         let xi = pow(10, prior / 10), gamma = pow(10, posterior / 10)

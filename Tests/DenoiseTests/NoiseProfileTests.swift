@@ -15,14 +15,14 @@ import Testing
     #expect(inner.allSatisfy { abs(10 * log10(Double($0) / expected)) < 1.5 })
   }
 
-  @Test func aFrameNotWhollyInsideDoesNotCount() throws {
+  @Test func aFrameNotEntirelyInsideDoesNotCount() throws {
     let length = frame.length
     let samples = TestSignals.noise(2 * length + frame.hop - 1)
     let whole = try cleaning.profile(of: Array(samples[..<(2 * length)]))
     #expect(try cleaning.profile(of: samples) == whole)
   }
 
-  @Test func theSizesOfThePiecesDoNotMatter() throws {
+  @Test func pieceSizesDoNotMatter() throws {
     let samples = TestSignals.noise(20_000)
     let whole = try cleaning.profile(of: samples)
     var builder = NoiseProfileBuilder(sampleRate: 8000, channels: 1)
@@ -88,7 +88,7 @@ import Testing
     #expect(abs(errorDB(power, level: 0.05)) < 0.25)
   }
 
-  @Test func soundForHalfOfTheTimeRaisesItByLittle() throws {
+  @Test func soundForHalfTheTimeRaisesItOnlySlightly() throws {
     var samples = TestSignals.noise(240_000, level: 0.01)
     let speech = TestSignals.noise(240_000, level: 0.3, seed: 9)
     for index in samples.indices where index / 8000 % 2 == 0 { samples[index] += speech[index] }
@@ -101,7 +101,7 @@ import Testing
     #expect(abs(errorDB(try profile(muted), level: 0.01)) < 0.3)
   }
 
-  @Test func noAnalysisFrameReachesFromOneStretchIntoTheNext() throws {
+  @Test func noAnalysisFrameSpansTwoStretches() throws {
     let noise = TestSignals.noise(80_000, level: 0.01)
     let length = AnalysisFrame(sampleRate: 8000).length
     var whole = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
@@ -117,7 +117,7 @@ import Testing
     #expect(try parts.finish() == whole.finish())
   }
 
-  @Test func silenceThroughoutGivesAnEmptyProfile() throws {
+  @Test func silenceThroughoutMakesAnEmptyProfile() throws {
     #expect(try profile([Float](repeating: 0, count: 10_000)).allSatisfy { $0 == 0 })
   }
 }

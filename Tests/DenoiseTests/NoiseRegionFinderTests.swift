@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func aPauseOfSevenTenthsIsFoundWhereThereIsNothingLonger() throws {
+  @Test func aPauseOfSevenTenthsIsFoundIfThereIsNothingLonger() throws {
     let noise = TestSignals.noise(7 * 16_000, level: 0.01)
     let before = mixed(speech(seconds: 3), from: 0, noise: noise)
     let samples = mixed(speech(seconds: 3.3), from: 3.7, noise: before)
@@ -57,12 +57,12 @@ import Testing
     #expect(best.start >= 2.9 && best.end <= 3.75 && best.end - best.start < 0.6, "\(best)")
   }
 
-  @Test func whereNothingIsSteadyThereIsNoRegion() {
+  @Test func withoutSteadyNoiseThereIsNoRegion() {
     let samples = mixed(speech(seconds: 6, rate: 7), from: 0, noise: TestSignals.noise(6 * 16_000, level: 0.0002))
     #expect(find(samples) == [])
   }
 
-  @Test func regionsAreWithinTheRecordingApartAndBestFirst() {
+  @Test func regionsAreInsideTheRecordingDisjointAndBestFirst() {
     var samples = TestSignals.noise(60 * 16_000, level: 0.01)
     for second in stride(from: 2, to: 60, by: 4) {
       samples = mixed(speech(seconds: 2), from: Double(second), noise: samples)
@@ -96,7 +96,7 @@ import Testing
     #expect(find(samples.map { $0 == 0 ? 1 / 32768 : $0 }).allSatisfy { $0.start >= 1.97 })
   }
 
-  @Test func whatIsOutOfPhaseOrInOneChannelIsHeard() throws {
+  @Test func outOfPhaseAndSingleChannelNoiseCounts() throws {
     let noise = TestSignals.noise(6 * 16_000, level: 0.01)
     let other = TestSignals.noise(6 * 16_000, level: 0.01, seed: 8)
     let talk = mixed(speech(seconds: 4), from: 0, noise: [Float](repeating: 0, count: noise.count))
@@ -110,7 +110,7 @@ import Testing
     }
   }
 
-  @Test func theSizesOfThePiecesDoNotMatter() {
+  @Test func pieceSizesDoNotMatter() {
     let noise = TestSignals.noise(2 * 8 * 16_000, level: 0.01)
     let samples = zip(noise, TestSignals.interleaved([speech(seconds: 8), speech(seconds: 8, rate: 3)])).map { $0 + $1 }
     let whole = find(samples, channels: 2)

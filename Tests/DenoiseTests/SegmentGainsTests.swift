@@ -168,7 +168,7 @@ private struct ReferenceGains {
     for row in 0..<40 { #expect(gains[row * frame.binCount + 7] == 1) }
   }
 
-  @Test func whatLiesBeyondTheContextDoesNotMatter() {
+  @Test func samplesBeyondTheContextDoNotMatter() {
     let grid = SegmentGrid(frame: frame, channels: 1)
     let far = grid.contextHops + 100, bins = frame.binCount
     let rows = 2 * far + 10

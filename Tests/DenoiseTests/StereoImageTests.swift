@@ -23,7 +23,7 @@ import Testing
     #expect(abs(levels[0] - levels[1] - difference) < 0.5)
   }
 
-  @Test func aSourceOutOfPhaseIsKeptLikeOneInPhase() throws {
+  @Test func anOutOfPhaseSourceIsKeptLikeAnInPhaseOne() throws {
     let noise = (0..<2).map { TestSignals.noise(5 * rate, level: 0.003, seed: UInt64($0 + 1)) }
     let source = TestSignals.tone(5 * rate, hertz: 700, sampleRate: rate, amplitude: 0.2)
     let opposite = source.map { -$0 }

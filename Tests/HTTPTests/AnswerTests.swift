@@ -33,7 +33,7 @@ private struct Mixed: HTTPResponder {
 private func get(_ path: String, _ method: String = "GET") -> String { "\(method) \(path) HTTP/1.1\r\nHost: a\r\n\r\n" }
 
 @Suite("Line 8: immediate and delayed answers", .serialized) struct AnswerTests {
-  @Test func thousandsOfPipelinedAnswersThatAreKnownComeOneAfterTheOther() async throws {
+  @Test func thousandsOfImmediatePipelinedAnswersArriveInOrder() async throws {
     try await withServer(responder: Mixed()) { port, server in
       let client = try WireClient(port: port)
       try client.send(String(repeating: get("/now"), count: 3000) + get("/last"))
@@ -56,7 +56,7 @@ private func get(_ path: String, _ method: String = "GET") -> String { "\(method
     }
   }
 
-  @Test func theHeadOfAStreamIsAskedForWithoutItsContent() async throws {
+  @Test func aHeadRequestDoesNotReadTheStream() async throws {
     try await withServer(responder: Mixed()) { port, _ in
       let client = try WireClient(port: port)
       try client.send(get("/stream", "HEAD") + get("/now"))
@@ -65,7 +65,7 @@ private func get(_ path: String, _ method: String = "GET") -> String { "\(method
     }
   }
 
-  @Test func workThatFailsIsAnsweredAndTheConnectionKept() async throws {
+  @Test func failedWorkIsAnsweredAndTheConnectionKept() async throws {
     try await withServer(responder: Mixed()) { port, _ in
       let client = try WireClient(port: port)
       try client.send(get("/fail") + get("/now"))

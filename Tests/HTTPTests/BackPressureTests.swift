@@ -4,7 +4,7 @@ import Testing
 @testable import HTTP
 
 @Suite("Line 13: back-pressure", .serialized) struct BackPressureTests {
-  @Test func theSocketIsNotReadWhileNobodyReadsTheBody() async throws {
+  @Test func theSocketIsNotReadWhileTheBodyIsNot() async throws {
     let total = 64 * 1024 * 1024
     let gate = Signal()
     let counting: @Sendable (HTTPRequest) async throws -> HTTPResponse = { request in
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test func aBodyComesInPiecesOfAtMost64KiB() async throws {
+  @Test func aBodyArrivesInPiecesOfAtMost64KiB() async throws {
     try await withServer { request in
       var longest = 0
       while let piece = try await request.body.read() { longest = max(longest, piece.count) }

@@ -52,7 +52,7 @@ private struct Echo: HTTPResponder {
     #expect(response.fields["Query"] == "a=1")
   }
 
-  @Test func thePrefixWithoutItsSlashLeadsToThePage() async throws {
+  @Test func thePrefixWithoutItsSlashRedirectsToThePage() async throws {
     let response = try await ask("/tools/audio")
     #expect(response.status.code == 308 && response.fields["Location"] == "/tools/audio/")
     #expect(try await ask("/tools/audio", .post).fields["Segments"] == "", "and is nothing to be changed")

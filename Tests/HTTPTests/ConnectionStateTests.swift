@@ -106,7 +106,7 @@ private struct Clocked {
     #expect(connection.on(.dropped(1)) == .close)
   }
 
-  @Test func theSocketIsReadOnlyWhileSomebodyReadsTheBody() {
+  @Test func theSocketIsReadOnlyWhileTheBodyIsRead() {
     var connection = Clocked()
     connection.begin(.length(100))
     #expect(!connection.state.wantsInput)
@@ -116,7 +116,7 @@ private struct Clocked {
     #expect(!connection.state.wantsInput)
   }
 
-  @Test func oneHundredContinueGoesOutWithTheFirstReadAndOnlyThen() {
+  @Test func oneHundredContinueIsSentWithTheFirstRead() {
     var connection = Clocked()
     connection.begin(.length(100), expects: true)
     #expect(connection.on(.bodyWanted(hasCome: false)) == .sendContinue)
@@ -124,7 +124,7 @@ private struct Clocked {
     #expect(connection.on(.bodyWanted(hasCome: false)) == [])
   }
 
-  @Test func aClientThatWasNotToldToContinueIsClosedOnAfterTheAnswer() {
+  @Test func withoutContinueTheConnectionClosesAfterTheAnswer() {
     var connection = Clocked()
     connection.begin(.length(10), expects: true)
     connection.answer(unread: 10)
@@ -132,7 +132,7 @@ private struct Clocked {
     #expect(connection.state.phase == .lingering)
   }
 
-  @Test func aSmallUnreadBodyIsDroppedAndTheConnectionKept() {
+  @Test func aSmallUnreadBodyIsDiscardedAndTheConnectionKept() {
     var connection = Clocked()
     connection.begin(.length(1000))
     connection.answer(unread: 1000)
@@ -142,7 +142,7 @@ private struct Clocked {
     #expect(connection.state.phase == .idle)
   }
 
-  @Test(arguments: [Int64(65 * 1024), nil]) func anUnreadBodyThatIsLargeOrOfUnknownLengthEndsTheConnection(
+  @Test(arguments: [Int64(65 * 1024), nil]) func aLargeOrUnboundedUnreadBodyEndsTheConnection(
     _ unread: Int64?
   ) {
     var connection = Clocked()
@@ -151,7 +151,7 @@ private struct Clocked {
     #expect(connection.state.phase == .lingering)
   }
 
-  @Test func aBodyThatStopsComingTimesOutAfterThirtySeconds() {
+  @Test func aStalledBodyTimesOutAfterThirtySeconds() {
     var connection = Clocked()
     connection.begin(.length(100_000_000))
     connection.on(.bodyWanted(hasCome: false))
@@ -163,7 +163,7 @@ private struct Clocked {
     #expect(connection.state.bodyFault == .timedOut)
   }
 
-  @Test func aBodyThatTricklesTimesOutOnceItsGraceIsSpent() {
+  @Test func aTricklingBodyTimesOutWhenItsGraceIsUsedUp() {
     var connection = Clocked()
     connection.begin(.length(1_000_000))
     for _ in 0..<6 {
@@ -175,7 +175,7 @@ private struct Clocked {
     #expect(connection.expire(after: 0.7) == .failBodyTimedOut)
   }
 
-  @Test func timeThatTheHandlerTakesIsNotTheClients() {
+  @Test func theHandlersTimeIsNotCountedAgainstTheClient() {
     var connection = Clocked()
     connection.begin(.length(1_000_000))
     for _ in 0..<10 {
@@ -214,7 +214,7 @@ private struct Clocked {
     #expect(connection.state.deadline == nil)
   }
 
-  @Test func aHalfClosedClientIsAnsweredAndThenClosedOn() {
+  @Test func aHalfClosedClientIsAnsweredThenDisconnected() {
     var connection = Clocked()
     connection.begin(.length(3))
     connection.on(.bodyWanted(hasCome: false))
@@ -268,7 +268,7 @@ private struct Clocked {
     #expect(connection.state.phase == .lingering)
   }
 
-  @Test func aClientThatTricklesItsReadsIsResetOnceItsGraceIsSpent() {
+  @Test func aClientThatReadsInATrickleIsResetWhenItsGraceIsUsedUp() {
     var connection = Clocked()
     connection.begin()
     connection.on(.answerBegan(unread: 0, isPersistent: true))
@@ -279,7 +279,7 @@ private struct Clocked {
     #expect(connection.expire(after: 0.2) == [.cancelHandler, .failBodyTruncated, .abort])
   }
 
-  @Test func aSlowClientMayTakeAnHourForAnHoursBytes() {
+  @Test func aSlowClientMayTakeAnHourForALargeAnswer() {
     var connection = Clocked()
     connection.begin()
     connection.on(.answerBegan(unread: 0, isPersistent: true))
@@ -290,13 +290,13 @@ private struct Clocked {
     }
   }
 
-  @Test func aClientThatSendsItsBodyAtOnceIsNotToldToContinue() {
+  @Test func aClientThatSendsItsBodyAtOnceGetsNoContinue() {
     var connection = Clocked()
     connection.begin(.length(10), expects: true)
     #expect(connection.on(.bodyWanted(hasCome: true)) == [])
   }
 
-  @Test func atTheLastCallAWaitingReaderIsToldAndAnythingElseBrokenOff() {
+  @Test func theLastCallFailsWaitingReadersAndEndsEverythingElse() {
     var reading = Clocked()
     reading.begin(.length(10))
     reading.on(.bodyWanted(hasCome: false))

@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func aClientThatHoldsItsConnectionsIsRefusedAndAnotherIsServed() async throws {
+  @Test func aClientAtItsLimitIsRefusedWhileAnotherIsServed() async throws {
     let configuration = configured { ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (60, 3) }
     try await withServer(echo, configuration: configuration) { port, server in
       let mine = try held(3, port: port)
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func aFullServerSaysSoToEverybody() async throws {
+  @Test func aFullServerRefusesEveryClient() async throws {
     let configuration = configured { ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (4, 2) }
     try await withServer(echo, configuration: configuration) { port, _ in
       let all = try held(2, port: port) + held(2, port: port, source: 2)
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  @Test func aClientWithoutALimitOfItsOwnMayHaveAll() async throws {
+  @Test func aClientWithoutALimitCanUseAllConnections() async throws {
     let configuration = configured {
       ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (9, 2)
       $0.client = { $0.host == "127.0.0.2" ? nil : $0.host }
@@ -71,7 +71,7 @@ import Testing
       refused
   }
 
-  @Test(arguments: Ending.allCases) func whatAConnectionCountedIsGivenBackHoweverItEnds(_ ending: Ending) async throws {
+  @Test(arguments: Ending.allCases) func aConnectionIsUncountedHoweverItEnds(_ ending: Ending) async throws {
     let configuration = configured {
       ($0.limits.connectionCount, $0.limits.connectionCountPerClient) = (100, 3)
       $0.limits.lingerSeconds = 0.01
@@ -138,7 +138,7 @@ import Testing
     #expect(taken == expected)
   }
 
-  @Test func whatIsHungUpOnIsNotCounted() {
+  @Test func aConnectionClosedAtOnceIsNotCounted() {
     let tally = ConnectionTally(limit: 100, clientLimit: 1)
     #expect(tally.take(for: "a") == .serve)
     for _ in 0..<8 { #expect(tally.take(for: "a") == .refuse(.clientIsFull(limit: 1))) }

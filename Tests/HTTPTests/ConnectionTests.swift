@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func headHasTheFieldsOfGetAndNoContent() async throws {
+  @Test func headReturnsTheFieldsOfGetWithoutContent() async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
       try client.send("HEAD /abc HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func anEmptyLineInPiecesBeginsNoRequest() async throws {
+  @Test func anEmptyLineInPiecesDoesNotBeginARequest() async throws {
     try await withServer(
       echo,
       configuration: configured {
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test func aMalformedHeadIsRefusedAndNothingBehindItIsServed() async throws {
+  @Test func nothingAfterAMalformedHeadIsServed() async throws {
     let served = Atomic<Int>(0)
     try await withServer { _ in
       served.wrappingAdd(1, ordering: .relaxed)
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test(arguments: ["close", "CLOSE", "keep-alive, Close", "x ,\tclose,"])
-  func aConnectionClosesWhereItsOptionsSaySo(_ options: String) async throws {
+  func aConnectionClosesIfItsOptionsSaySo(_ options: String) async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
       try client.send("GET /a HTTP/1.1\r\nHost: a\r\nConnection: \(options)\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n")

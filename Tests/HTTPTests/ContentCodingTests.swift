@@ -49,7 +49,7 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
 }
 
 @Suite struct ContentCodingTests {
-  @Test func longTextIsCodedForWhoAcceptsIt() async throws {
+  @Test func longTextIsCompressedForClientsThatAcceptIt() async throws {
     let response = try await answer(Fixed(body: .bytes(long)), ["Accept-Encoding": "br, gzip;q=0.8"])
     #expect(response.fields["Content-Encoding"] == "gzip")
     #expect(response.fields["ETag"] == "\"v1-gzip\"")
@@ -72,12 +72,12 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   }
 
   @Test(arguments: ["gzip", "GZIP", "x-gzip", "*", "deflate, gzip;q=1.0, *;q=0.5", "identity;q=0.5, *;q=0.7"])
-  func gzipIsUnderstoodAsClientsWriteIt(_ accepted: String) async throws {
+  func allSpellingsOfGzipAreUnderstood(_ accepted: String) async throws {
     let response = try await answer(Fixed(body: .bytes(long)), ["Accept-Encoding": accepted])
     #expect(response.fields["Content-Encoding"] == "gzip")
   }
 
-  @Test func contentOfLessThanAKilobyteStaysPlain() async throws {
+  @Test func contentBelowAKilobyteIsNotCompressed() async throws {
     let response = try await answer(Fixed(body: .bytes(Array(long.prefix(1024)))), ["Accept-Encoding": "gzip"])
     #expect(!response.fields.contains("Content-Encoding"))
     let more = try await answer(Fixed(body: .bytes(Array(long.prefix(1025)))), ["Accept-Encoding": "gzip"])
@@ -85,14 +85,14 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   }
 
   @Test(arguments: ["audio/wav", "image/png", "application/vnd.bbc.audiowaveform", "application/octet-stream"])
-  func whatIsNoTextStaysPlainAndDoesNotVary(_ type: String) async throws {
+  func otherContentIsNotCompressedAndDoesNotVary(_ type: String) async throws {
     let response = try await answer(Fixed(body: .bytes(long), type: type), ["Accept-Encoding": "gzip"])
     #expect(!response.fields.contains("Content-Encoding"))
     #expect(!response.fields.contains("Vary"))
   }
 
   @Test(arguments: [100, 1000, 70_000, 300_000])
-  func whatIsLongOrComesInPiecesIsCodedAsItGoes(_ size: Int) async throws {
+  func longContentAndStreamsAreCompressedOnTheFly(_ size: Int) async throws {
     let text = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) % 64 + 32 }
     let pieces = Pieces(text, size)
     for body in [ResponseBody.bytes(text), .stream(length: nil) { pieces.next() }] {
@@ -103,7 +103,7 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
     }
   }
 
-  @Test func aRangeIsOfThePlainForm() async throws {
+  @Test func aRangeRefersToThePlainForm() async throws {
     let response = try await answer(
       Fixed(body: .bytes(long)), ["Accept-Encoding": "gzip", "Range": "bytes=0-1999", "If-Range": "\"v1\""])
     #expect(response.status == .partialContent)
@@ -114,7 +114,7 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   }
 
   @Test(arguments: [("\"v1-gzip\"", "\"v1-gzip\""), ("\"v1\"", "\"v1\""), ("W/\"v1-gzip\"", "\"v1-gzip\"")])
-  func eitherFormIsRevalidated(_ held: String, _ told: String) async throws {
+  func bothFormsCanBeRevalidated(_ held: String, _ told: String) async throws {
     let response = try await answer(
       Fixed(body: .bytes(long)), ["Accept-Encoding": "gzip", "If-None-Match": held])
     #expect(response.status == .notModified)

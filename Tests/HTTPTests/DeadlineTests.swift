@@ -4,7 +4,7 @@ import Testing
 @testable import HTTP
 
 @Suite struct DeadlineHeapTests {
-  @Test func entriesComeOutInTheOrderOfTimeAndOnlyWhenDue() {
+  @Test func entriesComeOutInOrderAndOnlyWhenDue() {
     var heap = DeadlineHeap()
     var generator = TestRandom(for: 1)
     let times = (UInt64(0)..<500).shuffled(using: &generator)
@@ -46,13 +46,13 @@ import Testing
     return most
   }
 
-  @Test func aConnectionThatIsKeptForHoursDoesNotGatherEntries() {
+  @Test func aLongLivedConnectionDoesNotAccumulateEntries() {
     let most = mostEntries()
     #expect(most[0] <= 8)
     #expect(most[1] <= most[0])
   }
 
-  @Test func aDeadlineThatComesNearerIsKept() {
+  @Test func anEarlierDeadlineReplacesALaterOne() {
     var reminder = Reminder()
     let (soon, late) = (Instant(nanoseconds: 10), Instant(nanoseconds: 20))
     #expect(reminder.newEntry(for: late) == late)

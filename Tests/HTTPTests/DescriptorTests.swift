@@ -6,7 +6,7 @@ import Testing
 
 // In separate processes, because descriptors, their limit, and memory belong to the whole process.
 @Suite("Line 12: descriptors and memory", .serialized) struct DescriptorTests {
-  @Test func outOfDescriptorsTheServerNeitherSpinsNorEndsAndServesWhenOneIsFree() async {
+  @Test func theServerSurvivesRunningOutOfDescriptors() async {
     await #expect(processExitsWith: .success) {
       var limit = rlimit(rlim_cur: 256, rlim_max: 256)
       try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func theLimitOfDescriptorsIsRaisedAsFarAsConnectionsNeedAndTheSystemAllows() async {
+  @Test func theDescriptorLimitIsRaisedAsNeededAndAllowed() async {
     await #expect(processExitsWith: .success) {
       var limit = rlimit(rlim_cur: 300, rlim_max: 3000)
       try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test func clientsThatLeaveInTheMiddleOfAnAnswerDoNotEndTheProcess() async {
+  @Test func clientsLeavingDuringAnAnswerDoNotEndTheProcess() async {
     await #expect(processExitsWith: .success) {
       let file = try TemporaryFile(bytes: [UInt8](repeating: 0x61, count: 4 << 20))
       try await withServer { request in
@@ -74,7 +74,7 @@ import Testing
   }
 
   /// Run `HTTP_LEAK_ROUNDS=50000 swift test --filter DescriptorTests` for a longer test.
-  @Test func nothingIsLeftOfClientsThatBreakOff() async {
+  @Test func clientsThatDisconnectLeaveNothingBehind() async {
     await #expect(processExitsWith: .success) {
       let rounds = unsafe getenv("HTTP_LEAK_ROUNDS").flatMap { unsafe Int(String(cString: $0)) } ?? 2000
       let configuration = configured {

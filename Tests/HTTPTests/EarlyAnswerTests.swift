@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func aSmallRestIsReadAndTheConnectionKept() async throws {
+  @Test func aSmallRemainderIsReadAndTheConnectionKept() async throws {
     try await withServer { _ in
       text("no", .notFound)
     } test: { port, server in
@@ -67,7 +67,7 @@ import Testing
   }
 
   /// Our half is shut when the client's data and its end arrive together; that isn't a reset.
-  @Test func anAnswerUnderWayIsNotDestroyedByWhatComesBehindItsRequest() async throws {
+  @Test func bytesAfterARequestDoNotDestroyItsAnswer() async throws {
     let content = [UInt8](repeating: 0x41, count: 2_000_000)
     try await withServer { _ in
       HTTPResponse(.ok, fields: ["Connection": "close"], body: .bytes(content))

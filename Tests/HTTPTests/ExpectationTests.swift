@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func anEmptyExpectationIsNone() async throws {
+  @Test func anEmptyExpectationDoesNotCount() async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
       try client.send("POST /p HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 3\r\n\r\n")
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: [HTTPStatus.notFound, .unsupportedMediaType, .unauthorized])
-  func anAnswerThatNeedsNoBodyComesWithout100(_ status: HTTPStatus) async throws {
+  func anAnswerWithoutTheBodySendsNo100(_ status: HTTPStatus) async throws {
     try await withServer { _ in
       text("no", status)
     } test: { port, _ in

@@ -15,7 +15,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
   // Splitting the long ones at every byte would take minutes without testing anything new; they are split by size
   // below.
   @Test(arguments: BadRequest.all.filter { $0.wire.utf8.count < 1000 })
-  func itIsRefusedHoweverItIsSplit(_ bad: BadRequest) {
+  func splittingItDoesNotPreventTheRefusal(_ bad: BadRequest) {
     for outcome in WireReader.outcomesOfAllSplits(bad.wire) {
       #expect(outcome.refusal == bad.status)
       #expect(outcome.requests.isEmpty)
@@ -23,14 +23,14 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
   }
 
   @Test(arguments: BadRequest.all)
-  func itIsRefusedBehindAGoodRequestAndNothingAfterItIsServed(_ bad: BadRequest) {
+  func itIsRefusedAfterAGoodRequestAndEndsTheConnection(_ bad: BadRequest) {
     let reader = WireReader(good + bad.wire + good)
     #expect(reader.refusal == bad.status)
     #expect(reader.requests.map(\.path) == ["/good"])
   }
 
   @Test(arguments: ["/%zz", "/%4", "/%00", "/%ff", "/?a=%00", "/?%c0%af=b"])
-  func aBrokenEscapeIsToldAsOne(target: String) {
+  func aBrokenEscapeIsReportedAsOne(target: String) {
     let error = #expect(throws: HTTPParseError.self) {
       try RequestTarget(parsing: Array(target.utf8)[...], method: .get)
     }
@@ -80,7 +80,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     }
   }
 
-  @Test func aHeadThatComesAgainIsReadAgainAndNoOtherIsTakenForIt() {
+  @Test func onlyAnIdenticalHeadIsRecognized() {
     let wires = [
       good, good, "GET /good HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
       "GET /good HTTP/1.1\r\nHost: b\r\n\r\n", "GET /gooD HTTP/1.1\r\nHost: a\r\n\r\n", good, good,
@@ -123,7 +123,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     #expect(WireReader("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n").requests.count == 1)
   }
 
-  @Test func aLineThatNeverEndsIsRefusedBeforeItIsKept() {
+  @Test func anEndlessLineIsRefusedBeforeItIsBuffered() {
     let piece = [UInt8](repeating: UInt8(ascii: "a"), count: 1000)
     #expect(WireReader([Array("GET /".utf8)] + Array(repeating: piece, count: 9)).refusal == 414)
     #expect(WireReader(Array(repeating: piece, count: 9)).refusal == 400)
@@ -133,7 +133,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
 
   // Over a socket, where the answer and the end of the connection are visible. One server for all, because each test
   // blocks one of the few threads.
-  @Test func theClientSeesEachRefusalAndTheEnd() async throws {
+  @Test func theClientReceivesEachRefusalAndTheEnd() async throws {
     try await withServer(echo) { port, server in
       for (index, bad) in BadRequest.all.enumerated() {
         let client = try WireClient(port: port)
@@ -149,12 +149,12 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     }
   }
 
-  @Test func anAbsoluteTargetsHostCountsAndNotTheFields() {
+  @Test func anAbsoluteTargetOverridesTheHostField() {
     let reader = WireReader("GET http://b:81/x HTTP/1.1\r\nX: y\r\nHost: a\r\n\r\n")
     #expect(reader.heads.first?.fields.values(of: "Host") == ["b:81"])
   }
 
-  @Test func aHugeChunkIsPassedOnAsItComesAndNothingIsAllocatedForIt() async throws {
+  @Test func aHugeChunkIsPassedOnWithoutAllocatingItsSize() async throws {
     for framing in ["Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", "Content-Length: \(Int64.max)\r\n\r\n"] {
       try await withServer { request in
         text("\(try await request.body.read()?.count ?? 0)")
@@ -166,7 +166,7 @@ private let good = "GET /good HTTP/1.1\r\nHost: a\r\n\r\n"
     }
   }
 
-  @Test func aHandlerIsNotAskedAboutChunksThatAreBrokenAlready() async throws {
+  @Test func aBodyThatBeginsWithABrokenChunkNeverReachesAHandler() async throws {
     try await withServer { _ in
       text("no", .notFound)
     } test: { port, _ in

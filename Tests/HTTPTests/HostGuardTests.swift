@@ -67,7 +67,7 @@ private func status(
 
   @Test func aClientOfHTTP10NeedsNoName() async throws { #expect(try await status(host: nil) == 200) }
 
-  @Test func aPageThatNamesNoHostMayChangeNothingUnlessItsOriginIsConfigured() async throws {
+  @Test func withoutHostAPageNeedsAConfiguredOriginForChanges() async throws {
     let origin = "http://app.example"
     #expect(try await status(.post, host: nil, origin: origin) == 403)
     #expect(try await status(.post, host: nil, origin: origin, origins: .only([#require(Origin(origin))])) == 200)
@@ -75,7 +75,7 @@ private func status(
   }
 
   @Test(arguments: [HTTPMethod.post, .patch, .delete, .put])
-  func aChangeForAForeignPageIsRefused(_ method: HTTPMethod) async throws {
+  func aForeignPageMayNotMakeChanges(_ method: HTTPMethod) async throws {
     for origin in [
       "https://evil.example", "http://evil.example:8080", "null", "http://127.0.0.1:3000", "http://localhost",
       "file://", "", "http://127.0.0.1:8080/path", "http://127.0.0.1:8080, http://evil.example",
@@ -124,7 +124,7 @@ private func status(
     #expect(try await status(.post, origin: origin, site: site, origins: .any) == 200)
   }
 
-  @Test func aChangeForAConfiguredOriginIsMade() async throws {
+  @Test func aConfiguredOriginMayMakeChanges() async throws {
     let origins = AllowedOrigins.only([try #require(Origin("https://app.example"))])
     #expect(try await status(.post, origin: "https://app.example", origins: origins) == 200)
     #expect(try await status(.post, origin: "https://app.example:443", origins: origins) == 200)
@@ -133,7 +133,7 @@ private func status(
   }
 
   @Test(arguments: [HTTPMethod.get, .head, .options])
-  func readingIsNobodysBusiness(_ method: HTTPMethod) async throws {
+  func aForeignPageMaySendAReadingRequest(_ method: HTTPMethod) async throws {
     #expect(try await status(method, origin: "https://evil.example") == 200)
   }
 }
@@ -180,11 +180,11 @@ private func shared(
     }
   }
 
-  @Test func anAnswerWithoutOriginVariesByItToo() async throws {
+  @Test func anAnswerWithoutOriginAlsoVariesByIt() async throws {
     #expect(try await shared(fields: [:], origins: app).fields["Vary"] == "Origin")
   }
 
-  @Test func withAnyOriginTheAnswerIsTheSameForAll() async throws {
+  @Test func ifAnyOriginIsAllowedAllGetTheSameAnswer() async throws {
     let response = try await shared(fields: ["Origin": "null"], origins: .any)
     #expect(response.fields["Access-Control-Allow-Origin"] == "*")
     #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
@@ -205,7 +205,7 @@ private func shared(
     #expect(response.fields["Access-Control-Max-Age"] == "7200")
   }
 
-  @Test func aForeignPreflightIsToldNothing() async throws {
+  @Test func aForeignPreflightGetsNoPermission() async throws {
     let response = try await shared(
       .options, fields: ["Origin": "https://evil.example", "Access-Control-Request-Method": "DELETE"], origins: app)
     #expect(!response.fields.contains { $0.name.hasPrefix("Access-Control") })

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTP
 
 @Suite("Limits, each a setting", .serialized) struct LimitTests {
-  @Test func aHeadThatDoesNotComeIsAnswered408() async throws {
+  @Test func aMissingHeadIsAnswered408() async throws {
     try await withServer(echo, configuration: configured { $0.limits.headSeconds = 0.05 }) { port, _ in
       let client = try WireClient(port: port)
       try client.send("GET / HT")
@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  @Test func aBodyThatDoesNotComeIsAnswered408() async throws {
+  @Test func aMissingBodyIsAnswered408() async throws {
     try await withServer(echo, configuration: configured { $0.limits.bodyGapSeconds = 0.05 }) { port, _ in
       let client = try WireClient(port: port)
       try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc")
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test func aBodyThatComesTooSlowlyIsAnswered408() async throws {
+  @Test func aBodyThatArrivesTooSlowlyIsAnswered408() async throws {
     let configuration = configured { ($0.limits.bodyRateGraceSeconds, $0.limits.bodyBytesPerSecond) = (0.05, 1e9) }
     try await withServer(echo, configuration: configuration) { port, _ in
       let client = try WireClient(port: port)
@@ -68,7 +68,7 @@ import Testing
   }
 
   /// The answer ends somewhere past the kernel's buffers.
-  @Test(arguments: ["stalls", "is too slow"]) func aClientThatDoesNotTakeItsAnswerIsReset(_ why: String) async throws {
+  @Test(arguments: ["stalls", "is too slow"]) func aClientThatDoesNotReadItsAnswerIsReset(_ why: String) async throws {
     let configuration = configured {
       if why == "stalls" {
         $0.limits.writeStallSeconds = 0.05
@@ -130,7 +130,7 @@ import Testing
     #expect(info.tcpi_sacked == 7)
   }
 
-  @Test func anEmptyLineInFrontOfARequestIsNoBeginningOfOne() throws {
+  @Test func anEmptyLineBeforeARequestDoesNotBeginOne() throws {
     var parser = RequestParser(limits: HTTPLimits())
     _ = try parser.consume(Array("\r\n".utf8), from: 0, to: 2)
     #expect(!parser.hasBegun)

@@ -27,7 +27,7 @@ import Testing
   ]
 
   @Test(arguments: cases)
-  func theTypeThatAcceptWeighsMostIsGiven(_ accept: String?, _ expected: String?) throws {
+  func theTypeWithTheHighestQualityWins(_ accept: String?, _ expected: String?) throws {
     let request = try HTTPRequest(method: .get, target: "/", fields: accept.map { ["Accept": $0] } ?? [:])
     #expect(request.preferredType(["a/json", "a/dat"]) == expected, "\(accept ?? "none")")
   }

@@ -7,7 +7,7 @@ import Testing
   private static let first = [UInt8](repeating: 0x41, count: 20_000)
   private static let second = (0..<100_000).map { UInt8($0 % 251) }
 
-  @Test func whatWasAddedStaysWhenMoreIsAdded() throws {
+  @Test func addingMoreKeepsEarlierAdditions() throws {
     var file = MemoryFile()
     let first = try Self.appended(Self.first, to: file)
     let second = try Self.appended(Self.second, to: file)

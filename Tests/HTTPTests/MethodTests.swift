@@ -66,7 +66,7 @@ private let routes = Router(
   }
 
   @Test(arguments: ["/../etc/passwd", "/files/../../etc/passwd", "//etc/passwd", "/files//"])
-  func dotsAndSlashesLeadNowhere(_ path: String) async throws {
+  func dotsAndSlashesMatchNoRoute(_ path: String) async throws {
     #expect(try await ask("GET \(path) HTTP/1.1").status == 404)
   }
 

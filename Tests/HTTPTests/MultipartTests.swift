@@ -68,7 +68,7 @@ private func part(_ disposition: String) -> String {
 }
 
 @Suite struct MultipartTests {
-  @Test func partsAreTheSameHoweverTheBytesAreSplit() throws {
+  @Test func splittingTheBytesDoesNotChangeTheParts() throws {
     let bytes = Array(form.utf8)
     let whole = try parse([bytes])
     #expect(whole.ended)
@@ -80,14 +80,14 @@ private func part(_ disposition: String) -> String {
     #expect(try parse(bytes.map { [$0] }).parts == whole.parts)
   }
 
-  @Test func aReaderGivesNamesFilenamesAndContent() async throws {
+  @Test func aReaderReturnsNamesFilenamesAndContent() async throws {
     let parts = try await read(form)
     #expect(parts.map(\.0.name) == ["title", "file", "empty"])
     #expect(parts[1].0.filename == "a \"q\".wav")
     #expect(parts[1].0.fields["Content-Type"] == "audio/wav")
   }
 
-  @Test func whatIsNotReadOfAPartIsSkipped() async throws {
+  @Test func theUnreadRestOfAPartIsSkipped() async throws {
     let request = try HTTPRequest(method: .post, target: "/", body: Array(form.utf8))
     var reader = try #require(MultipartReader(contentType: "multipart/form-data; boundary=\"b\"", body: request.body))
     var names: [String] = []

@@ -31,7 +31,7 @@ private func waiting(
     }
   }
 
-  @Test func oneConnectionTooManyIsToldToComeBack() async throws {
+  @Test func oneConnectionTooManyIsToldToRetry() async throws {
     try await withServer(echo, configuration: configured { $0.limits.connectionCount = 1 }) { port, server in
       let first = try WireClient(port: port)
       try first.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -46,7 +46,7 @@ private func waiting(
     }
   }
 
-  @Test func aStoppingServerFinishesWhatRunsAndLetsNobodyIn() async throws {
+  @Test func aStoppingServerFinishesRunningRequestsAndAcceptsNoMore() async throws {
     let started = Signal()
     let gate = Signal()
     // A single loop: once the idle connection is closed, the busy one has been notified too.
@@ -73,7 +73,7 @@ private func waiting(
     }
   }
 
-  @Test func aStoppingServerBreaksOffWhatTakesTooLong() async throws {
+  @Test func aStoppingServerCancelsRequestsThatTakeTooLong() async throws {
     let started = Signal()
     let cancelled = Signal()
     try await withServer(waiting(started, untilCancelled: cancelled)) { port, server in
@@ -85,7 +85,7 @@ private func waiting(
     }
   }
 
-  @Test func manyTooManyAreHungUpOn() async throws {
+  @Test func manyExcessConnectionsAreClosedAtOnce() async throws {
     try await withServer(echo, configuration: configured { $0.limits.connectionCount = 1 }) { port, server in
       let first = try WireClient(port: port)
       try first.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -99,7 +99,7 @@ private func waiting(
     }
   }
 
-  @Test func theTimeForStoppingEndsThoughAnotherConnectionClosed() async throws {
+  @Test func theGracePeriodEndsEvenIfAnotherConnectionCloses() async throws {
     let started = Signal()
     let cancelled = Signal()
     try await withServer(
@@ -122,7 +122,7 @@ private func waiting(
     }
   }
 
-  @Test func anUploadThatStallsIsToldAndCleanedUpBeforeTheServerHasStopped() async throws {
+  @Test func aStalledUploadIsCleanedUpBeforeTheServerStops() async throws {
     let started = Signal()
     let isClean = Atomic<Bool>(false)
     try await withServer { request in
@@ -144,7 +144,7 @@ private func waiting(
     }
   }
 
-  @Test func aListenerThatRefusesSaysSoToItsLoopsWhichThenLeaveIt() throws {
+  @Test func aListenerReportsThatItRefuses() throws {
     let listener = try ListeningSocket(host: "127.0.0.1", port: 0, backlog: 8)
     if case .none = listener.accept() {} else { Issue.record("nobody is waiting") }
     listener.refuse()

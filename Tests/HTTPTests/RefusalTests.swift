@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func soMayItIfTheHeadCameTooSlowly() async throws {
+  @Test func aSlowHeadMayAlsoLinger() async throws {
     let configuration = configured {
       $0.limits.headSeconds = 0.05
       $0.refusal = { problem, fields in text(fields["Origin"] ?? "none", problem.status) }

@@ -62,7 +62,7 @@ private func answer(
     #expect(answer.fields["Content-Range"] == nil)
   }
 
-  @Test func rangesBelongToGetAlone() async throws {
+  @Test func onlyGetServesRanges() async throws {
     #expect(try await answer(["Range": "bytes=0-1"], method: .head).status == 200)
   }
 }
@@ -128,7 +128,7 @@ private func answer(
     }
   }
 
-  @Test func aWeakTagOfTheServersIsNeverGoodForARange() async throws {
+  @Test func aWeakTagOfTheServerNeverValidatesARange() async throws {
     let answer = try await answer(["If-Range": "W/\"v1\"", "Range": "bytes=0-1"], etag: "W/\"v1\"")
     #expect(answer.status == 200)
   }

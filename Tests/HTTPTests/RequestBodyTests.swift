@@ -16,7 +16,7 @@ import Testing
     #expect(try await body.read() == nil)
   }
 
-  @Test func aDeclaredLengthPastTheLimitIsRefusedBeforeAnythingIsRead() async throws {
+  @Test func aDeclaredLengthBeyondTheLimitIsRefusedBeforeReading() async throws {
     let body = try body(11)
     body.limit(to: 10)
     await #expect(throws: RequestBodyError.tooLarge(limit: 10)) { try await body.read() }
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: ["", "a b", "a\"", "a,b", "<x>", String(repeating: "x", count: 129)])
-  func anyOtherRequestIdIsReplaced(_ id: String) throws {
+  func aRequestIdOfAnotherFormIsReplaced(_ id: String) throws {
     #expect(try HTTPRequest(method: .get, target: "/", fields: ["X-Request-Id": id]).id.utf8.count == 13)
   }
 }

@@ -47,14 +47,14 @@ private let field = "X-Request-Id: mine-1\r\n"
     #expect(try await identifier([wire]).id?.utf8.count == 13)
   }
 
-  @Test func howeverARefusedHeadIsSplitItsIdIsRepeatedOrAnotherMade() {
+  @Test func aRefusedHeadKeepsItsIdOrGetsANewOneHoweverItIsSplit() {
     let whole = WireReader.outcomesOfAllSplits("GET / HTTP/1.1\r\nHost: a\r\n\(field)Expect: tea\r\n\r\n")
     #expect(whole.allSatisfy { $0.refusedIdentifier == "mine-1" })
     let unread = WireReader.outcomesOfAllSplits("\r\nFOO / HTTP/1.1\r\nHost: a\r\n\(field)\r\n")
     #expect(unread.allSatisfy { $0.refusal == 501 && [nil, "mine-1"].contains($0.refusedIdentifier) })
   }
 
-  @Test func theIdOfAnEarlierRequestIsNotThatOfARefusal() async throws {
+  @Test func aRefusalDoesNotReuseTheIdOfAnEarlierRequest() async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
       try client.send("GET / HTTP/1.1\r\nHost: a\r\n\(field)\r\nFOO / HTTP/1.1\r\nHost: a\r\n\r\n")

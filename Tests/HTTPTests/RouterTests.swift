@@ -45,19 +45,19 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     #expect(try await answer(.get, target).status == 404)
   }
 
-  @Test func aMethodWithoutARowIsNotAllowedAndToldWhatIs() async throws {
+  @Test func aMethodWithoutARouteGetsTheAllowedMethods() async throws {
     let answer = try await answer(.delete, "/v1/recordings")
     #expect(answer.status == 405)
     #expect(answer.fields["Allow"] == "GET, HEAD, OPTIONS, POST")
   }
 
-  @Test func headIsServedByGetsHandlerUnlessItHasARow() async throws {
+  @Test func headUsesGetsHandlerUnlessItHasARouteOfItsOwn() async throws {
     #expect(try await answer(.head, "/v1/recordings").status == 200)
     #expect(try await answer(.head, "/v1/uploads/1").fields["Upload-Offset"] == "3")
     #expect(try await answer(.get, "/v1/uploads/1").status == 405)
   }
 
-  @Test func optionsTellsWhatIsAllowed() async throws {
+  @Test func optionsListsTheAllowedMethods() async throws {
     #expect(try await answer(.options, "/v1/recordings/7").fields["Allow"] == "GET, HEAD, OPTIONS")
     let all = try await answer(.options, "*")
     #expect(all.status == 204)
@@ -77,7 +77,7 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     )
   }
 
-  @Test func aProblemsWordsAreEscaped() {
+  @Test func aProblemsTextIsEscaped() {
     let problem = Problem(.badRequest, code: "c", detail: "a\"b\\c\n\u{1}é", parameter: "p")
     let json = String(decoding: problem.json(), as: UTF8.self)
     #expect(json.contains("\"detail\":\"a\\\"b\\\\c\\u000a\\u0001é\",\"code\":\"c\",\"parameter\":\"p\"}"))
@@ -98,7 +98,7 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     #expect(try HTTPRequest(method: .get, target: "/a/../%2e%2e/b").target.segments == ["a", "..", "..", "b"])
   }
 
-  @Test func anAbsoluteTargetGivesItsPath() throws {
+  @Test func anAbsoluteTargetIsReducedToItsPath() throws {
     let target = try HTTPRequest(method: .get, target: "http://a:80?q=1").target
     #expect(target.path == "/")
     #expect(target.query == [.init(name: "q", value: "1")])
@@ -117,12 +117,12 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     #expect(fields["x"] == nil)
   }
 
-  @Test func aValueCannotStartAFieldOfItsOwn() {
+  @Test func aValueCannotBeginAnotherField() {
     let fields: HTTPFields = ["Location": "/a\r\nSet-Cookie: b\0"]
     #expect(fields.lines == Array("Location: /a  Set-Cookie: b \r\n".utf8))
   }
 
-  @Test func defaultsAreAddedOnlyWhereTheNameIsMissing() {
+  @Test func defaultsAreAddedOnlyIfTheNameIsMissing() {
     var lines: [UInt8] = []
     (["a": "2", "B": "3", "B": "4"] as HTTPFields).appendLines(missingIn: ["A": "1"], to: &lines)
     #expect(lines == Array("B: 3\r\nB: 4\r\n".utf8))
@@ -140,7 +140,7 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
   }
 
   @Test(arguments: ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"])
-  func theObsoleteFormsAreRead(_ text: String) {
+  func theObsoleteFormsAreAccepted(_ text: String) {
     #expect(HTTPDate(text)?.seconds == 784_111_777)
   }
 

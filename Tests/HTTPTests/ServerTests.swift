@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [nil, Int64(100)]) func aStreamThatFailsIsNotTakenForAWholeOne(_ length: Int64?) async throws {
+  @Test(arguments: [nil, Int64(100)]) func aFailedStreamDoesNotLookComplete(_ length: Int64?) async throws {
     try await withServer { _ in
       let first = Atomic<Bool>(true)
       return HTTPResponse(
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func aFileThatIsCutWhileItIsSentEndsItsConnectionAndNoOther() async throws {
+  @Test func truncatingAFileWhileItIsSentEndsOnlyThatConnection() async throws {
     let length = 64 << 20
     let target = try TemporaryFile(bytes: [1])
     try #require(unsafe truncate(target.path, length) == 0)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Line 5: a body cut short", .serialized) struct TruncatedBodyTests {
   @Test(arguments: ["Content-Length: 5\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"])
-  func aBodyCutShortIsNeverASuccess(_ rest: String) async throws {
+  func aTruncatedBodyIsNeverASuccess(_ rest: String) async throws {
     try await withServer(echo) { port, _ in
       let client = try WireClient(port: port)
       try client.send("POST / HTTP/1.1\r\nHost: a\r\n\(rest)")

@@ -47,7 +47,7 @@ struct CanvasTests {
     #expect(greys(canvas, column: 2) == [0, 255, 255])
   }
 
-  @Test func aLineHasItsWidthAndRoundEndsAndIsDrawnOnceWhereItCrossesItself() {
+  @Test func aLineHasRoundEndsAndIsBlendedOnceAtItsCrossings() {
     var canvas = Canvas(width: 20, height: 20, background: white)
     let grey = canvas.ink(PictureColor.rgb(0).opacity(0.5))
     let cross = [PicturePoint(x: 4, y: 10), PicturePoint(x: 16, y: 10), PicturePoint(x: 10, y: 10)]
@@ -60,7 +60,7 @@ struct CanvasTests {
     #expect(dot[4, 4].red == 0 && dot[4, 2].red < 10 && dot[2, 2].red > 200 && dot[4, 1] == white)
   }
 
-  @Test func whereColoursRunOutTheNearestServes() throws {
+  @Test func whenColorsRunOutTheNearestIsUsed() throws {
     // Two recordings in two translucent shades each, over a translucent background, in every combination: more than 256
     // colors.
     var canvas = Canvas(width: 400, height: 30, background: white.opacity(0.3))
@@ -94,7 +94,7 @@ struct CanvasTests {
     #expect(image[0, 0] == .rgb(0xff0000) && image[width - 1, height - 1] == canvas[width - 1, height - 1])
   }
 
-  @Test func aPictureThatCanNotBeCompressedFitsItsFile() throws {
+  @Test func anIncompressiblePictureFitsItsFile() throws {
     var canvas = Canvas(width: 500, height: 400, background: white)
     var generator = SeededGenerator(state: 3)
     let inks = (0..<200).map { canvas.ink(.rgb(UInt32($0 * 65_793))) }

@@ -34,7 +34,7 @@ struct FinePrintTests {
     #expect(try frames(2.6, 2.7, rate: 1) == 3..<4)
   }
 
-  @Test func eightBitPeaksAreCutTowardZeroAndMeasuresRounded() throws {
+  @Test func eightBitPeaksAreTruncatedAndMeasuresRounded() throws {
     let cases: [(Int16, peak: Int16, measure: UInt16)] = [
       (0, 0, 0), (127, 0, 0), (128, 0, 1), (255, 0, 1), (256, 1, 1), (383, 1, 1), (384, 1, 2), (-1, 0, 0), (-128, 0, 1),
       (-255, 0, 1), (-256, -1, 1), (-384, -1, 2), (32_639, 127, 127), (32_640, 127, 127), (.max, 127, 127),
@@ -87,7 +87,7 @@ struct FinePrintTests {
     }
   }
 
-  @Test func widthTwoThousandIsWhatIsMeantWhereNothingIsSaid() throws {
+  @Test func theDefaultWidthIsTwoThousand() throws {
     let window = try WaveformWindow(WaveformQuery(), of: extent(80_000_000))
     #expect(window.query.resolution == .width(2000) && window.query.bits == .sixteen && window.query.measures == .peak)
     #expect(window.pixelCount <= 2000 && window.scale == 40_000)
@@ -96,7 +96,7 @@ struct FinePrintTests {
   }
 
   @Test(arguments: [1, 100, 255])
-  func belowTwoHundredAndFiftySixTwentyThousandPixelsAreTheMost(scale: Int) throws {
+  func belowScale256TheLimitIsTwentyThousandPixels(scale: Int) throws {
     let most = Int64(20_000 * scale)
     let query = WaveformQuery(resolution: .scale(scale))
     #expect(try WaveformWindow(query, of: extent(most)).pixelCount == 20_000)
@@ -106,7 +106,7 @@ struct FinePrintTests {
     #expect(try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: extent(most * 257)).pixelCount > 20_000)
   }
 
-  @Test func aMillionNumbersAreTheMostInJSON() throws {
+  @Test func theLimitInJSONIsAMillionNumbers() throws {
     let query = WaveformQuery(resolution: .scale(256), channels: .split, measures: [.peak, .rms, .average])
     // Four numbers for each of two channels.
     try WaveformWindow(query, of: extent(125_000 * 256, channels: 2)).check(.json)

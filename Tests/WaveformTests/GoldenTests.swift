@@ -24,7 +24,7 @@ struct GoldenTests {
     }
   }
 
-  @Test func everyGoldenFileIsMatchedByteForByte() throws {
+  @Test func everyGoldenFileMatchesByteForByte() throws {
     let goldens = try goldenNames().compactMap(Golden.init)
     #expect(goldens.count > 130)
     for (source, files) in Dictionary(grouping: goldens, by: \.source) {
@@ -40,7 +40,7 @@ struct GoldenTests {
     }
   }
 
-  @Test func versionTwoHoldsTheSameDataBehindAChannelCount() throws {
+  @Test func versionTwoAddsAChannelCountToTheSameData() throws {
     let recording = try Recording(golden: "mono-8k-10007f")
     let golden = [UInt8](try goldenData("mono-8k-10007f.z512.b8.dat"))
     try recording.withPyramid { pyramid in

@@ -26,7 +26,7 @@ struct PageCacheTests {
   }
 
   @Test(arguments: [0, 1, 7, 100])
-  func itNeverHoldsMoreThanItsLimitAndSlicesAreTheSame(pages: Int) throws {
+  func itNeverExceedsItsLimitAndSlicesStayTheSame(pages: Int) throws {
     try withPyramid(pages: pages) { pyramid, cache, path in
       for scale in [256, 300, 65_536, 100_000] {
         let window = try WaveformWindow(
@@ -43,7 +43,7 @@ struct PageCacheTests {
   }
 
   /// With the file truncated, only pages in memory can be served.
-  @Test func whatIsUsedStaysAndWhatIsNotGoes() throws {
+  @Test func recentlyUsedPagesStayCached() throws {
     try withPyramid(pages: 4) { pyramid, _, path in
       for block in 0..<4 { _ = try pyramid.slice(window(block)) }
       for _ in 0..<2 { _ = try pyramid.slice(window(1)) }

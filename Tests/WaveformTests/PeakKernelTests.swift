@@ -18,7 +18,7 @@ struct PeakKernelTests {
   }
 
   @Test(arguments: 1...33)
-  func everyChannelCountSumsLikeThePlainLoop(channels: Int) {
+  func everyChannelCountMatchesThePlainLoop(channels: Int) {
     let points = [
       Recording.random(frames: 256, channels: channels, seed: 7).samples,
       [Int16](repeating: .min, count: 256 * channels),
@@ -36,7 +36,7 @@ struct PeakKernelTests {
   }
 
   @Test(arguments: 0..<8 as Range<UInt64>)
-  func aPointOfStereoSumsLikeThePlainLoop(seed: UInt64) {
+  func aStereoPointMatchesThePlainLoop(seed: UInt64) {
     var generator = SeededGenerator(state: TestSeed.of(seed))
     var stereo = StereoPoint()
     for range in [Int16.min...Int16.max, -2...2, -1...0, Int16.min...Int16.min, Int16.max...Int16.max] {

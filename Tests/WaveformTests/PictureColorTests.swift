@@ -13,14 +13,14 @@ struct PictureColorTests {
   }
 
   @Test(arguments: ["", "#", "#ff", "#fffff", "#fffffff", "#fffffffff", "ggg", "rgb(1,2,3)", "##fff", "#teal", "é"])
-  func whatIsNoColourIsRefused(text: String) { #expect(PictureColor(text) == nil) }
+  func anInvalidColorIsRefused(text: String) { #expect(PictureColor(text) == nil) }
 
   @Test func everyNameIsAColour() {
     #expect(PictureColor.names.count == 18)
     for name in PictureColor.names { #expect(PictureColor(name) != nil, "\(name)") }
   }
 
-  @Test func aColourOverAnotherIsMixedByOpacityAndCoverage() {
+  @Test func colorsAreBlendedByOpacityAndCoverage() {
     let (black, white) = (PictureColor.rgb(0), PictureColor.rgb(0xffffff))
     let clear = PictureColor(red: 0, green: 0, blue: 0, alpha: 0)
     #expect(black.over(white, coverage: 1) == black && black.over(white, coverage: 0) == white)

@@ -7,7 +7,7 @@ struct PictureLayoutTests {
 
   // MARK: Lanes, background, size
 
-  @Test func splitChannelsAreLanesOneBelowTheOther() throws {
+  @Test func splitChannelsAreStackedLanes() throws {
     let source = try PictureSource(.words())
     var split = query(width: 300)
     split.channels = .split
@@ -27,7 +27,7 @@ struct PictureLayoutTests {
     for x in 0..<300 { for y in 0..<100 { #expect(alone[x, y] == image[x, y + 104]) } }
   }
 
-  @Test func theBackgroundIsNothingUnlessOneIsAskedFor() throws {
+  @Test func theBackgroundIsTransparentByDefault() throws {
     let source = try PictureSource(.words())
     let plain = try Drawing(source, query(width: 100)).image()
     #expect(plain[50, 0] == clear && plain[0, 100].alpha > 0)
@@ -38,7 +38,7 @@ struct PictureLayoutTests {
     #expect(try Drawing(source, query(width: 100)) { $0.background = glass }.image()[50, 0] == glass)
   }
 
-  @Test func anAmplitudeScaleDrawsSoundLargerAndCutsWhatIsTooLoud() throws {
+  @Test func anAmplitudeScaleEnlargesAndClips() throws {
     let source = try PictureSource(.repeating([8000, -8000, 4000, -2000], frames: 50_000))
     func rows(_ amplitude: PictureAmplitude, over: PictureSource? = nil) throws -> ClosedRange<Int>? {
       try Drawing(source, query(width: 40), over: over) { ($0.amplitude, $0.height) = (amplitude, 201) }.image().drawn(
@@ -69,13 +69,13 @@ struct PictureLayoutTests {
     #expect(narrow.width == 1)
   }
 
-  @Test func aWindowIsCutToTheRecording() throws {
+  @Test func aWindowIsClampedToTheRecording() throws {
     let source = try PictureSource(.words())
     let (cut, whole) = (try Drawing(source, query(3, 60, width: 90)), try Drawing(source, query(3, 6, width: 90)))
     #expect(try cut.png() == whole.png() && cut.picture.signature == whole.picture.signature)
   }
 
-  @Test func whatHasNotBeenReadIsEmptyAndWhatHasStaysAsItIs() throws {
+  @Test func unreadPartsAreEmptyAndReadPartsDoNotChange() throws {
     let recording = Recording.words(channels: 1)
     let whole = try Drawing(try PictureSource(recording), WaveformQuery(resolution: .scale(256))).image()
     for available in [0, 1, 5000, 24_000, 47_999] as [Int64] {
@@ -93,7 +93,7 @@ struct PictureLayoutTests {
     }
   }
 
-  @Test func whatGrowsIsShownCoarselyWhereItsSamplesCanNotBeReadYet() throws {
+  @Test func aGrowingRecordingIsDrawnCoarselyUntilItsSamplesCanBeRead() throws {
     let growing = try PictureSource(.words(channels: 1), available: 40_000)
     let drawing = try Drawing(growing, query(4.5, 5.5, width: 500))
     #expect(!drawing.picture.window.needsSamples && drawing.picture.window.scale == 256)
@@ -108,7 +108,7 @@ struct PictureLayoutTests {
 
   // MARK: The axis
 
-  @Test func theAxisStandsBelowWithItsLabelsAndTakesItsHeight() throws {
+  @Test func theAxisAndItsLabelsTakeTheirHeightAtTheBottom() throws {
     let source = try PictureSource(.words())
     let drawing = try Drawing(source, query(width: 600)) { ($0.axis, $0.height) = (true, 120) }
     #expect(

@@ -10,7 +10,7 @@ struct PictureLimitsTests {
 
   /// A trap would end the whole service.
   @Test(arguments: 0..<8 as Range<UInt64>)
-  func whateverIsNotRefusedCanBeDrawn(seed: UInt64) throws {
+  func everyAcceptedRequestCanBeDrawn(seed: UInt64) throws {
     var generator = SeededGenerator(state: TestSeed.of(seed))
     func pick<Value>(_ values: [Value]) -> Value { values[Int(generator.next() % UInt64(values.count))] }
     let sources = try [1, 2, 255, 4001, 30_000].map { frames in
@@ -79,7 +79,7 @@ struct PictureLimitsTests {
     }
   }
 
-  @Test func whatIsWrongWithAWindowIsWrongWithItsPicture() throws {
+  @Test func aWindowsErrorsApplyToItsPicture() throws {
     let source = try PictureSource(.words(seconds: 1))
     func refused(_ query: WaveformQuery) -> WaveformError? {
       do throws(WaveformError) {
@@ -102,7 +102,7 @@ struct PictureLimitsTests {
 
   // MARK: The signature
 
-  @Test func theSignatureNamesAllThatDecidesThePicture() throws {
+  @Test func theSignatureCoversEverythingThatAffectsThePicture() throws {
     let source = try PictureSource(.words())
     var split = query(width: 100)
     split.channels = .split

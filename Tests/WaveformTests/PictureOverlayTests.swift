@@ -5,7 +5,7 @@ import Testing
 struct PictureOverlayTests {
   private let clear = PictureColor.clear
 
-  @Test func anOverlayIsAlignedByTimeWhateverItsRateAndLength() throws {
+  @Test func anOverlayIsAlignedByTimeAtAnyRateAndLength() throws {
     let main = try PictureSource(.repeating([0], frames: 48_000))
     var other = Recording.repeating([0], frames: 3 * 44_100, sampleRate: 44_100)
     for frame in 2 * 44_100..<2 * 44_100 + 4410 { other.samples[frame] = frame % 2 == 0 ? 20_000 : -20_000 }
@@ -21,7 +21,7 @@ struct PictureOverlayTests {
     }
   }
 
-  @Test func anOverlayWithOtherChannelsIsMixedIntoEveryLane() throws {
+  @Test func anOverlayWithADifferentChannelCountIsMixedIntoEveryLane() throws {
     var split = query(width: 60)
     split.channels = .split
     let main = try PictureSource(.words(channels: 2))
@@ -34,7 +34,7 @@ struct PictureOverlayTests {
     #expect(drawing.picture.overlayWindow?.query.channels == .channel(1))
   }
 
-  @Test func anOverlayThatGrowsIsDrawnAsFarAsItHasCome() throws {
+  @Test func aGrowingOverlayIsDrawnAsFarAsItHasBeenRead() throws {
     let main = try PictureSource(.repeating([0], frames: 48_000))
     let loud = Recording.repeating([30_000, -30_000], frames: 48_000)
     for (available, columns) in [(0, 0), (25_600, 160), (48_000, 300)] as [(Int64, Int)] {

@@ -42,7 +42,7 @@ struct PictureSVGTests {
     return shapes
   }
 
-  @Test func everyKindOfPictureIsWellFormedAndHoldsNothingButShapesAndLabels() throws {
+  @Test func everyPictureIsWellFormedWithOnlyShapesAndLabels() throws {
     let source = try PictureSource(.words())
     let growing = try PictureSource(.words(), available: 20_000)
     for (start, end) in [(0.0, 6.0), (1, 1.002), (1, 1.05), (1, 1.5), (7, 8)] {
@@ -76,7 +76,7 @@ struct PictureSVGTests {
     #expect(try paths(.mix, overlay: true) == 4 && paths(.split, overlay: true) == 8)
   }
 
-  @Test func theOutlineIsThatOfThePeaksToATenthOfAPixel() throws {
+  @Test func theOutlineFollowsThePeaksToATenthOfAPixel() throws {
     let source = try PictureSource(.words(channels: 1))
     let drawing = try Drawing(source, WaveformQuery(resolution: .scale(256)))
     let slice = try source.slice(drawing.picture.window)
@@ -94,7 +94,7 @@ struct PictureSVGTests {
     }
   }
 
-  @Test func whatIsMissingInTheMiddleOfNothingIsNoPath() throws {
+  @Test func noDataMeansNoPath() throws {
     let nothing = try PictureSource(.words(), available: 0)
     #expect(!(try Drawing(nothing, WaveformQuery(resolution: .width(90))).svg().contains("<path")))
     let half = try PictureSource(.words(), available: 24_000)
@@ -113,7 +113,7 @@ struct PictureSVGTests {
     #expect(svg.utf8.count < 4 * 6 * 1000 + 2000, "\(svg.utf8.count) bytes for 1000 columns")
   }
 
-  @Test func theAxisHasTheTicksOfThePNG() throws {
+  @Test func theAxisHasTheSameTicksAsThePNG() throws {
     let source = try PictureSource(.words())
     let drawing = try Drawing(source, WaveformQuery(resolution: .width(600))) { $0.axis = true }
     let elements = try parse(drawing.svg()).elements.filter { $0.name == "text" }

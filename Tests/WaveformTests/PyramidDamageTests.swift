@@ -68,7 +68,7 @@ struct PyramidDamageTests {
 
   /// At many seeded positions of a file with several blocks and lanes: no slice that touches the position has a wrong
   /// value.
-  @Test func noSliceEverHasASpoiledValue() throws {
+  @Test func noSliceHasADamagedValue() throws {
     let recording = Recording.random(frames: 200_000, channels: 2, seed: 6)
     let data = try Self.finished(recording)
     let windows = try [256, 1000, 65_536].map { scale in
@@ -99,7 +99,7 @@ struct PyramidDamageTests {
     #expect(refused > 60)
   }
 
-  @Test func pagesThatHaveChangedPlacesAreFound() throws {
+  @Test func swappedPagesAreDetected() throws {
     let recording = Recording.random(frames: 1000, channels: 2, seed: 7)
     var data = try Self.finished(recording)
     let (first, second) = (data[4096 * 4..<4096 * 5], data[4096 * 5..<4096 * 6])
@@ -111,7 +111,7 @@ struct PyramidDamageTests {
     }
   }
 
-  @Test func pagesThatWereNeverWrittenAreFound() throws {
+  @Test func unwrittenPagesAreDetected() throws {
     let data = try Self.finished()
     try withTemporaryPath { path in
       try (data.prefix(4096) + Data(count: data.count - 4096)).write(to: URL(filePath: path))
@@ -120,7 +120,7 @@ struct PyramidDamageTests {
   }
 
   /// If the file were mapped, the second slice would end the process.
-  @Test func aFileCutWhileItIsOpenIsAnErrorAndWhatWasReadBeforeIsServedStill() throws {
+  @Test func truncatingAnOpenFileIsAnErrorButCachedPointsAreServed() throws {
     let recording = Recording.random(frames: 200_000, channels: 1, seed: 8)
     try withTemporaryPath { path in
       try Self.write(recording, to: path)
@@ -143,7 +143,7 @@ struct PyramidDamageTests {
     }
   }
 
-  @Test func aFileOfTheFirstVersionIsToldFromADamagedOne() throws {
+  @Test func aFileOfTheFirstVersionIsDistinguishedFromADamagedOne() throws {
     try withTemporaryPath { path in
       try Data(firstVersion(frames: 1000)).write(to: URL(filePath: path))
       #expect(fault(of: path) == .outdatedPyramid(version: 1))
@@ -158,7 +158,7 @@ struct PyramidDamageTests {
     return bytes + [UInt8](repeating: 0, count: 4096 - bytes.count + 2 * 510 * 8)
   }
 
-  @Test func aFolderAPipeAndALinkToNothingAreNoPyramids() throws {
+  @Test func foldersPipesAndBrokenLinksAreNotPyramids() throws {
     try withTemporaryPath { path in
       #expect(unsafe mkfifo(path, 0o600) == 0)
       #expect(fault(of: path) == .malformedPyramid(field: "file"))

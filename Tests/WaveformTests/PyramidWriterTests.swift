@@ -11,7 +11,7 @@ struct PyramidWriterTests {
     WaveformQuery(resolution: .scale(scale), channels: .split, measures: [.peak, .rms, .average])
   }
 
-  @Test func itDoesNotMatterHowTheRecordingIsSplit() throws {
+  @Test func splittingTheRecordingChangesNothing() throws {
     let recording = Self.recording
     let whole = try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
@@ -35,7 +35,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func whatWasServedWhileGrowingNeverChanges() throws {
+  @Test func pointsServedWhileGrowingNeverChange() throws {
     let recording = Self.recording
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
@@ -96,7 +96,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func aStereoPyramidIsAtMostATwentiethOfItsRecording() throws {
+  @Test func aStereoPyramidTakesAtMostATwentiethOfItsRecording() throws {
     try withTemporaryPath { path in
       let silence = [Int16](repeating: 0, count: 2 << 16)
       var writer = try PyramidWriter(creating: path, sampleRate: 44_100, channels: 2)
@@ -107,7 +107,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func samplesThatAreNotWholeFramesAreRefused() throws {
+  @Test func partialFramesAreRefused() throws {
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
       let uneven: [Int16] = [1, 2, 3]
@@ -131,7 +131,7 @@ struct PyramidWriterTests {
     }
   }
 
-  @Test func aNewFileDoesNotTouchAnOlderOneThatIsOpen() throws {
+  @Test func aNewFileDoesNotChangeAnOlderOpenOne() throws {
     let recording = Self.recording
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)

@@ -29,7 +29,7 @@ struct SlicePropertyTests {
   }
 
   @Test(arguments: [1, 2, 3, 5, 6])
-  func everySliceIsWhatTheRulesSay(channels: Int) throws {
+  func everySliceFollowsTheRules(channels: Int) throws {
     var generator = SeededGenerator(state: TestSeed.of(channels))
     for frames in Self.lengths {
       let recording = Recording.random(frames: frames, channels: channels, seed: UInt64(frames))
@@ -68,7 +68,7 @@ struct SlicePropertyTests {
   }
 
   @Test(arguments: [100, 256, 300, 441, 1024, 5000])
-  func neighboursJoinWithoutASeam(scale: Int) throws {
+  func adjacentSlicesJoinWithoutASeam(scale: Int) throws {
     let recording = Recording.random(frames: 90_001, channels: 2, seed: 11)
     try recording.withPyramid { pyramid in
       var query = WaveformQuery(resolution: .scale(scale), channels: .split)

@@ -71,7 +71,7 @@ struct TimeAxisTests {
     }
   }
 
-  @Test func betweenTwoLabelsAreEqualSteps() {
+  @Test func ticksDivideTheLabelsIntoEqualSteps() {
     let ticks = TimeAxis(start: 0, end: 10, width: 1000).ticks
     #expect(ticks.filter { $0.label == nil }.count == 40)
     #expect(zip(ticks, ticks.dropFirst()).allSatisfy { abs($1.time - $0.time - 0.2) < 1e-9 })

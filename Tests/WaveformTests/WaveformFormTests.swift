@@ -25,7 +25,7 @@ struct WaveformFormTests {
         """)
   }
 
-  @Test func dataIsThereOnlyWithPeaks() throws {
+  @Test func dataIsPresentOnlyWithPeaks() throws {
     let slice = try slice(WaveformQuery(resolution: .scale(5), measures: .rms))
     #expect(
       text(slice.json()) == """
@@ -72,13 +72,13 @@ struct WaveformFormTests {
     }
   }
 
-  @Test func fewerSamplesThanNeededGiveOnlyWholePixels() throws {
+  @Test func missingSamplesLeaveOnlyWholePixels() throws {
     let window = try WaveformWindow(WaveformQuery(resolution: .scale(2), channels: .channel(0)), of: recording.extent)
     let slice = WaveformSlice(window, samples: recording.samples(0..<3).span)
     #expect(slice.length == 1 && slice.data == [-32768, 0])
   }
 
-  @Test func aFormThatCannotHoldTheAnswerSaysSo() throws {
+  @Test func aFormThatCannotHoldTheAnswerThrows() throws {
     let extent = WaveformExtent(
       sampleRate: 44_100, channels: 2, availableFrames: 1 << 33, totalFrames: 1 << 33, isComplete: true)
     let whole = try WaveformWindow(WaveformQuery(resolution: .scale(8192), channels: .split), of: extent)
@@ -121,7 +121,7 @@ struct WaveformFormTests {
     }
   }
 
-  @Test func aDocumentOfNoPixelsComesInPiecesToo() throws {
+  @Test func anEmptyDocumentAlsoComesInPieces() throws {
     let window = try WaveformWindow(WaveformQuery(start: 5, resolution: .scale(1)), of: recording.extent)
     for form in [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2)] {
       let document = WaveformDocument(window, as: form)

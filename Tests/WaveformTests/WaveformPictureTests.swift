@@ -30,7 +30,7 @@ struct WaveformPictureTests {
     }
   }
 
-  @Test func theLoudnessReachesAsFarAsItIs() throws {
+  @Test func theLoudnessIsDrawnToItsLevel() throws {
     let source = try PictureSource(.repeating([16_384, -16_384, 0, 0, 0, 0, 0, 0], frames: 80_000))
     let image = try Drawing(source, query(width: 50)) { $0.height = 201 }.image()
     // Peaks ±0.5, RMS ±0.25 of 100 pixels.
@@ -39,7 +39,7 @@ struct WaveformPictureTests {
     #expect(full.first == 76 && full.last == 124)
   }
 
-  @Test func noPeakIsLostAndNoneIsElsewhere() throws {
+  @Test func everyPeakIsDrawnInItsPlace() throws {
     var recording = Recording.repeating([0], frames: 100_000)
     let peaks = [0, 255, 256, 4321, 50_000, 77_777, 99_999]
     for frame in peaks { recording.samples[frame] = 30_000 }
@@ -86,7 +86,7 @@ struct WaveformPictureTests {
     }
   }
 
-  @Test func samplesAreALineWithDotsWhereThereIsRoom() throws {
+  @Test func samplesAreALineWithDotsIfThereIsRoom() throws {
     let source = try PictureSource(.repeating([20_000, -20_000], frames: 1000))
     let close = try Drawing(source, query(0, 20.0 / 8000, width: 200)) { $0.height = 100 }.image()
     // Each sample is in the middle of its share of 10 pixels: a dot of 5 pixels, and a line to the next.
@@ -107,7 +107,7 @@ struct WaveformPictureTests {
     #expect(try outline.image()[100, 100] == PictureStyle.teal)
   }
 
-  @Test func aSteepSignalIsDrawnWithoutHolesAtEveryZoom() throws {
+  @Test func aSteepSignalIsDrawnWithoutGapsAtEveryZoom() throws {
     let source = try PictureSource(.words(channels: 1))
     for scale in [1, 2, 3, 4, 7, 16, 60, 255, 256, 300] {
       let query = WaveformQuery(start: 0.5, end: 0.5 + Double(80 * scale) / 8000, resolution: .scale(scale))
@@ -132,7 +132,7 @@ struct WaveformPictureTests {
     #expect((0..<width).contains { image.drawn($0, on: clear) != nil })
   }
 
-  @Test func bothHalvesOfABarAreAlikeAndBarsStandApart() throws {
+  @Test func barsAreSymmetricAndSeparate() throws {
     let source = try PictureSource(.words(channels: 1))
     let image = try Drawing(source, query(width: 99)) { ($0.look, $0.height) = (.bars, 81) }.image()
     var heights: Set<Int> = []

@@ -32,12 +32,12 @@ struct WaveformWindowTests {
     #expect(throws: error) { try WaveformWindow(query, of: complete(80_000)) }
   }
 
-  @Test func aNumberThatIsNoneIsRefused() {
+  @Test func aNonNumberIsRefused() {
     #expect(throws: WaveformError.self) { try WaveformWindow(WaveformQuery(start: .nan), of: complete(1)) }
     #expect(throws: WaveformError.self) { try WaveformWindow(WaveformQuery(end: .nan), of: complete(1)) }
   }
 
-  @Test func anAnswerThatWouldFillTheMemoryIsRefused() {
+  @Test func anAnswerThatWouldExhaustMemoryIsRefused() {
     let extent = complete(1 << 40, rate: 768_000, channels: 32)
     let query = WaveformQuery(resolution: .scale(256), channels: .split)
     #expect(throws: WaveformError.tooManyPixels(count: 1 << 32, limit: 1 << 20)) {
@@ -54,7 +54,7 @@ struct WaveformWindowTests {
     }
   }
 
-  @Test func anEndPastTheEndIsTheEnd() throws {
+  @Test func anEndBeyondTheEndIsClamped() throws {
     for resolution in [WaveformResolution.scale(100), .scale(300), .width(20)] {
       let open = try WaveformWindow(WaveformQuery(start: 3, resolution: resolution), of: complete(80_001))
       for end in [80_001.0 / 8000, 11, 1e300] {
@@ -98,7 +98,7 @@ struct WaveformWindowTests {
     }
   }
 
-  @Test func whileGrowingOnlyWhatHasBeenReadIsThere() throws {
+  @Test func whileGrowingOnlyTheFramesReadAreAvailable() throws {
     var extent = WaveformExtent(
       sampleRate: 8000, channels: 2, availableFrames: 25_600, totalFrames: nil, estimatedFrames: 80_000,
       isComplete: false)

@@ -15,7 +15,7 @@ struct XXH64Tests {
   ]
 
   @Test(arguments: known.indices)
-  func itIsTheHashThatTheLibraryMakes(index: Int) {
+  func itMatchesTheLibrarysHash(index: Int) {
     let (count, seed, hash) = Self.known[index]
     let words = (0..<count).map { (0x1122_3344_5566_7788 &+ UInt64($0) &* 0x0102_0304_0506_0708).littleEndian }
     #expect(XXH64.hash(words.span, seed: seed) == hash)
