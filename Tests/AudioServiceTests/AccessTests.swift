@@ -3,7 +3,7 @@ import Testing
 
 @testable import AudioService
 
-/// Who may use the service from a browser.
+/// Which browser pages may use the service.
 @Suite struct AccessTests {
   @Test func aWebPageCannotReachAServiceOnLoopback() async throws {
     let bench = try TestBench()
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "only addresses and configured names are served, whatever the service listens on", arguments: ["0.0.0.0", "::"])
+    "only addresses and configured names are served, whatever address is listened on", arguments: ["0.0.0.0", "::"])
   func beyondLoopback(host: String) async throws {
     let unnamed = try TestBench { $0.host = host }
     let recording = try unnamed.recording()
@@ -46,7 +46,7 @@ import Testing
     for known in ["192.168.1.5:8080", "[fd00::5]:8080", "127.0.0.1:8080", "localhost"] {
       #expect(try await unnamed.respond(.get, "/healthz", fields: ["Host": known]).status == .ok)
     }
-    // As health checks do that speak HTTP/1.0.
+    // Like health checks that use HTTP/1.0.
     #expect(try await unnamed.respond(.get, "/healthz").status == .ok)
     let named = try TestBench {
       $0.host = host
@@ -69,7 +69,7 @@ import Testing
     #expect(try bench.catalog.recording(recording.id) != nil)
   }
 
-  @Test func aLongListIsCodedForWhoAcceptsIt() async throws {
+  @Test func aLongListIsCompressedForClientsThatAcceptIt() async throws {
     let bench = try TestBench()
     for number in 0..<5 { _ = try bench.recording(name: "talk \(number).wav") }
     let response = try await bench.respond(.get, "/v1/recordings", fields: ["Accept-Encoding": "gzip"])
@@ -93,7 +93,7 @@ import Testing
     _ = try await bench.finished(job.id)
     #expect(try await state().contains("\"state\":\"succeeded\""))
     _ = try bench.catalog.deleteRecording(job.recording)
-    // The row of a finished job stays after its recording.
+    // A finished job's row outlives its recording.
     #expect(try await bench.respond(.get, "/v1/recordings/\(job.recording)").status == .notFound)
   }
 }

@@ -5,16 +5,16 @@ import Testing
 
 @testable import AudioService
 
-/// The service behind a proxy that serves it below a path.
+/// The service behind a proxy that serves it under a path.
 @Suite struct BasePathServiceTests {
-  @Test("every Location leads through the proxy, whether it removes the prefix or not", arguments: ["", "/audio"])
+  @Test("every Location leads through the proxy, whether or not it strips the prefix", arguments: ["", "/audio"])
   func locations(prefix: String) async throws {
     let bench = try TestBench { $0.basePath = BasePath("/audio") ?? .root }
     let made = try await bench.respond(
       .post, prefix + "/v1/recordings", fields: ["Idempotency-Key": "one"], body: "RIFF")
     let recording = try #require(made.fields["Location"])
     #expect(recording.hasPrefix("/audio/v1/recordings/"))
-    // Kept under the service's own path, so that either way of asking repeats it.
+    // Stored with the service's own path, so that both ways of asking get it again.
     let again = try await bench.respond(.post, "/v1/recordings", fields: ["Idempotency-Key": "one"], body: "RIFF")
     #expect(again.fields["Location"] == recording)
     let upload = try await bench.tus.send(.post, prefix + "/v1/uploads", ["Upload-Length": "4"])
@@ -29,7 +29,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test("a problem's type leads through the proxy, in every place that makes one", arguments: ["", "/audio"])
+  @Test("every problem's type leads through the proxy", arguments: ["", "/audio"])
   func problemTypes(prefix: String) async throws {
     let bench = try TestBench { $0.basePath = BasePath("/audio") ?? .root }
     func type(_ target: String, _ fields: HTTPFields = [:]) async throws -> String? {
@@ -75,8 +75,8 @@ import Testing
     }
   }
 
-  /// Otherwise a request that the proxy has stripped could not be told from one that it has not.
-  @Test func aBasePathIsNoneOfTheServicesOwn() async throws {
+  /// Otherwise, a request that the proxy stripped couldn't be told from one that it didn't.
+  @Test func aBasePathIsNotOneOfTheServicesPaths() async throws {
     let bench = try TestBench()
     let own = Set(
       (routes(bench.context) + [ViewerFiles.route]).compactMap { route in

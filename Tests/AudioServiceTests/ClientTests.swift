@@ -4,13 +4,13 @@ import Webhooks
 
 @testable import AudioService
 
-/// Which requests count for the same client.
+/// Which requests count toward the same client.
 struct ClientTests {
   /// The key of a peer without proxies.
   private static func key(_ address: String) -> String { Client(peer: address, forwarded: nil, trusting: []).key }
 
   @Test(
-    "one address is one client, whatever its port",
+    "an address is one client, whatever the port",
     arguments: [
       ("192.0.2.1:5000", "192.0.2.1:6000", true), ("192.0.2.1:5000", "192.0.2.2:5000", false),
       ("[2001:db8:0:1::5]:1", "[2001:db8:0:1:ffff::9]:2", true), ("[2001:db8:0:1::5]:1", "[2001:db8:0:2::5]:1", false),
@@ -21,9 +21,9 @@ struct ClientTests {
   func direct(one: String, other: String, areSame: Bool) { #expect((Self.key(one) == Self.key(other)) == areSame) }
 
   @Test(
-    "only trusted proxies name their client, by the rightmost address that is no proxy's",
+    "only trusted proxies name their client, by the rightmost address that isn't a proxy's",
     arguments: [
-      // From elsewhere the field is only what the client says.
+      // From others, the field is only what the client claims.
       ("203.0.113.7:1", "198.51.100.1", "203.0.113.7:1"), ("203.0.113.7:1", nil, "203.0.113.7:1"),
       ("10.0.0.1:1", "198.51.100.1", "198.51.100.1:1"), ("10.0.0.1:1", "6.6.6.6, 198.51.100.1", "198.51.100.1:1"),
       ("10.0.0.1:1", "198.51.100.1, 10.0.0.2 ,10.0.0.3", "198.51.100.1:1"),
@@ -31,9 +31,9 @@ struct ClientTests {
       ("10.0.0.1:1", "198.51.100.1:4711", "198.51.100.1:1"), ("10.0.0.1:1", "[2001:db8::7]:80", "[2001:db8::9]:1"),
       ("10.0.0.1:1", "2001:db8::7", "[2001:db8::9]:1"), ("10.0.0.1:1", "::ffff:198.51.100.1", "198.51.100.1:1"),
       ("[::ffff:10.0.0.1]:1", "198.51.100.1", "198.51.100.1:1"), ("[fd00::5]:1", "198.51.100.1", "198.51.100.1:1"),
-      // All of them are proxies: whoever writes the list can't choose among them.
+      // All of them are proxies, so nothing in the list can choose among them.
       ("10.0.0.1:1", "10.0.0.8, 10.0.0.9", "10.0.0.1:1"),
-      // What is no list of addresses says nothing.
+      // A field that isn't a list of addresses is ignored.
       ("10.0.0.1:1", nil, "10.0.0.1:1"), ("10.0.0.1:1", "", "10.0.0.1:1"), ("10.0.0.1:1", "unknown", "10.0.0.1:1"),
       ("10.0.0.1:1", "198.51.100.1,", "10.0.0.1:1"), ("10.0.0.1:1", "198.51.100.1, x, 10.0.0.2", "10.0.0.1:1"),
       ("10.0.0.1:1", "198.51.100.1:99999", "10.0.0.1:1"), ("10.0.0.1:1", "[198.51.100.1]", "10.0.0.1:1"),
@@ -46,7 +46,7 @@ struct ClientTests {
   }
 
   @Test(
-    "a connection counts toward its peer, a trusted proxy's toward nobody",
+    "a connection counts toward its peer, a trusted proxy's toward no client",
     arguments: [
       ("192.0.2.1", "192.0.2.1:9"), ("2001:db8:0:1::5", "[2001:db8:0:1::9]:9"), ("::ffff:192.0.2.1", "192.0.2.1:9"),
       ("10.1.2.3", nil), ("::ffff:10.1.2.3", nil), ("fd00::5", nil), ("fd00::6", "[fd00::6]:9"),

@@ -4,13 +4,13 @@ import Testing
 
 @testable import AudioService
 
-/// A change with a condition that doesn't hold must not be made (RFC 9110 §13.2.1).
+/// A change must not be made if its condition doesn't hold (RFC 9110 §13.2.1).
 @Suite struct ConditionalChangeTests {
   private func etag(_ bench: TestBench, _ path: String) async throws -> String {
     try #require(try await bench.respond(.get, path).fields["ETag"])
   }
 
-  @Test func aRenameIsMadeOnlyOfTheVersionItIsMeantFor() async throws {
+  @Test func aRenameAppliesOnlyToTheGivenVersion() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     let path = "/v1/recordings/\(recording.id)"
@@ -23,7 +23,7 @@ import Testing
     #expect(try bench.catalog.recording(recording.id)?.name == "a.wav")
   }
 
-  @Test func aDeletionIsMadeOnlyOfTheVersionItIsMeantFor() async throws {
+  @Test func aDeletionAppliesOnlyToTheGivenVersion() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     let path = "/v1/recordings/\(recording.id)"
@@ -33,7 +33,7 @@ import Testing
     #expect(try await bench.respond(.delete, path, fields: ["If-Match": tag]).status == .noContent)
   }
 
-  @Test func aCancellationIsMadeOnlyOfTheVersionItIsMeantFor() async throws {
+  @Test func aCancellationAppliesOnlyToTheGivenVersion() async throws {
     let bench = try TestBench()
     let job = try bench.waveformJob()
     let refused = try await bench.respond(.delete, "/v1/jobs/\(job.id)", fields: ["If-Match": "\"other\""])
@@ -41,7 +41,7 @@ import Testing
     #expect(try bench.catalog.job(job.id)?.state == .queued)
   }
 
-  @Test func aRecordingIsCleanedOnlyInTheVersionItIsMeantFor() async throws {
+  @Test func noiseRemovalAppliesOnlyToTheGivenVersion() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     try bench.makeWaveform(of: recording)
@@ -51,9 +51,9 @@ import Testing
     #expect(try bench.catalog.jobs(limit: 10).allSatisfy { $0.kind != .denoise })
   }
 
-  @Test func whatMakesOrChangesAnObjectTellsTheTagThatItThenHas() async throws {
+  @Test func answersToChangesHaveTheObjectsNewTag() async throws {
     let bench = try TestBench(script: "[ $command = probe ] || gate; finish") { $0.workerCount = 1 }
-    // It has the one worker for as long as the test lasts: nothing goes on behind it.
+    // Occupies the one worker for the whole test, so no other job runs.
     let first = try bench.waveformJob()
     bench.runner.submit(first)
     try await bench.eventually { bench.isRunning(first.id) }
@@ -74,7 +74,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  /// An answer's tag is that of the object at its Location; that location.
+  /// Checks that an answer's tag is that of the object at its Location. Returns the location.
   @discardableResult
   private func checkTag(_ bench: TestBench, _ answer: HTTPResponse) async throws -> String {
     let location = try #require(answer.fields["Location"])
@@ -83,7 +83,7 @@ import Testing
     return location
   }
 
-  @Test func whatIsWrongWithoutTheContentIsToldWithoutReadingIt() async throws {
+  @Test func errorsInTheHeadAreReportedWithoutReadingTheContent() async throws {
     let bench = try TestBench()
     let body = String(repeating: " ", count: 2_000_000)
     let unknown = try await bench.respond(.post, "/v1/recordings/\(RecordingID())/denoise", body: body)

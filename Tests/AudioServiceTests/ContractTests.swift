@@ -7,13 +7,13 @@ import Waveform
 
 @testable import AudioService
 
-/// openapi.yaml and the service agree.
+/// Checks that openapi.yaml and the service agree.
 @Suite struct ContractTests {
   private let document: OpenAPIDocument
 
   init() throws { document = try OpenAPIDocument() }
 
-  /// Answers a request and holds the answer against the contract.
+  /// Answers a request and checks the answer against the contract.
   @discardableResult
   private func check(
     _ bench: TestBench, _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
@@ -23,13 +23,13 @@ import Waveform
     if target.hasPrefix("/v1/uploads") { fields["Tus-Resumable"] = "1.0.0" }
     let response = try await bench.respond(method, target, fields: fields, body: body)
     let bytes = try await response.body.collect()
-    // The server adds the request's id on the wire.
+    // On the wire, the server adds the request's id.
     var headers = ["X-Request-Id": "test"]
     for (name, value) in response.fields { headers[name] = value }
     let violations = try document.validate(
       method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
       contentType: response.fields["Content-Type"], headers: headers,
-      // The server drops the content of an answer to HEAD.
+      // The server removes the content of an answer to HEAD.
       body: method == .head ? Data() : Data(bytes))
     #expect(violations == [], sourceLocation: sourceLocation)
     let text = String(decoding: bytes, as: UTF8.self)
@@ -60,8 +60,8 @@ import Waveform
     #expect(try OpenAPIDocument(yaml: text).operations.count == document.operations.count)
   }
 
-  /// A described parameter is known to the code: it may be refused for its value, never as unknown.
-  @Test func everyQueryParameterDescribedIsKnownAndNoOther() async throws {
+  /// The code knows every described parameter: it may reject the value, but never the name.
+  @Test func onlyDescribedQueryParametersAreKnown() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     for operation in document.operations where operation.path != "/" {
@@ -87,15 +87,15 @@ import Waveform
     #expect(document.unreadableForGenerators() == [])
   }
 
-  /// Generated clients send what the document calls a default, beside whatever else they are asked to send.
-  @Test func everyDefaultMayBeSentBesideEveryOtherParameter() async throws {
+  /// Generated clients send the document's defaults with every request.
+  @Test func everyDefaultMayBeSentWithEveryOtherParameter() async throws {
     let bench = try TestBench()
     let recording = try bench.recording(state: .queued)
     try bench.makeWaveform(of: recording)
     for operation in document.operations where operation.method == "GET" && !operation.path.hasSuffix("/spectrum") {
       let path = operation.path.replacingOccurrences(of: "{id}", with: recording.id.text)
       let (defaults, others) = try document.queryDefaults(method: operation.method, path: operation.path)
-      // What is known only with a field is not for them.
+      // Parameters that need a certain field are excluded.
       let rest = others.filter { operation.path.hasSuffix("/waveform") ? $0.name != "version" : true }
       for other in [nil] + rest.map(Optional.some) where !defaults.isEmpty || other != nil {
         let query = (defaults + [other].compactMap { $0 }).map { "\($0.name)=\($0.value)" }.joined(separator: "&")
@@ -217,7 +217,7 @@ import Waveform
       bench, .get, path + "/waveform?version=1&width=9", fields: ["Accept": "application/vnd.bbc.audiowaveform"], 200)
   }
 
-  @Test func whatOperatorsAskIsAsDescribed() async throws {
+  @Test func operatorsRequestsAreAsDescribed() async throws {
     let bench = try TestBench()
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/", "/?recording=1"] {
       try await check(bench, .get, path, 200)

@@ -5,23 +5,23 @@ import Testing
 
 @testable import AudioService
 
-/// A request for a conversion waits for it, but not for ever.
+/// A request for a conversion waits for it, but not forever.
 @Suite struct ConversionWaitTests {
-  /// The job's child waits to be let go.
+  /// The job's child waits to be released.
   private static let held = "[ $command != convert ] || read -r line < $folder/hold; finish"
 
   private func ask(_ bench: TestBench, _ source: Recording) async throws -> HTTPResponse {
     try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac")
   }
 
-  /// A service that waits so many seconds for conversions, which don't end before the probe is released.
+  /// A service that waits `seconds` for conversions, which don't end before the probe is released.
   private func held(waiting seconds: Double) throws -> (TestBench, Recording) {
     let bench = try TestBench(script: Self.held) { $0.conversionWaitSeconds = seconds }
     try bench.holdProbe()
     return (bench, try bench.recording())
   }
 
-  @Test("one that takes longer answers 503 and when to ask again; then its file is there, made by one job")
+  @Test("one that takes longer gets 503 and Retry-After; then its file is there, made by one job")
   func slow() async throws {
     let (bench, source) = try held(waiting: 0.01)
     for _ in 1...2 {
@@ -41,7 +41,7 @@ import Testing
     #expect(try bench.catalog.jobs(limit: 2).count == 1)
   }
 
-  @Test("the wait ends with the job, however long it may be")
+  @Test("the wait ends with the job, however long it may take")
   func quick() async throws {
     let (bench, source) = try held(waiting: 1000)
     async let waiting = ask(bench, source)
@@ -50,7 +50,7 @@ import Testing
     #expect(try await waiting.status == .ok)
   }
 
-  @Test("a service that is told to stop lets nobody wait")
+  @Test("stopping the service ends all waits")
   func stopping() async throws {
     let (bench, source) = try held(waiting: 1000)
     async let waiting = ask(bench, source)
@@ -61,7 +61,7 @@ import Testing
     _ = try await bench.finished(try #require(try bench.catalog.jobs(limit: 1).first).id)
   }
 
-  @Test("one that fails says why, and the next request begins it again")
+  @Test("a failed one says why, and the next request starts it again")
   func failing() async throws {
     let bench = try TestBench(script: "[ $command != convert ] || failure unsupported_output false; finish")
     let source = try bench.recording()

@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "channels that the format can't hold are refused at once",
+    "channels that the format can't hold are rejected at once",
     arguments: [("mp3", 9), ("mp3", 16), ("opus", 9), ("flac", 9), ("ogg", 9)])
   func refused(format: String, channels: Int) async throws {
     let (response, bench) = try await ask(format, channels: channels)

@@ -5,15 +5,15 @@ import Testing
 
 @testable import AudioService
 
-/// For tests of one client's crowd of requests, and another's single one. What counts is the order, not the time: all
-/// that the crowd has begun stands still until the test lets it go.
+/// For tests of one client's crowd of requests and another client's single one. Only the order counts, not the time:
+/// everything that the crowd has started is held until the test releases it.
 protocol CrowdFixture: Sendable {}
 
 extension CrowdFixture {
   var crowd: String { "192.0.2.1:5000" }
   var other: String { "192.0.2.2:5000" }
 
-  /// The child of a file with “HOLD” in it stands still.
+  /// Holds the child of a file that contains “HOLD”.
   static var script: String {
     """
     ! grep -q HOLD "$source" || { echo >> $folder/held; read -r line < $folder/hold; }
@@ -33,7 +33,7 @@ extension CrowdFixture {
     return bench
   }
 
-  /// Sends so many requests at once; the task ends with their statuses.
+  /// Sends `count` requests at once; the task returns their statuses.
   func crowd(
     _ count: Int, _ send: @escaping @Sendable (Int) async throws -> HTTPResponse
   ) -> Task<[Int], any Error> {
@@ -59,26 +59,26 @@ extension CrowdFixture {
 }
 
 extension TestBench {
-  /// Children that stand still, or have.
+  /// The number of children that are held, or were.
   var heldCount: Int {
     ((try? String(contentsOfFile: folder.path + "/held", encoding: .utf8)) ?? "").count
   }
 
-  /// Lets go all children that stand still, and those to come.
+  /// Releases all held children, and future ones.
   func releaseAll() throws {
     let path = folder.path + "/hold"
     try Data().write(to: URL(fileURLWithPath: folder.path + "/go"))
-    // Whoever opens it finds an end: this pipe's when it is closed, or the empty file's in its place.
+    // Any child that opens it reads the end: of this pipe when it's closed, or of the empty file in its place.
     let pipe = unsafe open(path, O_RDWR)
     defer { close(pipe) }
     try Data().write(to: URL(fileURLWithPath: path + "-over"))
     guard unsafe rename(path + "-over", path) == 0 else { throw POSIXError(.EIO) }
   }
 
-  /// Which of the children that were started was the job's, counted from 0.
+  /// The position of the job's child among all started children, counted from 0.
   func order(of id: JobID) -> Int? { starts.firstIndex { $0.hasPrefix(id.text) } }
 
-  /// A file for a child to look at.
+  /// Creates a file for a child to read.
   func file(_ text: String) throws -> String {
     let path = folder.path + "/file-\(text)"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))

@@ -6,13 +6,13 @@ import Webhooks
 
 @testable import AudioService
 
-/// What stays after the request: jobs, conversions and open uploads.
+/// Work that outlives the request: jobs, conversions, and open uploads.
 @Suite struct CrowdJobsTests: CrowdFixture {
   // MARK: Jobs and conversions
 
   private static let heldJobs = "[ $command = probe ] || read -r line < $folder/hold; finish"
 
-  @Test func uploadsThatEndTogetherKeepToTheirClientsRoom() async throws {
+  @Test func uploadsThatEndTogetherRespectTheirClientsLimit() async throws {
     let bench = try bench(Self.heldJobs) {
       $0.maximumQueuedJobs = 20
       $0.maximumQueuedJobsPerClient = 5
@@ -28,7 +28,7 @@ import Webhooks
     await bench.runner.stop()
   }
 
-  @Test func anUploadInPiecesThatFindsNoRoomIsKept() async throws {
+  @Test func anUploadInPiecesIsKeptIfTheQueueIsFull() async throws {
     let bench = try bench(Self.heldJobs) { $0.maximumQueuedJobsPerClient = 1 }
     let uploads = [try await bench.tus.create(4), try await bench.tus.create(4)]
     #expect(try await bench.tus.patch(uploads[0], at: 0, "RIFF").status == 204)
@@ -47,13 +47,13 @@ import Webhooks
     try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", from: peer)
   }
 
-  @Test func anotherClientsJobIsNextAndTheCrowdIsTurnedAwayInTime() async throws {
+  @Test func anotherClientsJobIsNextAndTheCrowdIsRejected() async throws {
     let bench = try bench(#"[ -e $folder/go ] || read -r line < $folder/hold; finish"#) {
       $0.workerCount = 1
       $0.maximumQueuedJobsPerClient = 20
     }
     let source = try bench.recording()
-    // All at once: what is counted is what comes through, not what was there when each looked.
+    // All at once, because the limit applies to accepted requests, not to what each saw when it checked.
     let statuses = try await crowd(50) { [crowd] _ in try await denoise(bench, source, from: crowd) }.value
     #expect(statuses.filter { $0 == 202 }.count == 20 && statuses.filter { $0 == 429 }.count == 30)
     let refused = try await denoise(bench, source, from: crowd)
@@ -65,15 +65,15 @@ import Webhooks
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
     try bench.releaseAll()
     _ = try await bench.finished(job.id)
-    // The crowd's first was running already.
+    // The crowd's first job was already running.
     #expect(bench.starts[1].hasPrefix(job.id.text))
     try await bench.eventually { bench.runner.live.count == 0 }
-    // Its room is given back.
+    // Its room is free again.
     #expect(try await denoise(bench, source, from: crowd).status == .accepted)
     await bench.runner.stop()
   }
 
-  @Test func aQueueThatAllHaveFilledKeepsItsCode() async throws {
+  @Test func aQueueFilledByAllClientsKeepsItsCode() async throws {
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobs = 3 }
     let source = try bench.recording()
     for number in 1...3 {
@@ -89,7 +89,7 @@ import Webhooks
   @Test func aRequestThatIsRefusedTakesNoRoom() async throws {
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobsPerClient = 1 }
     let source = try bench.recording()
-    // The catalogue refuses: the source has gone meanwhile.
+    // The catalog refuses, because the source has been deleted.
     var room: JobRoom? = try bench.runner.reserve(for: Client(key: "a"))
     withExtendedLifetime(room) {
       _ = #expect(throws: ServiceError.self) { try bench.runner.reserve(for: Client(key: "a")) }
@@ -105,7 +105,7 @@ import Webhooks
     await bench.runner.stop()
   }
 
-  @Test func whoWaitsForAnothersConversionWaitsForNoneOfItsOthers() async throws {
+  @Test func aSharedConversionDoesNotWaitForItsClientsOtherJobs() async throws {
     let bench = try bench(
       #"echo "${output%/*}" >> $folder/order; [ -e $folder/go ] || read -r line < $folder/hold; finish"#
     ) {
@@ -121,7 +121,7 @@ import Webhooks
       return (text ?? "").split(separator: "\n").map { String($0.split(separator: "/").last ?? "") }
     }
     let asked = try await withThrowingTaskGroup(of: Void.self) { group in
-      // One after the other, so that the order is known.
+      // One by one, so that the order is known.
       for number in sources.indices {
         group.addTask { [crowd] in _ = try await convert(number, from: crowd) }
         try await bench.eventually { try bench.catalog.jobs(limit: 99).count == number + 1 }
@@ -134,12 +134,12 @@ import Webhooks
       try await group.waitForAll()
       return last
     }
-    // The last of the crowd's jobs is the other's first.
+    // The last of the crowd's jobs is the other client's first.
     #expect(order().count == 10 && order()[1] == asked.id.text)
     await bench.runner.stop()
   }
 
-  @Test func aRestartKnowsWhoseJobsTheyAre() async throws {
+  @Test func clientsOfJobsSurviveARestart() async throws {
     let folder = try TemporaryFolder()
     let first = try TestBench(script: "exec sleep 1000", in: folder) { $0.workerCount = 1 }
     let source = try first.recording()
@@ -155,7 +155,7 @@ import Webhooks
     let second = try TestBench(in: folder) { $0.workerCount = 1 }
     try second.runner.resume()
     try await second.eventually { second.runner.live.count == 0 }
-    // Of the crowd's five one goes before the other client's.
+    // Only one of the crowd's five precedes the other client's.
     #expect(second.order(of: jobs[5].id) == 1)
     await second.runner.stop()
   }
@@ -169,7 +169,7 @@ import Webhooks
     return try await bench.respond(.post, "/v1/uploads", fields: fields, from: peer)
   }
 
-  @Test func emptyUploadsOfACrowdGiveWayAndOthersDoNot() async throws {
+  @Test func onlyACrowdsEmptyUploadsAreRemovedForOthers() async throws {
     let bench = try bench {
       $0.maximumOpenUploads = 6
       $0.maximumOpenUploadsPerClient = 4
@@ -181,10 +181,10 @@ import Webhooks
     let refused = try await create(bench, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] != nil)
     #expect(try await code(refused) == "limit_open_uploads")
-    // One byte of the first has come: that was told, and stays.
+    // One byte of the first upload has been received and reported, so it stays.
     #expect(try await bench.tus.patch(uploads[0], at: 0, "R").offset == 1)
     for number in 1...2 { #expect(try await create(bench, from: "198.51.100.\(number):1").status == .created) }
-    // Somebody is at the second.
+    // The second is in use.
     try await bench.context.uploads.using(try bench.tus.id(uploads[1])) { session in
       _ = try await session.status()
       #expect(try await create(bench, from: other).status == .created)
@@ -194,7 +194,7 @@ import Webhooks
     #expect(try await bench.tus.head(uploads[2]).status == 404)
     #expect(try await bench.tus.head(uploads[3]).status == 200)
     #expect(try bench.catalog.unfinishedUploads().count == 6)
-    // Once nobody has more than the newcomer would, nothing gives way.
+    // Once no client has more than the newcomer would have, no upload is removed.
     for number in 3...5 { _ = try await create(bench, from: "198.51.100.\(number):1") }
     let full = try await create(bench, from: "198.51.100.77:1")
     #expect(try await code(full) == "too_many_uploads")
@@ -202,7 +202,7 @@ import Webhooks
     await bench.runner.stop()
   }
 
-  @Test func anEmptyUploadIsGivenUpSooner() async throws {
+  @Test func anEmptyUploadExpiresSooner() async throws {
     let bench = try bench {
       $0.uploadExpirySeconds = 100_000
       $0.emptyUploadExpirySeconds = 50_000
@@ -222,7 +222,7 @@ import Webhooks
     #expect(try await create(bench, from: crowd, fields: ["X-Forwarded-For": "203.0.113.1"]).status == .created)
     #expect(try await create(bench, from: other, fields: ["X-Forwarded-For": "203.0.113.1"]).status == .tooManyRequests)
     #expect(try await create(bench, from: crowd, fields: ["X-Forwarded-For": "203.0.113.2"]).status == .created)
-    // Nobody else is believed.
+    // Others aren't believed.
     for address in ["203.0.113.3", "203.0.113.4"] {
       let answer = try await create(bench, from: "198.51.100.1:1", fields: ["X-Forwarded-For": address])
       #expect((answer.status == .created) == (address == "203.0.113.3"))

@@ -6,20 +6,20 @@ import Testing
 
 @testable import AudioService
 
-/// What requests wait for: probes, previews and pictures.
+/// Work that requests wait for: probes, previews, and pictures.
 @Suite struct CrowdTests: CrowdFixture {
   // MARK: Probes
 
-  @Test func filesForFFmpegHoldUpNoOtherFileAndNoOtherClient() async throws {
+  @Test func filesForFFmpegDelayNoOtherFileOrClient() async throws {
     let bench = try bench()
     let held = crowd(20) { [crowd] _ in try await upload(bench, "HOLD", isMedia: true, from: crowd) }
     try await bench.eventually { bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19 }
-    // Sound has a lane of its own, also for the crowd's client; and ffmpeg's has a place for another's file.
+    // Audio has a lane of its own, also for the crowd's client, and ffmpeg's has a place for another client's file.
     for (isMedia, peer) in [(false, crowd), (false, other), (true, other)] {
       #expect(try await upload(bench, "sound", isMedia: isMedia, from: peer).status == .created)
     }
     #expect(bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19)
-    // A second one's crowd leaves a place to a third client as well.
+    // A second client's crowd leaves a place for a third client, too.
     let second = crowd(9) { _ in try await upload(bench, "HOLD", isMedia: true, from: "192.0.2.7:1") }
     try await bench.eventually { bench.heldCount == 2 && bench.context.probes.media.waitingCount == 27 }
     #expect(try await upload(bench, "sound", isMedia: true, from: other).status == .created)
@@ -40,7 +40,7 @@ import Testing
     let refused = try await upload(bench, "HOLD", isMedia: false, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] == "5")
     #expect(try await code(refused) == "limit_waiting_probes")
-    // The places that the crowd doesn't get, then two that wait; the line is full.
+    // The places that the crowd doesn't get, then two that wait; the queue is full.
     let others = crowd(4) { number in try await upload(bench, "HOLD", isMedia: false, from: "192.0.2.\(number + 10):1")
     }
     try await bench.eventually { bench.heldCount == 3 && lane.waitingCount == 5 }
@@ -48,13 +48,13 @@ import Testing
     #expect(full.status == .serviceUnavailable && full.fields["Retry-After"] == "5")
     try bench.releaseAll()
     #expect(try await held.value + others.value == [Int](repeating: 201, count: 8))
-    // Nothing stays of those that were refused.
+    // Rejected uploads leave nothing behind.
     #expect(try bench.catalog.recordings(limit: 99).count == 8)
     #expect(try FileManager.default.contentsOfDirectory(atPath: bench.store.directory + "/incoming").isEmpty)
     await bench.runner.stop()
   }
 
-  @Test func aClientThatGoesAwayGivesUpItsTurn() async throws {
+  @Test func aClientThatDisconnectsLosesItsTurn() async throws {
     let bench = try bench()
     let lane = bench.context.probes.sounds
     let held = crowd(1) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "a file that takes too much processor time is refused in words; one that only waited is not",
+    "a file that takes too much processor time is rejected; one that only waited isn't",
     arguments: [
       ("kill -XCPU $$", 422, "probe_too_slow"), ("failure probe_too_slow false", 422, "probe_too_slow"),
       ("failure unsupported_media false", 415, "unsupported_media"),
@@ -83,14 +83,14 @@ import Testing
     #expect(try bench.catalog.recordings(limit: 9).isEmpty)
   }
 
-  @Test func aProbeThatTheClockEndsIsNotTheFilesFault() async throws {
+  @Test func aProbeThatTimesOutIsNotTheFilesFault() async throws {
     let bench = try bench { $0.childPatience = 1 }
     let lane = bench.context.probes.sounds
     let client = Client(key: "a")
     let ending = try await lane.run(
       WorkerRequest(.probe, on: try bench.file("HOLD")), for: client, timeoutSeconds: 0.01)
     #expect(ending.tookTooLong && ending.exit == .signal(SIGKILL))
-    // The time that a caller waits for its turn doesn't count.
+    // A caller's wait for its turn doesn't count.
     let quick = try await lane.run(WorkerRequest(.probe, on: try bench.file("sound")), for: client, timeoutSeconds: 60)
     guard !quick.tookTooLong, case .probed = quick.report else {
       Issue.record("\(quick)")
@@ -100,7 +100,7 @@ import Testing
 
   // MARK: Previews and spectra
 
-  @Test func previewsOfACrowdHoldUpNoOtherClients() async throws {
+  @Test func aCrowdsPreviewsDelayNoOtherClient() async throws {
     let bench = try bench()
     let (source, slow) = (try bench.recording(), try bench.recording(containing: "RIFFHOLD"))
     @Sendable func spectrum(_ recording: Recording, from peer: String) async throws -> HTTPResponse {
@@ -117,7 +117,7 @@ import Testing
     #expect(try await held.value == [Int](repeating: 200, count: 9))
   }
 
-  @Test func aPreviewsChildEndsWhenItsClientGoesAway() async throws {
+  @Test func aPreviewsChildEndsWhenItsClientDisconnects() async throws {
     let bench = try bench()
     let slow = try bench.recording(containing: "RIFFHOLD")
     let gone = crowd(1) { [crowd] _ in
@@ -125,13 +125,13 @@ import Testing
     }
     try await bench.eventually { bench.heldCount == 1 }
     gone.cancel()
-    // Nobody lets the child go.
+    // The child is never released.
     #expect(try await gone.value == [503])
   }
 
   // MARK: Pictures
 
-  @Test func picturesOfACrowdHoldUpNoOtherClients() async throws {
+  @Test func aCrowdsPicturesDelayNoOtherClient() async throws {
     let bench = try bench {
       $0.maximumWaitingPictures = 3
       $0.maximumWaitingPicturesPerClient = 2
@@ -152,9 +152,9 @@ import Testing
       guard picture.hasPrefix(".") else { continue }
       #expect(try await bench.respond(.get, target + picture, from: other).status == .ok)
     }
-    // A slice of usual size waits for nothing.
+    // A slice of ordinary size doesn't wait.
     #expect(try await bench.respond(.get, target + "?width=100", from: crowd).status == .ok)
-    // An answer that has begun goes on, however many wait.
+    // An answer that has begun continues, however many requests wait.
     let more = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
     try await bench.eventually { lane.waitingCount == 3 }
     gone.cancel()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import AudioService
 
-/// A recording that is deleted while somebody works on it: nothing of it comes back, and nobody is blamed.
+/// A recording deleted while it's in use: nothing of it comes back, and no failure is reported.
 @Suite struct DeletedMeanwhileTests {
-  /// A bench whose jobs' recordings, or results, are deleted in the moment between a job's look at its recording and
-  /// the adding of its files, as a request does it.
+  /// A bench that deletes the recordings or results of its jobs between a job's check of its recording and the adding
+  /// of its files, like a request would.
   private func bench(deleting what: @escaping @Sendable (Job) -> RecordingID?) throws -> TestBench {
     let made = Mutex<TestBench?>(nil)
     let bench = try TestBench {
@@ -22,7 +22,7 @@ import Testing
           let deleted = try #require(what(job))
           bench.runner.cancel(try bench.catalog.deleteRecording(deleted) ?? [])
           try bench.store.remove(deleted)
-          // A folder that goes between its making and the rename into it fails the adding as a missing file does.
+          // If a folder is removed between its creation and the rename into it, adding fails because of a missing file.
           if job.kind == .denoise {
             try FileManager.default.removeItem(atPath: bench.store.workFolder(of: id) + "/attempt-1.audio")
           }
@@ -39,7 +39,7 @@ import Testing
     try FileManager.default.contentsOfDirectory(atPath: bench.store.directory + "/" + folder)
   }
 
-  @Test("a job that is finished for a recording that is gone ends quietly and leaves nothing")
+  @Test("a job that finishes after its recording was deleted ends quietly and leaves nothing")
   func waveform() async throws {
     let bench = try bench { $0.recording }
     let id = JobID()
@@ -50,7 +50,7 @@ import Testing
     try await expectNothingLeft(of: job, on: bench)
   }
 
-  @Test("a conversion of a recording that is gone is answered with 404 and leaves nothing")
+  @Test("a conversion of a deleted recording gets 404 and leaves nothing")
   func conversion() async throws {
     let bench = try bench { $0.recording }
     let source = try bench.recording()
@@ -59,7 +59,7 @@ import Testing
     try await expectNothingLeft(of: try #require(try bench.catalog.jobs(limit: 1).first), on: bench)
   }
 
-  @Test("a result that is gone before its job has finished stays gone", arguments: ["source", "result"])
+  @Test("a result deleted before its job has finished stays deleted", arguments: ["source", "result"])
   func denoised(deleted: String) async throws {
     let bench = try bench { deleted == "source" ? $0.recording : $0.output }
     let source = try bench.recording()
@@ -74,7 +74,7 @@ import Testing
   }
 
   private func expectNothingLeft(of job: Job, on bench: TestBench) async throws {
-    // Returns when every attempt has left its place.
+    // Returns once all attempts have ended.
     await bench.runner.stop()
     for folder in ["jobs", "recordings", "removed"] { #expect(try names(folder, of: bench) == []) }
     #expect(try bench.catalog.job(job.id)?.state == .cancelled)
@@ -87,7 +87,7 @@ import Testing
       response.status == .notFound && text.contains("\"code\":\"not_found\"") && text.contains(id.text), "\(text)")
   }
 
-  @Test("what is computed for a recording that is gone is answered with 404", arguments: ["preview", "spectrum"])
+  @Test("computing something for a deleted recording gets 404", arguments: ["preview", "spectrum"])
   func computed(what: String) async throws {
     let bench = try TestBench(
       script: "echo > $folder/begun; read -r line < $folder/hold; failure io_error true")
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(
-    "what fails for another reason keeps it",
+    "other failures keep their status",
     arguments: [("failure io_error true", 503), ("failure window_outside false", 422)])
   func kept(script: String, status: Int) async throws {
     let bench = try TestBench(script: script)
@@ -116,7 +116,7 @@ import Testing
     #expect(bench.logged.failures.count == (status == 503 ? 1 : 0))
   }
 
-  @Test("a worker that finds no source any more is not tried again")
+  @Test("a worker whose source is gone is not retried")
   func sourceGone() async throws {
     let bench = try TestBench(script: "echo > $folder/begun; read -r line < $folder/hold; failure io_error true") {
       $0.retryPauseSeconds = 1000
@@ -125,7 +125,7 @@ import Testing
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     try await bench.eventually { FileManager.default.fileExists(atPath: bench.folder.path + "/begun") }
-    // As much of a deletion as comes before the runner hears of it.
+    // The part of a deletion that comes before the runner learns of it.
     _ = try bench.catalog.deleteRecording(job.recording)
     try await bench.releaseProbe()
     try await bench.eventually { bench.runner.live[job.id] == nil }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AudioService
 
-/// Previews, and what they share with spectra: refusals, failures and recordings that are still being made.
+/// Previews, and what they share with spectra: rejections, failures, and recordings that are still being made.
 @Suite struct DenoisePreviewTests {
   static let script = """
     case $command in
@@ -33,7 +33,7 @@ import Testing
   }
 
   @Test(
-    "a preview that is wrong is refused with the member to blame",
+    "an invalid preview is rejected with the member at fault",
     arguments: [
       ("{}", 400, "window"), (#"{"window":5}"#, 400, "window"), (#"{"window":{"start":1}}"#, 400, "window.end"),
       (#"{"window":{"end":1}}"#, 400, "window.start"), (#"{"window":{"start":2,"end":2}}"#, 400, "window.end"),
@@ -51,7 +51,7 @@ import Testing
     #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
   }
 
-  @Test func theWordsOfARefusalAreForPeople() async throws {
+  @Test func aRejectionsTextIsForPeople() async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.format.duration = 8.38952380952381 }
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(
-    "a child that finds the request at fault, dies or stumbles answers for itself",
+    "a child that rejects the request, dies, or fails leads to its own answer",
     arguments: [
       ("failure noise_region_too_short false", 422, "noise_region_too_short"),
       ("failure io_error true", 503, "unavailable"),
@@ -85,7 +85,7 @@ import Testing
     #expect(try await bench.respond(.get, path + "/spectrum?start=1&end=2").status.code == status)
   }
 
-  @Test func whatIsStillBeingMadeHasNeither() async throws {
+  @Test func anUnfinishedRecordingHasNeither() async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.audioFile = nil }

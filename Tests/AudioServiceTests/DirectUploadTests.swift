@@ -17,7 +17,7 @@ import Testing
 
   private static let formType: HTTPFields = ["Content-Type": "multipart/form-data; boundary=b"]
 
-  @Test func theQueryNamesARecordingBeforeThePartAndTheHead() async throws {
+  @Test func theNameInTheQueryPrecedesThePartsAndTheHeads() async throws {
     let bench = try TestBench()
     let part = form("Content-Disposition: form-data; name=\"file\"; filename=\"part.wav\"\r\n\r\nRIFF")
     #expect(try await upload(bench, fields: Self.formType, body: part).body.contains("\"name\":\"part.wav\""))
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "a form that is not one part “file” is refused",
+    "a form that isn't a single part “file” is rejected",
     arguments: [
       ("Content-Disposition: form-data; name=\"other\"\r\n\r\nRIFF", "invalid_multipart"),
       (
@@ -47,7 +47,7 @@ import Testing
     try expectNothingLeft(of: bench)
   }
 
-  @Test func aFormThatIsCutShortLeavesNothing() async throws {
+  @Test func aTruncatedFormLeavesNothing() async throws {
     let bench = try TestBench()
     let body = "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nRIFF"
     let answer = try await upload(bench, fields: Self.formType, body: body)
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "what the probe refuses is answered with its reason and leaves nothing",
+    "a file that the probe rejects gets the probe's reason and leaves nothing",
     arguments: [
       ("failure unsupported_media false", 415, "unsupported_media"),
       ("failure unsupported_format false", 422, "unsupported_format"),
@@ -65,7 +65,7 @@ import Testing
       ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 422, "probe_too_slow"),
       ("[ $command = ffmpegCheck ] || failure memory_limit true; finish", 415, "unsupported_media"),
       ("failure worker_failed true", 503, "unavailable"),
-      // ffmpeg fails on this file alone, then on any.
+      // ffmpeg fails only on this file, then on every file.
       ("[ $command = ffmpegCheck ] || failure decoder_failed true; finish", 415, "unsupported_media"),
       ("failure decoder_failed true", 503, "unavailable"),
     ])
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "a probe that was killed, crashed or got no memory is tried once more",
+    "a probe that was killed, crashed, or ran out of memory is retried once",
     arguments: ["kill -KILL $$", "kill -SEGV $$", "failure memory_limit true", "failure decoder_failed true", "exit 7"])
   func secondProbe(failure: String) async throws {
     let bench = try TestBench(
@@ -92,7 +92,7 @@ import Testing
     try expectNothingLeft(of: bench)
   }
 
-  @Test func aFullQueueTakesNoUploadAndNoDenoiseRequest() async throws {
+  @Test func aFullQueueRejectsUploadsAndDenoiseRequests() async throws {
     let bench = try TestBench { $0.maximumQueuedJobs = 0 }
     let source = try bench.recording()
     let refused = try await bench.respond(.post, "/v1/recordings", body: "RIFF")

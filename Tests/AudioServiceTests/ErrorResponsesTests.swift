@@ -35,7 +35,7 @@ import Waveform
     (StorageError.database(code: 1, message: "secret"), 500, "internal_error", nil),
     (StorageError.database(code: 5, message: "secret"), 503, "catalog_busy", nil),
     (StorageError.database(code: 8, message: "secret"), 503, "catalog_unwritable", nil),
-    // SQLITE_IOERR_WRITE, as a disk says that turned read-only under an open catalog.
+    // SQLITE_IOERR_WRITE, as reported if a disk turns read-only under an open catalog.
     (StorageError.database(code: 778, message: "secret"), 503, "catalog_unwritable", nil),
     (StorageError.corrupt(column: "secret", value: ""), 500, "internal_error", nil),
     (AudioIOError.unwritable(opus), 422, "unsupported_output", "format"),
@@ -80,7 +80,7 @@ import Waveform
     (CancellationError(), 500, "internal_error", nil),
   ]
 
-  @Test("each error has its status, its code and its parameter", arguments: table.indices)
+  @Test("each error has its status, code, and parameter", arguments: table.indices)
   func tabled(index: Int) {
     let (error, status, code, parameter) = Self.table[index]
     let problem = problem(for: error)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import AudioService
 
-/// Who gets a place, and who is turned away.
+/// Which callers get a place and which are turned away.
 @Suite struct FairPlacesTests {
   private let crowd = Client(key: "crowd")
   private let other = Client(key: "other")
@@ -13,7 +13,7 @@ import Testing
     return FairPlaces(limits)
   }
 
-  /// A caller that waits, in line when this returns.
+  /// A waiting caller, in the queue on return.
   private func waiter(_ places: FairPlaces, _ client: Client) async throws -> Task<Void, any Error> {
     let before = places.waitingCount
     let task = Task { try await places.take(for: client) }
@@ -54,13 +54,13 @@ import Testing
     try await second.value
   }
 
-  @Test func noClientFillsTheLineAndNoCrowdMakesItEndless() async throws {
+  @Test func theQueueIsLimitedPerClientAndInTotal() async throws {
     let places = places()
     for _ in 0..<2 { try await places.take(for: crowd) }
     var waiting: [Task<Void, any Error>] = []
     for _ in 0..<4 { waiting.append(try await waiter(places, crowd)) }
     await #expect(throws: FairPlaces.Refusal.clientIsFull(limit: 4)) { try await places.take(for: crowd) }
-    // The place that is left, then the rest of the line.
+    // The one free place, then the rest of the queue.
     try await places.take(for: other)
     waiting.append(try await waiter(places, Client(key: "a")))
     waiting.append(try await waiter(places, Client(key: "b")))
@@ -70,7 +70,7 @@ import Testing
     #expect(places.waitingCount == 0)
   }
 
-  @Test func whoGoesAwayGivesUpItsTurn() async throws {
+  @Test func aCancelledCallerLosesItsTurn() async throws {
     let places = places { $0.placesPerClient = 3 }
     for _ in 0..<3 { try await places.take(for: crowd) }
     let gone = try await waiter(places, other)
@@ -79,7 +79,7 @@ import Testing
     await #expect(throws: FairPlaces.Refusal.cancelled) { try await gone.value }
     places.give(back: crowd)
     try await next.value
-    // Cancelled before it came.
+    // Cancelled before it was called.
     let never = Task { try await places.take(for: other) }
     never.cancel()
     _ = await never.result

@@ -2,13 +2,13 @@ import Testing
 
 @testable import AudioService
 
-/// Order alone: no clock, no threads.
+/// Only the order: no clock, no threads.
 struct FairQueueTests {
   private let crowd = Client(key: "crowd")
   private let other = Client(key: "other")
   private let third = Client(key: "third")
 
-  /// A queue of one place: each entry ends before the next begins. What was begun, in order.
+  /// Returns the entries in the order they began, with one place: each entry ends before the next begins.
   private func drain(_ queue: inout FairQueue<String>, _ count: Int = .max) -> [String] {
     var begun: [String] = []
     while begun.count < count, let next = queue.begin() {
@@ -34,7 +34,7 @@ struct FairQueueTests {
     #expect(drain(&queue) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3"])
   }
 
-  @Test("a newcomer goes next, however many wait and run", arguments: [1, 2, 5])
+  @Test("a newcomer goes next, however many others wait and run", arguments: [1, 2, 5])
   func newcomer(places: Int) {
     var queue = FairQueue<String>()
     for number in 0..<1000 { queue.append("a\(number)", for: crowd) }
@@ -45,7 +45,7 @@ struct FairQueueTests {
     #expect(next?.element == "b")
   }
 
-  /// One who sends the next request as soon as the last is answered is served no more often than one who sent all at
+  /// A client that sends each request as soon as the last is answered isn't served more often than one that sent all at
   /// once.
   @Test func nobodyIsPassedForEver() {
     var queue = FairQueue<String>()
@@ -61,8 +61,8 @@ struct FairQueueTests {
     #expect(begun.filter { $0 == "crowd" }.count == 10)
   }
 
-  /// Newcomers without number, each with one entry, don't hold up who was there before them.
-  @Test func newcomersWaitForWhoWasThereBefore() {
+  /// Any number of newcomers, each with one entry, don't delay clients that came before them.
+  @Test func newcomersWaitForEarlierClients() {
     var queue = FairQueue<String>()
     for _ in 0..<3 { queue.append("crowd", for: crowd) }
     var begun: [String] = []
@@ -73,7 +73,7 @@ struct FairQueueTests {
     #expect(begun.filter { $0 == "crowd" }.count == 3)
   }
 
-  @Test func aClientThatHasEnoughIsPassedOver() {
+  @Test func aClientAtItsLimitIsSkipped() {
     var queue = FairQueue<String>()
     for number in 0..<3 { queue.append("a\(number)", for: crowd) }
     #expect([queue.begin(limit: 2)?.element, queue.begin(limit: 2)?.element] == ["a0", "a1"])
@@ -84,7 +84,7 @@ struct FairQueueTests {
     #expect(queue.begin(limit: 2)?.element == "a2")
   }
 
-  @Test func anEntryThatIsTakenBackIsNotBegun() {
+  @Test func aRemovedEntryIsNotBegun() {
     var queue = FairQueue<String>()
     let first = queue.append("a0", for: crowd)
     queue.append("a1", for: crowd)
@@ -94,7 +94,7 @@ struct FairQueueTests {
     #expect(drain(&queue) == ["a1"])
   }
 
-  @Test func whatIsInServiceOutlivesARemovalOfAll() {
+  @Test func entriesInServiceSurviveARemovalOfAll() {
     var queue = FairQueue<String>()
     queue.append("a0", for: crowd)
     queue.append("b0", for: other)
@@ -105,7 +105,7 @@ struct FairQueueTests {
     #expect(queue.servedCount(of: crowd) == 0)
   }
 
-  @Test func aClientWhoseEntriesCanNotBeBegunHoldsUpNobody() {
+  @Test func aClientWhoseEntriesCannotBeginDelaysNoOther() {
     var queue = FairQueue<String>()
     queue.append("long", for: crowd)
     queue.append("short", for: other)

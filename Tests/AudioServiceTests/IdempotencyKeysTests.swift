@@ -30,7 +30,7 @@ import Testing
     let recording = try #require(try bench.catalog.recordings(limit: 1).first)
     _ = try await bench.finished(try #require(recording.waveformJob))
     #expect(try await post(bench) == first)
-    // Where nothing new could be taken: nothing new is asked for.
+    // No room for new jobs, but a repeated request needs none.
     let next = try TestBench(in: folder) {
       $0.maximumQueuedJobs = 0
       $0.reservedDiskBytes = .max
@@ -40,7 +40,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: next.store.directory + "/incoming") == [])
   }
 
-  @Test func theContentAndTheNameMakeARequestTheSameNotItsForm() async throws {
+  @Test func requestsAreComparedByContentAndName() async throws {
     let bench = try TestBench()
     let first = try await post(bench, "/v1/recordings?name=a.wav")
     let form = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n--b--\r\n"
@@ -75,7 +75,7 @@ import Testing
     }
     async let first = upload("RIFF", from: "192.0.2.1:1")
     try await bench.eventually { bench.isProbing }
-    // Under way with one client, the key is free with another; and its answer is not told to it.
+    // A key in use by one client is free for another, which doesn't get the first one's answer.
     let second = try await upload("RIFX", from: "192.0.2.2:1")
     try await bench.releaseProbe()
     let answers = [try await first, second]
@@ -87,7 +87,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test func aRequestWhoseKeyIsBeingAnsweredIsRefusedAtOnce() async throws {
+  @Test func aRequestWhoseKeyIsInUseIsRejectedAtOnce() async throws {
     let bench = try TestBench(script: TestBench.heldProbe)
     try bench.holdProbe()
     async let first = post(bench)
@@ -138,7 +138,7 @@ import Testing
     #expect(try bench.catalog.jobs(limit: 9).count == 1)
     let changed = try await post(bench, path, key: "k", [:], "{}")
     #expect(changed.status == 422 && changed.text.contains("\"code\":\"idempotency_key_reused\""))
-    // The same word for another thing is another key.
+    // The same text for another resource is another key.
     #expect(try await post(bench, "/v1/recordings/\(other.id)/denoise", key: "k", [:], "{}").status == 202)
     await bench.runner.stop()
   }
@@ -153,7 +153,7 @@ import Testing
 }
 
 @Suite struct ReplayTests {
-  @Test func anAnswerThatIsGivenAgainSaysSo() async throws {
+  @Test func aReplayedAnswerIsMarked() async throws {
     let bench = try TestBench()
     let key: HTTPFields = ["Idempotency-Key": "k"]
     let upload = "/v1/recordings?name=a.wav"
@@ -163,7 +163,7 @@ import Testing
     let denoise = "/v1/recordings/\(try bench.recording().id)/denoise"
     #expect(try await bench.respond(.post, denoise, fields: key).fields["Idempotency-Replayed"] == nil)
     #expect(try await bench.respond(.post, denoise, fields: key).fields["Idempotency-Replayed"] == "true")
-    // A refusal is none.
+    // A rejection isn't an answer to keep.
     let other = try await bench.respond(.post, denoise, fields: key, body: "{\"strength\":\"strong\"}")
     #expect(other.status == .unprocessableContent && other.fields["Idempotency-Replayed"] == nil)
     await bench.runner.stop()

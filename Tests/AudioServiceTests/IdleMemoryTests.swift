@@ -3,7 +3,7 @@ import Testing
 
 @testable import AudioService
 
-/// When memory is given back.
+/// When memory is returned to the system.
 @Suite struct IdleMemoryTests {
   private final class Trims: Sendable {
     let count = Atomic<Int>(0)
@@ -18,14 +18,14 @@ import Testing
     }
   }
 
-  @Test func memoryIsGivenBackAfterEachFloodAndNotAfterAFewRequests() async throws {
+  @Test func memoryIsReturnedAfterEachFloodButNotAfterAFewRequests() async throws {
     let trims = Trims()
     let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     for flood in 1...3 {
       for _ in 0..<IdleMemory.requestsWorthALook { memory.requestCame() }
       try await eventually { trims.value == flood }
     }
-    // The count begins anew with each time.
+    // The count starts over each time.
     for _ in 1..<IdleMemory.requestsWorthALook { memory.requestCame() }
     #expect(trims.value == 3)
   }

@@ -7,7 +7,7 @@ import Testing
   private func parse(_ text: String) throws(JSONFault) -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
 
   @Test(
-    "what is JSON is read",
+    "valid JSON is parsed",
     arguments: [
       ("null", .null), (" true\r\n", .bool(true)), ("\tfalse ", .bool(false)), ("0", .number(0)),
       ("-0.5e-1", .number(-0.05)),
@@ -20,7 +20,7 @@ import Testing
   func good(text: String, value: JSONValue) throws { #expect(try parse(text) == value) }
 
   @Test(
-    "zero has one sign and one spelling, however it is written",
+    "zero has one sign and one spelling, whatever its form",
     arguments: ["0", "-0", "-0.0", "-0e5", "-0.000E-7", "1e-400", "-1e-400", "-0.0000000e99999"])
   func zero(text: String) throws {
     guard case .number(let number) = try parse(text) else { return #expect(Bool(false), "\(text) is no number") }
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "what is none is refused where it goes wrong",
+    "invalid JSON is rejected with the position of the error",
     arguments: [
       ("", 0), (" ", 1), ("nul", 3), ("True", 0), ("+1", 0), ("01", 1), (".5", 0), ("1.", 2), ("1.e1", 2), ("1e", 2),
       ("-", 1), ("0x1", 1), ("NaN", 0), ("Infinity", 0), ("[1,]", 3), ("[,1]", 1), ("[1 2]", 3), ("[1", 2),
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "a member given twice is refused by the way to it",
+    "a duplicate member is rejected with its path",
     arguments: [
       (#"{"a":1,"a":1}"#, "a"), (#"{"a":null,"\u0061":null}"#, "a"), (#"{"n":{"a":1,"b":2,"a":3}}"#, "n.a"),
       (#"{"n":[0,{"a":1,"a":3}]}"#, "n[1].a"),
@@ -61,9 +61,9 @@ import Testing
     #expect(throws: JSONFault.tooDeep(limit: 32)) { try parse(String(repeating: "{\"a\":[", count: 9000)) }
   }
 
-  /// Every byte of a text in turn is left out, or any other: what is then still taken must be JSON to another reader
-  /// too.
-  @Test func nothingIsTakenThatAnotherReaderRefuses() throws {
+  /// Removes or changes each byte of a text in turn: any result that is still accepted must also be JSON to another
+  /// parser.
+  @Test func nothingIsAcceptedThatAnotherParserRejects() throws {
     let text = Array(#"{"a":[1.5e-2,null],"b\u00e9":"é","c":{"d":true}}"#.utf8)
     for index in text.indices {
       for replacement in [[]] + (UInt8.min...UInt8.max).map({ [$0] }) {

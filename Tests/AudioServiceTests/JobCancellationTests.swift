@@ -39,7 +39,7 @@ import Testing
     #expect(try bench.catalog.recording(first.recording)?.waveformState == .failed)
   }
 
-  @Test func aJobThatWaitsForItsNextAttemptIsNotBegunAgain() async throws {
+  @Test func aJobWaitingForItsNextAttemptIsNotRestarted() async throws {
     let bench = try TestBench(script: "kill -9 $$") { $0.retryPauseSeconds = 1000 }
     let job = try bench.waveformJob()
     bench.runner.submit(job)
@@ -49,7 +49,7 @@ import Testing
     #expect(try bench.catalog.job(job.id)?.attempts == 1)
   }
 
-  @Test func aCancelledDenoiseJobTakesItsRecordingAlong() async throws {
+  @Test func aCancelledDenoiseJobRemovesItsRecording() async throws {
     let bench = try TestBench(script: "echo x > \"$output\"; progress 0.5; exec sleep 1000")
     let source = try bench.recording()
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
@@ -89,7 +89,7 @@ import Testing
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .ready)
   }
 
-  @Test func aWaveformThatWasCancelledIsBuiltAgainOnRequest() async throws {
+  @Test func aCancelledWaveformIsRebuiltOnRequest() async throws {
     let bench = try TestBench(script: "[ -e \"$folder/again\" ] || exec sleep 1000; finish")
     let job = try bench.waveformJob()
     bench.runner.submit(job)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import AudioService
 
-/// Who is to blame for a failed job.
+/// Which party is at fault for a failed job.
 @Suite struct JobErrorTests {
   @Test(
-    "an error is of the class of whoever is at fault",
+    "an error's status class depends on the party at fault",
     arguments: [
       (422, ["unsupported_media", "unsupported_format", "unsupported_output", "seek_failed"]),
       (422, ["noise_region_too_short", "noise_region_outside", "window_outside"]),
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  @Test("a worker that ended without a word is the service's fault")
+  @Test("a worker that ended without a report is the service's fault")
   func exits() {
     let fence = WorkerFence(memoryBytes: 1, processorSeconds: 1, outputBytes: 1)
     for exit: WorkerExit in [.status(0), .status(3), .signal(9), .signal(11), .notStarted(errno: 11)] {

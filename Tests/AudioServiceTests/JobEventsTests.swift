@@ -5,9 +5,9 @@ import Testing
 
 @testable import AudioService
 
-// A stream that never ends would hold the whole run up.
+// A stream that never ends would block the whole run.
 @Suite(.timeLimit(.minutes(5))) struct JobEventsTests {
-  /// A stream, cut into events as a browser cuts it.
+  /// A stream, split into events the way a browser does.
   private struct Events {
     struct Event: Equatable {
       var name = "", id = "", data = ""
@@ -84,7 +84,7 @@ import Testing
     #expect(steps == steps.sorted() && Set(seen.map(\.id)).count == seen.count)
   }
 
-  @Test func theStreamOfAFinishedJobIsItsEndAlone() async throws {
+  @Test func theStreamOfAFinishedJobIsOnlyItsEnd() async throws {
     let bench = try TestBench()
     let job = try bench.waveformJob()
     bench.runner.submit(job)
@@ -96,7 +96,7 @@ import Testing
     }
   }
 
-  @Test func whoHasSeenTheEndIsToldToStopAsking() async throws {
+  @Test func aClientThatHasSeenTheEndIsToldToStop() async throws {
     let bench = try TestBench(script: "gate; finish")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
@@ -109,7 +109,7 @@ import Testing
     #expect(events.response.status == .noContent)
   }
 
-  @Test func whoComesAgainMissesNothingAndSeesNothingTwice() async throws {
+  @Test func aReconnectingClientMissesNothingAndSeesNothingTwice() async throws {
     let bench = try TestBench(script: "progress 0.1; gate; progress 0.2; gate -2; progress 0.3; gate -3; finish")
     let job = try bench.waveformJob()
     for step in ["-2", "-3"] { try bench.makeGate(job.id, step) }
@@ -117,12 +117,12 @@ import Testing
     try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.1 }
     let first = try await Events(bench, job.id)
     #expect(try await first.next()?.id == "1-100")
-    // Nothing has happened since: only the opening comes.
+    // Nothing has happened since, so only the opening arrives.
     let same = try await Events(bench, job.id, last: "1-100")
     #expect(try await same.piece() == "retry: 2000\n\n")
     try await bench.openGate(job.id)
     #expect(try await same.next()?.id == "1-200")
-    // What happens while nobody listens is there at the next coming.
+    // Events while no client listens are delivered on the next connection.
     try await bench.openGate(job.id, "-2")
     try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.3 }
     let again = try await Events(bench, job.id, last: "1-200")
@@ -134,7 +134,7 @@ import Testing
     #expect(try await late.next() == nil)
   }
 
-  @Test func aRetryGoesOnFromWhereTheFirstAttemptFailed() async throws {
+  @Test func progressContinuesFromTheFailedAttempt() async throws {
     let bench = try TestBench(script: "progress 0.7; [ $attempt -gt 1 ] || { gate; kill -9 $$; }; gate -2; finish")
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-2")
@@ -150,7 +150,7 @@ import Testing
     #expect(try await events.next()?.name == "done")
   }
 
-  @Test func aCommentComesWhileNothingHappens() async throws {
+  @Test func aCommentIsSentWhileNothingHappens() async throws {
     let bench = try TestBench { $0.heartbeatSeconds = 0.01 }
     let job = try bench.waveformJob()
     let events = try await Events(bench, job.id)
@@ -175,7 +175,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test func aClientThatGoesAwayIsForgotten() async throws {
+  @Test func aClientThatDisconnectsIsForgotten() async throws {
     let bench = try TestBench()
     let job = try bench.waveformJob()
     let events = try await Events(bench, job.id)
@@ -209,7 +209,7 @@ import Testing
     }
   }
 
-  /// Its row says that it runs; a client that looks now must not take the progress to come for old news.
+  /// Its row says that it's running; a client that looks now must not mistake the coming progress for old.
   @Test func aJobWhoseChildHasNotStartedIsBeforeAllItsProgress() throws {
     let row = Job(id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, attempts: 2)
     let waiting = try JobSnapshot(JobDocument(row, live: LiveJob(attempts: 1, recording: row.recording)))
@@ -229,7 +229,7 @@ import Testing
     return try #require(Int(line.dropFirst(8).trimmingCharacters(in: .whitespaces)))
   }
 
-  @Test func thousandsWhoWaitCostNeitherThreadsNorQueries() async throws {
+  @Test func thousandsOfWaitsCostNeitherThreadsNorQueries() async throws {
     let bench = try TestBench(script: "progress 0.1; gate; progress 0.2; gate -2; finish")
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-2")
@@ -253,17 +253,17 @@ import Testing
       #expect(try Self.threadCount() < 200)
       let reads = bench.catalog.readCount
       try await bench.openGate(job.id)
-      // Those who follow events wait again.
+      // The clients following the events wait again.
       try await bench.eventually {
         bench.runner.live[job.id]?.fraction == 0.2 && bench.runner.live.waiterCount(of: job.id) == count
       }
-      // Nothing was written: the step itself costs no query at all.
+      // Nothing was written, so the step costs no query.
       #expect(bench.catalog.readCount == reads)
       try await bench.openGate(job.id, "-2")
       var answers: [String: Int] = [:]
       for try await answer in group { answers[answer, default: 0] += 1 }
       #expect(answers == ["done": count, "0.2": count])
-      // The runner's own reads, and the few readings that the clients shared.
+      // The runner's own reads, and the few reads shared by the clients.
       #expect(bench.catalog.readCount - reads < 20)
     }
   }

@@ -106,7 +106,7 @@ import Testing
     #expect(driver.on(.exited(id, exit)) == ["retry worker_failed"])
   }
 
-  @Test func aChildThatEndsWellWithoutAResultHasNotSucceeded() {
+  @Test func aChildThatExitsWithoutAResultHasFailed() {
     let (driver, other) = (Driver(), Driver())
     let (id, second) = (driver.running(), other.running())
     #expect(driver.on(.exited(id, .status(0))) == ["retry worker_failed"])
@@ -123,7 +123,7 @@ import Testing
     #expect(driver.on(.exited(id, .status(1))) == ["failure unsupported_media"])
   }
 
-  @Test func eachPauseIsTwiceAsLongAsTheOneBefore() {
+  @Test func eachPauseIsTwiceAsLongAsTheLast() {
     let driver = Driver(maximumAttempts: 20)
     let id = JobID()
     driver.submit(id)
@@ -152,7 +152,7 @@ import Testing
     #expect(driver.on(.exited(id, .signal(9))) == ["failure worker_failed"])
   }
 
-  @Test func interruptedAttemptsAreNotHeldAgainstTheJob() {
+  @Test func interruptedAttemptsDoNotCount() {
     let driver = Driver(maximumAttempts: 3)
     let (id, other) = (JobID(), JobID())
     driver.submit(id)
@@ -193,14 +193,14 @@ import Testing
     #expect(driver.on(.exited(id, .signal(9))) == ["retry time_limit"])
   }
 
-  @Test func aChildThatFillsTheDiskIsKilledAndNotTriedAgain() {
+  @Test func aChildThatFillsTheDiskIsKilledAndNotRetried() {
     let driver = Driver()
     let id = driver.running()
     #expect(driver.on(.progressed(id, diskIsFull: true)) == ["kill"])
     #expect(driver.on(.exited(id, .signal(9))) == ["failure disk_full"])
   }
 
-  @Test func aChildThatWasDoneWhenItWasKilledHasSucceeded() {
+  @Test func aChildKilledAfterItsResultHasSucceeded() {
     let driver = Driver()
     let id = driver.running()
     driver.on(.reported(id, .result))
@@ -209,7 +209,7 @@ import Testing
     #expect(driver.on(.exited(id, .status(0))) == ["result"])
   }
 
-  @Test func aChildMayUseThePlacesThatNobodyUsesOrWaitsFor() {
+  @Test func aChildMayUseAllIdlePlaces() {
     let driver = Driver(places: 3)
     let ids = (0..<4).map { _ in JobID() }
     driver.submit(ids[0])
@@ -222,7 +222,7 @@ import Testing
 
   // MARK: What can't be begun or written
 
-  @Test func whatCanNotBeBegunFailsOrIsTriedAgain() {
+  @Test func aJobThatCannotBeginFailsOrIsRetried() {
     let failure = WorkerFailure(code: "disk_full", detail: "", retry: true)
     for isPreparing in [false, true] {
       for reason in [failure, nil] {
@@ -247,7 +247,7 @@ import Testing
     #expect(driver.on(.recorded(id, .over(with: []))) == ["forget", "claim"])
   }
 
-  @Test func aJobThatFailsEndsThoseOnTheRecordingItWasMaking() {
+  @Test func aFailedJobCancelsJobsOnItsResult() {
     let driver = Driver()
     let (id, other) = (driver.running(), Job(kind: .waveform, recording: RecordingID(), state: .cancelled))
     #expect(driver.submit(other.id) == [])
@@ -325,7 +325,7 @@ import Testing
     #expect(driver.on(.stop) == ["stopped"])
   }
 
-  @Test func aStopWaitsForNothingThatOnlyWaits() {
+  @Test func aStopDoesNotWaitForWaits() {
     let driver = Driver()
     let pausing = driver.running()
     driver.on(.exited(pausing, .signal(9)))

@@ -51,14 +51,14 @@ import Testing
     #expect(RowJSON.text(result) == row)
   }
 
-  @Test func parametersThatAreNoneAreNotRead() {
+  @Test func invalidParametersAreRejected() {
     for row in ["", "{}", #"{"format":"same"}"#, Self.asked[0].row.replacing("mmse_lsa", with: "other")] {
       #expect(RowJSON.value(DenoiseParameters.self, from: row) == nil, "\(row)")
     }
   }
 
   /// A job that an earlier version queued.
-  @Test func aJobThatWaitedThroughAnUpgradeIsDone() async throws {
+  @Test func aJobQueuedBeforeAnUpgradeIsDone() async throws {
     let bench = try TestBench(script: "echo \"$request\" > $folder/request; finish")
     let source = try bench.recording()
     let made = try bench.recording(state: .queued)

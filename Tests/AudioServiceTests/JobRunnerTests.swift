@@ -32,14 +32,14 @@ import Testing
     }
   }
 
-  @Test func aChildMayUseTheCoresThatNobodyElseUsesOrWaitsFor() async throws {
+  @Test func aChildMayUseAllIdleCores() async throws {
     let bench = try TestBench(script: "echo $job $threads >> \"$folder/threads\"; gate; finish") { $0.workerCount = 3 }
     let jobs = try (0..<4).map { _ in try bench.waveformJob() }
     for job in jobs {
       bench.runner.submit(job)
       if job.id != jobs[3].id { try await bench.eventually { bench.isRunning(job.id) && bench.threads[job.id] != nil } }
     }
-    // The last waits for the first to end, and nobody waits behind it.
+    // The last job waits for the first to end, and no job waits after it.
     try await bench.openGate(jobs[0].id)
     try await bench.eventually { bench.threads.count == 4 }
     #expect(jobs.map { bench.threads[$0.id] } == [3, 2, 1, 1])
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "a child that dies is begun again, three times in all, and then the job has failed",
+    "a child that dies is started three times in all, then its job fails",
     arguments: ["kill -9 $$", "exit 3", "failure io_error true", "exit 0", "kill -SEGV $$"])
   func deadlyJob(script: String) async throws {
     let bench = try TestBench(script: script)
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "a job that fails for good says why in words",
+    "a job that fails for good explains why",
     arguments: [
       ("kill -XCPU $$", "cpu_limit", "processor time"), ("kill -XFSZ $$", "output_limit", "bytes"),
       ("failure memory_limit true", "memory_limit", "It failed."), ("kill -SEGV $$", "worker_failed", "signal 11"),
@@ -88,7 +88,7 @@ import Testing
     #expect(error.code == code && error.detail.contains(words), "\(error)")
   }
 
-  @Test func aChildThatGetsNoFurtherIsEndedAndItsJobTriedAgain() async throws {
+  @Test func aStuckChildIsKilledAndItsJobRetried() async throws {
     let bench = try TestBench(script: "progress 0.5; [ $attempt -gt 2 ] || exec sleep 1000; finish") {
       $0.stallSeconds = 0.2
     }
@@ -107,7 +107,7 @@ import Testing
     #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "stalled")
   }
 
-  @Test func aChildThatTellsProgressForEverIsEndedToo() async throws {
+  @Test func aChildThatReportsProgressForeverIsKilled() async throws {
     let bench = try TestBench(script: "while :; do progress 0.5; done") {
       $0.stallSeconds = 2
       $0.jobSecondsPerProcessorSecond = 0.001
@@ -118,14 +118,14 @@ import Testing
     #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "time_limit")
   }
 
-  @Test func aChildThatRunsWithoutItsFilterIsNoFailure() async throws {
+  @Test func aChildWithoutItsFilterIsNotAFailure() async throws {
     let bench = try TestBench(script: "echo '{\"unfenced\":22}'; finish")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     #expect(try await bench.finished(job.id).state == .succeeded)
   }
 
-  @Test func aFailureThatIsTheFilesOwnFaultIsNotTriedAgain() async throws {
+  @Test func aFailureThatIsTheFilesFaultIsNotRetried() async throws {
     let bench = try TestBench(script: "failure unsupported_media false")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
@@ -150,28 +150,28 @@ import Testing
     #expect(try await bench.finished(job.id).state == .failed)
   }
 
-  @Test func linesThatAreNoReportsAreLetPass() async throws {
+  @Test func linesThatAreNotReportsAreIgnored() async throws {
     let bench = try TestBench(script: "echo hello; echo; echo '{\"progress\":7}'; finish; echo bye")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     #expect(try await bench.finished(job.id).state == .succeeded)
   }
 
-  @Test func aChildThatClosesItsOutputAndGoesOnIsEnded() async throws {
+  @Test func aChildThatClosesItsOutputAndKeepsRunningIsKilled() async throws {
     let bench = try TestBench(script: "exec 1>&-; gate")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     #expect(try await bench.finished(job.id).state == .failed)
   }
 
-  @Test func aChildWhoseOutputNeverEndsItsLineIsEnded() async throws {
+  @Test func aChildThatWritesAnEndlessLineIsKilled() async throws {
     let bench = try TestBench(script: "exec cat /dev/zero")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     #expect(try await bench.finished(job.id).state == .failed)
   }
 
-  @Test func aJobThatFillsTheDiskIsEndedBeforeTheReserveIsGone() async throws {
+  @Test func aJobThatFillsTheDiskIsKilledBeforeTheReserveIsUsed() async throws {
     let bench = try TestBench(script: "gate; progress 0.5; gate -last; finish") { $0.reservedDiskBytes = .max / 2 }
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-last")
@@ -198,7 +198,7 @@ import Testing
     #expect(result == JobResult(recording: made.id, noise: .quantile(0.2), clippedSamples: 3))
   }
 
-  @Test func aDenoiseJobThatFailsTakesItsRecordingAlong() async throws {
+  @Test func aFailedDenoiseJobRemovesItsRecording() async throws {
     let bench = try TestBench(script: "echo x > \"$output\"; failure noise_region_outside false")
     let source = try bench.recording()
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
@@ -212,7 +212,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 
-  @Test func anEndThatTheCatalogueRefusesIsToldLater() async throws {
+  @Test func anEndThatTheCatalogRejectsIsReportedLater() async throws {
     let bench = try TestBench(script: "gate; failure unsupported_media false")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
@@ -230,7 +230,7 @@ import Testing
     }
     let writes = bench.catalog.changeCount
     try await bench.openGate(job.id)
-    // Refused, and refused again.
+    // The change is rejected, and rejected again.
     try await bench.eventually { bench.catalog.changeCount >= writes + 2 }
     #expect(try bench.catalog.job(job.id)?.state == .running)
     try await other.write { db in try db.execute(sql: "DROP TRIGGER refuse") }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import AudioService
 
-/// Order alone: no clock, no children.
+/// Only the order: no clock, no children.
 struct JobScheduleTests {
-  /// Samples of so many hours of stereo.
+  /// The number of samples in `count` hours of stereo.
   private static func hours(_ count: Double) -> Double { count * 3600 * 44_100 * 2 }
 
   private let alone = Client(key: "alone")
@@ -14,13 +14,13 @@ struct JobScheduleTests {
   private let waveform = JobSchedule.Work(.waveform, samples: hours(1))
   private let longWaveform = JobSchedule.Work(.waveform, samples: hours(2))
 
-  @Test func whatIsEquallyLongIsBegunInTheOrderItCame() {
+  @Test func equallyLongJobsBeginInOrder() {
     var schedule = JobSchedule(places: 1)
     let ids = (0..<8).map { _ in JobID() }
     var begun: [JobID] = []
     for (index, id) in ids.enumerated() {
       schedule.add(id, short, for: alone)
-      // The first runs already when the others come.
+      // The first job is already running when the others arrive.
       if index == 0, let first = schedule.begin() { begun.append(first) }
     }
     while let last = begun.last {
@@ -31,7 +31,7 @@ struct JobScheduleTests {
     #expect(begun == ids)
   }
 
-  @Test func aShortJobPassesLongOnesThatWait() {
+  @Test func aShortJobOvertakesWaitingLongOnes() {
     var schedule = JobSchedule(places: 1)
     let (first, second, quick) = (JobID(), JobID(), JobID())
     schedule.add(first, long, for: alone)
@@ -45,7 +45,7 @@ struct JobScheduleTests {
     #expect(schedule.begin() == second)
   }
 
-  @Test func aLongJobIsPassedByNoMoreWorkThanItIsItself() {
+  @Test func aLongJobIsOvertakenByAtMostItsOwnAmountOfWork() {
     var schedule = JobSchedule(places: 1)
     let big = JobID()
     schedule.add(big, long, for: alone)
@@ -60,7 +60,7 @@ struct JobScheduleTests {
     #expect(passed > 0.9 * long.seconds && passed <= long.seconds)
   }
 
-  @Test("a newcomer's job waits only for what runs, whatever the crowd's jobs are", arguments: [1, 2, 4])
+  @Test("a newcomer's job waits only for running jobs, whatever the crowd's jobs are", arguments: [1, 2, 4])
   func newcomer(places: Int) {
     for (theirs, ours) in [(waveform, waveform), (short, long), (waveform, long)] {
       var schedule = JobSchedule(places: places)
@@ -75,7 +75,7 @@ struct JobScheduleTests {
     }
   }
 
-  @Test func aClientWithALongJobRunningHasItsTurnAsWell() {
+  @Test func aClientWithALongRunningJobStillGetsItsTurn() {
     var schedule = JobSchedule(places: 2)
     let (own, shown) = (JobID(), JobID())
     schedule.add(own, long, for: alone)
@@ -87,13 +87,13 @@ struct JobScheduleTests {
     #expect(schedule.begin() == shown)
   }
 
-  @Test func aJobThatTwoWaitForIsBegunOnceInTheFirstTurnOfEither() {
+  @Test func aSharedJobBeginsOnceInTheFirstTurnOfEitherClient() {
     var schedule = JobSchedule(places: 1)
     let jobs = (0..<5).map { _ in JobID() }
     for job in jobs { schedule.add(job, waveform, for: Client(key: "crowd")) }
     #expect(schedule.begin() == jobs[0])
     for _ in 0..<2 { schedule.join(jobs[4], for: alone) }
-    // Those that run or are unknown are not waited for.
+    // Running and unknown jobs aren't waited for.
     schedule.join(jobs[0], for: alone)
     schedule.join(JobID(), for: alone)
     var begun: [JobID] = []
@@ -107,7 +107,7 @@ struct JobScheduleTests {
     #expect(!schedule.hasWaiting && schedule.freePlaces == 1)
   }
 
-  @Test func longDenoisingLeavesAPlaceToTheRest() {
+  @Test func longDenoiseJobsLeaveAPlaceForOthers() {
     var schedule = JobSchedule(places: 3)
     let ids = (0..<4).map { _ in JobID() }
     for id in ids { schedule.add(id, long, for: alone) }
@@ -124,7 +124,7 @@ struct JobScheduleTests {
     #expect(schedule.begin() == ids[2])
   }
 
-  @Test func oneClientsLongWaveformsLeaveAPlaceThatAnothersTakes() {
+  @Test func oneClientsLongWaveformsLeaveAPlaceForAnothers() {
     var schedule = JobSchedule(places: 2)
     let ids = (0..<3).map { _ in JobID() }
     for id in ids { schedule.add(id, longWaveform, for: Client(key: "crowd")) }
@@ -140,14 +140,14 @@ struct JobScheduleTests {
     #expect(schedule.begin() == shown)
   }
 
-  @Test func whereThereIsOnePlaceLongJobsHaveItToo() {
+  @Test func longJobsRunEvenIfThereIsOnlyOnePlace() {
     var schedule = JobSchedule(places: 1)
     let id = JobID()
     schedule.add(id, long, for: alone)
     #expect(schedule.begin() == id)
   }
 
-  @Test func aJobThatIsTakenBackIsNotBegun() {
+  @Test func aRemovedJobIsNotBegun() {
     var schedule = JobSchedule(places: 2)
     let (kept, removed) = (JobID(), JobID())
     schedule.add(removed, short, for: alone)

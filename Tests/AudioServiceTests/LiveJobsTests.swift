@@ -10,8 +10,8 @@ import Testing
     WorkerProgress(fraction: fraction, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)
   }
 
-  /// Waits far longer than the test may take, so that returning at all shows that the change was told. It waits already
-  /// when this returns.
+  /// Waits far longer than the test may take, so returning at all shows that the change was noticed. On return, the
+  /// task is already waiting.
   private func waiting(for id: JobID, in jobs: LiveJobs) -> Task<Void, Never> {
     let task = Task.immediate { await jobs.waitForChange(of: id, seconds: 10_000) }
     #expect(jobs.waiterCount(of: id) == 1)
@@ -49,7 +49,7 @@ import Testing
     await jobs.waitForChange(of: id, seconds: 10_000)
   }
 
-  @Test("what happens between a look and the wait ends the wait at once")
+  @Test("a change between the look and the wait ends the wait at once")
   func nothingIsMissed() async {
     let jobs = LiveJobs()
     let (id, other) = (JobID(), JobID())
@@ -59,15 +59,15 @@ import Testing
     jobs.update(id) { $0.isRunning = true }
     jobs.update(id) { $0.startedAt = .now }
     let first = jobs.look(at: id)
-    // Begun again: as far as it was, and running as it was.
+    // Started again with the same progress and state.
     jobs.update(id) { $0.startedAt = .now }
     let second = jobs.look(at: id)
     jobs.remove(id)
-    // Not one of these is live, as it was not at the first look: that it has been is what must be told.
+    // None of these jobs is live, which was also true at the first look. But they have been, so the wait must end.
     for look in [before, queued, first, second] { await jobs.waitForChange(of: id, since: look, seconds: 10_000) }
     jobs.insert(id, LiveJob(isRunning: true, startedAt: .now, recording: RecordingID()))
     await jobs.waitForChange(of: id, since: first, seconds: 10_000)
-    // Who looked after the end waits for the job to come back, whatever becomes of others.
+    // A caller that looked after the end waits for the job to return, whatever happens to others.
     jobs.remove(id)
     let last = jobs.look(at: id)
     let task = Task.immediate { await jobs.waitForChange(of: id, since: last, seconds: 10_000) }
@@ -99,7 +99,7 @@ import Testing
     #expect(jobs.waiterCount(of: id) == 0)
   }
 
-  @Test func aServiceThatStopsLetsNobodyWait() async {
+  @Test func stoppingTheServiceEndsAllWaits() async {
     let jobs = LiveJobs()
     let id = JobID()
     jobs.insert(id, LiveJob(recording: RecordingID()))
@@ -121,7 +121,7 @@ import Testing
     #expect(jobs.waiterCount(of: id) == 0)
   }
 
-  @Test func theTimeLeftGoesByThePaceSoFar() throws {
+  @Test func theTimeLeftFollowsThePaceSoFar() throws {
     var job = LiveJob(recording: RecordingID())
     #expect(job.secondsLeft == nil)
     job.startedAt = .now - .seconds(30)

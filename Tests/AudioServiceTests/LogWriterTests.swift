@@ -3,7 +3,7 @@ import Testing
 
 @testable import AudioService
 
-/// Nobody waits for whoever reads the log.
+/// A slow reader of the log blocks nothing.
 @Suite struct LogWriterTests {
   @Test func linesComeInOrder() throws {
     let pipe = Pipe()
@@ -14,11 +14,11 @@ import Testing
     #expect(text == (0..<100).map { "\($0)\n" }.joined())
   }
 
-  @Test func aReaderThatStopsHoldsNobodyUpAndIsToldWhatItMissed() throws {
+  @Test func aStalledReaderBlocksNothingAndLearnsWhatItMissed() throws {
     let pipe = Pipe()
     let writer = LogWriter(descriptor: pipe.fileHandleForWriting.fileDescriptor, limit: 100)
     let line = String(repeating: "x", count: 999) + "\n"
-    // A pipe holds 64 KB: the writer's own thread stands still after 65 lines or so.
+    // A pipe holds 64 KB, so the writer's thread blocks after about 65 lines.
     for _ in 0..<1000 { writer.write { Array(line.utf8) } }
     writer.flush(within: 0.01)
     let ended = DispatchSemaphore(value: 0)
@@ -33,7 +33,7 @@ import Testing
     writer.flush(within: 10)
   }
 
-  @Test func aDescriptorThatIsGoneTakesNothing() throws {
+  @Test func aClosedDescriptorDiscardsLines() throws {
     let writer = LogWriter(descriptor: -1)
     writer.write { [0x41] }
     writer.flush(within: 10)

@@ -1,12 +1,12 @@
 import Logging
 import Synchronization
 
-/// Keeps what is logged, a line each: the level, the message, and what it says of an error.
+/// Records log entries, one line each: the level, the message, and the error if there is one.
 final class LoggedLines: Sendable {
   private let lines = Mutex<[String]>([])
 
   var all: [String] { lines.withLock { $0 } }
-  /// Those at level error.
+  /// The entries at level error.
   var failures: [String] { all.filter { $0.hasPrefix("error ") } }
 
   var logger: Logger { Logger(label: "test") { _ in Handler(lines: self) } }

@@ -21,11 +21,11 @@ import Testing
     try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp)
   }
 
-  /// Lost, cut, empty and longer than it was.
+  /// Missing, truncated, empty, and longer than before.
   private static let faults = ["audio_missing": [nil], "audio_damaged": ["RIF", "", "RIFFRIFF"]]
 
   @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
-  func aSoundThatIsNotWhatItWasIsToldToWhoeverAsksForIt(code: String, content: String?) async throws {
+  func changedAudioIsReportedToRequestsForIt(code: String, content: String?) async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     try bench.makeWaveform(of: recording)
@@ -42,7 +42,7 @@ import Testing
     }
     let (status, text) = try await answer(bench, .get, path)
     #expect(status == 200 && text.contains("\"\(code)\""))
-    // What needs no sound is there as before.
+    // Requests that don't need the audio work as before.
     #expect(try await answer(bench, .get, path + "/waveform?scale=256").status == 200)
     #expect(try bench.catalog.jobs(limit: 9).isEmpty)
   }
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
-  func theStartMarksWhatIsGoneAndUnmarksWhatIsBack(code: String, content: String?) async throws {
+  func theStartMarksMissingFilesAndUnmarksRestoredOnes(code: String, content: String?) async throws {
     let bench = try TestBench()
     let (whole, lost) = (try bench.recording(), try bench.recording())
     #expect(try sweep(bench) == MissingFiles.Report())
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
-  func aJobWhoseSourceIsNotWhatItWasFailsAndSaysWhy(code: String, content: String?) async throws {
+  func aJobWhoseSourceChangedFailsWithAReason(code: String, content: String?) async throws {
     let bench = try TestBench()
     let job = Job(kind: .waveform, recording: try bench.recording(state: .queued).id)
     try bench.catalog.insert(job)
@@ -84,8 +84,8 @@ import Testing
     #expect(status == 410 || status == 409, "\(text)")
   }
 
-  /// The service no longer knows whether it is the file that was uploaded.
-  @Test func aConversionThatWasCutIsMadeAgain() async throws {
+  /// The service can't know any more if this is the file that was uploaded.
+  @Test func aTruncatedConversionIsMadeAgain() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     let target = "/v1/recordings/\(recording.id)/audio?format=flac"

@@ -5,12 +5,12 @@ import Testing
 
 @testable import AudioService
 
-/// Where noise is best learnt: found by the waveform's child, kept, told, and used for `auto`.
+/// The regions best suited to learn noise from: found by the waveform's child, stored, served, and used for `auto`.
 @Suite struct NoiseRegionsTests {
   private static let best = RecordingNoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)
   private static let second = RecordingNoiseRegion(start: 9, end: 10, level: -50, score: 0.5)
 
-  /// A child that says of any recording what the two regions are.
+  /// A child that reports these two regions for any recording.
   private static let script = """
     [ "$command" = waveform ] || { echo "$noise" > "$folder/noise"; finish; exit; }
     echo x > "$pyramid"
@@ -45,7 +45,7 @@ import Testing
     #expect(one == #"{"complete":true,"regions":[{"end":2.76,"level":-52.1,"score":0.93,"start":1.26}]}"#)
   }
 
-  @Test("a limit out of range is refused", arguments: ["0", "21", "x", ""])
+  @Test("a limit out of range is rejected", arguments: ["0", "21", "x", ""])
   func limit(text: String) async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "auto means the best region, the quantile where there is none, and a search where nothing is known",
+    "auto means the best region, the quantile if there is none, and a search if none is known",
     arguments: [([best, second], #"{"end":2.76,"start":1.26}"#), ([], #"{"quantile":0.2}"#), (nil, "auto")]
       as [([RecordingNoiseRegion]?, String)]
   )

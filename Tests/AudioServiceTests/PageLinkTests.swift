@@ -6,7 +6,7 @@ import Testing
 @testable import AudioService
 
 @Suite struct PageLinkTests {
-  /// Follows `rel="next"` as a client does that knows no parameter of the API.
+  /// Follows `rel="next"` like a client that doesn't know the API's parameters.
   private func walk(_ bench: TestBench, from start: String) async throws -> [String] {
     let pattern = /^<(\/v1\/[a-z]+\?[^<> ]+)>; rel="next"$/
     var (target, ids): (String?, [String]) = (start, [])
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(arguments: ["talk", "a+b&c=d", "ä €?", "<x>; rel=\"prev\"", "100%"])
-  func theLinksOfAListLeadThroughAllOfItWhateverIsSearchedFor(_ name: String) async throws {
+  func aListsLinksLeadThroughAllOfItForAnySearch(_ name: String) async throws {
     let bench = try TestBench()
     let made = try (0..<5).map { _ in try bench.recording(name: "\(name).wav").id.text }
     _ = try bench.recording(name: "other.wav")
@@ -42,7 +42,7 @@ import Testing
     #expect(found == jobs.reversed())
   }
 
-  @Test func aListThatIsWholeHasNoLink() async throws {
+  @Test func aCompleteListHasNoLink() async throws {
     let bench = try TestBench()
     _ = try bench.recording()
     #expect(try await bench.respond(.get, "/v1/recordings?limit=1").fields["Link"] == nil)

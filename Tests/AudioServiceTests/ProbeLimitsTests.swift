@@ -2,10 +2,10 @@ import Testing
 
 @testable import AudioService
 
-/// What an upload may cost before it is known to be sound.
+/// How much work an upload may cost before it's known to be audio.
 struct ProbeLimitsTests {
   @Test(
-    "a probe has five seconds of processor time and ten by the clock; more where every byte is looked at",
+    "a probe has five seconds of processor time and ten by the clock; more if every byte is read",
     arguments: [
       (true, 7_800_000, 2, 10), (true, 8 << 30, 2, 10), (false, 900_000, 5, 10), (false, 19_999_999, 5, 10),
       (false, 200_000_000, 15, 30), (false, -1, 5, 10),

@@ -5,12 +5,12 @@ import Testing
 
 @testable import AudioService
 
-/// Every code that a client can meet is explained at the problem's `type`.
+/// Every code that a client may receive is explained at the problem's `type`.
 @Suite struct ProblemPageTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  /// What stands in front of a string that is a code, and what the code then begins with.
+  /// The text before a string that is a code, and a prefix of that code.
   private static let places: [(before: String, prefix: String)] = [
     ("code:", ""), ("ode =", ""), ("code ??", ""), ("unwritableProblem(", ""), ("unreadyProblem(", ""),
     ("problem(of:", "limit_"),
@@ -18,13 +18,14 @@ import Testing
     ("limitReached(", "limit_"),
   ]
 
-  /// Codes of warnings, which are no problems.
+  /// Codes of warnings, which aren't problems.
   private static let warnings: Set = ["waveform_damaged"]
   private static let filesOfWarnings: Set = [
     "Anomalies.swift", "Anomaly+Result.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
   ]
 
-  /// The codes in a source file: the strings in those places and the names of limits.
+  /// Returns the codes in a source file: the strings at those places, the names of limits, and the pairs of /readyz,
+  /// each a string and a sentence.
   private static func codes(in text: String) -> [String] {
     let pieces = text.split(separator: "\"", omittingEmptySubsequences: false)
     return pieces.indices.dropFirst().compactMap { index in
@@ -69,7 +70,7 @@ import Testing
 
   @Test func everyCodeInTheSourceIsExplained() throws {
     let codes = try Self.codes()
-    // The patterns find what they are for.
+    // Checks that the patterns work.
     for known in [
       "not_found", "malformed_request", "audio_damaged", "catalog_busy", "limit_waiting_probes", "limit_open_uploads",
       "limit_queued_jobs", "limit_waiting_pictures", "disk_unwritable", "worker_missing", "too_many_pixels", "stalled",
@@ -85,7 +86,7 @@ import Testing
     #expect(listed == ProblemExplanation.all.keys.sorted())
   }
 
-  @Test func everyTypeLeadsToItsExplanation() async throws {
+  @Test func everyProblemTypeLinksToItsExplanation() async throws {
     let bench = try TestBench()
     for explanation in ProblemExplanation.all.values {
       let type = Problem(.badRequest, code: explanation.code, detail: "").type
@@ -103,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func aProblemAndAFailedJobSayWhereTheyAreExplained() async throws {
+  @Test func problemsAndFailedJobsLinkToTheirExplanation() async throws {
     let bench = try TestBench(script: "failure unsupported_media false")
     let answer = try await bench.respond(.get, "/v1/recordings/nonsense")
     let text = String(decoding: try await answer.body.collect(), as: UTF8.self)

@@ -8,7 +8,7 @@ import Testing
 @testable import AudioService
 
 @Suite struct ReadinessTests {
-  /// The status and the code that `/readyz` answers with.
+  /// Returns the status and code of `/readyz`.
   private func answer(_ bench: TestBench) async throws -> (Int, String) {
     let response = try await bench.respond(.get, "/readyz")
     let text = String(decoding: try await response.body.collect(), as: UTF8.self)
@@ -22,19 +22,19 @@ import Testing
     #expect(try await answer(TestBench()) == (200, "ready"))
   }
 
-  @Test func aReserveThatTheDiskCannotKeepIsAFullDisk() async throws {
+  @Test func aReserveLargerThanTheFreeSpaceIsAFullDisk() async throws {
     #expect(try await answer(TestBench { $0.reservedDiskBytes = .max }) == (503, "disk_full"))
   }
 
   @Test(arguments: ["incoming", "recordings", "jobs", "removed"])
-  func aFolderThatCannotBeWrittenIsTold(name: String) async throws {
+  func anUnwritableFolderIsReported(name: String) async throws {
     let bench = try TestBench()
     try FileManager.default.removeItem(atPath: bench.folder.path + "/data/" + name)
     #expect(try await answer(bench) == (503, "disk_unwritable"))
   }
 
   @Test(arguments: ["missing", "not executable", "a folder"])
-  func aProgramThatCannotRunIsTold(kind: String) async throws {
+  func aProgramThatCannotRunIsReported(kind: String) async throws {
     let folder = try TemporaryFolder()
     let bench = try TestBench(in: folder) { $0.program = folder.path + "/other" }
     switch kind {
@@ -46,7 +46,7 @@ import Testing
     #expect(try await answer(bench) == (503, "worker_missing"))
   }
 
-  @Test func aCatalogueThatAnotherHoldsIsToldWithoutWaitingForIt() async throws {
+  @Test func aLockedCatalogIsReportedWithoutWaiting() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     let other = try Catalog(path: bench.configuration.dataDirectory + "/catalog.sqlite")
@@ -71,7 +71,7 @@ import Testing
     #expect(try await answer(bench) == (503, "catalog_busy"))
     isOver.signal()
     await held.value
-    // The next second tells of the lock that is free again.
+    // A second later, the released lock is noticed.
     var last = try await answer(bench)
     let deadline = ContinuousClock.now + .seconds(60)
     while last != (200, "ready"), ContinuousClock.now < deadline { last = try await answer(bench) }
@@ -94,7 +94,7 @@ import Testing
     #expect(looks.withLock { $0 } == 1)
   }
 
-  @Test func aLookThatHangsIsAnAnswer() async throws {
+  @Test func aCheckThatHangsIsAnAnswer() async throws {
     let looks = Mutex(0)
     let gate = DispatchSemaphore(value: 0)
     let readiness = Readiness(patienceSeconds: 0.01) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct RecordingNameTests {
   @Test(
-    "of what a client says only a harmless name is kept",
+    "only a harmless part of a client's file name is kept",
     arguments: [
       ("talk.wav", "talk.wav"), ("/home/ada/talk.wav", "talk.wav"), ("C:\\music\\talk.wav", "talk.wav"),
       ("../../etc/passwd", "passwd"), ("a/", "a"), ("", "recording.wav"), ("/", "recording.wav"),
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "what turns a name round or hides text in it is dropped, what emoji and scripts need is kept",
+    "characters that reverse or hide text are dropped, those that emoji and scripts need are kept",
     arguments: [
       ("a\u{202E}b\u{2066}c\u{200F}\u{FEFF}\u{AD}d", "abcd"), ("a\u{E0068}\u{E0069}\u{E007F}b", "ab"),
       (
@@ -32,12 +32,12 @@ import Testing
     #expect(RecordingName(typed: given).map { Array($0.text.unicodeScalars) } == Array(kept.unicodeScalars))
   }
 
-  @Test func aSlashUnderAnAccentIsOneStill() {
+  @Test func aSlashWithAnAccentIsStillASlash() {
     #expect(RecordingName("a/\u{301}b", extension: "wav").text == "\u{301}b")
     #expect(RecordingName.file("a/\u{301}b", extension: "wav") == "a_\u{301}b")
   }
 
-  @Test func nothingSaidIsNamedByTheExtension() {
+  @Test func aNamelessUploadIsNamedByItsExtension() {
     #expect(RecordingName(nil, extension: "flac").text == "recording.flac")
   }
 
@@ -48,7 +48,7 @@ import Testing
     #expect(plain == String(repeating: "x", count: 255))
   }
 
-  @Test func oneEndlessCharacterIsNoName() {
+  @Test func anEndlessCharacterIsNotAName() {
     let name = "e" + String(repeating: "\u{301}", count: 300)
     #expect(RecordingName(name, extension: "wav").text == "recording.wav")
   }
@@ -61,7 +61,7 @@ import Testing
     #expect(RecordingName.derived(from: "a.b.c", label: "denoised", extension: "wav") == "a.b (denoised).wav")
   }
 
-  @Test func theNameOfAResultKeepsItsEndHoweverLongTheSourcesIs() {
+  @Test func aResultsNameKeepsItsEndEvenIfTheSourcesIsLong() {
     let name = RecordingName.derived(
       from: String(repeating: "x", count: 251) + ".wav", label: "denoised", extension: "wav")
     #expect(name.hasSuffix("xx (denoised).wav") && name.utf8.count == 255)

@@ -5,16 +5,16 @@ import Testing
 
 @testable import AudioService
 
-/// Uploads in pieces that are no recordings, and what tus knows that the service doesn't do.
+/// Uploads in pieces that aren't recordings, and parts of tus that the service doesn't support.
 @Suite struct RefusedUploadTests {
   private static let script = "[ $command != probe ] || failure unsupported_media false; finish"
 
-  @Test func whoeverAsksAgainForARefusedUploadGetsTheSameRefusal() async throws {
+  @Test func repeatedRequestsForARejectedUploadGetTheSameAnswer() async throws {
     let bench = try TestBench(script: Self.script)
     let upload = try await bench.tus.create(4)
     let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
     #expect(refused.status == 415 && refused.says("unsupported_media"))
-    // What it was sent last, what is right now, nothing, and another type: the upload's end comes first.
+    // Its last request, the right one, an empty one, and another type: the upload's end takes precedence.
     for (offset, body) in [(0, "RIFF"), (4, ""), (2, "FF")] {
       let again = try await bench.tus.patch(upload, at: offset, body)
       #expect(again.status == 415 && again.text == refused.text, "\(offset): \(again.text)")
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(
-    "a refusal outlives a restart, with its code", arguments: [("unsupported_media", 415), ("unsupported_format", 422)])
+    "a rejection and its code survive a restart", arguments: [("unsupported_media", 415), ("unsupported_format", 422)])
   func restart(code: String, status: Int) async throws {
     let bench = try TestBench(script: "[ $command != probe ] || failure \(code) false; finish")
     let upload = try await bench.tus.create(4)
@@ -61,7 +61,7 @@ import Testing
     #expect(try await bench.tus.head(upload).status == 404)
   }
 
-  @Test func anUploadThatIsRefusedAtItsCreationLeavesNoMemory() async throws {
+  @Test func anUploadRejectedAtItsCreationIsNotRemembered() async throws {
     let bench = try TestBench(script: Self.script)
     let answer = try await bench.tus.send(
       .post, "/v1/uploads", ["Upload-Length": "4", "Content-Type": Tus.contentType], body: "RIFF")
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "parts to be joined are refused in words",
+    "parts to be joined are rejected with an explanation",
     arguments: [
       ["Upload-Length": "4", "Upload-Concat": "partial"], ["Upload-Concat": "final;/v1/uploads/a /v1/uploads/b"],
     ])

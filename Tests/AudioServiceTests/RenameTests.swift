@@ -5,7 +5,7 @@ import Testing
 
 @testable import AudioService
 
-/// A name that somebody types is no path.
+/// A typed name isn't a path.
 @Suite struct RenameTests {
   private func rename(_ bench: TestBench, _ id: RecordingID, to name: String) async throws -> HTTPResponse {
     let body = String(decoding: try JSONEncoder().encode(["name": name]), as: UTF8.self)
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "what is typed is kept, but for what can't be seen",
+    "a typed name is kept except for invisible characters",
     arguments: [
       ("AC/DC", "AC/DC"), ("a\\b", "a\\b"), ("/", "/"), ("1/2.wav", "1/2.wav"), (" a\u{7}b ", "ab"),
       ("a\u{202E}b\u{2066}", "ab"), ("..", ".."),
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "a name of which nothing can be seen is refused",
+    "an invisible name is rejected",
     arguments: ["", " ", "\u{0}\u{7}\r\n", "\u{200B}", "\u{202E}\u{2066}", "\u{E0067}\u{E007F}"])
   func unseen(name: String) async throws {
     let bench = try TestBench()
@@ -42,7 +42,7 @@ import Testing
     #expect(try bench.catalog.recordings(limit: 9).map(\.name) == ["talk.wav"])
   }
 
-  @Test func aResultKeepsTheNameThatIsTypedAndThatOfItsSource() async throws {
+  @Test func aResultKeepsATypedNameOrItsSourcesName() async throws {
     let bench = try TestBench()
     let source = try bench.recording(name: "AC/DC.wav")
     for body in ["{\"name\":\"AC/DC 2\"}", "{}"] {
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "a download is never named as a path",
+    "a download's name is never a path",
     arguments: [
       ("AC/DC.wav", "AC_DC.wav"), ("../../etc/passwd", ".._.._etc_passwd"), ("a\\b.wav", "a_b.wav"),
       ("..", "recording.wav"), ("/", "_"),
@@ -67,7 +67,7 @@ import Testing
       response.fields["Content-Disposition"] == "attachment; filename=\"\(file)\"; filename*=UTF-8''\(file)")
   }
 
-  @Test func aConversionIsNotNamedAsAPathEither() async throws {
+  @Test func aConversionsNameIsNeverAPath() async throws {
     let bench = try TestBench()
     let recording = try bench.recording(name: "AC/DC.wav")
     let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/audio?format=flac&download=1")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import AudioService
 
-/// What a request's head says of its content, and of the content it wants.
+/// A request's header fields about its content and the content it accepts.
 @Suite struct RequestContentTests {
   private func answer(
     _ bench: TestBench, _ method: HTTPMethod, _ target: String, fields: HTTPFields, body: String = ""
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: ["gzip", "identity, br", "deflate, gzip", "x-unknown"])
-  func aCodedBodyIsRefusedForThat(_ coding: String) async throws {
+  func anEncodedBodyIsRejected(_ coding: String) async throws {
     let bench = try TestBench()
     let fields: HTTPFields = ["Content-Encoding": coding, "Tus-Resumable": "1.0.0", "Upload-Length": "8"]
     let uploads: [(HTTPMethod, String, String)] = [
@@ -63,8 +63,8 @@ import Testing
     #expect(response.status == .ok && text.contains("b.wav"))
   }
 
-  /// Some clients name a type with every POST.
-  @Test func withoutABodyTheFieldsAreOfNoAccount() async throws {
+  /// Some clients send a Content-Type with every POST.
+  @Test func withoutABodyTheFieldsAreIgnored() async throws {
     let bench = try TestBench()
     let target = "/v1/recordings/\(try bench.recording().id)/denoise"
     let fields: HTTPFields = ["Content-Type": "text/plain", "Content-Encoding": "gzip"]

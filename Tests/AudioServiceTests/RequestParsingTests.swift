@@ -5,7 +5,7 @@ import Waveform
 
 @testable import AudioService
 
-/// What clients may say in queries and JSON bodies, and how what they may not say is refused.
+/// What clients may send in queries and JSON bodies, and how anything else is rejected.
 @Suite struct RequestParsingTests {
   private func query(_ text: String, known: [String]) throws -> QueryParameters {
     try QueryParameters(try HTTPRequest(method: .get, target: "/?" + text), known: known)
@@ -24,7 +24,7 @@ import Waveform
   }
 
   @Test(
-    "a bad value in a waveform's query is refused with its parameter",
+    "a bad value in a waveform's query is rejected with its parameter",
     arguments: [
       ("start=x", "start"), ("start=nan", "start"), ("start=inf", "start"), ("start=", "start"), ("end=1s", "end"),
       ("start=-1", "start"), ("end=-1", "end"), ("start=2&end=2", "end"), ("start=3&end=2", "end"),
@@ -47,7 +47,7 @@ import Waveform
     #expect(body.contains("\"parameter\":\"\(parameter)\""), "\(body)")
   }
 
-  @Test func aWaveformsQueryIsReadWhole() throws {
+  @Test func everyParameterOfAWaveformsQueryIsParsed() throws {
     let known = ["start", "end", "scale", "width", "channels", "measures", "bits"]
     let asked = try WaveformQuery(
       query("start=1.5&end=2e1&scale=512&channels=1&measures=rms,peak&bits=8", known: known))
@@ -70,7 +70,7 @@ import Waveform
   }
 
   @Test(
-    "a body that is no JSON object is refused",
+    "a body that isn't a JSON object is rejected",
     arguments: ["[]", "1", "\"a\"", "null", "{", "{'a':1}", "\u{FEFF}x", "{} {}", "{\"name\":\"x\",}"])
   func noObject(body: String) async throws { try await refuse(Array(body.utf8)) }
 
@@ -80,18 +80,18 @@ import Waveform
     }
   }
 
-  @Test func aMemberGivenTwiceIsRefusedByItsName() async throws {
+  @Test func aDuplicateMemberIsRejectedByName() async throws {
     try await refuse(Array(#"{"name":"a","name":"b"}"#.utf8), parameter: "name")
     try await refuse(Array(#"{"name":"a","n\u0061me":null}"#.utf8), parameter: "name")
   }
 
-  @Test func nestingWithoutEndIsRefused() async throws {
+  @Test func endlessNestingIsRejected() async throws {
     for opening in ["[", "{\"a\":", "{\"name\":[", " "] {
       try await refuse(Array(String(repeating: opening, count: 65_536 / opening.utf8.count).utf8))
     }
   }
 
-  /// Renames a recording with a body that is no JSON object.
+  /// Tries to rename a recording with a body that isn't a JSON object.
   private func refuse(_ body: [UInt8], parameter: String? = nil) async throws {
     let bench = try TestBench()
     let request = try HTTPRequest(method: .patch, target: "/v1/recordings/\(bench.recording().id)", body: body)
@@ -123,7 +123,7 @@ import Waveform
   }
 
   @Test(
-    "a denoise request that is wrong is refused with the member to blame",
+    "an invalid denoise request is rejected with the member at fault",
     arguments: [
       ("{\"methode\":1}", "methode", 400), ("{\"method\":\"magic\"}", "method", 400), ("{\"method\":1}", "method", 400),
       ("{\"strength\":\"natural\",\"reduction\":3}", "reduction", 400), ("{\"reduction\":61}", "reduction", 400),
@@ -153,7 +153,7 @@ import Waveform
   }
 
   @Test(
-    "a misspelt name is told before what is wrong with the rest",
+    "a misspelled name is reported before other errors",
     arguments: [
       (HTTPMethod.patch, "", #"{"nam":"x"}"#, "unknown_member", "nam"),
       (.patch, "", #"{"nam":"x","name":""}"#, "unknown_member", "nam"),

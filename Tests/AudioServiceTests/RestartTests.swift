@@ -24,7 +24,7 @@ import Testing
     #expect(try second.catalog.recording(running.recording)?.waveformState == .ready)
   }
 
-  @Test func aJobIsNotGivenUpForStopsOfTheService() async throws {
+  @Test func stopsOfTheServiceDoNotFailAJob() async throws {
     let folder = try TemporaryFolder()
     var job: Job?
     for _ in 0..<4 {
@@ -47,7 +47,7 @@ import Testing
     #expect(ended.state == .succeeded && ended.attempts == 7 && ended.interruptions == 4)
   }
 
-  @Test func aJobDuringWhichTheServiceWasKilledIsBegunAgain() async throws {
+  @Test func aJobThatRanWhenTheServiceWasKilledIsRestarted() async throws {
     let bench = try TestBench()
     let job = try bench.waveformJob()
     try bench.catalog.update(job.id) {
@@ -70,7 +70,7 @@ import Testing
     #expect(try bench.catalog.job(job.id)?.state == .running)
   }
 
-  @Test func aServiceThatIsStoppedBeginsNothing() async throws {
+  @Test func aStoppedServiceBeginsNothing() async throws {
     let bench = try TestBench()
     await bench.runner.stop()
     let job = try bench.waveformJob()

@@ -6,7 +6,7 @@ import Testing
 @testable import AudioService
 
 @Suite struct ResumableUploadTests {
-  @Test func piecesBecomeARecordingWithTheLast() async throws {
+  @Test func theLastPieceMakesTheRecording() async throws {
     let bench = try TestBench()
     let tus = bench.tus
     let metadata = "filename dGFsay53YXY=,filetype YXVkaW8vd2F2"
@@ -31,7 +31,7 @@ import Testing
     #expect(try await bench.finished(try #require(recording.waveformJob)).state == .succeeded)
   }
 
-  @Test("an upload outlives a probe that could not look at it", arguments: ["HEAD", "PATCH"])
+  @Test("an upload survives a probe that couldn't run", arguments: ["HEAD", "PATCH"])
   func probeUnavailable(retry: String) async throws {
     let bench = try TestBench(script: "[ -e $folder/again ] || [ $command != probe ] || kill -KILL $$; finish")
     let upload = try await bench.tus.create(4)
@@ -45,7 +45,7 @@ import Testing
     #expect(try bench.parts() == [])
   }
 
-  @Test func whatIsSpokenIsToldWithoutBeingSpokenTo() async throws {
+  @Test func optionsNeedsNoVersion() async throws {
     let bench = try TestBench { $0.maximumUploadBytes = 77 }
     let answer = try await bench.respond(.options, "/v1/uploads")
     #expect(answer.status == .noContent)
@@ -57,13 +57,13 @@ import Testing
     }
   }
 
-  @Test func anUploadOfNothingIsRefusedByItsLength() async throws {
+  @Test func anUploadOfLengthZeroIsRejected() async throws {
     let answer = try await TestBench().tus.send(.post, "/v1/uploads", ["Upload-Length": "0"])
     #expect(answer.status == 400 && answer.says("empty_body"))
     #expect(answer.text.contains("“Upload-Length” is 0") && answer.text.contains("\"parameter\":\"Upload-Length\""))
   }
 
-  @Test func alsoAMethodThatAnUploadDoesNotHaveIsAnsweredWithTheVersion() async throws {
+  @Test func anUnsupportedMethodIsAnsweredWithTheVersion() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)
     for (method, target) in [(HTTPMethod.get, upload), (.put, upload), (.get, "/v1/uploads"), (.get, upload + "/x")] {
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test("another version, or none, is refused before anything is done", arguments: ["", "0.2.2", "1.0.0, 1.0.0"])
+  @Test("another version, or none, is rejected before anything else", arguments: ["", "0.2.2", "1.0.0, 1.0.0"])
   func version(version: String) async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "an announcement that makes no sense is refused and leaves nothing",
+    "an invalid creation request is rejected and leaves nothing",
     arguments: [
       ([:], 400, "invalid_header"), (["Upload-Length": "-1"], 400, "invalid_header"),
       (["Upload-Length": "0x10"], 400, "invalid_header"), (["Upload-Length": "+4"], 400, "invalid_header"),
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(
-    "bytes that don't fit are refused and change nothing",
+    "bytes that don't fit are rejected and change nothing",
     arguments: [
       (["Upload-Offset": "1"], "FFa", 409, "upload_offset_mismatch"),
       (["Upload-Offset": "3"], "Fab", 409, "upload_offset_mismatch"),
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test(arguments: MessageDigest.Algorithm.allCases)
-  func bytesThatAreWhatTheirDigestSaysAreKept(_ algorithm: MessageDigest.Algorithm) async throws {
+  func bytesThatMatchTheirDigestAreKept(_ algorithm: MessageDigest.Algorithm) async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     for (offset, piece) in [(0, "RIFF"), (4, "abcd")] {
@@ -167,7 +167,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test func firstBytesMayComeWithTheAnnouncement() async throws {
+  @Test func theFirstBytesMayComeWithTheCreation() async throws {
     let bench = try TestBench()
     let fields: HTTPFields = ["Upload-Length": "8", "Content-Type": Tus.contentType]
     let begun = try await bench.tus.send(.post, "/v1/uploads", fields, body: "RIFF")
@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test(
-    "an announcement whose bytes are refused leaves nothing",
+    "a creation request whose bytes are rejected leaves nothing",
     arguments: [
       (["Content-Type": "audio/wav"], 415), (["Upload-Checksum": TusClient.checksum("XX")], 460),
       (["Upload-Length": "2"], 413),
@@ -192,7 +192,7 @@ import Testing
     try bench.expectNothingLeft()
   }
 
-  @Test func anUploadThatIsGivenUpIsGone() async throws {
+  @Test func aTerminatedUploadIsGone() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     _ = try await bench.tus.patch(upload, at: 0, "RIFF")
@@ -204,7 +204,7 @@ import Testing
     try bench.expectNothingLeft()
   }
 
-  @Test func aRecordingOutlivesTheUploadThatItCameFrom() async throws {
+  @Test func aRecordingOutlivesItsUpload() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)
     let made = try #require(try await bench.tus.patch(upload, at: 0, "RIFF").recording)
@@ -214,7 +214,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test func aPostMayStandForTheOtherMethods() async throws {
+  @Test func aPostMayReplaceOtherMethods() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     let fields: HTTPFields = [
@@ -224,7 +224,7 @@ import Testing
     #expect(try await bench.tus.send(.post, upload, ["X-HTTP-Method-Override": "HEAD"]).offset == 4)
     let bare = try await bench.tus.send(.post, upload)
     #expect(bare.status == 405 && bare.fields["Allow"] == "DELETE, HEAD, OPTIONS, PATCH")
-    // A safe method must not become another one: what guards changes looks at the method.
+    // A safe method must not turn into another, because the guards go by the method.
     #expect(try await bench.tus.send(.head, upload, ["X-HTTP-Method-Override": "DELETE"]).status == 400)
     #expect(try await bench.tus.send(.post, upload, ["X-HTTP-Method-Override": "DELETE"]).status == 204)
     try bench.expectNothingLeft()
@@ -232,7 +232,7 @@ import Testing
 
   // MARK: Limits
 
-  @Test func noRoomIsToldAtTheAnnouncement() async throws {
+  @Test func aLackOfRoomIsReportedAtTheCreation() async throws {
     let full = try TestBench { $0.reservedDiskBytes = .max }
     let refused = try await full.tus.send(.post, "/v1/uploads", ["Upload-Length": "4"])
     #expect(refused.status == 507 && refused.says("disk_full"))
@@ -250,7 +250,7 @@ import Testing
     await many.runner.stop()
   }
 
-  @Test func aDiskThatFillsUpOnTheWayKeepsWhatHasCome() async throws {
+  @Test func aDiskThatFillsUpDuringAnUploadKeepsItsBytes() async throws {
     let folder = try TemporaryFolder()
     let before = try TestBench(in: folder)
     let upload = try await before.tus.create(8)
@@ -259,7 +259,7 @@ import Testing
     let refused = try await full.tus.patch(upload, at: 2, "FF")
     #expect(refused.status == 507)
     #expect(try await full.tus.head(upload).offset == 2)
-    // Known only on the way: the body has begun.
+    // Noticed only after the body has begun.
     let onTheWay = try TestBench(in: folder) {
       $0.reservedDiskBytes = .max
       $0.uploadCheckpointBytes = 1

@@ -10,7 +10,7 @@ import Testing
     Set(try FileManager.default.contentsOfDirectory(atPath: bench.folder.path + "/data/recordings"))
   }
 
-  @Test func whatIsOlderGoesWithItsFilesAndTheRestStays() async throws {
+  @Test func onlyOlderRecordingsAreDeletedWithTheirFiles() async throws {
     let bench = try TestBench()
     let old = try (0..<250).map { _ in try bench.recording() }
     let young = try bench.recording()
@@ -23,7 +23,7 @@ import Testing
     #expect(try await bench.respond(.get, "/v1/recordings/\(old[0].id)/audio").status == .notFound)
   }
 
-  @Test func whatAJobReadsOrMakesStaysUntilItHasEnded() async throws {
+  @Test func recordingsInUseByAJobStayUntilItEnds() async throws {
     let bench = try TestBench(script: "gate; finish")
     let job = try bench.waveformJob()
     let (source, made, idle) = (try bench.recording(), RecordingID(), try bench.recording())
@@ -42,7 +42,7 @@ import Testing
     #expect(try bench.catalog.job(job.id)?.state == .succeeded)
   }
 
-  @Test func aCrashBetweenRowAndFilesLeavesWhatTheNextStartRemoves() throws {
+  @Test func leftoversOfACrashBetweenRowAndFilesAreRemovedAtTheNextStart() throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)

@@ -2,7 +2,7 @@ import Contract
 import Foundation
 import Testing
 
-/// The validator that the contract's tests rely on finds what it should.
+/// Checks that the validator used by the contract's tests finds what it should.
 @Suite struct SchemaValidatorTests {
   private func violations(_ json: String, _ schema: String) throws -> [String] {
     let document = try OpenAPIDocument(
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "what fits passes and what doesn't is named with its place",
+    "valid values pass and invalid ones are reported with their place",
     arguments: [
       ("{ type: integer }", "1.0", "1.5", "$"), ("{ type: [string, 'null'] }", "null", "1", "$"),
       ("{ type: object, required: [a] }", "{\"a\":1}", "{}", "$.a"),
@@ -47,11 +47,11 @@ import Testing
     #expect(found.contains { $0.contains(": \(place): ") }, "\(found)")
   }
 
-  @Test func aKeywordThatIsNotUnderstoodIsNotLetPass() throws {
+  @Test func anUnknownKeywordIsNotIgnored() throws {
     #expect(try violations("1", "{ multipleOf: 2 }").first?.contains("multipleOf") == true)
   }
 
-  @Test func whatIsNotDescribedIsAViolation() throws {
+  @Test func undescribedResponsesAreViolations() throws {
     let document = try OpenAPIDocument(
       yaml: """
         paths:

@@ -13,14 +13,14 @@ import Testing
     return lines.all
   }
 
-  @Test("an answer that is meant is no failure")
+  @Test("an intended answer isn't a failure")
   func meant() throws {
     #expect(try logged(RequestError.converting(JobID())) == [])
     #expect(try logged(ServiceError.queueFull(limit: 1)) == [])
   }
 
   @Test(
-    "a failure is logged in words",
+    "a failure is logged with an explanation",
     arguments: [
       (StorageError.io(operation: "rename", path: "/a/b", errno: EROFS), "/a/b: rename failed: Read-only file system"),
       (ServiceError.storage(.database(code: 778, message: "disk I/O error")), "SQLite says 778: disk I/O error"),

@@ -8,7 +8,7 @@ import Webhooks
 
 @testable import AudioService
 
-/// The service as a whole, and what clients see of a job on its way.
+/// The service as a whole, and clients' view of a running job.
 @Suite struct ServiceTests {
   private func service(in folder: TemporaryFolder) throws -> Service {
     var configuration = Configuration()
@@ -34,7 +34,7 @@ import Webhooks
     withExtendedLifetime(first) {}
   }
 
-  @Test func whatACrashLeftIsSweptAtTheStart() throws {
+  @Test func leftoversOfACrashAreRemovedAtTheStart() throws {
     let folder = try TemporaryFolder()
     let bench = try TestBench(in: folder)
     let kept = try bench.recording()
@@ -57,7 +57,7 @@ import Webhooks
     return try #require(value as? [String: Any])
   }
 
-  @Test func aJobTellsOfItsProgressWhileItRuns() async throws {
+  @Test func aRunningJobReportsItsProgress() async throws {
     let bench = try TestBench(script: "progress 0.25; gate; progress 0.5; gate -last; finish") { $0.workerCount = 1 }
     let (job, waiting) = (try bench.waveformJob(), try bench.waveformJob())
     try bench.makeGate(job.id, "-last")
@@ -99,7 +99,7 @@ import Webhooks
   }
 
   @Test(
-    "the contract's schema of a denoise request takes what the code takes",
+    "the contract's schema of a denoise request accepts what the code accepts",
     arguments: [
       ("{}", true), ("{\"noise\":\"auto\",\"method\":\"wiener\",\"output\":\"residue\",\"format\":\"flac\"}", true),
       ("{\"noise\":{\"start\":0,\"end\":60},\"reduction\":0,\"sensitivity\":2,\"name\":\"a\"}", true),

@@ -19,7 +19,7 @@ import Waveform
       cacheControl: "no-cache")
   }
 
-  @Test func aSliceIsFoundAgainUntilOthersHavePushedItOut() {
+  @Test func aSliceIsCachedUntilOthersEvictIt() {
     let table = SliceTable(limit: 100_000) { _ in 0 }
     table.keep(slice(bytes: 10_000), for: key(0), version: 0)
     #expect(table[key(0)] != nil)
@@ -29,7 +29,7 @@ import Waveform
     #expect(table[key(19)] != nil)
   }
 
-  @Test func aSliceThatIsAskedForStays() {
+  @Test func aRequestedSliceStaysCached() {
     let table = SliceTable(limit: 100_000) { _ in 0 }
     table.keep(slice(bytes: 10_000), for: key(0), version: 0)
     for number in 1..<40 {
@@ -38,13 +38,13 @@ import Waveform
     }
   }
 
-  @Test func manySmallSlicesCountForWhatTheyTake() {
+  @Test func manySmallSlicesCountWithTheirOverhead() {
     let table = SliceTable(limit: 1 << 20) { _ in 0 }
     for number in 0..<10_000 { table.keep(slice(bytes: 20), for: key(number), version: 0) }
     #expect((0..<10_000).count { table[key($0)] != nil } < 400)
   }
 
-  @Test func aSliceThatWouldPushOutAllOthersIsNotKept() {
+  @Test func aSliceThatWouldEvictAllOthersIsNotCached() {
     let table = SliceTable(limit: 1 << 20) { _ in 0 }
     table.keep(slice(bytes: 200_000), for: key(0), version: 0)
     #expect(table[key(0)] == nil)
@@ -57,7 +57,7 @@ import Waveform
       let slice = Representation(
         body: .bytes(bytes), contentType: "application/json", etag: nil, cacheControl: "no-cache")
       table.keep(slice, for: key(number), version: 0)
-      // Asked for again and again, it moves from one half to the other.
+      // Each repeated use moves it from one half to the other.
       let first = try #require(table[key(0)])
       #expect(first.body.bytesAtHand == [UInt8](repeating: 0, count: 20_000))
       #expect(table[key(number)]?.body.bytesAtHand == bytes)
@@ -74,7 +74,7 @@ import Waveform
     #expect(table[key(0)] == nil && table[other] != nil)
   }
 
-  @Test func aSliceThatIsWrittenAsItsClientTakesItIsNotKept() {
+  @Test func aStreamedSliceIsNotCached() {
     let table = SliceTable { _ in 0 }
     let stream = Representation(
       body: .stream(length: 50_000) { nil }, contentType: "application/json", etag: nil, cacheControl: "no-cache")

@@ -4,7 +4,7 @@ import Testing
 @testable import AudioService
 
 @Suite struct SpectraTests {
-  @Test func aSpectrumIsServedForEver() async throws {
+  @Test func aSpectrumMayBeCachedForever() async throws {
     let bench = try TestBench(script: DenoisePreviewTests.script)
     let source = try bench.recording()
     let path = "/v1/recordings/\(source.id)/spectrum?start=1.25&end=2.75"
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "a spectrum of no stretch is refused",
+    "a spectrum without a valid stretch is rejected",
     arguments: [
       ("", 400), ("?start=1", 400), ("?end=2", 400), ("?start=2&end=2", 400), ("?start=-1&end=2", 400),
       ("?start=0&end=601", 400), ("?start=60&end=61", 422),

@@ -6,7 +6,7 @@ import Testing
 @testable import AudioService
 
 extension TestBench {
-  /// The body of an answer that must have this status and keep to openapi.yaml.
+  /// Returns the body of an answer, which must have this status and conform to openapi.yaml.
   func check(
     _ method: HTTPMethod, _ target: String, body: String = "", _ status: Int
   ) async throws -> String {

@@ -4,7 +4,7 @@ import Waveform
 @testable import AudioService
 
 extension TestBench {
-  /// Gives a recording a finished waveform of its 60,000 frames.
+  /// Gives a recording a finished waveform with 60,000 frames.
   func makeWaveform(of recording: Recording) throws {
     let frames = 60_000
     let name = "waveform.pyramid"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AudioService
 
-/// A folder for one test, removed when the last reference goes.
+/// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
   let path = NSTemporaryDirectory() + "stillwave-service-" + RecordingID().text
 
@@ -16,11 +16,11 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// The service's parts without a socket, on a folder of their own, with a shell script for a program.
+/// The service's parts without a socket, in a folder of their own, with a shell script as the program.
 ///
-/// The script finds `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job` and `$attempt` set, and functions:
-/// `finish` says what a child that succeeds says, `progress` and `failure` what they are called, `gate` blocks until
-/// the test opens the job's gate.
+/// The script has `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job`, and `$attempt`, and these functions:
+/// `finish` writes the report of a successful child, `progress` and `failure` write theirs, and `gate` blocks until the
+/// test opens the job's gate.
 final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
@@ -44,10 +44,10 @@ final class TestBench: Sendable {
     configuration.reservedDiskBytes = 0
     configuration.workerCount = 2
     configuration.retryPauseSeconds = 0.005
-    // A busy machine makes no test late.
+    // So that no test times out on a busy machine.
     configuration.conversionWaitSeconds = 1000
-    // All tests begin at once, on as many threads as there are cores: minutes may go by between two steps of one, and
-    // what it holds must not end meanwhile.
+    // All tests start at once, on as many threads as there are cores, so minutes may pass between two steps of a test.
+    // Held children must not time out meanwhile.
     configuration.childPatience = 1000
     configuration.jobSecondsPerProcessorSecond = 10_000
     change(&configuration)
@@ -107,8 +107,9 @@ final class TestBench: Sendable {
     }
   }
 
-  /// What every bench's program is a link to: it runs the script beside the link. Written once, before any child is
-  /// started: a file that is open for writing anywhere, be it in a child on its way to `exec`, can't be executed.
+  /// The file that every bench's program links to: it runs the script next to the link. It's written once, before any
+  /// child starts, because a file that is open for writing anywhere, even in a child about to call `exec`, can't be
+  /// executed.
   private static let launcher: String = {
     let path = NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())"
     let made = FileManager.default.createFile(
@@ -118,13 +119,13 @@ final class TestBench: Sendable {
     return path
   }()
 
-  /// The jobs whose children were started, in that order, one entry for each attempt.
+  /// The jobs whose children were started, in order, one entry per attempt.
   var starts: [String] {
     let text = (try? String(contentsOfFile: folder.path + "/starts", encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix(" ") }
   }
 
-  /// The threads of the children that wrote them down.
+  /// The number of threads of those children that recorded it.
   var threads: [JobID: Int] {
     let text = (try? String(contentsOfFile: folder.path + "/threads", encoding: .utf8)) ?? ""
     let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
@@ -137,7 +138,7 @@ final class TestBench: Sendable {
 
   // MARK: Rows
 
-  /// A recording with a file, ready or not, as an upload leaves it.
+  /// Creates a recording with a file, ready or not, like an upload does.
   func recording(
     name: String = "talk.wav", state: WaveformState = .ready, job: JobID? = nil, containing text: String = "RIFF"
   ) throws -> Recording {
@@ -154,7 +155,7 @@ final class TestBench: Sendable {
     return recording
   }
 
-  /// A waveform job on a recording of its own, in the catalogue and not yet submitted, with a gate that is shut.
+  /// Creates a waveform job on its own recording, in the catalog but not yet submitted, with a closed gate.
   func waveformJob() throws -> Job {
     let id = JobID()
     let job = Job(id: id, kind: .waveform, recording: try recording(state: .queued, job: id).id)
@@ -165,19 +166,19 @@ final class TestBench: Sendable {
 
   // MARK: Gates
 
-  /// A gate is opened once: a second step through the same one could find it open still.
+  /// Creates a gate to be opened once: a second step using it might find it still open.
   func makeGate(_ id: JobID, _ step: String = "") throws {
     guard unsafe mkfifo(folder.path + "/gate-\(id)\(step)", 0o600) == 0 else { throw POSIXError(.EIO) }
   }
 
-  /// Lets the child of a job, which waits at its gate or will, through.
+  /// Releases the child of a job that waits at its gate, now or later.
   func openGate(_ id: JobID, _ step: String = "") async throws {
     try await letThrough(folder.path + "/gate-\(id)\(step)")
   }
 
-  /// Writes a line into a pipe that a child reads, or will.
+  /// Writes a line into a pipe that a child reads, now or later.
   func letThrough(_ path: String) async throws {
-    // The child opens its end first; until then a writer that doesn't block is refused.
+    // The child opens its end first; until then, opening it without blocking fails.
     var file: Int32 = -1
     try await eventually {
       file = unsafe open(path, O_WRONLY | O_NONBLOCK)
@@ -189,8 +190,8 @@ final class TestBench: Sendable {
 
   // MARK: Waiting
 
-  /// Returns when `condition` holds; fails the test if it never does. With a sanitizer beside another load a task has
-  /// got no thread for a minute.
+  /// Returns when `condition` holds; fails the test if it never does. With a sanitizer and another load on the machine,
+  /// a task may not get a thread for a minute.
   func eventually(_ condition: () throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(300)
     let pace = LiveJobs()
@@ -202,7 +203,7 @@ final class TestBench: Sendable {
     }
   }
 
-  /// The job when it has reached its last state and its child is gone.
+  /// Waits until the job has reached its last state and its child is gone, and returns the job.
   func finished(_ id: JobID) async throws -> Job {
     try await eventually { runner.live[id] == nil }
     let job = try #require(try catalog.job(id))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AudioService
 
-/// Speaks tus to a bench, without a socket.
+/// A tus client of a bench, without a socket.
 struct TusClient {
   let bench: TestBench
 
@@ -19,7 +19,7 @@ struct TusClient {
     func says(_ code: String) -> Bool { text.contains("\"code\":\"\(code)\"") }
   }
 
-  /// Every answer must name the version.
+  /// Sends a request and checks that the answer has the version.
   func send(_ method: HTTPMethod, _ target: String, _ fields: HTTPFields = [:], body: String = "") async throws
     -> Answer
   {
@@ -32,7 +32,7 @@ struct TusClient {
       text: String(decoding: try await response.body.collect(), as: UTF8.self))
   }
 
-  /// Announces an upload; its address.
+  /// Creates an upload and returns its address.
   func create(_ length: Int, _ fields: HTTPFields = [:]) async throws -> String {
     var fields = fields
     fields["Upload-Length"] = "\(length)"
@@ -55,7 +55,7 @@ struct TusClient {
     try #require(UploadID(String(upload.dropFirst("/v1/uploads/".count))))
   }
 
-  /// `sha1 …` of a body.
+  /// Returns the checksum field of a body: `sha1 …`.
   static func checksum(_ body: String, _ algorithm: MessageDigest.Algorithm = .sha1) -> String {
     var digest = MessageDigest(algorithm)
     digest.update(Array(body.utf8).span)
@@ -66,10 +66,10 @@ struct TusClient {
 extension TestBench {
   var tus: TusClient { TusClient(bench: self) }
 
-  /// The names of the parts that are kept.
+  /// Returns the names of the stored parts.
   func parts() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: store.directory + "/uploads") }
 
-  /// No recording, no job, no byte.
+  /// Checks that there are no recordings, jobs, or bytes left.
   func expectNothingLeft(sourceLocation: SourceLocation = #_sourceLocation) throws {
     #expect(try catalog.recordings(limit: 1).isEmpty && catalog.jobs(limit: 1).isEmpty, sourceLocation: sourceLocation)
     #expect(try catalog.unfinishedUploads().isEmpty, sourceLocation: sourceLocation)

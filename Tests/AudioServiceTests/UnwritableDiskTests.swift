@@ -5,16 +5,16 @@ import Testing
 
 @testable import AudioService
 
-/// A disk from which nothing can be removed, as one that is mounted read-only.
+/// A disk from which nothing can be removed, like one mounted read-only.
 @Suite struct UnwritableDiskTests {
-  /// Root may write to any folder, but nobody to one that is a file.
+  /// Root may write to any folder, but not even root can if it's a file.
   private func spoil(_ bench: TestBench) throws {
     let folder = bench.store.directory + "/removed"
     try FileManager.default.removeItem(atPath: folder)
     #expect(FileManager.default.createFile(atPath: folder, contents: nil, attributes: [.posixPermissions: 0o600]))
   }
 
-  @Test func aRecordingThatCanNotBeRemovedStaysWhole() async throws {
+  @Test func aRecordingThatCannotBeRemovedStaysIntact() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
     try spoil(bench)

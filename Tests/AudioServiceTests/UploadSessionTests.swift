@@ -6,7 +6,7 @@ import Testing
 
 @testable import AudioService
 
-/// What an upload in pieces comes to where clients, the service or the disk break off in between.
+/// What happens to an upload in pieces if clients, the service, or the disk fail halfway.
 @Suite struct UploadSessionTests {
   private func rows(_ bench: TestBench, _ upload: String) throws -> Int64? {
     try bench.catalog.upload(try bench.tus.id(upload))?.offset
@@ -17,7 +17,7 @@ import Testing
       .count
   }
 
-  @Test func whatCameBeforeABreakIsKept() async throws {
+  @Test func bytesBeforeADisconnectAreKept() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
@@ -29,7 +29,7 @@ import Testing
     #expect(try rows(bench, upload) == 3)
   }
 
-  @Test func whatCameBeforeABreakUnderAChecksumIsNot() async throws {
+  @Test func bytesUnderAChecksumBeforeADisconnectAreNot() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     _ = try await bench.tus.patch(upload, at: 0, "RI")
@@ -43,13 +43,13 @@ import Testing
     #expect(try length(bench, upload) == 2)
   }
 
-  @Test func aNewerRequestAtTheOffsetTakesOverAndTheOlderIsTold() async throws {
+  @Test func aNewerRequestAtTheOffsetTakesOver() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(8)
     try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
       let hanging = try await session.begin(at: 0, checksum: nil)
       try await session.append(Array("RIF".utf8), from: hanging)
-      // Another offset than the upload's disturbs nobody.
+      // A request with another offset than the upload's doesn't affect it.
       #expect(try await bench.tus.patch(upload, at: 1, "IFFabcd").status == 409)
       try await session.append(Array("F".utf8), from: hanging)
       #expect(try await bench.tus.head(upload).offset == 4)
@@ -67,7 +67,7 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test func whatATakenOverRequestSentUnderAChecksumDoesNotCount() async throws {
+  @Test func bytesUnderAChecksumDoNotCountAfterATakeover() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)
     try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
@@ -83,11 +83,11 @@ import Testing
 
   // MARK: Crashes
 
-  @Test func anOffsetThatWasToldSurvivesACrashAndWhatWasNotIsCutOff() async throws {
+  @Test func onlyReportedBytesSurviveACrash() async throws {
     let folder = try TemporaryFolder()
     let crashed = try TestBench(in: folder) {
       $0.uploadCheckpointBytes = 4
-      // However slow the machine is, none comes by the clock.
+      // So that none is triggered by the clock, however slow the machine is.
       $0.uploadCheckpointSeconds = 3600
     }
     let upload = try await crashed.tus.create(12)
@@ -101,7 +101,7 @@ import Testing
       try await session.append(Array("xy".utf8), from: writer)
       #expect(try await session.status().offset == 6)
       try await session.append(Array("z".utf8), from: writer)
-      // Another service opens what is on the disk now.
+      // Another service opens what's on the disk now.
       let next = try TestBench(in: folder)
       #expect(try length(next, upload) == 7)
       #expect(try await next.tus.head(upload).offset == 6)
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func aPartThatIsShorterThanItsRowDecides() async throws {
+  @Test func aPartShorterThanItsRowDeterminesTheOffset() async throws {
     let folder = try TemporaryFolder()
     let before = try TestBench(in: folder)
     let upload = try await before.tus.create(8)
@@ -123,7 +123,7 @@ import Testing
     #expect(unsafe truncate(path, 3) == 0)
     let after = try TestBench(in: folder)
     #expect(try await after.tus.head(upload).offset == 3)
-    // Bytes that come now count only when they are durable, so the row must not be ahead of them.
+    // Bytes received now count only once they're durable, so the row must not be ahead of them.
     #expect(try rows(after, upload) == 3)
     try FileManager.default.removeItem(atPath: path)
     let last = try TestBench(in: folder)
@@ -143,7 +143,7 @@ import Testing
     let parts = before.store.directory + "/uploads/"
     #expect(unsafe truncate(parts + "\(try before.tus.id(uploads[1])).part", 3) == 0)
     try FileManager.default.removeItem(atPath: parts + "\(try before.tus.id(uploads[2])).part")
-    // A file that no row owns goes too.
+    // A file without a row is removed, too.
     try Data("RIFF".utf8).write(to: URL(fileURLWithPath: parts + "\(UploadID()).part"))
 
     var configuration = before.configuration
@@ -163,9 +163,9 @@ import Testing
     await service.stop()
   }
 
-  /// The probe fails as often as it is tried for one request: as after a crash, all bytes are there and no recording.
+  /// The probe fails on every try of one request. As after a crash, all bytes are there but no recording.
   @Test(arguments: ["HEAD", "PATCH"])
-  func bytesThatAreAllHereBecomeOneRecordingWhenTheyAreAskedFor(_ method: String) async throws {
+  func aCompleteUploadBecomesOneRecordingOnRequest(_ method: String) async throws {
     let folder = try TemporaryFolder()
     let script = """
       [ $command != probe ] || [ -f $folder/again ] || { mv $folder/first $folder/again || touch $folder/first; exit 7; }
@@ -186,7 +186,7 @@ import Testing
     await next.runner.stop()
   }
 
-  @Test func manyWhoAskForTheEndAtOnceGetTheSameRecording() async throws {
+  @Test func simultaneousFinalRequestsGetTheSameRecording() async throws {
     let script = TestBench.heldProbe
     let bench = try TestBench(script: script)
     try bench.holdProbe()
@@ -209,7 +209,7 @@ import Testing
   }
 
   @Test(
-    "what is no recording is refused with the last byte, and again whenever it is asked for",
+    "an upload that isn't a recording is rejected with the last byte and on later requests",
     arguments: [
       ("failure unsupported_media false", 415, "unsupported_media"),
       ("failure unsupported_format false", 422, "unsupported_format"), ("kill -SEGV $$", 415, "unsupported_media"),
@@ -252,7 +252,7 @@ import Testing
     try bench.expectNothingLeft()
   }
 
-  @Test func anUploadThatSomebodyIsAtIsNotRemoved() async throws {
+  @Test func anUploadInUseIsNotRemoved() async throws {
     let bench = try TestBench { $0.uploadExpirySeconds = 100_000 }
     let upload = try await bench.tus.create(8)
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 150_000_000)
@@ -263,14 +263,14 @@ import Testing
     #expect(try await bench.tus.head(upload).status == 200)
   }
 
-  @Test func moreUploadsThanAreKeptOpenGoOnAllTheSame() async throws {
+  @Test func moreUploadsThanStayOpenStillWork() async throws {
     let bench = try TestBench { $0.maximumOpenUploadsPerClient = 100 }
     var uploads: [String] = []
     for _ in 0..<70 { uploads.append(try await bench.tus.create(3)) }
     for (offset, piece) in ["a", "b"].enumerated() {
       for upload in uploads { #expect(try await bench.tus.patch(upload, at: offset, piece).offset == offset + 1) }
     }
-    // A session's last work on its queue may end a moment after the answer.
+    // A session's last work on its queue may end shortly after the answer.
     try await bench.eventually {
       let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { number in
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)"))?

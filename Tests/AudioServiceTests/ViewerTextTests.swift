@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ViewerTextTests {
   @Test(
-    "comments and indentation go, all else stays",
+    "comments and indentation are removed, all else stays",
     arguments: [
       ("a line's own comment", "// @ts-check\nlet a;\n", "let a;\n"),
       ("a comment over lines", "/**\n * What.\n */\nlet a;\n", "let a;\n"),
@@ -21,14 +21,14 @@ import Testing
     #expect(ViewerText.compact(Array(text.utf8), hasComments: true) == Array(expected.utf8), "\(name)")
   }
 
-  @Test("a page keeps what looks like a comment")
+  @Test("text in a page that looks like a comment stays")
   func pagesKeepAll() {
     let page = "<input\n  accept=\"audio/*,video/*\">\n"
     #expect(
       ViewerText.compact(Array(page.utf8), hasComments: false) == Array("<input\naccept=\"audio/*,video/*\">\n".utf8))
   }
 
-  @Test("no source of the page has a string that is cut")
+  @Test("no string in the page's sources is changed")
   func noStringIsCut() throws {
     let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Sources/CViewer/viewer")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -37,7 +37,7 @@ import Testing
     for name in modules {
       let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
       for line in text.split(separator: "\n") where !line.drop(while: { $0 == " " }).starts(with: "//") {
-        // Each quote of a line is closed before a comment begins, and where the line ends.
+        // Every quote in a line is closed before a comment begins, and at the end of the line.
         for quote: Character in ["\"", "`"] {
           let before = line.components(separatedBy: "/*")[0]
           #expect(before.count { $0 == quote } % 2 == 0, "\(name): \(line)")

@@ -6,7 +6,7 @@ import Waveform
 
 @testable import AudioService
 
-/// Pictures over HTTP: what is drawn is the module's business; how it is asked for, kept and refused is tested here.
+/// Pictures over HTTP. Drawing is tested in its module; this tests parameters, caching, and rejections.
 @Suite struct WaveformPicturesTests {
   private static let immutable = "private, max-age=31536000, immutable"
 
@@ -60,8 +60,8 @@ import Waveform
     }
   }
 
-  /// The picture is made of samples, and the recording's sound file holds none: it could not be drawn.
-  @Test func aClientThatHasThePictureIsToldSoBeforeItIsDrawn() async throws {
+  /// The picture is made from samples, but the recording's file has none: it couldn't be drawn.
+  @Test func aPictureThatTheClientHasIsNotDrawn() async throws {
     let bench = try TestBench()
     let recording = try finished(bench)
     let extent = try await bench.context.waveforms.open(recording.id).extent
@@ -78,7 +78,7 @@ import Waveform
     let bench = try TestBench()
     let (recording, other) = (try finished(bench), try finished(bench))
     var tags: Set<String> = []
-    // At 256 frames a pixel and more, for the bench's recordings have no sound to decode.
+    // At 256 frames per pixel or more, because the bench's recordings have no audio to decode.
     let queries = [
       "width=200", "width=199", "width=200&height=199", "width=100&pixel_ratio=2", "width=200&color=red",
       "width=200&background=white", "width=200&axis=1", "width=200&style=bars", "width=200&channels=split",
@@ -98,7 +98,7 @@ import Waveform
     #expect(tags.contains(same.fields["ETag"] ?? ""))
   }
 
-  @Test func whatStillGrowsIsDrawnAsFarAsItIsAndNotKept() async throws {
+  @Test func growingWaveformsAreDrawnAsFarAsTheyAreAndNotCached() async throws {
     let bench = try TestBench()
     let (whole, growing) = (try finished(bench), try growing(bench))
     let waiting = try bench.recording(state: .queued)
@@ -122,7 +122,7 @@ import Waveform
     #expect(!String(decoding: nothing, as: UTF8.self).contains("<path"))
   }
 
-  @Test func anOverlayThatIsNoneIsNamed() async throws {
+  @Test func anInvalidOverlayIsNamed() async throws {
     let bench = try TestBench()
     let recording = try finished(bench)
     for (overlay, status, code) in [
@@ -136,7 +136,7 @@ import Waveform
   }
 
   @Test(
-    "a bad value is refused with its parameter and what would be right",
+    "a bad value is rejected with its parameter and the expected values",
     arguments: [
       ("width=0", "width", "1 to 20000"), ("width=20001", "width", "1 to 20000"), ("width=1e3", "width", "1 to 20000"),
       ("width=10001&pixel_ratio=2", "width", "20000 are the most"), ("scale=1", "scale", "20000 are the most"),

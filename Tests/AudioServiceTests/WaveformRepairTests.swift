@@ -7,9 +7,9 @@ import Waveform
 
 @testable import AudioService
 
-/// A waveform that the disk has spoiled: it is never served, and built again once.
+/// A waveform damaged on disk: it's never served, and rebuilt once.
 @Suite struct WaveformRepairTests {
-  /// What a disk does to a finished pyramid, and whether the recording is then said to have been damaged.
+  /// What happens to a finished pyramid, and whether the recording then has a warning about it.
   enum Damage: CaseIterable {
     case removed, emptied, cut, headerFlipped, pageFlipped, checksumFlipped, replacedByFolder, ofTheFirstVersion
 
@@ -29,7 +29,7 @@ import Waveform
       }
     }
 
-    /// Where it lies: the file is the same one, for those who have it open.
+    /// Changes the file in place, so that those who have it open see the change.
     private func change(_ path: String, _ body: (inout Data) -> Void) throws {
       let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
       var data = try #require(try file.readToEnd())
@@ -40,7 +40,7 @@ import Waveform
     }
   }
 
-  /// A service whose waveform jobs write the pyramid that the recording had before.
+  /// A service whose waveform jobs restore the recording's previous pyramid.
   private func bench(
     script: String = "cp \"$folder/good\" \"$pyramid\"; echo '{\"analysis\":{\"frames\":60000,\"warnings\":[]}}'",
     _ change: (inout Configuration) -> Void = { _ in }
@@ -58,7 +58,7 @@ import Waveform
     let text: String
     let fields: HTTPFields
 
-    /// Says that nothing is there yet.
+    /// Whether the answer says that nothing is available yet.
     var isEmpty: Bool {
       status == 200 && fields["Stillwave-Complete"] == "false" && fields["Stillwave-Available-Frames"] == "0"
         && fields["Cache-Control"] == "no-store" && fields["ETag"] == nil
@@ -81,7 +81,7 @@ import Waveform
   ]
 
   @Test(
-    "a spoiled waveform is answered as one that is being built, in every form, and comes back",
+    "a damaged waveform is served like one being built, in every form, and is rebuilt",
     arguments: Damage.allCases, [forms[0], forms[2], forms[5]])
   func spoiled(damage: Damage, form: String) async throws {
     let (bench, recording, path) = try bench()
@@ -97,16 +97,16 @@ import Waveform
     #expect(row.waveformState == .ready && row.warnings.isEmpty)
     let after = try await get(bench, target + form)
     #expect(after.status == 200 && after.fields["Stillwave-Complete"] == "true")
-    // Nothing is left of the spoiled file, and no second job was begun.
+    // Nothing is left of the damaged file, and no second job was started.
     #expect(!FileManager.default.fileExists(atPath: path))
     #expect(try bench.catalog.jobs(limit: 9).count == 1)
   }
 
-  @Test("a file that is spoiled while it is open is found by the first slice that needs the place", arguments: forms)
+  @Test("damage to an open file is found by the first slice that needs that part", arguments: forms)
   func spoiledWhileOpen(form: String) async throws {
     let (bench, recording, path) = try bench()
     let target = "/v1/recordings/\(recording.id)"
-    // The upper block and the header only.
+    // Reads only the upper block and the header.
     let coarse = try await get(bench, target + "/waveform?scale=65536")
     #expect(coarse.status == 200)
     try Damage.cut.happen(to: path)
@@ -121,7 +121,7 @@ import Waveform
     #expect(try bench.catalog.jobs(limit: 9).count == 1)
   }
 
-  @Test("the Recording says why its waveform is built again, and by which job")
+  @Test("the Recording says why its waveform is rebuilt, and by which job")
   func reason() async throws {
     for (damage, code) in [
       (Damage.pageFlipped, "waveform_damaged"), (.removed, "waveform_damaged"), (.ofTheFirstVersion, nil),
@@ -137,7 +137,7 @@ import Waveform
     }
   }
 
-  @Test("one that is damaged again at once stays failed, until a client asks for another")
+  @Test("one that is damaged again at once stays failed until a client requests a rebuild")
   func damagedAgain() async throws {
     let (bench, recording, path) = try bench(
       script: "echo x > \"$pyramid\"; echo '{\"analysis\":{\"frames\":60000,\"warnings\":[]}}'")
@@ -167,7 +167,7 @@ import Waveform
     #expect(try await get(bench, target + "/waveform", .post).status == 202)
   }
 
-  @Test("of many requests at once to build a failed one again, one builds it and the others are told so")
+  @Test("of many simultaneous requests to rebuild a failed one, only one starts a job")
   func requestsTogether() async throws {
     let bench = try TestBench(script: "exec sleep 1000")
     let recording = try bench.recording(state: .failed)
@@ -182,7 +182,7 @@ import Waveform
     await bench.runner.stop()
   }
 
-  @Test("while the queue is full it is failed; the next request begins the job")
+  @Test("while the queue is full it stays failed; the next request starts the job")
   func queueFull() async throws {
     let (bench, recording, path) = try bench { $0.maximumQueuedJobs = 1 }
     let target = "/v1/recordings/\(recording.id)/waveform?scale=256"
@@ -201,7 +201,7 @@ import Waveform
     #expect(try await get(bench, target).fields["Stillwave-Complete"] == "true")
   }
 
-  @Test("without the audio there is nothing to build it from")
+  @Test("without the audio it can't be rebuilt")
   func withoutAudio() async throws {
     let (bench, recording, path) = try bench()
     try FileManager.default.removeItem(atPath: bench.store.folder(of: recording.id) + "/audio.wav")
@@ -214,7 +214,7 @@ import Waveform
     #expect(try await get(bench, target + "/waveform", .post).status == 410)
   }
 
-  @Test("the start has built again what is gone")
+  @Test("the start rebuilds missing ones")
   func atTheStart() async throws {
     let (bench, recording, path) = try bench()
     try Damage.removed.happen(to: path)
@@ -225,7 +225,7 @@ import Waveform
     #expect(try bench.catalog.recording(recording.id)?.waveformState == .ready)
   }
 
-  @Test("a denoised result's waveform is built by a job of its own, and keeps what its own job warned of")
+  @Test("a denoised result's waveform is rebuilt by a separate job and keeps its warnings")
   func denoised() async throws {
     let (bench, recording, path) = try bench()
     try bench.catalog.update(recording.id) {
@@ -241,7 +241,7 @@ import Waveform
   }
 
   @Test(
-    "of a picture with an overlay, either may be spoiled", arguments: [[true, false], [false, true], [true, true]])
+    "in a picture with an overlay, either may be damaged", arguments: [[true, false], [false, true], [true, true]])
   func overlay(spoiled: [Bool]) async throws {
     let (bench, first, path) = try bench()
     let second = try bench.recording()
@@ -276,7 +276,7 @@ import Waveform
   }
 
   @Test(
-    "a working copy that is gone or cut is made again with its waveform", arguments: [nil, "cop", ""], [true, false])
+    "a missing or truncated working copy is rebuilt with its waveform", arguments: [nil, "cop", ""], [true, false])
   func workingCopy(content: String?, isFoundAtTheStart: Bool) async throws {
     let (bench, _, _) = try bench(
       script: """

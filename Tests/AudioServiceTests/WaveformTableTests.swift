@@ -7,9 +7,9 @@ import Waveform
 
 @testable import AudioService
 
-/// A waveform that is asked for just when its job ends.
+/// A waveform requested just as its job ends.
 @Suite struct WaveformTableTests {
-  /// A recording of whose 60,000 frames a job has read 20,000; the job's file lies at `path`.
+  /// A recording of which a job has read 20,000 of 60,000 frames; the job's file is at `path`.
   private func growing(_ bench: TestBench, at path: String, _ job: (RecordingID) -> LiveJob) throws -> Recording {
     let id = JobID()
     let recording = try bench.recording(state: .building, job: id)
@@ -35,7 +35,7 @@ import Waveform
     #expect(Int(response.fields["Stillwave-Available-Frames"] ?? "") ?? 0 >= 19_000)
   }
 
-  @Test func aFileThatIsGoneIsAsIfNothingHadBeenReadYet() async throws {
+  @Test func aMissingFileLooksLikeAnUnreadRecording() async throws {
     let bench = try TestBench()
     let folder = bench.folder.path
     let recording = try growing(bench, at: folder + "/elsewhere") {

@@ -49,7 +49,7 @@ import Webhooks
     await receiver.stop()
   }
 
-  @Test func aJobThatEndsBadlyIsToldToo() async throws {
+  @Test func aFailedJobIsReportedToo() async throws {
     let bench = try bench(script: "failure unsupported_media false")
     let receiver = try WebhookReceiver()
     _ = try await denoise(bench, callback: receiver.url)

@@ -6,15 +6,15 @@ import Testing
 
 @testable import AudioService
 
-/// Children of a shell stand in for `stillwave`'s own.
+/// Children started from a shell stand in for `stillwave`'s own.
 @Suite struct WorkerProcessTests {
   private struct Life: Sendable {
     var codes: [String] = []
     var exit: WorkerExit?
   }
 
-  /// Runs `script` to its end; `killed` ends it at its first report. `ended` is called at its end, whatever holds up
-  /// the test.
+  /// Runs `script` to its end. `killed` kills it at its first report. `ended` is called at its end, even if the test
+  /// itself is delayed.
   private func run(
     _ script: String, input: [UInt8] = [], on file: String = "", killed: Bool = false,
     ended: @escaping @Sendable () -> Void = {}
@@ -48,14 +48,14 @@ import Testing
     #"echo '{"error":{"code":"\#(code)","detail":"","retry":false}}';"#
   }
 
-  @Test("every report comes in order, and the exit after the last")
+  @Test("reports arrive in order, and the exit after the last")
   func reportsThenExit() async {
     let life = await run((0..<100).map { Self.line("\($0)") }.joined() + "exit 3")
     #expect(life.codes == (0..<100).map { "\($0)" })
     #expect(life.exit == .status(3))
   }
 
-  @Test("what a child complains of goes nowhere: it may not write to the service's log, and would die of it")
+  @Test("a child's standard error is discarded, because it must not write to the service's log")
   func complaints() async {
     #expect(await run("[ $(readlink /proc/$$/fd/2) = /dev/null ] || exit 3; echo oops >&2").exit == .status(0))
   }
@@ -86,17 +86,17 @@ import Testing
     #expect(life.exit == .signal(9))
   }
 
-  @Test("a child that closes its output and goes on is ended")
+  @Test("a child that closes its output but keeps running is killed")
   func closedOutput() async {
     #expect(await run("exec >&-; read line; exit 4").exit == .signal(9))
   }
 
-  @Test("a child that writes a line without end is ended")
+  @Test("a child that writes an endless line is killed")
   func endlessLine() async {
     #expect(await run("exec tr '\\0' x </dev/zero").exit == .signal(9))
   }
 
-  @Test("a program that is not there is an exit of its own kind")
+  @Test("a missing program has its own kind of exit")
   func missingProgram() async {
     let queue = DispatchQueue(label: "test")
     let exit = await withCheckedContinuation { continuation in
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test(
-    "a file that a killed child had lent to ffmpeg is its owner's alone again, once nobody uses it",
+    "a file that a killed child had lent to ffmpeg is taken back once it's no longer used",
     .enabled(if: geteuid() == 0, "only root lends"))
   func lentFile() async throws {
     let folder = try TemporaryFolder()
@@ -121,10 +121,10 @@ import Testing
       let attributes = try? FileManager.default.attributesOfItem(atPath: path)
       return attributes?[.posixPermissions] as? Int
     }
-    // As an ffmpeg that isn't gone yet.
+    // Like an ffmpeg that hasn't ended yet.
     let user = unsafe open(path, O_RDONLY | O_CLOEXEC)
     #expect(flock(user, LOCK_SH) == 0)
-    // Taken back for a minute: the test itself may get no thread for so long.
+    // Taking it back is tried for a minute, and the test itself may not get a thread for that long.
     let life = await run("kill -KILL $$", on: path) {
       #expect(mode() == 0o640)
       close(user)
@@ -133,9 +133,9 @@ import Testing
     try await TestBench(in: folder).eventually { mode() == 0o600 }
   }
 
-  @Test("the ends of a hundred children leave the service whole")
+  @Test("the service survives the ends of a hundred children")
   func manyEnds() async {
-    // With a dispatch source for each child about one end in ten crashed the process.
+    // With a dispatch source for each child, about one end in ten crashed the process.
     let lives = await withTaskGroup(of: [Life].self, returning: [Life].self) { group in
       for _ in 0..<8 {
         group.addTask {

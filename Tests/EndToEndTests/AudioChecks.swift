@@ -1,6 +1,6 @@
 import Testing
 
-/// Holds a recording's sound, as it is served, against its file: whole, in ranges, and not again.
+/// Compares a recording's audio as served with its file: whole, in ranges, and revalidated.
 struct AudioChecks {
   let client: HTTPClient
   let path: String
@@ -48,7 +48,7 @@ struct AudioChecks {
       let answer = try client.get(path, ["Range": range])
       #expect(answer.status == 416 && answer["content-range"] == "bytes */\(file.count)", "\(range)")
     }
-    // What is no range of bytes is passed over (RFC 9110 §14.2).
+    // An invalid range is ignored (RFC 9110 §14.2).
     for range in ["bytes=9-1", "seconds=1-2", "bytes=a-b"] {
       #expect(try client.get(path, ["Range": range]).status == 200, "\(range)")
     }

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// `stillwave backup`, `restore` and `check`, and the copies that operators make by hand.
+/// `stillwave backup`, `restore`, and `check`, and copies that operators make by hand.
 struct BackupTests {
   private static let clips = (1...4).map { WAVFile.noise(seconds: 1, seed: $0) }
 
-  /// Ids of recordings with the hash value of their audio.
+  /// The ids of recordings with the hash of their audio.
   private func uploads(_ server: TestServer, _ clips: ArraySlice<[UInt8]>) throws -> [String: Int] {
     var made: [String: Int] = [:]
     for clip in clips {
@@ -15,7 +15,7 @@ struct BackupTests {
     return made
   }
 
-  /// Bytes of an upload that goes on; its address.
+  /// Uploads bytes of an unfinished upload; returns its address.
   private func beginUpload(_ server: TestServer, _ bytes: [UInt8]) throws -> String {
     let made = try server.client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "999"])
     let address = try #require(made["Location"])
@@ -26,7 +26,7 @@ struct BackupTests {
     return address
   }
 
-  /// What is not as it was when a service is started on `data`, in words.
+  /// Starts a service on `data`; returns descriptions of anything that has changed.
   private func losses(of recordings: [String: Int], in data: String) throws -> [String] {
     let server = try TestServer(dataDirectory: data)
     let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
@@ -45,7 +45,7 @@ struct BackupTests {
     return losses
   }
 
-  /// One row of the faults' table.
+  /// Runs one row of the table of faults.
   private func tried(_ name: String, _ attempt: () throws -> [String]) {
     var record = FaultRecord(name)
     record.attempt("", attempt)
@@ -53,7 +53,7 @@ struct BackupTests {
   }
 
   @Test(
-    "a backup of a running service is restored with everything it held, and nothing since", arguments: [true, false])
+    "a restored backup of a running service has everything from then and nothing newer", arguments: [true, false])
   func roundTrip(byLinks: Bool) throws {
     let server = try TestServer()
     let kept = try uploads(server, Self.clips[..<3])
@@ -63,7 +63,7 @@ struct BackupTests {
       try Program.path(), ["backup", "--data", server.data, "-o", backup] + (byLinks ? [] : ["--copy"])
     ).finish()
     try #require(made.status == 0, "\(made.errors)")
-    // What comes after the backup is not in it; what goes afterward is.
+    // Recordings added after the backup aren't in it; those deleted afterward are.
     _ = try uploads(server, Self.clips[3...])
     let gone = try #require(kept.keys.first)
     #expect(try server.client.delete("/v1/recordings/\(gone)").status == 204)
@@ -114,7 +114,7 @@ struct BackupTests {
 
   @Test("backup and restore fill an empty folder that is the root of a disk")
   func mountPoints() throws {
-    // Root alone may mount.
+    // Only root may mount.
     guard let (first, second) = Disk("size=8g").flatMap({ first in Disk("size=8g").map { (first, $0) } }) else {
       return
     }
@@ -160,7 +160,7 @@ struct BackupTests {
     for path in try paths(folder.path) { #expect(isOwned(path), "\(path)") }
   }
 
-  @Test("a damaged backup is not restored, unless what is left of it is asked for")
+  @Test("a damaged backup is restored only with --keep-damaged")
   func damagedBackup() throws {
     let server = try TestServer()
     let kept = try uploads(server, Self.clips[..<2])
@@ -188,7 +188,7 @@ struct BackupTests {
     try again.stop()
   }
 
-  @Test("backup and restore never write over anything, and say what is wrong")
+  @Test("backup and restore never overwrite anything, and explain errors")
   func refusals() throws {
     let server = try TestServer()
     _ = try uploads(server, Self.clips[..<1])
@@ -214,7 +214,7 @@ struct BackupTests {
     try server.stop()
   }
 
-  @Test("check finds what is wrong beside a running service, and --repair puts right what can be")
+  @Test("check finds errors while the service runs, and --repair repairs them if possible")
   func check() throws {
     let server = try TestServer()
     let ids = try uploads(server, Self.clips[...]).keys.sorted()
@@ -246,7 +246,7 @@ struct BackupTests {
     try server.stop()
   }
 
-  @Test("everything in the data folder is its owner's alone, however it was made")
+  @Test("only the owner can access the data folder's files, however they were made")
   func privacy() throws {
     let folder = try TemporaryFolder()
     let data = folder.file("data")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What ffmpeg could be lured with, and what it can't use.
+/// Files that lure ffmpeg to other files, and files that it can't read.
 @Suite(.serialized) struct BadMediaTests {
   private static let secret = "/etc/hostname"
 
@@ -12,7 +12,7 @@ import Testing
     ("a session description", "v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=audio 9 RTP/AVP 0\n"),
   ]
 
-  @Test("what names other files is refused, whatever its own name", arguments: lures)
+  @Test("a file that refers to other files is rejected, whatever its name", arguments: lures)
   func lure(_ kind: String, text: String) throws {
     let server = try TestServer()
     for name in ["video.mp4", "video.m3u8"] {
@@ -37,7 +37,7 @@ import Testing
     return (0..<4000).map { _ in UInt8(truncatingIfNeeded: Int(noise.next() * 1e6)) }
   }()
 
-  @Test("what only begins like one is refused and leaves nothing", arguments: broken)
+  @Test("a file that only begins like media is rejected and leaves nothing", arguments: broken)
   func brokenFile(_ kind: String, bytes: [UInt8]) throws {
     let server = try TestServer()
     let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
@@ -46,7 +46,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("pictures without sound are refused")
+  @Test("videos without sound are rejected")
   func silentFilm() throws {
     let server = try TestServer()
     let path = server.folder.file("silent.mp4")
@@ -59,7 +59,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("without ffmpeg the answer says what to install, and all else goes on")
+  @Test("without ffmpeg the answer says what to install, and all else works")
   func missing() throws {
     let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
     let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "an ffmpeg that is killed, fails or talks without end costs the one upload",
+    "an ffmpeg that is killed, fails, or writes endlessly costs only that upload",
     arguments: [
       ("killed", 503, "unavailable"), ("exit-3", 415, "unsupported_media"), ("endless", 415, "unsupported_media"),
     ])
@@ -86,7 +86,7 @@ import Testing
     try server.stop()
   }
 
-  /// A Matroska file of that many tracks of sound, by RFC 9559.
+  /// A Matroska file with this number of audio tracks, by RFC 9559.
   private static func film(tracks: Int) -> [UInt8] {
     func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
     func element(_ identifier: [UInt8], _ content: [UInt8]) -> [UInt8] {
@@ -105,7 +105,7 @@ import Testing
       + element([0x18, 0x53, 0x80, 0x67], element([0x16, 0x54, 0xAE, 0x6B], entries) + cluster)
   }
 
-  @Test("thousands of tracks are refused, hundreds are not")
+  @Test("thousands of tracks are rejected, hundreds are not")
   func tracks() throws {
     let server = try TestServer()
     let many = try server.client.send("POST", "/v1/recordings", [:], .bytes(Self.film(tracks: 10_000)))
@@ -116,13 +116,13 @@ import Testing
     try server.stop()
   }
 
-  @Test("limits of the service hold for what ffmpeg reads")
+  @Test("the service's limits apply to files that ffmpeg reads")
   func limits() throws {
     let server = try TestServer("--max-duration", "2")
     let path = try MediaUploadTests.sounds[0].0.make(in: server.folder)
     let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(try contents(path)))
     expectProblem(answer, 422, "unsupported_format")
-    // Raw AAC doesn't say how long it is: its job finds out.
+    // Raw AAC doesn't contain its length, so its job finds it out.
     let raw = try MediaUploadTests.sounds[7].0.make(in: server.folder)
     let uploaded = try server.client.upload(contents(raw), name: "raw.aac")
     let job = try server.client.follow(try #require(uploaded["waveform"]["job"].string))

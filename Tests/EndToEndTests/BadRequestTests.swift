@@ -1,10 +1,10 @@
 import Testing
 
-/// A request that can't be met says what was wrong, names what is to blame, and changes nothing.
+/// A request that can't be fulfilled explains the error, names the parameter at fault, and changes nothing.
 struct BadRequestTests {
   private static let unknown = "01930000-0000-7000-8000-000000000000"
 
-  /// Target within the recording, status, code, parameter.
+  /// The target below the recording, status, code, and parameter.
   private static let slices: [(String, Int, String, String?)] = [
     ("waveform?start=2&end=1", 400, "invalid_parameter", "end"),
     ("waveform?start=1&end=1", 400, "invalid_parameter", "end"),
@@ -32,7 +32,7 @@ struct BadRequestTests {
     ("?expand=1", 400, "unknown_parameter", "expand"),
   ]
 
-  /// Body, status, code, parameter.
+  /// The body, status, code, and parameter.
   private static let denoises: [(String, Int, String, String?)] = [
     (#"{"noise":{"start":1,"end":9}}"#, 422, "noise_region_outside", "noise"),
     (#"{"noise":{"start":100,"end":101}}"#, 422, "noise_region_outside", "noise"),
@@ -56,7 +56,7 @@ struct BadRequestTests {
     (#"{"reduction":1e999}"#, 400, "invalid_member", "reduction"),
   ]
 
-  @Test func anythingAskedWronglyOfARecordingIsExplained() throws {
+  @Test func invalidRequestsForARecordingAreExplained() throws {
     let server = try TestServer()
     let client = server.client
     let recording = try client.uploadReady(BadUploadTests.tone.bytes)
@@ -88,7 +88,7 @@ struct BadRequestTests {
     }
     for wait in ["-1", "x"] { #expect(try client.get("/v1/jobs/\(job)?wait=\(wait)").status == 400) }
 
-    // Nothing of all that has changed anything.
+    // None of these requests has changed anything.
     #expect(try client.recording(id) == recording)
     #expect(try client.get("/v1/jobs").json["jobs"].array?.count == 1)
     #expect(try client.delete("/v1/recordings/\(id)").status == 204)
@@ -97,7 +97,7 @@ struct BadRequestTests {
   }
 
   @Test(arguments: [unknown, "x", "..%2F..%2Fetc", unknown + "0"])
-  func whatDoesNotExistIsNotFound(_ id: String) throws {
+  func unknownIdsAreNotFound(_ id: String) throws {
     let server = try TestServer()
     for path in ["", "/audio", "/waveform", "/waveform.dat", "/waveform.json", "/peaks.json", "/waveform.png"] {
       expectProblem(try server.client.get("/v1/recordings/\(id)\(path)"), 404, "not_found")
@@ -111,7 +111,7 @@ struct BadRequestTests {
     try server.expectNothingKept()
   }
 
-  @Test func aFormatThatCanNotHoldTheSoundIsRefused() throws {
+  @Test func aFormatThatCannotHoldTheAudioIsRejected() throws {
     let server = try TestServer()
     let wide = WAVFile(Sound.noisy(rate: 96_000, channels: 3, seconds: 2.6, voice: Sound.tone)).bytes
     let id = try #require(try server.client.uploadReady(wide)["id"].string)
@@ -123,7 +123,7 @@ struct BadRequestTests {
     #expect(try server.client.get("/v1/recordings").json["recordings"].array?.count == 1)
   }
 
-  @Test func pathsAndMethodsThatAreNoneOfTheAPIsAreRefused() throws {
+  @Test func pathsAndMethodsOutsideTheAPIAreRejected() throws {
     let server = try TestServer()
     server.client.followsContract = false
     for (target, status) in [("/v1/nothing", 404), ("/v1/recordings/", 404), ("/v1/recordings/%00", 400)] {

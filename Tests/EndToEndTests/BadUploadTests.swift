@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// A file that isn't a recording is refused with the problem that openapi.yaml names, and leaves nothing behind; a
-/// damaged recording is taken as far as it can be decoded.
+/// A file that isn't a recording is rejected with the problem given in API.md and leaves nothing behind; a damaged
+/// recording is used as far as it can be read.
 struct BadUploadTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -72,19 +72,19 @@ struct BadUploadTests {
     try server.expectNothingKept()
   }
 
-  @Test func whatIsTooBigIsRefusedAsSoonAsThatIsKnown() throws {
+  @Test func oversizedUploadsAreRejectedAsSoonAsPossible() throws {
     let server = try TestServer("--max-upload-bytes", "20000")
     let piece = [UInt8](repeating: 0, count: 8192)
     let declared = try server.client.send(
       "POST", "/v1/recordings", [:], .pieces(length: 1 << 30) { piece })
     #expect(declared.status == 413)
-    // Without a length it is known when the limit is passed, not at the end: this body has none.
+    // Without a length, as in this body, the limit is noticed when it's exceeded, not at the end.
     let chunked = try server.client.send("POST", "/v1/recordings", [:], .pieces(length: nil) { piece })
     #expect(chunked.status == 413)
     try server.expectNothingKept()
   }
 
-  /// An upload in chunks doesn't say how long it will be: that it eats into the reserve is seen on the way.
+  /// A chunked upload doesn't declare its length, so using up the reserve is noticed on the way.
   @Test func anUploadLeavesTheReserveOfTheDiskFree() throws {
     let folder = try TemporaryFolder()
     var disk = statvfs()
@@ -98,7 +98,7 @@ struct BadUploadTests {
     try server.stop()
   }
 
-  @Test func limitsOfTheServiceHoldForWhatIsUploaded() throws {
+  @Test func theServicesLimitsApplyToUploads() throws {
     let server = try TestServer("--max-duration", "2", "--max-channels", "1", "--max-sample-rate", "8000")
     let stereo = WAVFile(Sound.noisy(rate: 8000, channels: 2, seconds: 1.5, voice: Sound.tone)).bytes
     let fast = WAVFile(Sound.noisy(rate: 16_000, channels: 1, seconds: 1.5, voice: Sound.tone)).bytes
@@ -111,7 +111,7 @@ struct BadUploadTests {
   // MARK: Damaged, but sound
 
   @Test(arguments: ["cut short", "claiming too much", "claiming the most there is", "of odd length"])
-  func aDamagedFileIsTakenWithAWarningAndServedAsFarAsItGoes(_ damage: String) throws {
+  func aDamagedFileIsAcceptedWithAWarning(_ damage: String) throws {
     let server = try TestServer()
     var bytes = Self.tone.bytes
     switch damage {
@@ -137,7 +137,7 @@ struct BadUploadTests {
     #expect(cleaned["format"]["frames"].int == frames)
   }
 
-  @Test func samplesThatAreNoNumbersCountAsSilence() throws {
+  @Test func nonFiniteSamplesCountAsSilence() throws {
     let server = try TestServer()
     var samples = Self.tone.sound.channels[0].map(Float.init)
     for index in stride(from: 100, to: samples.count, by: 97) {
@@ -162,7 +162,7 @@ struct BadUploadTests {
   }
 }
 
-/// Expects a problem document (RFC 9457) with the members that openapi.yaml gives every error.
+/// Expects a problem document (RFC 9457) in the form that API.md gives for every error.
 func expectProblem(
   _ answer: Answer, _ status: Int, _ code: String, parameter: String? = nil,
   sourceLocation: SourceLocation = #_sourceLocation

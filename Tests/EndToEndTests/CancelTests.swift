@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A job that is not wanted any more ends at once, and nothing of it stays.
+/// A cancelled job ends at once and leaves nothing behind.
 struct CancelTests {
   private func running(_ server: TestServer) throws -> (source: String, job: String, output: String) {
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
@@ -16,7 +16,7 @@ struct CancelTests {
     return (source, id, try #require(job["result"]["recording"].string))
   }
 
-  /// The service's own command line names the data directory too; no other may.
+  /// Expects that no process but the service itself has the data folder in its command line.
   private func expectGone(_ server: TestServer, _ output: String, _ job: String) throws {
     let isAlone = eventually { Processes.naming(server.data) == [server.processID] }
     #expect(isAlone, "still running: \(Processes.naming(server.data).map(Processes.commandLine))")
@@ -49,7 +49,7 @@ struct CancelTests {
     #expect(try eventually { try !FileManager.default.contentsOfDirectory(atPath: server.data + "/incoming").isEmpty })
     server.command.signal(SIGTERM)
     #expect(eventually { server.workers().isEmpty })
-    // It waits for the rest of the upload.
+    // It's waiting for the rest of the upload.
     #expect(server.command.isRunning)
     slow.close()
     #expect(try server.command.finish(withinSeconds: 60).status == 0)

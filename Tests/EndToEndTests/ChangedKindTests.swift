@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A cleaned file's warnings are true of it: they name another codec, and no fault that only its source has.
+/// A cleaned file's warnings are about that file: they name another codec, but no error that only its source has.
 @Suite(.serialized) struct ChangedKindTests {
-  /// With the codec of what is made of it, and the warnings.
+  /// Each with the codec of the result and its warnings.
   static let rows: [(PositionRow, codec: String, codes: [String])] = [
     (PositionRow("sound alone", "ffmpeg", "a.mka", "ffmpeg -i SOUND -c:a aac OUT"), "opus", ["format_changed"]),
     (PositionRow("sound alone", "ffmpeg", "b.mka", "ffmpeg -i SOUND -c:a libmp3lame OUT"), "opus", ["format_changed"]),
@@ -21,7 +21,7 @@ import Testing
     (PositionRow("WAV", "SoX", "i.wav", "sox SOUND OUT"), "pcm_s16", []),
   ]
 
-  @Test("another codec than the source's is named once")
+  @Test("a codec that differs from the source's is named once")
   func named() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)
@@ -33,7 +33,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("bytes in front of the source, and its missing end, are not said of the result")
+  @Test("leading bytes and a missing end of the source aren't reported for the result")
   func ownFaults() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)
@@ -50,7 +50,7 @@ import Testing
       #expect(codes(source).contains(code), "\(name): \(source)")
       #expect(try codes(clean(file, name, server)) == expected, "\(name)")
     }
-    // What was lost of the sound is lost in the result, too.
+    // Sound lost in the source is lost in the result, too.
     var floats = Array(wav.prefix(36))
     floats.replaceSubrange(4..<8, with: [0x24, 0xDC, 0x05, 0x00])
     floats.replaceSubrange(20..<36, with: [3, 0, 1, 0, 0x80, 0xBB, 0, 0, 0, 0xEE, 2, 0, 4, 0, 32, 0])

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A recording that a test makes: what is heard, and in which kind of file.
+/// A recording made by a test: its sound and its file format.
 struct Clip: Sendable, CustomTestStringConvertible {
   enum Content: String, Sendable { case tone, sweep, noise, speech, silence, clicks }
   enum Kind: String, Sendable { case wav16, wav24, wavFloat, aiff, flac, vorbis, opus, mp3 }
@@ -26,7 +26,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
     Clip(.speech, .opus, 16_000, 2), Clip(.noise, .vorbis, 8_000, 1),
   ]
 
-  /// The API's words for the kind of file.
+  /// The API's name of the format.
   var container: String {
     switch kind {
     case .wav16, .wav24, .wavFloat: "wav"
@@ -50,11 +50,11 @@ struct Clip: Sendable, CustomTestStringConvertible {
   }
 
   var isLossy: Bool { [.vorbis, .opus, .mp3].contains(kind) }
-  /// Whether there is a voice between stretches of noise.
+  /// Whether there is a voice between sections of noise.
   var isVoice: Bool { [.tone, .sweep, .speech].contains(content) }
   var fileName: String { "\(content)-\(rate)-\(channels).\(kind == .opus ? "opus" : container)" }
 
-  /// The sound, and its file.
+  /// Makes the sound and its file.
   func make(in folder: TemporaryFolder) throws -> (sound: Sound, path: String) {
     let sound = try sound(folder)
     let plain = folder.file("plain.wav")
@@ -94,7 +94,7 @@ struct Clip: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The sound of any file, decoded by ffmpeg.
+/// Decodes any file with ffmpeg.
 func decoded(_ bytes: [UInt8], _ folder: TemporaryFolder) throws -> Sound {
   let (coded, plain) = (folder.file("coded"), folder.file("decoded.wav"))
   try write(bytes, to: coded)

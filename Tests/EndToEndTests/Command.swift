@@ -2,9 +2,9 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A child process whose two outputs go to files, so that no pipe can fill.
+/// A child process whose two outputs go to files, so that no pipe can fill up.
 ///
-/// Not Foundation's `Process`: that takes a child for running as long as any descendant of it lives.
+/// Foundation's `Process` won't do: it considers a child running as long as any of its descendants is.
 final class Command: Sendable {
   struct Finished {
     let status: Int32
@@ -27,7 +27,7 @@ final class Command: Sendable {
     DispatchQueue(label: "command").async { [self] in wait() }
   }
 
-  /// The program under test, run to its end.
+  /// Runs the program under test to its end.
   static func stillwave(_ arguments: String...) throws -> Finished {
     try Command(try Program.path(), arguments).finish()
   }
@@ -59,13 +59,13 @@ final class Command: Sendable {
   var isRunning: Bool { status.withLock { $0 == nil } }
 
   func signal(_ number: Int32) {
-    // The number may be another process's once this one was waited for.
+    // Once the process has been waited for, its id may belong to another one.
     status.withLock { status in
       if status == nil { _ = kill(processID, number) }
     }
   }
 
-  /// Waits for the end; past the deadline the process is killed and the wait fails.
+  /// Waits for the end. After the deadline, kills the process and throws.
   func finish(withinSeconds seconds: Double = 300) throws -> Finished {
     guard ended.wait(timeout: .now() + seconds) == .success else {
       signal(SIGKILL)
@@ -77,28 +77,29 @@ final class Command: Sendable {
       errors: String(decoding: try contents(folder.file("errors")), as: UTF8.self))
   }
 
-  /// What it has written to standard output so far.
+  /// Returns its standard output so far.
   func output() throws -> String { String(decoding: try contents(folder.file("output")), as: UTF8.self) }
 }
 
-/// Where the program under test is: `STILLWAVE_BINARY`, else the product beside the test bundle.
+/// Locates the program under test: `STILLWAVE_BINARY`, or the product next to the test bundle.
 enum Program {
   static func path() throws -> String {
     if let path = ProcessInfo.processInfo.environment["STILLWAVE_BINARY"] { return path }
     return try path(of: "stillwave")
   }
 
-  /// The program that attacks what it is fenced in from: see Tests/Fenced.
+  /// The program that tries to break out of its fence: see Tests/Fenced.
   static func fenced() throws -> String { try path(of: "Fenced") }
 
-  /// Copies a program so that it can be run at once. By a process of its own: a child that another test starts
-  /// meanwhile would inherit the copy, open for writing, and a program that is open for writing can't be run (ETXTBSY).
+  /// Copies a program so that it can be run at once. Copying in this process wouldn't do: a child started meanwhile by
+  /// another test would inherit the copy open for writing, and a program that is open for writing can't be run
+  /// (ETXTBSY).
   static func copy(_ path: String, to copy: String) throws {
     let finished = try Command("/bin/cp", [path, copy]).finish()
     guard finished.status == 0 else { throw ToolFailure(description: "cp \(path): \(finished.errors)") }
   }
 
-  /// A product beside the test bundle.
+  /// Returns the path of a product next to the test bundle.
   static func path(of product: String) throws -> String {
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
     let path = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent(product).path

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The same work file by file, without a service.
+/// The same work, file by file without a service.
 struct CommandTests {
   private static let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("../WaveformTests/Golden").standardized.path
@@ -16,7 +16,7 @@ struct CommandTests {
     for name in names {
       let parts = name.split(separator: ".").map(String.init)
       guard parts.count >= 4, parts[1].hasPrefix("z"), parts[2].hasPrefix("b") else { continue }
-      // The small scales and one coarse one; every combination is held by the module's own tests.
+      // The small scales and one coarse one; the module's own tests cover every combination.
       guard ["z256", "z512"].contains(parts[1]) else { continue }
       let output = folder.file(name)
       let finished = try Command.stillwave(
@@ -48,7 +48,7 @@ struct CommandTests {
     #expect(try folder.names() == ["in.wav", "out.flac", "out.ogg", "out.wav"])
   }
 
-  @Test("others can read a result where the umask lets them, whichever program wrote it")
+  @Test("others can read a result if the umask permits, whichever program wrote it")
   func modes() throws {
     let folder = try TemporaryFolder()
     let material = try PositionRow.Material(in: folder)
@@ -97,7 +97,7 @@ struct CommandTests {
   }
 
   @Test(arguments: ["waveform", "denoise"])
-  func progressIsOneObjectALineThatNeverFalls(_ command: String) throws {
+  func progressIsOneObjectPerLineAndNeverDecreases(_ command: String) throws {
     let folder = try TemporaryFolder()
     let input = folder.file("in.wav")
     try write(WAVFile(Sound.noisy(rate: 44_100, channels: 2, seconds: 20, voice: Sound.tone)).bytes, to: input)
@@ -136,7 +136,7 @@ struct CommandTests {
     #expect(rows.count == words.components(separatedBy: "default: ").count - 1)
   }
 
-  /// What is wrong with a command line or its input: the status is not 0, a sentence says why, and no file appears.
+  /// An invalid command line or input: the status isn't 0, a sentence explains the error, and no file appears.
   @Test func aFailureLeavesNothingBehindAndSaysWhy() throws {
     let folder = try TemporaryFolder()
     let (sound, text) = (folder.file("in.wav"), folder.file("in.txt"))
@@ -159,14 +159,14 @@ struct CommandTests {
       #expect(!finished.errors.isEmpty, "\(arguments)")
       #expect(try folder.names() == ["in.txt", "in.wav"], "\(arguments)")
     }
-    // For programs the reason is a line of JSON.
+    // For programs, the error is a line of JSON.
     let finished = try Command.stillwave("waveform", text, "-o", out, "--progress", "json")
     let error = try JSON(finished.output)["error"]
     #expect(finished.status != 0 && error["code"].string == "unsupported_media" && error["detail"].string != nil)
   }
 
   @Test(arguments: ["waveform", "denoise", "noise-regions"])
-  func aFileThatIsNotThereIsNamed(_ command: String) throws {
+  func aMissingFileIsNamed(_ command: String) throws {
     let folder = try TemporaryFolder()
     let input = folder.file("none.wav")
     let output = command == "noise-regions" ? [] : ["-o", folder.file(command == "waveform" ? "out.dat" : "out.wav")]
@@ -188,7 +188,7 @@ struct CommandTests {
     #expect(try folder.names() == ["in.wav"])
   }
 
-  @Test func theFileThatWasThereStaysUntilTheNewOneIsWhole() throws {
+  @Test func theOldFileStaysUntilTheNewOneIsComplete() throws {
     let folder = try TemporaryFolder()
     let (input, output) = (folder.file("in.txt"), folder.file("out.wav"))
     try write(Array("no sound".utf8), to: input)

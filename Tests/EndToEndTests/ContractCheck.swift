@@ -4,7 +4,7 @@ import Testing
 
 private let contract = Result { try OpenAPIDocument() }
 
-/// Holds an answer against openapi.yaml: the one place through which every answer of these tests goes.
+/// Checks an answer against openapi.yaml. All answers in these tests go through here.
 func expectContract(_ method: String, _ target: String, _ answer: Answer) {
   let path = String(target.prefix { $0 != "?" })
   do {

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A recording's sound in the format that a player asks for.
+/// A recording's audio in the format that a player requests.
 @Suite(.serialized) struct ConversionTests {
-  /// Beeps at each second; every kind of source, also rates and channels that some formats lack.
+  /// Beeps at each second, in every kind of source, some with rates and channels that some formats lack.
   private static func source(_ kind: String, in folder: TemporaryFolder) throws -> String {
     let path = folder.file("source.\(kind.split(separator: "-")[0])")
     let clip = MediaClip(
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(
-    "what is heard in another format is where the waveform has it",
+    "sound in another format is where the waveform has it",
     arguments: ["wav", "wav-six", "wav-96k", "m4a"], ["wav", "flac", "mp3", "ogg", "opus"])
   func aligned(_ kind: String, format: String) throws {
     let server = try TestServer()
@@ -38,23 +38,23 @@ import Testing
     for (second, beep) in zip([1.0, 4], try server.client.beeps(in: id, near: [1, 4])) {
       let start = Int((second - 0.05) * rate)
       let loud = try #require(sound.channels[0][start...].firstIndex { $0.magnitude > 4000.0 / 32768 })
-      // A sample of the coarser of the two, and what a lossy codec does to the first sample of a beep.
+      // A sample of the coarser of the two, and a lossy codec's change to the first sample of a beep.
       #expect(abs(Double(loud) / rate - beep) < 0.00012, "\(Double(loud) / rate) \(beep)")
     }
     let duration = try #require(recording["format"]["duration"].double)
-    // ffmpeg's Vorbis decoder is off by half a block at the end, its MP3 one by the padding.
+    // At the end, ffmpeg's Vorbis decoder is off by half a block, its MP3 decoder by the padding.
     let slack = ["ogg": 0.003, "mp3": 0.06][format] ?? 0.0001
     #expect(abs(sound.seconds - duration) < slack, "\(sound.seconds) \(duration)")
     try server.stop()
   }
 
   @Test(
-    "every channel of a rate that Opus lacks is heard in its place",
+    "every channel keeps its place in Opus, even at a rate that Opus lacks",
     arguments: [(3, "3.0"), (4, "quad"), (6, "5.1"), (8, "7.1")])
   func channels(count: Int, layout: String) throws {
     let server = try TestServer()
     let path = server.folder.file("source.wav")
-    // Low enough for a channel of low frequencies, each louder than the one before.
+    // Low enough for a low-frequency channel, each louder than the one before.
     let tones = (1...count).map { "0.\($0)*sin(2*PI*60*t)" }.joined(separator: "|")
     try Tool.ffmpeg.run(["-v", "error", "-f", "lavfi", "-i", "aevalsrc=\(tones):c=\(layout):s=44100:d=2", path])
     let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
@@ -70,7 +70,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("sound that ffmpeg reads is converted from the 201 on: the request waits for its decoding")
+  @Test("sound that ffmpeg reads can be converted right after the 201: the request waits for its decoding")
   func early() throws {
     let server = try TestServer()
     let source = try contents(Self.source("m4a", in: server.folder))
@@ -82,7 +82,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("where ffmpeg would mix channels up, Opus is refused in words")
+  @Test("if ffmpeg would mix up channels, Opus is rejected with an explanation")
   func mixedUp() throws {
     let server = try TestServer()
     let path = server.folder.file("source.wav")
@@ -93,7 +93,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a conversion is made once, served in ranges, kept over a restart, and goes with its recording")
+  @Test("a conversion is made once, served in ranges, kept across a restart, and deleted with its recording")
   func kept() throws {
     let server = try TestServer()
     let id = try #require(
@@ -117,7 +117,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a recording that is of the kind asked for is served as it is")
+  @Test("a recording already in the requested format is served unchanged")
   func same() throws {
     let server = try TestServer()
     let bytes = BadUploadTests.tone.bytes
@@ -129,7 +129,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("past the room for conversions the one asked for longest ago goes")
+  @Test("beyond the limit, the least recently requested conversion is removed")
   func bounded() throws {
     let server = try TestServer("--max-conversion-bytes", "60000")
     let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
@@ -142,7 +142,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("without ffmpeg a format that lacks the rate is refused in words")
+  @Test("without ffmpeg, a format that lacks the rate is rejected with an explanation")
   func withoutFFmpeg() throws {
     let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
     let file = try contents(Self.source("wav", in: server.folder))

@@ -1,21 +1,21 @@
 import Foundation
 import Testing
 
-/// Pieces of broadcasts and discs: what is left of a stream that was cut somewhere.
+/// Fragments of broadcasts and discs: the rest of a stream that was cut somewhere.
 @Suite(.serialized) struct CutStreamTests {
-  /// What is cut off.
+  /// The part that is cut off.
   enum Cut {
-    /// All up to the pictures' second packet: their size goes with the first.
+    /// Everything up to the second packet of pictures; their size is lost with the first.
     case size
-    /// All up to the first pack after so many bytes.
+    /// Everything up to the first pack after this many bytes.
     case packs(Int)
-    /// So many bytes.
+    /// This many bytes.
     case bytes(Int)
 
     func callAsFunction(_ file: [UInt8]) throws -> [UInt8] {
       switch self {
       case .size:
-        // A packet of pictures, number 256, that begins one: after the first, and after the next of those.
+        // The second packet with pictures (number 256) that begins one.
         let begins = stride(from: 0, to: file.count - 187, by: 188).filter { place in
           file[place + 1] & 0x5F == 0x41 && file[place + 2] == 0
         }
@@ -48,7 +48,7 @@ import Testing
     Piece(testDescription: "PS from its second byte on", file: "second.mpg", words: disc, cut: .bytes(1), leads: true),
   ]
 
-  @Test("in a cleaned piece sound and pictures are as far apart as before", arguments: pieces)
+  @Test("in a cleaned fragment, the offset between sound and pictures is unchanged", arguments: pieces)
   func piece(_ piece: Piece) throws {
     let server = try TestServer()
     let (client, material) = (server.client, try PositionRow.Material(in: server.folder))
@@ -70,7 +70,7 @@ import Testing
     try write(try client.get("/v1/recordings/\(other)/audio").body, to: cleaned)
 
     let table = PositionTableTests()
-    // Sound comes before the pictures in each of these.
+    // In each of these, sound comes before the pictures.
     try Self.expectNear(table.beeps(in: wav, onClock: false), table.beeps(in: path, onClock: false))
     try Self.expectNear(table.beeps(in: cleaned, onClock: true), table.beeps(in: path, onClock: true))
     let times = try (table.pictureTimes(path), table.pictureTimes(cleaned))

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// What was acknowledged is there after a crash, what was begun is done after it, and what was not leaves nothing.
+/// Acknowledged data survives a crash, started work is finished afterward, and unacknowledged data leaves nothing
+/// behind.
 struct DurabilityTests {
-  /// Freezes the worker that is at a job as soon as it is there, so that the job is surely unfinished at what comes
-  /// next.
+  /// Freezes a job's worker as soon as it appears, so that the job is sure to be unfinished in the next step.
   private func freezeWorker(_ server: TestServer, of job: String) throws -> pid_t {
     var found: pid_t?
     _ = eventually {
@@ -58,7 +58,7 @@ struct DurabilityTests {
     let worker = try freezeWorker(server, of: job)
     defer { kill(worker, SIGCONT) }
     try server.crash()
-    // The orphan goes by itself: its standard input has closed.
+    // The orphan exits by itself, because its standard input has closed.
     kill(worker, SIGCONT)
     let isGone = eventually { Processes.naming(server.data).isEmpty }
     #expect(isGone)
@@ -72,7 +72,7 @@ struct DurabilityTests {
     try server.stop()
   }
 
-  @Test("after a crash a half-built waveform's values come back the same, in an attempt more")
+  @Test("after a crash, another attempt builds a half-built waveform with the same values")
   func waveformAfterACrash() throws {
     let server = try TestServer()
     let client = server.client
@@ -82,7 +82,7 @@ struct DurabilityTests {
     let path = "/v1/recordings/\(id)/waveform?scale=8192&channels=split&measures=peak,rms,average"
     let worker = try freezeWorker(server, of: job)
     defer { kill(worker, SIGCONT) }
-    // It goes on from one telling of its progress to the next until there is something to see.
+    // The worker runs from one progress report to the next until there is something to see.
     var before = try client.get(path).json
     while (before["length"].int ?? 0) == 0 {
       kill(worker, SIGCONT)
@@ -97,7 +97,7 @@ struct DurabilityTests {
     let isGone = eventually { Processes.naming(server.data).isEmpty }
     #expect(isGone)
     try server.restart()
-    // What is available may have fallen meanwhile.
+    // The available part may have become smaller in between.
     #expect(try server.client.succeed(job)["attempts"] == .number(2))
     let after = try server.client.get(path).json
     #expect(after["complete"] == .bool(true))
@@ -109,14 +109,14 @@ struct DurabilityTests {
     try server.stop()
   }
 
-  @Test func anOrphanThatIsStillThereKeepsTheRerunOfItsJobWaiting() throws {
+  @Test func aRerunWaitsForTheOrphanOfItsJob() throws {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
     let worker = try freezeWorker(server, of: job)
     try server.crash()
     kill(worker, SIGKILL)
-    // The test stands for an orphan: it holds what one holds, the job's folder.
+    // The test acts as an orphan: it locks the job's folder like one would.
     let folder = unsafe open(server.data + "/jobs/\(job)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     let isHeld = eventually { flock(folder, LOCK_EX | LOCK_NB) == 0 }
     #expect(isHeld)
@@ -138,7 +138,7 @@ struct DurabilityTests {
     try server.stop()
   }
 
-  @Test func aServiceThatIsToldToStopLeavesItsJobsToTheNextStart() throws {
+  @Test func aStoppingServiceLeavesItsJobsToTheNextStart() throws {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let asked = try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)
@@ -155,7 +155,7 @@ struct DurabilityTests {
   }
 
   @Test(arguments: ["with a length", "chunked", "as a form"])
-  func aClientThatLeavesInTheMiddleOfAnUploadLeavesNothing(_ kind: String) throws {
+  func disconnectingDuringAnUploadLeavesNothing(_ kind: String) throws {
     let server = try TestServer()
     let wire = try Wire(port: server.client.port)
     let half = Array(BadUploadTests.tone.bytes.prefix(30_000))
@@ -175,7 +175,7 @@ struct DurabilityTests {
     try server.stop()
   }
 
-  @Test func aServiceThatIsToldToStopTellsAStalledUploadAndLeavesNothingOfIt() throws {
+  @Test func aStoppingServiceRejectsAStalledUploadAndRemovesIt() throws {
     let server = try TestServer("--grace-period", "0.1")
     let wire = try Wire(port: server.client.port)
     wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
@@ -187,7 +187,7 @@ struct DurabilityTests {
     #expect(try !server.leftovers().contains { $0.hasPrefix("incoming/") })
   }
 
-  @Test func aCrashInTheMiddleOfAnUploadLeavesNothingAfterTheNextStart() throws {
+  @Test func aCrashDuringAnUploadLeavesNothingAfterTheNextStart() throws {
     let server = try TestServer()
     let wire = try Wire(port: server.client.port)
     wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
@@ -208,7 +208,7 @@ struct DurabilityTests {
       let answer = try server.client.send(
         "POST", "/v1/recordings", [:],
         .pieces(length: nil) {
-          // Single bytes for the header and the first samples; the rest in one go.
+          // Single bytes for the header and the first samples, the rest in one piece.
           let count = size == 1 && offset > 2000 ? bytes.count : size
           defer { offset = min(offset + count, bytes.count) }
           return offset < bytes.count ? Array(bytes[offset..<min(offset + count, bytes.count)]) : nil

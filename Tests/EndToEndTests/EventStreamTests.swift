@@ -54,7 +54,7 @@ struct EventStreamTests {
     #expect(answer.status == 200)
     let events = try events(answer.text)
     #expect(!events.isEmpty && events.allSatisfy { $0.name == "progress" })
-    // The next life of the service goes on from there.
+    // After a restart, the service continues from there.
     try server.restart()
     let last = try #require(events.last?.id)
     let rest = try server.client.get("/v1/jobs/\(job)/events", ["Last-Event-ID": last])

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Workers of the real program, as the system sees them.
+/// Workers of the real program, seen from outside.
 struct FenceTests {
-  /// The fields of `/proc/…/status` of every thread of a process.
+  /// The fields of `/proc/…/status` of all threads of a process.
   private func threads(of process: pid_t) -> [[Substring: String]] {
     let folder = "/proc/\(process)/task"
     return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { thread in
@@ -21,7 +21,7 @@ struct FenceTests {
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
     var found: [[Substring: String]] = []
-    // Its first thread fences itself in before it starts another.
+    // Its first thread enters the fence before it starts another.
     let isFound = eventually {
       let worker = server.workers().first { Processes.commandLine(of: $0).contains(job) }
       found = worker.map(threads) ?? []
@@ -36,7 +36,7 @@ struct FenceTests {
     try server.stop()
   }
 
-  @Test func theMapOfALongFileIsKeptBesideItAlthoughNoWorkerWritesThere() throws {
+  @Test func theMapOfALongFileIsStoredNextToIt() throws {
     let server = try TestServer()
     let (wave, coded) = (server.folder.file("a.wav"), server.folder.file("a.mp3"))
     try write(WAVFile.noise(seconds: 20, seed: 1), to: wave)

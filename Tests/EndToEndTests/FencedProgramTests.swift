@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// How ffmpeg is started: in a fence that it takes on and can't leave.
+/// How ffmpeg is started: inside a fence that it can't leave.
 struct FencedProgramTests {
   private func shell(_ script: String, fence: String = "1073741824,10,0") throws -> Command.Finished {
     try Command.stillwave("run-fenced", "--fence", fence, "--", "/bin/bash", "--norc", "-c", script)
   }
 
-  @Test("the program that was asked for runs")
+  @Test("the given program runs")
   func runs() throws {
     #expect(try shell("[[ 1 = 1 ]]").status == 0)
     #expect(try shell("exit 7").status == 7)
@@ -20,7 +20,7 @@ struct FencedProgramTests {
       "ulimit -f unlimited",
     ])
   func refused(_ deed: String) throws {
-    // Standard output may be written to only as long as it is a pipe.
+    // Standard output may be written only if it's a pipe.
     #expect(try shell("\(deed) 2>/dev/null").status != 0)
   }
 
@@ -52,7 +52,7 @@ struct FencedProgramTests {
     #expect(try contents(other) == [1, 2, 3] && contents(output).isEmpty)
   }
 
-  @Test("a program whose parent is gone before it is tied to it doesn't run")
+  @Test("a program whose parent has already ended doesn't run")
   func orphan() throws {
     let words = ["run-fenced", "--fence", "1073741824,10,0", "--parent"]
     func status(parent: String) throws -> Int32 {
@@ -67,7 +67,7 @@ struct FencedProgramTests {
     #expect(try status(parent: "0") == 7)
   }
 
-  @Test("a program that is not there is told")
+  @Test("a missing program is reported")
   func missing() throws {
     let finished = try Command.stillwave("run-fenced", "--fence", "1073741824,10,0", "--", "/nonexistent")
     #expect(finished.status != 0)

@@ -2,7 +2,7 @@ import Foundation
 import Randomness
 import Testing
 
-/// Raw streams whose first frame is not at the beginning.
+/// Raw streams whose first frame isn't at the beginning.
 @Suite(.serialized) struct FoundFramesTests {
   static let kinds = [
     ("mp3", "mp3", ["-c:a", "libmp3lame"]), ("mp2", "mp3", ["-c:a", "mp2"]), ("aac", "adts", ["-c:a", "aac"]),
@@ -12,7 +12,7 @@ import Testing
   private static let tag2 = Array("ID3".utf8) + [4, 0, 0, 0, 0, 2, 0] + [UInt8](repeating: 0, count: 256)
   private static let tag1 = Array("TAG".utf8) + [UInt8](repeating: 0x20, count: 125)
 
-  @Test("sound is found behind zeros, byte order marks, tags and noise of up to 64 KiB", arguments: kinds)
+  @Test("sound is found after zeros, byte order marks, tags, and noise of up to 64 KiB", arguments: kinds)
   func front(_ ending: String, container: String, codec: [String]) throws {
     let server = try TestServer()
     let path = server.folder.file("plain." + ending)
@@ -44,7 +44,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a whole MP3 in a WAV file is not called cut; one that is cut, is")
+  @Test("an MP3 in a WAV file is reported as truncated only if it is")
   func mp3InWave() throws {
     let server = try TestServer()
     let path = server.folder.file("mp3.wav")
@@ -57,7 +57,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a Matroska file of sound that mkvmerge has moved by half a second is as long as its sound")
+  @Test("a Matroska file shifted by half a second with mkvmerge is as long as its sound")
   func moved() throws {
     let server = try TestServer()
     let recording = try server.client.uploadReady(contents(Fixture.path("mkvmerge-sync.mka")), name: "sync.mka")

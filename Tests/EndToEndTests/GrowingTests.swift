@@ -1,19 +1,19 @@
 import Glibc
 import Testing
 
-/// Everything grows in the open: what is shown of a recording before it has been read whole is final.
+/// Recordings can be viewed while they grow: what is shown before they're read completely is final.
 struct GrowingTests {
-  /// A slice as it was served while the waveform grew.
+  /// A slice served while the waveform was growing.
   private struct Sight {
     let data: [UInt8]
     let available: Int
   }
 
-  /// How often a job must be seen on its way, so that a test has judged something. An idle machine looks twenty times and
-  /// more; a busy one wakes the test late, which says nothing of the service.
+  /// The minimum number of times a job must be seen running for the test to mean anything. An idle machine sees it
+  /// twenty times or more; a busy one wakes the test late, which says nothing about the service.
   private static let fewestLooks = 3
 
-  @Test func aWaveformReadWhileItGrowsNeverTakesAValueBack() throws {
+  @Test func valuesOfAGrowingWaveformNeverChange() throws {
     let server = try TestServer()
     let client = server.client
     let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
@@ -24,7 +24,7 @@ struct GrowingTests {
     try server.stop()
   }
 
-  @Test func whatIsAvailableKeepsUpWithTheProgressTold() throws {
+  @Test func theAvailablePartKeepsUpWithTheProgress() throws {
     let server = try TestServer()
     let client = server.client
     let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")
@@ -41,10 +41,10 @@ struct GrowingTests {
           try #require(waveform["progress"].double), try #require(waveform["available"].double)
         )
         #expect(abs(available / duration - progress) <= 0.05, "\(available) of \(duration) s at \(progress)")
-        // Every step is judged, every fourth looked at closely.
+        // Every step is checked, and every fourth in detail.
         guard steps.insert(progress).inserted, steps.count % 4 == 1 else { return }
         for scale in scales {
-          // The last second of what there is: whatever grew since the last look is in one of them.
+          // The last available second: whatever was added since the last look is in one of them.
           let slice = try client.get("\(path)&scale=\(scale)&start=\(max(available - 1, 0))").json
           guard slice["complete"] == .bool(false) else { continue }
           served[scale, default: [:]]["\(try #require(slice["start_frame"].int))"] = slice["data"].integers
@@ -66,7 +66,7 @@ struct GrowingTests {
     try server.stop()
   }
 
-  @Test func theWaveformOfAResultGrowsWithItsJobAndItsSoundComesAtTheEnd() throws {
+  @Test func aResultsWaveformGrowsAndItsAudioComesAtTheEnd() throws {
     let server = try TestServer()
     let client = server.client
     let source = try client.uploadReady(LongClip.wave())
@@ -74,7 +74,7 @@ struct GrowingTests {
     let job = try client.denoise(id, #"{"noise":{"start":1,"end":3}}"#)
     let output = try #require(job["result"]["recording"].string)
 
-    // Listed from the first answer on, as something still to come.
+    // It's listed from the first answer on, as unfinished.
     let made = try client.recording(output)
     #expect(made["bytes"] == .null && made["sha256"] == .null)
     #expect(made["waveform"]["job"] == job["id"] && made["format"]["frames"] == source["format"]["frames"])
@@ -99,8 +99,8 @@ struct GrowingTests {
     try server.stop()
   }
 
-  /// Takes the same slice each time the job has moved, until it has succeeded. Returns what was seen before the end,
-  /// which must be how the whole begins, and the whole.
+  /// Requests the same slice after every step of the job until it has succeeded. Returns what was seen before the end,
+  /// which must be the beginning of the whole, and the whole.
   private func watch(
     _ id: String, job: String, _ server: TestServer, seen: (JSON) -> Void = { _ in }
   ) throws -> ([Sight], JSON) {

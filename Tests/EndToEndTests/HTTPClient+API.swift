@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The API's calls as the tests make them.
+/// API calls used by the tests.
 extension HTTPClient {
-  /// Uploads a file's bytes raw; the answer must be 201.
+  /// Uploads a file as the raw body; expects 201.
   func upload(_ bytes: [UInt8], name: String) throws -> JSON {
     let answer = try send(
       "POST", "/v1/recordings?name=\(escaped(name))", ["Content-Type": "audio/x-any"], .bytes(bytes))
@@ -23,8 +23,8 @@ extension HTTPClient {
       .bytes(Array(head.utf8) + bytes + Array("\r\n--\(boundary)--\r\n".utf8)))
   }
 
-  /// A recording's sound in another format. Asks again as long as it is being converted, which the service waits for
-  /// some seconds only.
+  /// Requests a recording's audio in another format. Repeats the request while the conversion runs, because the service
+  /// waits only a few seconds.
   func conversion(_ target: String, withinSeconds seconds: Double = 240) throws -> Answer {
     let deadline = ContinuousClock.now + .seconds(seconds)
     while true {
@@ -40,7 +40,7 @@ extension HTTPClient {
     return answer.json
   }
 
-  /// Asks for a denoise job; the answer must be 202.
+  /// Requests a denoise job; expects 202.
   func denoise(_ id: String, _ json: String = "{}") throws -> JSON {
     let answer = try post("/v1/recordings/\(id)/denoise", json: json)
     try #require(answer.status == 202, "\(answer.text)")
@@ -48,7 +48,8 @@ extension HTTPClient {
     return answer.json
   }
 
-  /// Follows a job to its end through `?wait=`; `seen` is given each answer. Progress must never fall in an attempt.
+  /// Follows a job to its end through `?wait=`, passing each answer to `seen`. Progress must never decrease within an
+  /// attempt.
   @discardableResult
   func follow(_ job: String, withinSeconds seconds: Double = 240, seen: (JSON) throws -> Void = { _ in }) throws -> JSON
   {
@@ -69,7 +70,7 @@ extension HTTPClient {
     }
   }
 
-  /// Follows a job, which must succeed.
+  /// Follows a job and expects that it succeeds.
   @discardableResult
   func succeed(_ job: String, seen: (JSON) throws -> Void = { _ in }) throws -> JSON {
     let document = try follow(job, seen: seen)
@@ -80,7 +81,7 @@ extension HTTPClient {
     return document
   }
 
-  /// Uploads, and waits for the waveform.
+  /// Uploads a file and waits for its waveform.
   func uploadReady(_ bytes: [UInt8], name: String = "clip.wav") throws -> JSON {
     let uploaded = try upload(bytes, name: name)
     try succeed(try #require(uploaded["waveform"]["job"].string))

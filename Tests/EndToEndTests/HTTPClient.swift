@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// An answer as it came over the wire; field names in lower case.
+/// A received answer, with field names in lower case.
 struct Answer {
   let status: Int
   let fields: [(String, String)]
@@ -23,22 +23,22 @@ struct Answer {
   var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// A plain HTTP client over one kept connection. Every answer it takes is held against openapi.yaml.
+/// A plain HTTP client with one persistent connection. Every answer it gets is checked against openapi.yaml.
 final class HTTPClient {
   enum Body {
     case none
     case bytes([UInt8])
     case json(String)
-    /// Pieces made on the fly: with Content-Length where `length` is given, else chunked.
+    /// Generated pieces: with Content-Length if `length` is given, otherwise chunked.
     case pieces(length: Int?, next: () -> [UInt8]?)
   }
 
   let port: UInt16
-  /// Off where a test asks for what openapi.yaml does not describe.
+  /// False if a test requests something that openapi.yaml doesn't describe.
   var followsContract = true
   private var wire: Wire?
 
-  /// The last number of the loopback address that it sends from: each is another client.
+  /// The last number of the loopback address it sends from; each number is a different client.
   private let source: UInt32
 
   init(port: UInt16, source: UInt32 = 1) { (self.port, self.source) = (port, source) }
@@ -53,11 +53,11 @@ final class HTTPClient {
 
   func delete(_ target: String) throws -> Answer { try send("DELETE", target) }
 
-  /// Sends a request and takes its answer; a connection that was closed meanwhile is opened anew.
+  /// Sends a request and returns its answer; reopens a connection that was closed meanwhile.
   func send(
     _ method: String, _ target: String, _ fields: [String: String] = [:], _ body: Body = .none
   ) throws -> Answer {
-    // Idempotent requests only may be sent twice; the others get a fresh connection.
+    // Only idempotent requests may be sent twice; others get a fresh connection.
     if method != "GET" && method != "HEAD" { wire = nil }
     let answer: Answer
     if let wire, !wire.hasInput, let kept = try? exchange(on: wire, method, target, fields, body) {
@@ -97,7 +97,7 @@ final class HTTPClient {
     return try wire.answer(to: method)
   }
 
-  /// Stops where the service answers early: nobody reads the rest.
+  /// Stops if the service answers early, because the rest won't be read.
   private func send(_ next: () -> [UInt8]?, chunked: Bool, on wire: Wire) {
     while let piece = next() {
       guard !wire.hasInput else { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Any JSON value, for looking into answers. A member that is missing is `.absent`, which is not `.null`.
+/// Any JSON value, for inspecting answers. A missing member is `.absent`, unlike `.null`.
 enum JSON: Decodable, Equatable {
   case absent, null
   case bool(Bool)
@@ -13,7 +13,7 @@ enum JSON: Decodable, Equatable {
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // Numbers first: a slice is made of them.
+    // Numbers first, because slices consist of them.
     if let value = try? container.decode(Double.self) {
       self = .number(value)
     } else if container.decodeNil() {

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// A phone's mov grows past what 31 and 32 bits can count; its size is the disk's matter, not the memory's.
+/// A phone's mov exceeds what 31 and 32 bits can count; its size affects the disk, not memory.
 @Suite(.serialized) struct LargeMediaTests {
-  /// Bytes before the samples and, as phones write it, the index behind them.
+  /// Bytes before the samples; as phones do it, the index comes after them.
   private static let padding = 1 << 31
   private static let allowedKilobytes = 16 << 10
 
-  /// A video behind a box of `padding` zeros, a hole in the file, that players pass over; and the same one without it.
+  /// A video after a box of `padding` zeros (a hole in the file), which players skip, and the same video without it.
   private func film(in folder: TemporaryFolder) throws -> (path: String, small: String) {
     let plain = try MediaUploadTests.videos[1].0.make(in: folder)
     let small = folder.file("small.mov")
@@ -29,12 +29,12 @@ import Testing
     return (path, small)
   }
 
-  /// Where the first box of that name begins.
+  /// The position of the first box with this name.
   private func boxStart(_ name: String, _ data: Data) throws -> Int {
     try #require(data.range(of: Data(name.utf8))).lowerBound - 4
   }
 
-  /// Adds to every offset of the tables in the index.
+  /// Adds `distance` to every offset in the index's tables.
   private func move(chunksIn data: inout Data, from index: Int, by distance: Int) throws {
     var rest = index..<data.count
     while let table = data.range(of: Data("stco".utf8), in: rest) {
@@ -54,7 +54,7 @@ import Testing
       .map { $0.split(separator: ",").dropFirst(4).prefix(2).joined() }
   }
 
-  @Test("a mov of 2 GB is read, shown and cleaned like a small one, in as little memory")
+  @Test("a 2 GB mov is read, shown, and cleaned like a small one, in as little memory")
   func film() throws {
     let server = try TestServer()
     let (path, small) = try film(in: server.folder)

@@ -1,6 +1,6 @@
 import Testing
 
-/// The size of an upload is the disk's matter, not the memory's.
+/// The size of an upload affects the disk, not memory.
 @Suite(.serialized)
 struct LargeUploadTests {
   private static let bytes = 512 << 20
@@ -9,7 +9,7 @@ struct LargeUploadTests {
   @Test(arguments: ["with a length", "chunked"])
   func halfAGigabyteCostsTheServiceHardlyAnyMemory(_ kind: String) throws {
     let server = try TestServer()
-    // What the first upload needs once is not counted.
+    // One-time allocations of the first upload aren't counted.
     let small = try server.client.uploadReady(BadUploadTests.tone.bytes)
     #expect(small["waveform"]["state"] == .string("ready"))
     let before = Processes.anonymousKilobytes(of: server.processID)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Finding recordings again: names, pages, search.
+/// Finding recordings: names, pages, search.
 struct ListingTests {
   private let clip = WAVFile(Sound.noisy(rate: 8000, channels: 1, seconds: 3, voice: Sound.tone)).bytes
 
@@ -22,7 +22,7 @@ struct ListingTests {
     try server.stop()
   }
 
-  @Test func aPageStaysWhereItWasWhenRecordingsComeAndGo() throws {
+  @Test func aPageIsStableWhileRecordingsComeAndGo() throws {
     let server = try TestServer()
     let ids = try (0..<4).map { try server.client.upload(clip, name: "clip \($0).wav")["id"].string ?? "" }
     let first = try server.client.get("/v1/recordings?limit=2").json
@@ -35,7 +35,7 @@ struct ListingTests {
 
   @Test func aRecordingIsFoundByAPartOfItsNewName() throws {
     let server = try TestServer()
-    // The tag of a recording changes with its waveform's state, too.
+    // A recording's tag also changes with its waveform's state.
     let id = try #require(try server.client.uploadReady(clip, name: "one.wav")["id"].string)
     _ = try server.client.upload(clip, name: "two.wav")
     let before = try server.client.get("/v1/recordings/\(id)")

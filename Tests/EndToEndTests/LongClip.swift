@@ -1,7 +1,7 @@
 import Foundation
 
-/// Recordings long enough that a test can watch the work on them, or end it halfway. A debug build works some thirty
-/// times slower than a release build.
+/// Recordings long enough for a test to watch the work on them, or end it halfway. A debug build is about thirty times
+/// slower than a release build.
 enum LongClip {
   static let seconds = ((try? Program.path()) ?? "").contains("/debug/") ? 60 : 900
 
@@ -17,7 +17,7 @@ enum LongClip {
     return try contents(path)
   }
 
-  /// Mono WAV, quickly made: one second of noise over and over.
+  /// Mono WAV, made quickly: one second of noise, repeated.
   static func wave() -> [UInt8] {
     var noise = NoiseGenerator(seed: 3)
     let second = (0..<rate).map { _ in littleEndian(Int16(noise.next() * 1000)) }.flatMap { $0 }

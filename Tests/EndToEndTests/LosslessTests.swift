@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What is stored without loss is written back without loss, or a warning says otherwise.
+/// Lossless audio stays lossless in the result, or a warning says otherwise.
 @Suite(.serialized) struct LosslessTests {
-  /// A file, the codec of what is made of it, and its name's ending.
+  /// A file, the codec of the result, and the result's extension.
   static let rows: [(PositionRow, codec: String, ending: String)] = [
     (PositionRow("film with PCM", "mkvmerge", "a.mkv", "mkvmerge -q -o OUT -A FILM SOUND"), "pcm_s24", "mkv"),
     (PositionRow("floats", "ffmpeg", "c.mka", "ffmpeg -i SOUND -c:a pcm_f32le OUT"), "pcm_f32", "mka"),
@@ -24,10 +24,10 @@ import Testing
     ),
   ]
 
-  /// Steps of 24 bits by which the transforms there and back may miss a sample: -134 dBFS.
+  /// The maximum error of a sample from the transforms and their inverses, in 24-bit steps: -134 dBFS.
   private static let rounding = 4
 
-  @Test("lossless sound stays lossless, sample by sample, and names say what the file is")
+  @Test("lossless sound stays lossless, sample by sample, and names match the format")
   func kept() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)
@@ -47,13 +47,13 @@ import Testing
     try server.stop()
   }
 
-  @Test("what a container can't hold without loss is named")
+  @Test("a loss caused by the container is reported")
   func lost() throws {
     let server = try TestServer()
     let material = try PositionRow.Material(in: server.folder)
     let path = try PositionRow("", "", "a.mka", "ffmpeg -i SOUND -c:a flac OUT").make(material)
     var file = Data(try contents(path))
-    // Matroska that calls itself WebM, which has Opus and Vorbis only.
+    // Matroska declared as WebM, which has only Opus and Vorbis.
     file.replaceSubrange(try #require(file.range(of: Data("matroska".utf8))), with: Data("webm\0\0\0\0".utf8))
     try write(Array(file), to: path)
     let (recording, _, _) = try clean(path, "a.webm", server)
@@ -62,7 +62,7 @@ import Testing
     try server.stop()
   }
 
-  /// Takes off nothing of the noise; the recording made, its file, and the codec of the source.
+  /// Cleans without removing any noise. Returns the new recording, its file, and the source's codec.
   private func clean(
     _ path: String, _ name: String, _ server: TestServer
   ) throws -> (recording: JSON, path: String, codec: String?) {
@@ -76,7 +76,7 @@ import Testing
     return (try server.client.recording(id), out, source["format"]["codec"].string)
   }
 
-  /// Of 24 bits.
+  /// The samples with 24 bits.
   private func samples(_ path: String) throws -> [Int] {
     let finished = try Command(
       "/usr/bin/env",

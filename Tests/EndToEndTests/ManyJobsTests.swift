@@ -1,6 +1,6 @@
 import Testing
 
-/// Children come and go by the hundred, and the end of each is noticed.
+/// Hundreds of children come and go, and the end of each is noticed.
 struct ManyJobsTests {
   @Test func manyShortJobsAllEnd() throws {
     let server = try TestServer("--workers", "4")
@@ -16,7 +16,7 @@ struct ManyJobsTests {
     try server.stop()
   }
 
-  @Test func aFullQueueRefusesMoreUntilThereIsRoom() throws {
+  @Test func aFullQueueRejectsRequestsUntilThereIsRoom() throws {
     let server = try TestServer("--workers", "1", "--max-queued-jobs", "2")
     let client = server.client
     let long = try client.upload(LongClip.wave(), name: "long.wav")
@@ -29,7 +29,7 @@ struct ManyJobsTests {
     let upload = try client.send("POST", "/v1/recordings", [:], .bytes(BadUploadTests.tone.bytes))
     expectProblem(upload, 429, "queue_full")
     for job in jobs { #expect(try client.delete("/v1/jobs/\(job)").status == 202) }
-    // A cancelled job has its place until its child is gone.
+    // A cancelled job keeps its place until its child is gone.
     let isTaken = try eventually {
       try client.send("POST", "/v1/recordings", [:], .bytes(BadUploadTests.tone.bytes)).status == 201
     }

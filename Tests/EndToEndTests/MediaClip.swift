@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// A file as phones, browsers and recorders write it, made by ffmpeg: a beep begins with each second, from 1 on, and
-/// where there are pictures a white one stands for 40 ms from the same moment on.
+/// A file like those of phones, browsers, and recorders, made by ffmpeg: a beep begins at each second, from 1 on. If
+/// there are pictures, a white one appears at the same moment for 40 ms.
 struct MediaClip: Sendable, CustomTestStringConvertible {
   let fileName: String
-  /// As the API names them.
+  /// Names used by the API.
   let container, codec: String
   let rate: Int
   let hasVideo: Bool
-  /// Words for ffmpeg between its inputs, the beep and then the flash, and the file's name.
+  /// Arguments for ffmpeg between its inputs (the beep, then the flash) and the file's name.
   let words: [String]
 
   var testDescription: String { "\(fileName) (\(container), \(codec))" }
@@ -19,7 +19,7 @@ struct MediaClip: Sendable, CustomTestStringConvertible {
   static let h264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
   static let vp8 = ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8"]
 
-  /// Where beep and flash of a second come together, without a frame of pictures between them.
+  /// The beep and the flash of a second begin at the same time, with no picture in between.
   var inputWords: [String] {
     let beep = "aevalsrc=0.7*sin(2*PI*1000*t)*lt(mod(t\\,1)\\,0.1)*gte(t\\,0.9):s=\(rate):d=\(Self.seconds)"
     let flash =
@@ -28,7 +28,7 @@ struct MediaClip: Sendable, CustomTestStringConvertible {
     return ["-v", "error", "-y", "-f", "lavfi", "-i", beep] + (hasVideo ? ["-f", "lavfi", "-i", flash] : [])
   }
 
-  /// Makes the file; its path.
+  /// Makes the file and returns its path.
   func make(in folder: TemporaryFolder) throws -> String {
     let path = folder.file(fileName)
     try Tool.ffmpeg.run(inputWords + words + [path])
@@ -36,9 +36,9 @@ struct MediaClip: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// When the white pictures of a file begin, in seconds of its own clock.
+/// Returns when a file's white pictures begin, in seconds on its own clock.
 func flashes(in path: String) throws -> [Double] {
-  // Of a picture of one grey pixel the checksum is that of one byte: 0x00bb00bb, where bb is how bright it is.
+  // The checksum of a picture of one gray pixel is that of one byte: 0x00bb00bb, where bb is its brightness.
   let lines = try ffmpegLines([
     "-copyts", "-i", path, "-map", "0:v:0", "-vf", "scale=1:1:flags=area,format=gray", "-vsync", "passthrough",
     "-enc_time_base", "1:90000", "-f", "framecrc", "-",
@@ -60,7 +60,7 @@ func flashes(in path: String) throws -> [Double] {
   return found
 }
 
-/// What ffmpeg writes to its standard output.
+/// Returns the lines of ffmpeg's standard output.
 func ffmpegLines(_ words: [String]) throws -> [String] {
   let finished = try Command("/usr/bin/env", ["ffmpeg", "-v", "error", "-nostdin"] + words).finish()
   try #require(finished.status == 0, "\(words): \(finished.errors)")
@@ -68,7 +68,8 @@ func ffmpegLines(_ words: [String]) throws -> [String] {
 }
 
 extension HTTPClient {
-  /// Where in a recording's waveform the beeps of the given seconds begin, looked for within 50 ms: from the samples.
+  /// Returns where the beeps near the given seconds begin in a recording's waveform, searched within 50 ms, from the
+  /// samples.
   func beeps(in id: String, near seconds: [Double]) throws -> [Double] {
     try seconds.map { second in
       let answer = try get("/v1/recordings/\(id)/waveform?start=\(second - 0.05)&end=\(second + 0.05)&scale=1")

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// A cleaned video is the same video with clean sound.
+/// A cleaned video has the same pictures with clean sound.
 @Suite(.serialized) struct MediaDenoiseTests {
   private static func clip(_ name: String) throws -> (MediaClip, Double) {
     let all = MediaUploadTests.videos + MediaUploadTests.sounds
     return try #require(all.first { $0.0.fileName == name })
   }
 
-  /// The checksums of a file's packets of pictures, in order.
+  /// The checksums of a file's picture packets, in order.
   private static func pictures(_ path: String) throws -> [String] {
     try ffmpegLines(["-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-"]).filter { !$0.hasPrefix("#") }
       .map { $0.split(separator: ",").dropFirst(4).prefix(2).joined() }
@@ -22,7 +22,7 @@ import Testing
   private static let noise = #"{"noise":{"start":0.1,"end":0.8}}"#
 
   @Test(
-    "a film of three or four channels is cleaned as any other",
+    "a film with three or four channels is cleaned like any other",
     arguments: [("film.mkv", "3.0", "libopus"), ("film.webm", "quad", "libopus"), ("film.mp4", "3.0", "aac")])
   func surround(_ name: String, layout: String, codec: String) throws {
     let server = try TestServer()
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "the pictures are copied, the sound is clean and where it was",
+    "the pictures are copied, and the clean sound is where it was",
     arguments: [
       ("phone.mp4", "aac"), ("phone.mov", "aac"), ("camera.mov", "pcm_s24"), ("fragmented.mp4", "aac"),
       ("browser.webm", "opus"), ("film.mkv", "opus"), ("film-aac.mkv", "aac"), ("varying-rate.mp4", "aac"),
@@ -76,7 +76,7 @@ import Testing
     let (before, after) = (try flashes(in: path), try flashes(in: out))
     #expect(before.count == after.count)
     for (one, other) in zip(before, after) { #expect(abs(one - other) < 0.001, "\(one) \(other)") }
-    // The cleaned waveform, and the file as anybody reads it.
+    // The cleaned waveform, and the file as others read it.
     let again = try server.client.uploadReady(answer.body, name: name)
     #expect(again["warnings"].array?.isEmpty == true)
     for recording in [id, try #require(again["id"].string)] {
@@ -114,7 +114,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("other tracks stay: subtitles, and the sound that was not used")
+  @Test("other tracks are kept: subtitles and unused audio")
   func others() throws {
     let server = try TestServer()
     let plain = try Self.clip("phone.mp4").0.make(in: server.folder)
@@ -138,7 +138,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("the new sound has as many bits as the old, of which an mkv doesn't tell")
+  @Test("the new sound has the old one's bit depth, which an mkv doesn't state")
   func bits() throws {
     let server = try TestServer()
     let noise = ["-v", "error", "-f", "lavfi", "-i", "anoisesrc=d=5:a=0.3:r=48000", "-c:a", "aac", "-b:a", "320k"]
@@ -155,7 +155,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("by hand, too, a video becomes the same video with clean sound")
+  @Test("run by hand, too, a video becomes the same video with clean sound")
   func command() throws {
     let folder = try TemporaryFolder()
     let path = try Self.clip("phone.mp4").0.make(in: folder)
@@ -166,7 +166,7 @@ import Testing
     #expect(try folder.names() == ["clean.mp4", "phone.mp4"])
   }
 
-  @Test("by hand, too, memos and videos are drawn, one over the other, and looked through for noise")
+  @Test("run by hand, too, memos and videos can be drawn, overlaid, and searched for noise")
   func drawing() throws {
     let folder = try TemporaryFolder()
     let paths = try ["phone.mov", "memo.m4a"].map { try Self.clip($0).0.make(in: folder) }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What a phone's or a camera's file holds beside sound and pictures is there after cleaning, or a warning says what
-/// isn't.
+/// Everything else in a phone's or camera's file, besides sound and pictures, is there after cleaning, or a warning
+/// says what's missing.
 @Suite(.serialized) struct MediaTracksTests {
   private let server: TestServer
   /// A video without anything else.
@@ -13,7 +13,7 @@ import Testing
     plain = try MediaUploadTests.videos[0].0.make(in: server.folder)
   }
 
-  /// What ffprobe tells of a file, in its compact form.
+  /// Returns ffprobe's output about a file, in its compact form.
   private func told(_ path: String, _ entries: String) throws -> [String] {
     let finished = try Command(
       "/usr/bin/env", ["ffprobe", "-v", "error", "-show_entries", entries, "-of", "compact", path]
@@ -31,7 +31,7 @@ import Testing
     try make("cover.jpg", ["-f", "lavfi", "-i", "color=red:s=300x200:d=1", "-frames:v", "1"])
   }
 
-  /// Cleans a file; the recording made, and its file.
+  /// Cleans a file; returns the new recording and its file.
   private func clean(_ path: String, _ name: String) throws -> (recording: JSON, path: String) {
     let source = try server.client.uploadReady(contents(path), name: name)
     let job = try server.client.denoise(
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "the cover of a song stays its cover",
+    "a song keeps its cover",
     arguments: [("song.m4a", ["-map", "0:a"]), ("film.mp4", ["-map", "0:v", "-map", "0:a"])])
   func cover(_ name: String, tracks: [String]) throws {
     let words = ["-i", plain, "-i", try cover()] + tracks + ["-map", "1:v", "-c", "copy"]
@@ -67,7 +67,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a phone's video stays upright, and keeps when, where and with what it was taken")
+  @Test("a phone's video keeps its rotation, time, place, and camera")
   func phone() throws {
     let path = try make(
       "phone.mov",
@@ -112,7 +112,7 @@ import Testing
     try server.stop()
   }
 
-  /// A second video track becomes one of data: its handler and the name of its codec are overwritten.
+  /// Turns the second video track into a data track by overwriting its handler and codec name.
   private func sensors(_ tag: String, _ name: String) throws -> String {
     let path = try make(
       name,
@@ -129,7 +129,7 @@ import Testing
     return path
   }
 
-  @Test("a GoPro's sensors are copied packet by packet, and its time code is there")
+  @Test("a GoPro's sensor data and time code are kept")
   func sensorsKept() throws {
     let path = try sensors("gpmd", "gopro.mp4")
     let (recording, out) = try clean(path, "gopro.mp4")
@@ -139,7 +139,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("data that can't be written is left out, and a warning says so")
+  @Test("data that can't be written is omitted with a warning")
   func sensorsLost() throws {
     let path = try sensors("mebx", "phone.mov")
     let (recording, out) = try clean(path, "phone.mov")
@@ -149,7 +149,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a Matroska film keeps its attachments, subtitles and chapters; a cover is no film and is left out")
+  @Test("a Matroska film keeps attachments, subtitles, and chapters, but not a cover")
   func matroska() throws {
     let texts = server.folder.file("texts.srt")
     try write(Array("1\n00:00:01,000 --> 00:00:02,000\nHello\n".utf8), to: texts)
@@ -169,9 +169,9 @@ import Testing
     try server.stop()
   }
 
-  @Test("a track that the container refuses does not cost the result")
+  @Test("a track that the container can't hold doesn't fail the job")
   func refused() throws {
-    // Subtitles of a kind that an mp4 can't be given are renamed in the file.
+    // Renames subtitles in the file to a kind that an mp4 can't hold.
     let texts = server.folder.file("texts.srt")
     try write(Array("1\n00:00:01,000 --> 00:00:02,000\nHello\n".utf8), to: texts)
     let path = try make(

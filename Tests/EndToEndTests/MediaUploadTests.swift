@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What phones and browsers record is read as any other recording is: its waveform is there, and sound and picture
-/// stand where they stand in the file.
+/// Recordings by phones and browsers work like any other: they have a waveform, and sound and pictures are where they
+/// are in the file.
 @Suite(.serialized) struct MediaUploadTests {
   private static let video = ["-map", "0:a", "-map", "1:v"] + MediaClip.h264
 
@@ -13,8 +13,8 @@ import Testing
       fileName: name, container: container, codec: codec, rate: rate, hasVideo: !video.isEmpty, words: video + words)
   }
 
-  /// With the seconds by which players have the sound late: what these containers don't tell of their encoders' delay,
-  /// less what ffmpeg drops of it.
+  /// Each with the seconds by which players have the sound late: the encoder's delay, which these containers don't
+  /// store, minus what ffmpeg drops of it.
   static let sounds: [(MediaClip, Double)] = [
     (clip("memo.m4a", "m4a", "aac", rate: 44_100, ["-c:a", "aac"]), 0),
     (clip("memo-alac.m4a", "m4a", "alac", ["-c:a", "alac"]), 0),
@@ -28,7 +28,7 @@ import Testing
     (clip("raw.eac3", "ac3", "eac3", ["-c:a", "eac3"]), 0.0053),
   ]
 
-  /// With the seconds by which the file itself has its sound late.
+  /// Each with the seconds by which the file itself has the sound late.
   static let videos: [(MediaClip, Double)] = [
     (clip("phone.mp4", "mp4", "aac", video: video, ["-c:a", "aac"]), 0),
     (clip("phone.mov", "mov", "aac", rate: 44_100, video: video, ["-c:a", "aac"]), 0),
@@ -38,13 +38,13 @@ import Testing
         "fragmented.mp4", "mp4", "aac", video: video,
         ["-c:a", "aac", "-movflags", "frag_keyframe+delay_moov+default_base_moof"]), 0
     ),
-    // Without any edit list.
+    // Without an edit list.
     (
       clip(
         "stream.mp4", "mp4", "aac", video: video,
         ["-c:a", "aac", "-movflags", "frag_keyframe+empty_moov+default_base_moof"]), 0
     ),
-    // ffmpeg 5.1 moves the pictures back by the delay of Opus, and the sound not.
+    // ffmpeg 5.1 shifts the pictures back by Opus's delay, but not the sound.
     (
       clip(
         "browser.webm", "webm", "opus", video: ["-map", "0:a", "-map", "1:v"] + MediaClip.vp8, ["-c:a", "libopus"]),
@@ -61,7 +61,7 @@ import Testing
     (clip("reordered.mp4", "mp4", "aac", video: video + ["-preset", "medium", "-bf", "3"], ["-c:a", "aac"]), 0),
   ]
 
-  @Test("sound begins where it does in the file, to the millisecond", arguments: sounds)
+  @Test("sound begins where it does in the file, within a millisecond", arguments: sounds)
   func sound(_ clip: MediaClip, late: Double) throws {
     let server = try TestServer()
     let (recording, path) = try upload(clip, to: server)
@@ -75,7 +75,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("sound and picture stay together, to the millisecond", arguments: videos)
+  @Test("sound and pictures stay together, within a millisecond", arguments: videos)
   func picture(_ clip: MediaClip, late: Double) throws {
     let server = try TestServer()
     let (recording, path) = try upload(clip, to: server)
@@ -89,7 +89,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("sound that begins later or earlier than the picture stays where it is", arguments: ["0.3", "-0.3"])
+  @Test("sound that begins later or earlier than the pictures stays where it is", arguments: ["0.3", "-0.3"])
   func offset(_ seconds: String) throws {
     let server = try TestServer()
     let clip = Self.videos[0].0
@@ -101,12 +101,12 @@ import Testing
     let recording = try server.client.uploadReady(contents(moved), name: "moved.mp4")
     let late = try #require(Double(seconds))
     let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: [1 + late, 4 + late])
-    // An edit list that ffmpeg writes counts milliseconds.
+    // Edit lists written by ffmpeg count milliseconds.
     #expect(abs(beeps[0] - 1 - late) < 0.0011 && abs(beeps[1] - 4 - late) < 0.0011, "\(beeps)")
     try server.stop()
   }
 
-  @Test("a video is served as one, whole, in ranges and not again; a recording without pictures has none")
+  @Test("a video is served whole, in ranges, and revalidated; a recording without pictures has none")
   func served() throws {
     let server = try TestServer()
     let path = try Self.videos[0].0.make(in: server.folder)
@@ -127,7 +127,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("an edit list that begins amid the file is the beginning")
+  @Test("an edit list's start is the recording's beginning")
   func cut() throws {
     let server = try TestServer()
     let plain = try Self.sounds[0].0.make(in: server.folder)
@@ -140,7 +140,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a telephone's pauses, which it doesn't send, take the time that they took")
+  @Test("pauses that a telephone didn't send keep their length")
   func telephone() throws {
     let server = try TestServer()
     let plain = try Self.clip("call.wav", "wav", "pcm_s16", rate: 8000, []).make(in: server.folder)
@@ -150,13 +150,13 @@ import Testing
     #expect(recording["format"]["container"].string == "amr" && recording["format"]["codec"].string == "amr_nb")
     #expect(recording["format"]["sample_rate"].int == 8000 && recording["format"]["frames"].int == 40_000)
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["silence_left_out"])
-    // The coder looks 5 ms ahead and takes some to get loud.
+    // The encoder looks 5 ms ahead and takes a moment to get loud.
     let beeps = try server.client.beeps(in: try #require(recording["id"].string), near: [1, 2, 3, 4])
     for (second, beep) in zip([1.0, 2, 3, 4], beeps) { #expect(abs(beep - second - 0.0115) < 0.001, "\(beep)") }
     try server.stop()
   }
 
-  @Test("times before 0 are kept: the first sound or picture is the beginning")
+  @Test("negative times are kept: the first sound or picture is the beginning")
   func negative() throws {
     let server = try TestServer()
     let plain = try Self.videos[0].0.make(in: server.folder)
@@ -182,7 +182,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("of two audio tracks the first is used, and a warning says so")
+  @Test("the first of two audio tracks is used, with a warning")
   func twoTracks() throws {
     let server = try TestServer()
     let plain = try Self.videos[0].0.make(in: server.folder)
@@ -200,7 +200,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("without a loss in the file there is none in the working copy")
+  @Test("the working copy of a lossless file is lossless")
   func lossless() throws {
     let server = try TestServer()
     let path = try Self.sounds[1].0.make(in: server.folder)
@@ -218,7 +218,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a video cut short is read as far as it goes, with a warning")
+  @Test("a truncated video is read as far as possible, with a warning")
   func truncated() throws {
     let server = try TestServer()
     let plain = try Self.videos[0].0.make(in: server.folder)
@@ -241,19 +241,19 @@ import Testing
     try server.stop()
   }
 
-  @Test("a fragmented video whose header promises days is read as far as it goes, with a warning")
+  @Test("a fragmented video whose header promises days is read to its end, with a warning")
   func misstated() throws {
     let folder = try TemporaryFolder()
     let free = try #require(
       try FileManager.default.attributesOfFileSystem(forPath: folder.path)[.systemFreeSize] as? Int)
-    // The length in the header would not fit.
+    // The length in the header would exceed the free space.
     let server = try TestServer("--reserve-bytes", "\(max(0, free - 12 << 30))")
     let plain = try Self.videos[0].0.make(in: server.folder)
     let path = server.folder.file("fragmented.mp4")
     try Tool.ffmpeg.run(
       ["-v", "error", "-i", plain, "-t", "1.07", "-c", "copy", "-movflags", "frag_keyframe+empty_moov", path])
     var file = Data(try contents(path))
-    // The length stands behind two times and the time scale, in the unit of that.
+    // The length comes after two times and the time scale, and is in its units.
     for kind in ["mvhd", "mdhd"] {
       var place = file.startIndex
       while let found = file.range(of: Data(kind.utf8), in: place..<file.endIndex) {
@@ -271,7 +271,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a browser's recording, which tells no length, is read to its end; a warning says so, and where it is cut")
+  @Test("a browser's recording without a length is read to its end, with warnings")
   func live() throws {
     let server = try TestServer()
     let plain = try Self.videos[5].0.make(in: server.folder)
@@ -287,7 +287,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("what is heard, previewed and cleaned is the working copy; deleting takes all of it")
+  @Test("playing, previewing, and cleaning use the working copy; deleting removes everything")
   func work() throws {
     let server = try TestServer()
     let path = try Self.videos[0].0.make(in: server.folder)
@@ -313,7 +313,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("a cleaning asked for before there is a working copy makes one for itself")
+  @Test("a denoise job requested before there is a working copy makes its own")
   func early() throws {
     let server = try TestServer("--workers", "2")
     let path = try Self.sounds[0].0.make(in: server.folder)
@@ -327,7 +327,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("what was taken in survives a crash, whichever moment it comes at")
+  @Test("an accepted file survives a crash at any moment")
   func crash() throws {
     let server = try TestServer()
     let path = try Self.videos[0].0.make(in: server.folder)
@@ -340,13 +340,13 @@ import Testing
     try server.restart()
     #expect(try server.client.recording(id)["waveform"]["state"].string == "ready")
     #expect(abs(try server.client.beeps(in: id, near: [1])[0] - 1) < 0.001)
-    // The original, the waveform, the working copy and the description, and no other.
+    // The original, the waveform, the working copy, the description, and nothing else.
     let files = try server.leftovers().filter { $0.hasPrefix("recordings/\(id)/") }
     #expect(files.count == 4, "\(files)")
     try server.stop()
   }
 
-  /// Uploads a clip, waits for its waveform, and looks at what is told of it.
+  /// Uploads a clip, waits for its waveform, and checks its facts.
   private func upload(_ clip: MediaClip, to server: TestServer) throws -> (recording: JSON, path: String) {
     let path = try clip.make(in: server.folder)
     let recording = try server.client.uploadReady(contents(path), name: clip.fileName)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What broadcasts, old cameras, discs and archives hold.
+/// The formats of broadcasts, old cameras, discs, and archives.
 @Suite(.serialized) struct MoreFormatsTests {
   private static let mpeg2 = ["-map", "0:a", "-map", "1:v", "-c:v", "mpeg2video"]
   private static let h264 = ["-map", "0:a", "-map", "1:v"] + MediaClip.h264 + ["-preset", "medium", "-bf", "2"]
@@ -13,7 +13,7 @@ import Testing
       fileName: name, container: container, codec: codec, rate: rate, hasVideo: !video.isEmpty, words: video + words)
   }
 
-  /// With container and codec of the cleaned file.
+  /// Each with the container and codec of the cleaned file.
   static let clips: [(MediaClip, String, String)] = [
     (clip("film.ts", "ts", "aac", video: h264, ["-c:a", "aac"]), "ts", "aac"),
     (
@@ -37,7 +37,7 @@ import Testing
     (clip("game.voc", "voc", "pcm_u8", rate: 8000, ["-c:a", "pcm_u8"]), "voc", "pcm_u8"),
   ]
 
-  @Test("sound and pictures of each are found, and cleaned with every picture where it was", arguments: clips)
+  @Test("sound and pictures of each are read, and cleaning moves no picture", arguments: clips)
   func walk(_ clip: MediaClip, container: String, codec: String) throws {
     let server = try TestServer()
     let path = try clip.make(in: server.folder)
@@ -70,7 +70,7 @@ import Testing
     try server.stop()
   }
 
-  /// When each picture is shown, as far as the file tells, and its packet's checksum.
+  /// The time of each picture, if the file has it, and its packet's checksum.
   private static func pictures(_ path: String) throws -> [String] {
     let probe = try Command(
       "/usr/bin/env",
@@ -82,14 +82,14 @@ import Testing
     return times + packets
   }
 
-  /// By name of a fixture: container, codec and whether there are pictures.
+  /// By name of a fixture: the container, the codec, and whether there are pictures.
   static let fixtures: [(String, String, String, Bool)] = [
     ("gst.ts", "ts", "aac", true), ("gst.avi", "avi", "mp3", true), ("gst.flv", "flv", "aac", true),
     ("gst.mpg", "mpg", "aac", true), ("wavpack.wv", "wv", "wavpack", false), ("mpcenc.mpc", "mpc", "musepack8", false),
     ("sox.voc", "voc", "pcm_s16", false),
   ]
 
-  @Test("files by other programs than ffmpeg are read, cleaned and read again", arguments: fixtures)
+  @Test("files by programs other than ffmpeg are read, cleaned, and read again", arguments: fixtures)
   func others(_ name: String, container: String, codec: String, hasVideo: Bool) throws {
     let server = try TestServer()
     let recording = try server.client.uploadReady(contents(Fixture.path(name)), name: name)
@@ -108,7 +108,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("H.264 in a program stream is cleaned as a transport stream, in which each picture keeps its time")
+  @Test("H.264 in a program stream becomes a transport stream, in which pictures keep their times")
   func programStream() throws {
     let server = try TestServer()
     let source = try server.client.uploadReady(contents(Fixture.path("gst.mpg")), name: "gst.mpg")
@@ -132,7 +132,7 @@ import Testing
     Array(file.prefix(place)) + [UInt8](repeating: 0, count: max(file.count - place, 0))
   }
 
-  @Test("cut, emptied and noisy ones are refused or come with what is left of them", arguments: clips.map(\.0))
+  @Test("truncated, emptied, and noisy ones are rejected or read as far as possible", arguments: clips.map(\.0))
   func hostile(_ clip: MediaClip) throws {
     let server = try TestServer()
     let file = try contents(try clip.make(in: server.folder))

@@ -1,10 +1,10 @@
 import Testing
 
-/// Numbers as clients write them, on their way to the workers' command lines.
+/// Numbers in clients' spellings, on their way to the workers' command lines.
 struct NumberTests {
   private static let zeros = ["0", "-0", "-0.0", "-0e5", "1e-400", "-1e-400", "1e-320", "1e-7"]
 
-  @Test("zero, however it is written, and what is hardly more are taken everywhere")
+  @Test("zero in any spelling and tiny numbers are accepted everywhere")
   func zeros() throws {
     let server = try TestServer()
     let client = server.client
@@ -25,7 +25,7 @@ struct NumberTests {
         path + "/denoise/preview", json: "{\(members),\"window\":{\"start\":\(zero),\"end\":1}}")
       #expect(preview.status == 200, "\(zero): \(preview.text)")
     }
-    // The jobs' children take the same words.
+    // The jobs' children accept the same text.
     for zero in ["-0", "1e-320"] {
       let job = try client.denoise(id, #"{"noise":{"start":\#(zero),"end":1},"reduction":\#(zero)}"#)
       try client.succeed(try #require(job["id"].string))
@@ -36,7 +36,7 @@ struct NumberTests {
   }
 
   @Test(
-    "what is no such number is refused as the client's fault",
+    "invalid numbers are rejected as the client's fault",
     arguments: [
       "spectrum?start=1e400&end=1", "spectrum?start=-1e-320&end=1", "spectrum?start=0&end=1e308",
       "spectrum?start=0x0&end=1", "spectrum?start=%2D%2D0&end=1", "waveform?width=-0", "waveform?width=1e2",

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Pictures from the program as it ships.
+/// Pictures from the released program.
 struct PictureTests {
-  /// The width and height that a PNG file says it has; nil where it is none.
+  /// The width and height stored in a PNG file; nil if it isn't one.
   private func size(_ png: [UInt8]) -> [Int]? {
     guard png.count > 45, png.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) else { return nil }
     return [16, 20].map { offset in png[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }

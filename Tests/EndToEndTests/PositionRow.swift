@@ -1,19 +1,19 @@
 import Foundation
 import Testing
 
-/// A kind of file as one program writes it: a row of the table in docs/formats.md.
+/// A file format as written by one program: a row of the table in docs/formats.md.
 struct PositionRow: Sendable {
   let kind, program, file: String
-  /// The program and its words, where SOUND stands for a WAV file of beeps, ALAC for the same in an m4a, FILM for an
-  /// mp4 of beeps and flashes whose pictures are reordered, OUT for the file to make; nil for one that is in Fixtures
-  /// (see its README).
+  /// The program and its arguments, in which SOUND stands for a WAV file of beeps, ALAC for the same in an m4a, FILM
+  /// for an mp4 of beeps and flashes whose pictures are reordered, and OUT for the file to make; nil for a file in
+  /// Fixtures (see its README).
   let command: String?
 
   init(_ kind: String, _ program: String, _ file: String, _ command: String? = nil) {
     (self.kind, self.program, self.file, self.command) = (kind, program, file, command)
   }
 
-  /// What a row needs to be made.
+  /// The inputs for making a row's file.
   struct Material {
     let folder: TemporaryFolder
     let sound, alac, film: String
@@ -32,7 +32,7 @@ struct PositionRow: Sendable {
     }
   }
 
-  /// Makes the file; its path.
+  /// Makes the file and returns its path.
   func make(_ material: Material) throws -> String {
     guard let command else {
       return URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Fixtures/\(file)").path

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// Sound is where players have it: the table in docs/formats.md is written by this test, and held against it.
+/// Sound is where players have it. The table in docs/formats.md is written by this test and checked against it:
 ///
 ///     STILLWAVE_TABLES=remake swift test --filter PositionTableTests
 @Suite(.serialized) struct PositionTableTests {
-  /// What was measured of one kind of file. Milliseconds after the beeps as ffmpeg plays the file that was uploaded.
+  /// The measurements of one format, in milliseconds after the beeps as ffmpeg plays the uploaded file.
   private struct Result {
     var waveform, wav, cleaned: Double
-    /// Whether the cleaned file's pictures have the times of the source's; nil without pictures.
+    /// Whether the cleaned file's pictures have the source's times; nil without pictures.
     var keepsPictures: Bool?
 
     func line(_ row: PositionRow) -> String {
@@ -27,7 +27,7 @@ import Testing
     "| --- | --- | --- | --- | --- | --- |",
   ]
 
-  @Test("waveform, WAV and cleaned file have sound where players have it, pictures their times; the table says so")
+  @Test("waveform, WAV, and cleaned file match players' times, as in the table")
   func table() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)
@@ -53,7 +53,7 @@ import Testing
     let (client, times) = (server.client, try pictureTimes(path))
     let recording = try client.uploadReady(contents(path), name: row.file)
     let id = try #require(recording["id"].string)
-    // The second of two cleanings would find nothing else.
+    // A second cleaning would find nothing different.
     let job = try client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
     try client.succeed(try #require(job["id"].string))
     let (wav, cleaned) = (material.folder.file("converted.wav"), material.folder.file("cleaned-\(row.file)"))
@@ -63,7 +63,7 @@ import Testing
     let other = try #require(job["result"]["recording"].string)
     try write(try client.get("/v1/recordings/\(other)/audio").body, to: cleaned)
 
-    // A broadcast's clock and a disc's begin with what there is.
+    // The clocks of broadcasts and discs begin with their content.
     let isForeign = row.file.hasSuffix(".ts") || row.file.hasSuffix(".mpg")
     let base = isForeign && !times.isEmpty ? try firstTime(path) : 0
     let expected = try beeps(in: path, onClock: !times.isEmpty).map { $0 - base }
@@ -77,7 +77,7 @@ import Testing
       keepsPictures: times.isEmpty ? nil : times == cleanedTimes)
   }
 
-  /// The times at which a file's pictures are shown, in order, as the file has them.
+  /// The times at which a file's pictures are shown, in order, as stored in the file.
   func pictureTimes(_ path: String) throws -> [String] {
     let words = ["-v", "error", "-select_streams", "V", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path]
     let finished = try Command("/usr/bin/env", ["ffprobe"] + words).finish()
@@ -85,15 +85,15 @@ import Testing
     return finished.lines.filter { !$0.isEmpty }.map { String($0.prefix { $0 != "," }) }.sorted()
   }
 
-  /// When the first sound or picture of a file begins on its clock.
+  /// When the first sound or picture of a file begins, on the file's clock.
   private func firstTime(_ path: String) throws -> Double {
     let words = ["-v", "error", "-show_entries", "packet=pts_time", "-of", "csv=p=0", path]
     let finished = try Command("/usr/bin/env", ["ffprobe"] + words).finish()
     return try #require(finished.lines.compactMap { Double($0.prefix { $0 != "," }) }.min(), "\(path)")
   }
 
-  /// When the beeps of a file begin as ffmpeg plays it: after the first sound that it decodes or, with `onClock`, on
-  /// the clock of the file, by which pictures are shown.
+  /// Returns when a file's beeps begin as ffmpeg plays it: after the first decoded sound or, with `onClock`, on the
+  /// file's clock, which the pictures use.
   func beeps(in path: String, onClock: Bool) throws -> [Double] {
     let sound = ["-map", "0:a:0", "-ac", "1", "-c:a", "pcm_s16le"]
     let frames = try DecodedFrames(ffmpegLines(["-copyts", "-i", path] + sound + ["-f", "framecrc", "-"]))
@@ -116,7 +116,7 @@ import Testing
     return found
   }
 
-  /// Which part of the sound has which time, as ffmpeg's decoder gives it out: lines of "framecrc".
+  /// The times of the parts of the sound, from ffmpeg's decoder: lines of "framecrc".
   private struct DecodedFrames {
     var rate = 0
     private var parts: [(seconds: Double, frames: Int)] = []
@@ -133,8 +133,7 @@ import Testing
       try #require(rate > 0 && !parts.isEmpty)
     }
 
-    /// Matroska's times are rounded, each by itself, and players go by what most of them say: the median of some
-    /// around.
+    /// Matroska rounds each time by itself, and players go by the majority: the median of nearby offsets.
     func time(of frame: Int, onClock: Bool) -> Double {
       var (first, number, offsets) = (0, 0, [Double]())
       for part in parts {
@@ -147,7 +146,7 @@ import Testing
     }
   }
 
-  /// Holds the table against the document's; figures may differ by a tenth of a millisecond.
+  /// Compares the table with the document's; values may differ by a tenth of a millisecond.
   private func compare(_ lines: [String]) throws {
     let text = String(decoding: try contents(Self.document), as: UTF8.self)
     let parts = text.components(separatedBy: Self.begin + "\n")

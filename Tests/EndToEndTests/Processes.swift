@@ -1,18 +1,18 @@
 import Foundation
 
-/// Looks into /proc, for what a test must know of processes that are not its children.
+/// Reads /proc for facts about processes that aren't the test's children.
 enum Processes {
-  /// Ids of the processes whose command line holds `text`, this one's own aside.
+  /// The ids of processes whose command line contains `text`, except this one's.
   static func naming(_ text: String) -> [pid_t] {
     all().filter { $0 != getpid() && commandLine(of: $0).contains(text) }
   }
 
-  /// Ids of the children of a process.
+  /// The ids of a process's children.
   static func children(of parent: pid_t) -> [pid_t] {
     all().filter { status(of: $0, "PPid") == Int(parent) }
   }
 
-  /// Kilobytes of memory that no file backs.
+  /// Memory not backed by files, in kilobytes.
   static func anonymousKilobytes(of process: pid_t) -> Int { status(of: process, "RssAnon") ?? 0 }
 
   static func commandLine(of process: pid_t) -> String {
@@ -31,9 +31,9 @@ enum Processes {
   }
 }
 
-/// Whether `condition` comes true before a deadline: for what has no event to wait for, such as another process's end.
-/// The deadline is for what never comes: on a busy machine the start of a worker, at its low priority, has taken half a
-/// minute.
+/// Returns whether `condition` becomes true before a deadline, for things without an event to wait for, such as the end
+/// of another process. The deadline is generous: on a busy machine, starting a worker at its low priority has taken
+/// half a minute.
 func eventually(withinSeconds seconds: Double = 120, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(seconds)
   while try !condition() {

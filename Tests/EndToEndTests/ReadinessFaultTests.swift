@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// `/readyz` of the real program while something is taken from it, and given back.
+/// `/readyz` of the real program while something is taken away and given back.
 struct ReadinessFaultTests {
   private func run(_ arguments: String...) throws -> Bool {
     try Command("/usr/bin/env", arguments).finish(withinSeconds: 60).status == 0
   }
 
-  /// The code of `/readyz`, "ready" where there is none; waits for the one expected, as it is looked up once a second.
+  /// Waits until `/readyz` has the expected code, "ready" if there is none; it's checked once a second.
   private func expect(_ code: String, _ server: TestServer, sourceLocation: SourceLocation = #_sourceLocation) throws {
     var last = ""
     let came = try eventually {
@@ -18,7 +18,7 @@ struct ReadinessFaultTests {
     #expect(came, "\(last)", sourceLocation: sourceLocation)
   }
 
-  @Test func aProcessThatMayNotWriteIsNotReadyAndGoesOn() throws {
+  @Test func aProcessThatMayNotWriteIsNotReadyButKeepsRunning() throws {
     let server = try TestServer()
     try expect("ready", server)
     #expect(try run("prlimit", "--pid", "\(server.processID)", "--fsize=0:unlimited"))
@@ -31,7 +31,7 @@ struct ReadinessFaultTests {
     try server.stop()
   }
 
-  @Test("a disk that becomes read-only is told", .enabled(if: getuid() == 0, "only root mounts"))
+  @Test("a disk that becomes read-only is reported", .enabled(if: getuid() == 0, "only root mounts"))
   func readOnlyDisk() throws {
     let server = try TestServer()
     let folder = server.data + "/incoming"
@@ -45,7 +45,7 @@ struct ReadinessFaultTests {
     try server.stop()
   }
 
-  @Test("a disk that is full is told", .enabled(if: getuid() == 0, "only root mounts"))
+  @Test("a full disk is reported", .enabled(if: getuid() == 0, "only root mounts"))
   func fullDisk() throws {
     let folder = try TemporaryFolder()
     guard try run("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", folder.path) else { return }

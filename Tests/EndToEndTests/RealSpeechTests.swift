@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Noise removal on real noisy speech, if STILLWAVE_NOISY_SPEECH names a folder of it: clips, the clean speech in each,
-/// and a manifest.csv that gives for each clip a stretch of noise to learn from and another one to judge by.
+/// Noise removal on real noisy speech: the development clips of the denoising benchmark next to the repository, if
+/// present. Each clip's manifest names a section of noise to learn from and another to judge by.
 struct RealSpeechTests {
   struct Clip {
     let name, noiseType: String
@@ -37,7 +37,7 @@ struct RealSpeechTests {
     try server.stop()
   }
 
-  /// By how many dB the clip came closer to the clean speech.
+  /// Returns by how many dB the clip came closer to the clean speech.
   private func walk(_ clip: Clip, _ server: TestServer) throws -> Double {
     let client = server.client
     let bytes = try contents("\(Self.folder)/\(clip.name).wav")
@@ -71,7 +71,7 @@ struct RealSpeechTests {
 }
 
 extension WAVFile {
-  /// The samples so that `Sound.samples16` gives back a 16-bit file's own numbers.
+  /// The samples scaled so that `Sound.samples16` returns a 16-bit file's own values.
   fileprivate var sound16: Sound {
     var sound = sound
     sound.channels = sound.channels.map { $0.map { $0 * 32768 / 32767 } }

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The whole way of a recording, over the network, for every kind of clip: upload, waveform, noise removal, download,
-/// removal.
+/// A recording's whole life, over the network, for every kind of clip: upload, waveform, noise removal, download,
+/// deletion.
 struct RecordingWalkTests {
   @Test(arguments: Clip.all)
-  func aRecordingIsTakenShownCleanedServedAndDeleted(_ clip: Clip) throws {
+  func aRecordingIsUploadedShownCleanedServedAndDeleted(_ clip: Clip) throws {
     let server = try TestServer()
     let (sound, path) = try clip.make(in: server.folder)
     let file = try contents(path)
@@ -30,7 +30,7 @@ struct RecordingWalkTests {
 
   // MARK: Upload
 
-  /// Uploads raw and as a form; the two differ in id, name and job only. Returns the raw one, analyzed.
+  /// Uploads raw and as a form; the two differ only in id, name, and job. Returns the raw one, analyzed.
   private func upload(_ clip: Clip, _ sound: Sound, _ file: [UInt8], path: String, _ client: HTTPClient) throws -> JSON
   {
     let form = try client.uploadForm(file, fileName: "Straße \(clip.fileName)")
@@ -63,7 +63,7 @@ struct RecordingWalkTests {
     let frames = try #require(ready["format"]["frames"].int)
     let duration = try #require(ready["format"]["duration"].double)
     #expect(abs(duration - Double(frames) / Double(clip.rate)) < 1e-9)
-    // A lossy codec may add its delay and a frame's padding.
+    // A lossy codec may add its delay and a frame of padding.
     #expect((sound.frames - 1...sound.frames + (clip.kind == .mp3 ? 3456 : 960)).contains(frames))
     #expect(ready["waveform"]["state"] == .string("ready") && ready["waveform"]["progress"] == .number(1))
     #expect(ready["waveform"]["available"].double == duration)
@@ -71,7 +71,7 @@ struct RecordingWalkTests {
     return ready
   }
 
-  /// What a lossy codec keeps of a waveform: its length and its outline.
+  /// Checks what a lossy codec keeps of a waveform: its length and its outline.
   private func expectLossyWaveform(_ id: String, _ frames: Int, _ sound: Sound, _ client: HTTPClient) throws {
     let slice = try client.get("/v1/recordings/\(id)/waveform?scale=1024").json
     let expected = ExpectedWaveform(sound)
@@ -121,8 +121,8 @@ struct RecordingWalkTests {
     #expect(try client.delete("/v1/recordings/\(output)").status == 204)
   }
 
-  /// The noise that was chosen by itself: alone in the first 1.5 s and the last, anything in a clip of noise, and the
-  /// quantile where there is no such stretch.
+  /// Checks the noise chosen automatically: in the first 1.5 s or the last second, where it's alone; anywhere in a clip
+  /// of noise; or the quantile if there is no such section.
   private func expectNoise(_ noise: JSON, in clip: Clip, _ sound: Sound) {
     guard clip.isVoice || clip.content == .noise else {
       #expect(noise.members == ["quantile"])
@@ -132,7 +132,7 @@ struct RecordingWalkTests {
       Issue.record("no region was found where there is one")
       return
     }
-    // Speech has pauses of its own.
+    // Speech has its own pauses.
     guard clip.content == .tone || clip.content == .sweep else { return }
     #expect(end <= 1.55 || start >= sound.seconds - 1.05, "\(start) to \(end) s is no noise alone")
   }
@@ -165,7 +165,7 @@ struct RecordingWalkTests {
 
   // MARK: The end
 
-  /// 204, then 404 everywhere, and nothing of it on the disk.
+  /// Expects 204, then 404 everywhere, and no trace on disk.
   private func delete(_ id: String, _ server: TestServer) throws {
     let client = server.client
     for other in try client.get("/v1/recordings").json["recordings"].array ?? [] where other["id"].string != id {

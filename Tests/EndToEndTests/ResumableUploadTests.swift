@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Uploads in pieces over connections that break and services that are killed: what was told stays, and what comes of
-/// it is one recording.
+/// Uploads in pieces over broken connections and killed services: reported bytes stay, and the result is a single
+/// recording.
 struct ResumableUploadTests {
   static let bytes = BadUploadTests.tone.bytes
 
@@ -37,7 +37,7 @@ struct ResumableUploadTests {
       ]
     }
 
-    /// A PATCH that announces all of the rest and sends a part of it.
+    /// Sends a PATCH that announces all of the rest but sends only a part.
     func begin(_ offset: Int, announcing: [UInt8], sending count: Int, chunked: Bool = false) throws -> Wire {
       let wire = try Wire(port: server.client.port)
       var fields = Self.fields(offset)
@@ -49,14 +49,14 @@ struct ResumableUploadTests {
       return wire
     }
 
-    /// Length of the part on the disk.
+    /// The length of the part on disk.
     func partLength() throws -> Int {
       let name = path.split(separator: "/").last.map(String.init) ?? ""
       let attributes = try? FileManager.default.attributesOfItem(atPath: "\(server.data)/uploads/\(name).part")
       return (attributes?[.size] as? Int) ?? 0
     }
 
-    /// The whole must be one recording with the bytes that were sent.
+    /// Expects a single recording with the bytes sent.
     func expectWhole(_ answer: Answer) throws {
       #expect(answer["upload-offset"] == "\(bytes.count)")
       let id = try #require(answer["stillwave-recording"])
@@ -70,7 +70,7 @@ struct ResumableUploadTests {
   }
 
   @Test(arguments: ["with a length", "chunked"])
-  func whatCameBeforeAResetIsKeptAndTheRestGoesOn(_ kind: String) throws {
+  func bytesBeforeAResetAreKeptAndTheUploadContinues(_ kind: String) throws {
     let server = try TestServer()
     let upload = try Upload(server)
     for end in [1, 7000, 7001, 30_000] {
@@ -86,14 +86,14 @@ struct ResumableUploadTests {
     try server.stop()
   }
 
-  @Test func anOffsetThatWasToldSurvivesACrash() throws {
+  @Test func aReportedOffsetSurvivesACrash() throws {
     let server = try TestServer()
     let upload = try Upload(server)
     #expect(try upload.patch(0, Array(Self.bytes.prefix(1000))).status == 204)
     try server.crash()
     try server.restart()
     #expect(try Upload.again(upload, server).offset() == 1000)
-    // Told by HEAD, in the middle of a request that never ends.
+    // Reported by HEAD in the middle of a request that never ends.
     let running = Upload.again(upload, server)
     let wire = try running.begin(1000, announcing: Array(Self.bytes.dropFirst(1000)), sending: 20_000)
     let hasCome = try eventually { try running.offset() == 21_000 }
@@ -108,7 +108,7 @@ struct ResumableUploadTests {
     try server.stop()
   }
 
-  @Test func aConnectionThatHangsIsTakenOverByTheNext() throws {
+  @Test func aNewConnectionTakesOverFromAHangingOne() throws {
     let server = try TestServer()
     let upload = try Upload(server)
     let hanging = try upload.begin(0, announcing: Self.bytes, sending: 10_000)
@@ -120,7 +120,7 @@ struct ResumableUploadTests {
     try server.stop()
   }
 
-  /// The service is killed as soon as the disk shows that the end of the upload has come so far.
+  /// The service is killed as soon as the disk shows that the end of the upload has reached this point.
   @Test(arguments: ["the last bytes come", "they are all here", "the recording has a folder", "the part has gone"])
   func aCrashAtTheEndOfAnUploadLeavesOneRecording(_ moment: String) throws {
     let server = try TestServer()
@@ -144,13 +144,13 @@ struct ResumableUploadTests {
     let after = Upload.again(upload, server)
     let offset = try after.offset()
     #expect(offset == 40_000 || offset == Self.bytes.count)
-    // The client doesn't know whether its last request came through: it asks, and sends what lacks, be it nothing.
+    // The client doesn't know if its last request succeeded, so it asks and sends the rest, which may be empty.
     try after.expectWhole(try after.patch(offset, Array(Self.bytes.dropFirst(offset))))
     #expect(try !server.leftovers().contains { $0.hasPrefix("uploads/") })
     try server.stop()
   }
 
-  @Test func aServiceThatIsToldToStopKeepsWhatAStalledRequestHasSent() throws {
+  @Test func aStoppingServiceKeepsTheBytesOfAStalledRequest() throws {
     let server = try TestServer("--grace-period", "0.1")
     let upload = try Upload(server)
     let wire = try upload.begin(0, announcing: Self.bytes, sending: 12_345)
@@ -163,7 +163,7 @@ struct ResumableUploadTests {
     try server.stop()
   }
 
-  @Test func whatIsNoSoundIsToldWithItsLastByteAndLeavesNothing() throws {
+  @Test func anUploadThatIsNotAudioIsRejectedWithItsLastByte() throws {
     let server = try TestServer()
     let text = Array("This is no sound at all.\n".utf8)
     let upload = try Upload(server, length: text.count)
@@ -176,11 +176,11 @@ struct ResumableUploadTests {
     try server.stop()
   }
 
-  @Test func anUploadThatNobodyGoesOnWithIsRemoved() throws {
+  @Test func anAbandonedUploadIsRemoved() throws {
     let server = try TestServer()
     let begun = try Upload(server)
     try server.stop()
-    // Bytes put the end off: until these come it is a day away, however long they take to come.
+    // New bytes extend the expiry. Until they arrive, it's a day away, however long that takes.
     try server.restart("--upload-expiry", "1", "--max-open-uploads", "1")
     let upload = Upload.again(begun, server)
     #expect(try upload.patch(0, Array(Self.bytes.prefix(1000))).status == 204)
@@ -216,7 +216,7 @@ struct ResumableUploadTests {
 }
 
 extension ResumableUploadTests.Upload {
-  /// The same upload, after a restart has given the server another port.
+  /// The same upload after a restart, on another port.
   fileprivate static func again(_ upload: Self, _ server: TestServer) -> Self {
     Self(server: server, path: upload.path)
   }

@@ -1,8 +1,8 @@
 import Testing
 
-/// The age that recordings may reach, tried on the real program.
+/// The maximum age of recordings, tried on the real program.
 struct RetentionSettingTests {
-  @Test func aRecordingGoesWhenItHasReachedTheAge() throws {
+  @Test func aRecordingIsDeletedAtTheConfiguredAge() throws {
     let server = try TestServer("--max-age", "1")
     let uploaded = try server.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
     try server.client.succeed(try #require(uploaded["waveform"]["job"].string))

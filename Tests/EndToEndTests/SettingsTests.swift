@@ -47,7 +47,7 @@ struct SettingsTests {
     try server.stop()
   }
 
-  @Test func aClientThatHoldsItsConnectionsIsRefusedOthersAndATrustedProxyIsNot() throws {
+  @Test func onlyAClientThatHoldsItsConnectionsIsRejected() throws {
     let server = try TestServer("--max-connections-per-client", "3", "--trusted-proxies", "127.0.0.2")
     func status(of wire: Wire) throws -> Answer {
       wire.send("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

@@ -1,6 +1,6 @@
 import Testing
 
-/// Holds every form of a finished recording's waveform against what its samples say.
+/// Compares every form of a finished recording's waveform with its samples.
 struct SliceChecks {
   private let client: HTTPClient
   private let path: String
@@ -50,7 +50,7 @@ struct SliceChecks {
     }
   }
 
-  /// A window is a part of the whole: pixels counted from frame 0.
+  /// A window is a part of the whole, with pixels counted from frame 0.
   private func window(scale: Int, start: Double, end: Double) throws {
     let first = Int((start * Double(expected.rate)).rounded()) / scale
     let endFrame = min(Int((end * Double(expected.rate)).rounded()), expected.frames)
@@ -61,7 +61,7 @@ struct SliceChecks {
     #expect(slice["data"].integers == known, "scale \(scale), \(start) to \(end)")
   }
 
-  /// `width` takes the smallest scale at which the window has at most that many pixels.
+  /// `width` picks the smallest scale at which the window has at most that many pixels.
   private func fitting(width: Int) throws {
     var scale = 1
     while expected.length(scale) > width { scale += 1 }
@@ -112,20 +112,20 @@ struct SliceChecks {
     #expect(accepted.body == expected.dat([mix], scale: 256, bits: 16, version: 2))
   }
 
-  /// The forms that other players read.
+  /// The forms for other players.
   private func playersForms() throws {
     let strict = try client.get("\(path)/waveform.json?scale=512").json
     #expect(
       strict.members == ["bits", "channels", "data", "length", "sample_rate", "samples_per_pixel", "version"])
     #expect(strict["data"].integers == expected.peaks([mix], scale: 512, pixels: 0..<expected.length(512)))
-    // Without a window: the whole, at the width that is meant where nothing is said.
+    // Without a window: the whole, at the default width.
     let plain = try slice("")
     #expect(try client.get("\(path)/waveform.json").json["data"] == plain["data"])
     let dat = try client.get("\(path)/waveform.dat").body
     let scale = try #require(plain["samples_per_pixel"].int)
     #expect(dat == expected.dat([mix], scale: scale, bits: 16, version: 2))
     #expect(try client.get("\(path)/peaks.json").json["peaks"][0].array?.count == plain["data"].array?.count)
-    // What has no room in the body.
+    // Values that have no place in the body.
     for form in ["waveform.json", "peaks.json", "waveform.dat"] {
       let answer = try client.get("\(path)/\(form)?scale=512&start=1")
       #expect(answer["stillwave-start-frame"] == "\(expected.rate / 512 * 512)", "\(form)")

@@ -1,12 +1,12 @@
 import CSndfile
 import Foundation
 
-/// A kind of file that libsndfile writes: a container with a codec.
+/// A file format that libsndfile writes: a container with a codec.
 struct SndfilePair: CustomStringConvertible {
   let container, codec: Int32
   let description: String
 
-  /// Those that it says it writes, for sound of one channel.
+  /// The pairs that libsndfile says it writes for one channel.
   static func all() -> [SndfilePair] {
     var pairs: [SndfilePair] = []
     for container in names(SFC_GET_FORMAT_MAJOR_COUNT, SFC_GET_FORMAT_MAJOR) {
@@ -32,11 +32,11 @@ struct SndfilePair: CustomStringConvertible {
     }
   }
 
-  /// Headerless sound, and Sound Designer II, whose header is in a Macintosh's second fork: no bytes tell what they
-  /// are.
+  /// Whether the format has no signature: headerless audio, and Sound Designer II, whose header is in a Macintosh
+  /// resource fork.
   var hasNoMark: Bool { [0x04_0000, 0x16_0000].contains(container) }
 
-  /// A FastTracker instrument has this rate whatever it is given; GSM and the codecs of telephones have the other.
+  /// A FastTracker instrument always has this rate; GSM and telephone codecs have the other.
   var rate: Int { container == 0x0F_0000 ? 44_100 : 8000 }
 
   private var info: SF_INFO {
@@ -45,7 +45,7 @@ struct SndfilePair: CustomStringConvertible {
     return info
   }
 
-  /// Writes `samples` at `path`; false where libsndfile takes none, though it says that it writes such files.
+  /// Writes `samples` at `path`. False if libsndfile can't, although it says that it writes such files.
   func write(_ samples: [Int16], to path: String) -> Bool {
     var info = info
     guard let file = unsafe sf_open(path, Int32(SFM_WRITE), &info) else { return false }
@@ -53,7 +53,7 @@ struct SndfilePair: CustomStringConvertible {
     return unsafe sf_write_short(file, samples, sf_count_t(samples.count)) == sf_count_t(samples.count)
   }
 
-  /// What libsndfile decodes from the file at `path`, from its start.
+  /// Decodes the file at `path` from its start with libsndfile.
   func decode(_ path: String) -> [Int16] {
     let descriptor = unsafe open(path, O_RDONLY)
     var info = SF_INFO()

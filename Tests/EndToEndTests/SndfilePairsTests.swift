@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
-/// What libsndfile writes the service reads, zooms into to the sample, and cleans: also where libsndfile can't seek.
+/// The service reads everything that libsndfile writes, zooms in to the sample, and cleans it, even if libsndfile can't
+/// seek in it.
 @Suite(.serialized) struct SndfilePairsTests {
   private static let noise = #""noise":{"start":0.1,"end":0.6}"#
 
-  /// A tone over noise, from which it begins at 0.7 s.
+  /// A tone over noise, beginning at 0.7 s.
   private static func samples(rate: Int) -> [Int16] {
     var noise = NoiseGenerator(seed: 11)
     return (0..<rate).map { frame in
@@ -14,7 +15,7 @@ import Testing
     }
   }
 
-  @Test("every container and codec that libsndfile writes is zoomed into, previewed and cleaned")
+  @Test("every container and codec of libsndfile can be zoomed into, previewed, and cleaned")
   func all() throws {
     let server = try TestServer()
     var walked = 0
@@ -30,7 +31,7 @@ import Testing
       try walk(pair, path, server.client)
       walked += 1
     }
-    // Those of libsndfile 1.2.0 are 127; one without MP3 or the Xiph codecs writes fewer.
+    // libsndfile 1.2.0 has 127 of them; one without MP3 or the Xiph codecs writes fewer.
     #expect(walked >= 120, "\(walked)")
     try server.stop()
   }
@@ -63,19 +64,19 @@ import Testing
     #expect(document["format"]["container"] == recording["format"]["container"], "\(pair)")
     #expect(document["format"]["codec"] == recording["format"]["codec"], "\(pair)")
     #expect(try client.get("/v1/recordings/\(result)/waveform?start=0.8&end=0.9&scale=1").status == 200, "\(pair)")
-    // The cleaned file, not its working copy alone.
+    // The cleaned file itself, not only its working copy.
     let again = try client.send(
       "POST", "/v1/recordings", [:], .bytes(try client.get("/v1/recordings/\(result)/audio").body))
     #expect(again.status == 201 && again.json["format"]["codec"] == recording["format"]["codec"], "\(pair)")
   }
 
-  /// Each of the codecs that decode to integers gives just the samples that decoding from the start gives.
+  /// Codecs that decode to integers give exactly the samples of decoding from the start.
   private func check(_ slice: JSON, against decoded: [Int16], _ pair: SndfilePair) {
     guard let data = slice["data"].integers, let start = slice["start_frame"].int, !data.isEmpty else {
       Issue.record("\(pair): no samples")
       return
     }
-    // Vorbis, Opus and MPEG are read as floats, which libsndfile rounds in its own way.
+    // Vorbis, Opus, and MPEG are read as floats, which libsndfile rounds differently.
     guard ![0x60, 0x64, 0x80, 0x81, 0x82, 0x06, 0x07].contains(pair.codec) else { return }
     let wrong = (0..<data.count / 2).filter { pixel in
       let frame = start + pixel

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Samples of several channels, ±1, and how they become a file.
+/// Samples of several channels, ±1, and their conversion to a file.
 struct Sound {
   var rate: Int
-  /// One array a channel, all of one length.
+  /// One array per channel, all with the same length.
   var channels: [[Double]]
 
   var frames: Int { channels.first?.count ?? 0 }
@@ -19,13 +19,13 @@ struct Sound {
     return samples
   }
 
-  /// One channel's samples between two instants.
+  /// One channel's samples between two times.
   func part(_ channel: Int, _ start: Double, _ end: Double) -> ArraySlice<Double> {
     channels[channel][Int(start * Double(rate))..<min(Int(end * Double(rate)), frames)]
   }
 }
 
-/// Evenly spread noise that is the same in every run: a 64-bit linear congruential generator (Knuth's constants).
+/// Uniform noise that is the same in every run, from a 64-bit linear congruential generator (Knuth's constants).
 struct NoiseGenerator {
   private var state: UInt64
 
@@ -39,9 +39,9 @@ struct NoiseGenerator {
 }
 
 extension Sound {
-  /// What a denoiser is judged by: noise alone for the first 1.5 s and the last 1 s, in between `voice` over it.
+  /// A clip to judge a denoiser by: only noise in the first 1.5 s and the last second, in between with `voice` over it.
   ///
-  /// Every channel has noise of its own at −34 dBFS; `voice` is asked for time and channel.
+  /// Every channel has its own noise at −34 dBFS; `voice` is called with the time and the channel.
   static func noisy(
     rate: Int, channels: Int, seconds: Double = 4.5, level: Double = 0.035, voice: (Double, Int) -> Double
   ) -> Sound {
@@ -58,14 +58,14 @@ extension Sound {
       })
   }
 
-  /// A steady tone, another on each channel.
+  /// A steady tone, different on each channel.
   static func tone(_ time: Double, _ channel: Int) -> Double {
     0.3 * sin(2 * .pi * toneHertz(channel) * time)
   }
 
   static func toneHertz(_ channel: Int) -> Double { 440 + 110 * Double(channel) }
 
-  /// 200 to 2,000 Hz in the course of the clip.
+  /// 200 to 2,000 Hz over the course of the clip.
   static func sweep(_ time: Double, _ channel: Int) -> Double {
     0.3 * sin(2 * .pi * (200 * time + 200 * time * time))
   }
@@ -75,7 +75,7 @@ extension Sound {
     return Sound(rate: rate, channels: .init(repeating: .init(repeating: 0, count: frames), count: channels))
   }
 
-  /// Clicks of full scale in silence, and both ends of the range: nothing to learn noise from, everything to get wrong.
+  /// Full-scale clicks in silence, and both ends of the range: no noise to learn from, and everything to get wrong.
   static func clicks(rate: Int, channels: Int) -> Sound {
     var sound = silence(rate: rate, channels: channels)
     for channel in 0..<channels {
@@ -87,7 +87,7 @@ extension Sound {
   }
 }
 
-/// Energy and likeness, in decibels.
+/// Energy and similarity in decibels.
 enum Loudness {
   /// Mean power relative to full scale; −200 for digital silence.
   static func decibels(_ samples: ArraySlice<Double>) -> Double {
@@ -97,7 +97,7 @@ enum Loudness {
 
   static func decibels(_ samples: [Double]) -> Double { decibels(samples[...]) }
 
-  /// The level of one frequency alone: projection on its sine and cosine.
+  /// The level of a single frequency: the projection on its sine and cosine.
   static func decibels(_ samples: ArraySlice<Double>, atHertz hertz: Double, rate: Int) -> Double {
     var (real, imaginary) = (0.0, 0.0)
     for (index, sample) in samples.enumerated() {
@@ -109,7 +109,7 @@ enum Loudness {
     return 20 * log10(max(amplitude, 1e-10))
   }
 
-  /// Energy of `reference` over that of the difference.
+  /// The energy of `reference` over that of the difference.
   static func signalToNoise(_ samples: [Double], reference: [Double]) -> Double {
     let difference = zip(samples, reference).map { $0 - $1 }
     return decibels(Array(reference.prefix(difference.count))) - decibels(difference)

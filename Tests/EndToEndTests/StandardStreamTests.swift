@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Commands in pipelines: `-` for IN and OUT, readers that go away, streams that are closed. Lines of bash, with the
-/// program as `$stillwave`, in a folder with a sound `in.wav`.
+/// Commands in pipelines: `-` for IN and OUT, readers that go away, closed streams. Each test is a line of bash with
+/// the program as `$stillwave`, in a folder with a sound `in.wav`.
 struct StandardStreamTests {
-  /// Runs `line`. What is left in the folder besides `in.wav`, and in TMPDIR, which is the folder's own.
+  /// Runs `line`. Also returns what is left in the folder besides `in.wav`, and in TMPDIR, which is inside it.
   private func run(_ line: String, with files: [String: [UInt8]] = [:], in folder: TemporaryFolder? = nil) throws -> (
     finished: Command.Finished, left: [String]
   ) {
@@ -22,7 +22,7 @@ struct StandardStreamTests {
     return (finished, left + (try FileManager.default.contentsOfDirectory(atPath: temporary)))
   }
 
-  /// The hash of what `line` writes to standard output.
+  /// The hash of the standard output of `line`.
   private func digest(_ line: String) throws -> [UInt8] {
     let (finished, left) = try run("{ \(line); } | sha256sum")
     try #require(finished.status == 0, "\(line): \(finished.errors)")
@@ -31,7 +31,7 @@ struct StandardStreamTests {
   }
 
   @Test(
-    "a hyphen is standard input and output, and the bytes are those of files",
+    "a hyphen is standard input and output, with the same bytes as files",
     arguments: [
       ("denoise", "wav", "--noise 0.2-1.3"), ("denoise", "flac", "--format flac"), ("denoise", "opus", "--format opus"),
       ("waveform", "dat", "--format dat"), ("waveform", "png", "--format png --overlay in.wav"),
@@ -40,7 +40,7 @@ struct StandardStreamTests {
     let asFile = try run(
       "$stillwave \(command) in.wav -o out.\(ending) \(options) && cat out.\(ending) | sha256sum && rm out.\(ending)")
     try #require(asFile.finished.status == 0 && asFile.left == [], "\(asFile.finished.errors) \(asFile.left)")
-    // An Ogg stream has a serial number of its own each time.
+    // Every Ogg stream has a different serial number.
     guard ending != "opus" else {
       let line =
         "$stillwave \(command) - -o - \(options) < in.wav > out && ffprobe -v error -show_streams out && rm out"
@@ -53,8 +53,8 @@ struct StandardStreamTests {
     #expect(try digest("$stillwave \(command) in.wav -o - \(options)") == asFile.finished.output)
   }
 
-  /// An index at the end, and one that is written last: neither can be read or written in one go.
-  @Test func kindsThatNeedSeekingPassThroughPipes() throws {
+  /// An index at the end, or one written last: these formats can't be read or written in one pass.
+  @Test func formatsThatNeedSeekingWorkWithPipes() throws {
     let convert = "ffmpeg -v error -i in.wav -c:a aac in.m4a && "
     let (finished, left) = try run(
       convert
@@ -67,7 +67,7 @@ struct StandardStreamTests {
   }
 
   @Test(
-    "a stream that can't be used is named, and nothing is left",
+    "an unusable stream is named, and nothing is left",
     arguments: [
       ("$stillwave denoise - -o out.wav < /dev/null", "Standard input is empty."),
       ("$stillwave waveform - -o out.dat <&-", "Standard input: Bad file descriptor."),
@@ -87,8 +87,8 @@ struct StandardStreamTests {
     #expect(unsafe stat("/dev/null", &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
   }
 
-  /// Without a closed stream's place taken, the first file to be opened would be taken for it.
-  @Test func whatIsMeantForAClosedStreamGetsIntoNoFile() throws {
+  /// If a closed stream's number weren't taken, the first opened file would get it.
+  @Test func outputForAClosedStreamGoesIntoNoFile() throws {
     let (finished, left) = try run(
       "$stillwave denoise in.wav -o a.wav --noise 0.2-1.3 && $stillwave denoise in.wav -o b.wav --noise 0.2-1.3 "
         + "--progress bar <&- >&- 2>&- ; cmp a.wav b.wav && rm a.wav b.wav")
@@ -96,26 +96,26 @@ struct StandardStreamTests {
   }
 
   @Test(
-    "a reader that goes away ends a command as the signal would, and nothing is left",
+    "a reader that goes away ends a command like the signal would, and nothing is left",
     arguments: [
       "denoise in.wav -o out.wav --progress json", "waveform in.wav -o out.dat --progress json",
       "denoise - -o - < in.wav", "waveform - -o - --format png < in.wav", "noise-regions in.wav",
     ])
   func brokenPipes(line: String) throws {
-    // The reader is gone before the program begins.
+    // The reader is gone before the program starts.
     let (finished, left) = try run("exec 5> >(:); wait $!; $stillwave \(line) >&5; echo $?")
     #expect(finished.lines == ["141"] && finished.errors == "" && left == [], "\(finished.output) \(left)")
   }
 
-  @Test func aReaderThatHasEnoughEndsACommandToo() throws {
-    // More than a pipe holds.
+  @Test func aReaderThatStopsReadingEndsACommand() throws {
+    // More than a pipe can hold.
     let (finished, left) = try run(
       "$stillwave denoise in.wav -o - --noise 0.2-1.3 | head -c 4; status=${PIPESTATUS[0]}; echo; echo $status")
     #expect(finished.lines == ["RIFF", "141"] && left == [], "\(finished.errors)")
   }
 
   @Test(
-    "an ending that is not what would be written is refused before any work",
+    "an extension of another format is rejected before any work",
     arguments: [
       ("in.wav", "b.mp4", ".wav"), ("in.wav", "b.clean", ".wav"), ("in.aiff", "b.m4a", ".aiff"),
       ("in.m4a", "b.wma", ".m4a"), ("in.m4a", "b.mkv", ".m4a"), ("in.wma", "b.wma", ".wav, .flac"),
@@ -131,7 +131,7 @@ struct StandardStreamTests {
   }
 
   @Test(
-    "an ending of the kind that is written, or none, keeps the kind",
+    "a matching extension, or none, keeps the format",
     arguments: [
       ("in.wav", "b", "pcm_s16le"), ("in.wav", "b.wave", "pcm_s16le"), ("in.aiff", "b.aif", "pcm_s16be"),
       ("in.m4a", "b.mp4", "aac"), ("in.wav", "b.mp4 --format flac", "flac"), ("in.wav", "b.FLAC", "flac"),
@@ -164,7 +164,7 @@ struct StandardStreamTests {
   }
 
   @Test(
-    "a command line that can't be meant is explained",
+    "a senseless command line gets an explanation",
     arguments: [
       "waveform in.wav -o -", "waveform in.wav -o - --format json --progress json",
       "denoise in.wav -o - --progress json",

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// The real program serving on a port of the system's choice, with a data directory of its own. It is killed when the
-/// test lets go of it, however the test ends.
+/// The real program, serving on a port chosen by the system, with its own data folder. It's killed when the test
+/// releases it, however the test ends.
 final class TestServer {
   let folder: TemporaryFolder
   let data: String
   private var arguments: [String]
-  /// A command that starts the program, if one does.
+  /// A command that starts the program, if any.
   private let starter: [String]
   private let program: String
   private(set) var command: Command
@@ -37,8 +37,7 @@ final class TestServer {
     command.signal(SIGKILL)
   }
 
-  /// A service that ended by itself is a failure however the test went, which else would tell of connections refused
-  /// alone.
+  /// If the service ended by itself, records that as a failure: otherwise a test would report only refused connections.
   private func tellOfItsOwnEnd() {
     guard !isKilled, !command.isRunning, let finished = try? command.finish(), finished.status != 0 else { return }
     Issue.record("the service ended by itself, with status \(finished.status): \(finished.errors.suffix(2000))")
@@ -46,7 +45,7 @@ final class TestServer {
 
   var processID: pid_t { command.processID }
 
-  /// The address is the first line of standard output.
+  /// The address is in the first line of standard output.
   private static func start(
     _ program: String, data: String, _ arguments: [String], under starter: [String]
   ) throws -> (Command, HTTPClient) {
@@ -62,38 +61,39 @@ final class TestServer {
     return (command, HTTPClient(port: port))
   }
 
-  /// SIGTERM; the service must end with status 0.
+  /// Sends SIGTERM; expects that the service ends with status 0.
   func stop() throws {
     command.signal(SIGTERM)
     let finished = try command.finish(withinSeconds: 60)
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
-  /// SIGKILL: what a crash or a power cut leaves is what the next start finds. The data directory's lock is free once
-  /// the process is gone.
+  /// Sends SIGKILL: the next start finds what a crash or a power cut leaves. The data folder's lock is free once the
+  /// process is gone.
   func crash() throws {
     kill()
     _ = try command.finish(withinSeconds: 60)
   }
 
-  /// With what it was started with, unless other arguments are given.
+  /// Restarts with the same arguments unless others are given.
   func restart(_ others: String...) throws {
     if !others.isEmpty { arguments = others }
     (command, client) = try Self.start(program, data: data, arguments, under: starter)
     isKilled = false
   }
 
-  /// SIGKILL, where nothing comes after.
+  /// Sends SIGKILL, if the service isn't used any more.
   func kill() {
     tellOfItsOwnEnd()
     isKilled = true
     command.signal(SIGKILL)
   }
 
-  /// The children that work on jobs now.
+  /// The children that currently work on jobs.
   func workers() -> [pid_t] { Processes.children(of: processID) }
 
-  /// The workers stand still meanwhile, so that a test that gets little time sees all of their work, in small steps.
+  /// Freezes the workers during `body`, so that a test with little processor time sees all of their work in small
+  /// steps.
   func holdingWorkers<Value>(_ body: () throws -> Value) rethrows -> Value {
     let held = workers()
     for worker in held { _ = Glibc.kill(worker, SIGSTOP) }
@@ -101,16 +101,16 @@ final class TestServer {
     return try body()
   }
 
-  // MARK: What is on the disk
+  // MARK: Files on disk
 
-  /// Every file and folder in the data directory that is not the catalogue's own, by path within it.
+  /// Every file and folder in the data folder, except the catalog's own, by path within it.
   func leftovers() throws -> [String] {
     let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock"]
     return try FileManager.default.subpathsOfDirectory(atPath: data)
       .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") }.sorted()
   }
 
-  /// No part of an upload, no folder, no recording. Jobs that have ended stay listed, so `jobs` tells how many.
+  /// Expects no part of an upload, no folder, and no recording. Finished jobs stay listed; `jobs` is their number.
   func expectNothingKept(
     jobs: Int? = 0, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {

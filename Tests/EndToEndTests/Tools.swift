@@ -1,17 +1,17 @@
 // These tests start the real program and talk to it over the network.
 //
-// Besides the program's own libraries they need these Debian packages, for clips in every format:
+// Besides the program's own libraries, they need these Debian packages for clips in every format:
 //   sox libsox-fmt-all ffmpeg espeak-ng
-// STILLWAVE_NOISY_SPEECH can name a folder of real noisy speech; see RealSpeechTests.
+// and they read ../shared/denoise-bench/data/dev next to the repository, if present: real noisy speech.
 
 import Foundation
 
-/// A program of the system that makes the tests' clips.
+/// A system program that makes the tests' clips.
 enum Tool: String {
   case sox, ffmpeg
   case espeak = "espeak-ng"
 
-  /// Runs the tool to its end. Throws with what it said where it fails or is not installed.
+  /// Runs the tool to its end. If it fails or isn't installed, throws its message.
   func run(_ arguments: [String]) throws {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
     guard let path = folders.map({ "\($0)/\(rawValue)" }).first(where: FileManager.default.isExecutableFile) else {
@@ -28,7 +28,7 @@ struct ToolFailure: Error, CustomStringConvertible {
   let description: String
 }
 
-/// A folder of a test's own, removed when the test lets go of it.
+/// A folder for one test, removed when the test releases it.
 final class TemporaryFolder: Sendable {
   let path: String
 

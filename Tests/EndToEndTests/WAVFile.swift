@@ -1,6 +1,6 @@
 import Foundation
 
-/// WAV as the tests write and read it, independent of the program under test.
+/// WAV as written and read by the tests, independently of the program under test.
 ///
 ///     "RIFF" u32 size "WAVE" | "fmt " u32 16, u16 format (1 integer, 3 float), u16 channels, u32 rate, u32 bytes a
 ///     second, u16 bytes a frame, u16 bits | "data" u32 size, samples
@@ -10,7 +10,7 @@ struct WAVFile {
   var rate = 44_100
   var bits = 16
   var data: [UInt8] = []
-  /// What the header says of the length; the truth where nil.
+  /// The length in the header; nil for the true one.
   var claimedBytes: UInt32?
 
   init() {}
@@ -39,7 +39,7 @@ struct WAVFile {
 
   var bytes: [UInt8] { header + data }
 
-  /// Reads 16, 24 or 32-bit integers or 32-bit floats, whatever other chunks there are.
+  /// Reads 16, 24, or 32-bit integers or 32-bit floats, skipping other chunks.
   init(reading bytes: [UInt8]) throws {
     func number(_ offset: Int, _ count: Int) -> Int {
       bytes[offset..<offset + count].reversed().reduce(0) { $0 << 8 | Int($1) }

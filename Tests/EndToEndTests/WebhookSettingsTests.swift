@@ -15,7 +15,8 @@ struct WebhookSettingsTests {
       ])
     defer { command.signal(SIGKILL) }
     #expect(try eventually { try command.output().hasSuffix("\n") })
-    // The kernel shows what the process began with, and shows it of a child too until that has become another program.
+    // The kernel shows the environment that the process started with, also for a child that hasn't executed another
+    // program yet.
     let own = try? contents("/proc/\(command.processID)/environ")
     #expect(geteuid() == 0 ? own?.isEmpty == false : own == nil)
     #expect(!String(decoding: own ?? [], as: UTF8.self).contains(Self.secret))
@@ -24,7 +25,7 @@ struct WebhookSettingsTests {
     let source = try #require(try client.uploadReady(LongClip.wave())["id"].string)
     let job = try client.denoise(
       source, #"{"noise":{"start":1,"end":3},"callback_url":"http://127.0.0.1:\#(port)/healthz"}"#)
-    // To any other user a worker's is closed as well.
+    // A worker's environment is also closed to other users.
     if geteuid() == 0 {
       var environment: [UInt8] = []
       let found = eventually {
@@ -37,7 +38,7 @@ struct WebhookSettingsTests {
       #expect(found)
       #expect(!String(decoding: environment, as: UTF8.self).contains(Self.secret))
     }
-    // The receiver here takes no POST: the attempt is noted, without the secret.
+    // The receiver here doesn't accept POST: the attempt is logged, without the secret.
     try client.succeed(try #require(job["id"].string))
     let errors = { String(decoding: try contents(command.folder.file("errors")), as: UTF8.self) }
     #expect(try eventually { try errors().contains("a webhook is tried again later") })
@@ -47,7 +48,7 @@ struct WebhookSettingsTests {
   }
 
   @Test(arguments: [["--webhook-secret", secret], ["--webhook-secret=\(secret)"]])
-  func aSecretOnTheCommandLineIsOverwrittenThere(_ words: [String]) throws {
+  func aSecretOnTheCommandLineIsOverwritten(_ words: [String]) throws {
     let server = try TestServer(with: words)
     let line = String(decoding: try contents("/proc/\(server.processID)/cmdline"), as: UTF8.self)
     #expect(line.contains("--webhook-secret") && !line.contains(Self.secret))
@@ -56,7 +57,7 @@ struct WebhookSettingsTests {
 
   @Test func withoutLibcurlTheServiceRunsButSendsNoWebhooks() throws {
     let folder = try TemporaryFolder()
-    // What the loader finds first, and can't load.
+    // A file that the loader finds first but can't load.
     try Data("no library".utf8).write(to: URL(filePath: folder.file("libcurl.so.4")))
     let words = ["LD_LIBRARY_PATH=\(folder.path)", try Program.path()]
     let plain = try Command(

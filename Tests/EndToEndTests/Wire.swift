@@ -1,13 +1,13 @@
 import Glibc
 
-/// One connection, at the level of bytes: what a test sends is what goes out, whole or broken.
+/// A connection at the level of bytes: the test's bytes are sent exactly as given, valid or not.
 final class Wire {
   enum Failure: Error { case notConnected(errno: Int32), closed, timedOut, malformed(String) }
 
   private let descriptor: Int32
   private var received: [UInt8] = []
 
-  /// `source`: the last number of the loopback address that the service sees: 127.0.0.1, 127.0.0.2 and so on.
+  /// `source` is the last number of the loopback address that the service sees: 127.0.0.1, 127.0.0.2, and so on.
   init(port: UInt16, source: UInt32 = 1, timeoutSeconds: Int = 120) throws(Failure) {
     let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     descriptor = socket
@@ -38,14 +38,14 @@ final class Wire {
 
   private var isClosed = false
 
-  /// Hangs up.
+  /// Closes the connection.
   func close() {
     guard !isClosed else { return }
     isClosed = true
     _ = Glibc.close(descriptor)
   }
 
-  /// False where the other side has gone.
+  /// Returns false if the other side has disconnected.
   @discardableResult
   func send(_ bytes: [UInt8]) -> Bool {
     var sent = 0
@@ -63,7 +63,7 @@ final class Wire {
   @discardableResult
   func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
-  /// Whether an answer, or the end of the connection, is there to be read.
+  /// Whether an answer or the end of the connection can be read.
   var hasInput: Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return unsafe poll(&entry, 1, 0) > 0
@@ -71,7 +71,7 @@ final class Wire {
 
   // MARK: Reading an answer
 
-  /// The next final answer; interim ones (100) are passed over.
+  /// Reads the next final answer, skipping interim ones (100).
   func answer(to method: String) throws(Failure) -> Answer {
     while true {
       let head = try head()

@@ -42,7 +42,7 @@ struct AnalyzeRecordingTests {
     #expect(equal)
   }
 
-  @Test func progressNeverFallsAndWhatIsReadyCanBeRead() throws {
+  @Test func progressNeverFallsAndReadyFramesCanBeRead() throws {
     for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.ogg, .vorbis), (.mp3, .mp3)] {
       let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
       try encode(swell(frames: 900_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
@@ -73,14 +73,14 @@ struct AnalyzeRecordingTests {
     }
   }
 
-  @Test func aFileCutShortIsUsedAsFarAsItGoes() throws {
+  @Test func aTruncatedFileIsReadToItsEnd() throws {
     let path = try folder.file(Array(wave((0..<9000).map { Int16($0) }).dropLast(6000)))
     let analysis = try analyze(path)
     #expect(analysis.frames == 6000 && analysis.warnings.map(\.code) == ["truncated"])
     #expect(analysis.warnings[0].detail.contains("18000") && analysis.warnings[0].detail.contains("12000"))
   }
 
-  @Test func aFlacFileCutShortIsWarnedOf() throws {
+  @Test func aTruncatedFlacFileHasAWarning() throws {
     let format = AudioFormat(container: .flac, codec: .flacS16, sampleRate: 8000, channels: 1)
     try encode(swell(frames: 90_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
     let bytes = try contents(folder("a"))
@@ -90,7 +90,7 @@ struct AnalyzeRecordingTests {
   }
 
   @Test(
-    "a FLAC file whose header is wrong about its length is decoded whole, and told of",
+    "a FLAC file whose header has a wrong length is decoded completely, with a warning",
     arguments: [
       (UInt64(0), "length_unknown"), (1000, "longer_than_claimed"), (90_001, "truncated"), (1 << 30, "truncated"),
     ])
@@ -108,7 +108,7 @@ struct AnalyzeRecordingTests {
     try writePyramid(of: try decode(folder("a")), format)
     let equal = try contents(folder("pyramid")) == contents(folder("expected"))
     #expect(equal)
-    // The answer to the upload tells it already.
+    // The answer to the upload reports it already.
     let probe = try ProbeRecording(source: path).run()
     #expect(probe.frames == 90_000 && probe.warnings.map(\.code) == [code])
   }
@@ -124,14 +124,14 @@ struct AnalyzeRecordingTests {
     #expect(equal)
   }
 
-  @Test func aHeaderThatDoesNotKnowTheLengthIsNoHindrance() throws {
+  @Test func aHeaderWithoutALengthIsAccepted() throws {
     let samples = (0..<9000).map { Int16($0) }
     let path = try folder.file(riff(waveFormat() + chunk("data", bytes(samples), claiming: 0xFFFF_FFFF)))
     #expect(try analyze(path).frames == 9000)
     #expect(try codes(path) == ["length_unknown"])
   }
 
-  @Test func aFileLongerThanItClaimsIsItsClaimAndSaysSo() throws {
+  @Test func aFileLongerThanItClaimsIsReadAsClaimedWithAWarning() throws {
     let samples = (0..<9000).map { Int16($0) }
     let path = try folder.file(riff(waveFormat() + chunk("data", bytes(samples), claiming: 10_000)))
     let analysis = try analyze(path)
@@ -139,7 +139,7 @@ struct AnalyzeRecordingTests {
     #expect(analysis.warnings[0].detail.contains("10000 bytes") && analysis.warnings[0].detail.contains("8000 more"))
   }
 
-  @Test func samplesThatAreNoNumbersAreCounted() throws {
+  @Test func nonFiniteSamplesAreCounted() throws {
     let path = try folder.file(floatWave([0.5, .nan, .infinity] + [Float](repeating: 0.1, count: 600)))
     let analysis = try analyze(path)
     #expect(analysis.frames == 603 && analysis.warnings.map(\.code) == ["non_finite_samples"])
@@ -151,12 +151,12 @@ struct AnalyzeRecordingTests {
     #expect { try analyze(path) } throws: { if case ProcessingError.audio(.empty) = $0 { true } else { false } }
   }
 
-  /// The header of a compressed file may say nothing, or lie.
+  /// The header of a compressed file may say nothing, or be wrong.
   @Test func tooLongIsNoticedWhileDecoding() throws {
     let format = AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 8000, channels: 1)
     try encode(swell(frames: 200_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
     let bytes = try contents(folder("a"))
-    // Without its last page it claims no length.
+    // Without its last page, it has no length.
     let path = try folder.file("b", Array(bytes.dropLast(10)))
     var limits = AudioLimits()
     limits.durationSeconds = 10
@@ -187,13 +187,13 @@ struct AnalyzeRecordingTests {
 
   @Test func anMP3OfVaryingRateWithoutACountIsDecodedWhole() throws {
     let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
-    // Loud, then silent: the first frames' rate promises far fewer frames than there are.
+    // Loud, then silent: the first frames' bit rate suggests far fewer frames than there are.
     let loud = swell(frames: 100_000, channels: 1, sampleRate: 44_100)
     try encode(loud + [Float](repeating: 0, count: 1_000_000), to: folder("a"), format)
     let bytes = try contents(folder("a"))
     let count = try #require(frameLength(bytes))
     let analysis = try analyze(try folder.file("b", Array(bytes.dropFirst(count))))
-    // With the encoder's delay and padding, which only its own header would tell.
+    // Including the encoder's delay and padding, which are only in its own header.
     #expect((1_100_000...1_104_000).contains(analysis.frames), "\(analysis)")
     #expect(analysis.warnings.map(\.code) == ["length_unknown"])
   }
@@ -214,7 +214,7 @@ struct AnalyzeRecordingTests {
     let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 1)
     try encode(swell(frames: 100_000, channels: 1, sampleRate: 44_100), to: folder("a"), format)
     var bytes = try contents(folder("a"))
-    // "Xing" or "Info", flags, then the count: of some ninety frames.
+    // "Xing" or "Info", flags, then the count: about ninety frames.
     let mark = try #require(bytes.firstRange(of: Array("Xing".utf8)) ?? bytes.firstRange(of: Array("Info".utf8)))
     bytes[mark.upperBound + 7] = count
     let analysis = try analyze(try folder.file("b", bytes))
@@ -226,7 +226,7 @@ struct AnalyzeRecordingTests {
     (24..<3000).first { bytes[$0] == 0xFF && bytes[$0 + 1] == bytes[1] && bytes[$0 + 2] & 0x0C == bytes[2] & 0x0C }
   }
 
-  @Test func theNoiseRegionsOfTheSamePassAreThoseOfAPassOfTheirOwn() throws {
+  @Test func noiseRegionsOfTheSamePassMatchThoseOfASeparatePass() throws {
     let format = AudioFormat(container: .wav, codec: .pcmS24, sampleRate: 16_000, channels: 2)
     var generator = SeededGenerator(state: 3)
     let noise = (0..<96_000).map { _ in Float.random(in: -0.02...0.02, using: &generator) }

@@ -66,7 +66,7 @@ struct DenoiseRecordingTests {
     #expect(try ProcessingTests.format(of: folder("out")) == format)
     #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
     #expect(outcome.noise == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
-    // 18 dB less noise are 15.8 times less; 8 bits have a noise of their own.
+    // 18 dB less noise means a factor of 15.8; 8 bits have noise of their own.
     let (noise, rest) = (power(before[2000..<12_000]), power(after[2000..<12_000]))
     #expect(rest < noise / (codec == .pcmU8 ? 8 : 30), "\(10 * log10(noise / rest)) dB")
     let (tone, kept) = (power(before[40_000..<60_000]), power(after[40_000..<60_000]))
@@ -86,14 +86,14 @@ struct DenoiseRecordingTests {
     #expect(try decode(folder("out")).count == 96_000)
   }
 
-  @Test("title and artist go with the sound", arguments: [OutputFormat.same, .flac, .mp3])
+  @Test("title and artist are kept", arguments: [OutputFormat.same, .flac, .mp3])
   func tags(format: OutputFormat) throws {
     _ = try source(.wav, .pcmS16)
     var file = try contents(folder("in"))
     let data = try #require((12..<200).first { file[$0..<$0 + 4].elementsEqual("data".utf8) })
     let title = Array("LIST\u{14}\0\0\0INFOINAM\u{8}\0\0\0Evening\0".utf8)
     file.insert(contentsOf: title, at: data)
-    // Its length stands in the first chunk.
+    // The file's length is in the first chunk.
     let length = UInt32(file.count - 8)
     file.replaceSubrange(4..<8, with: (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) })
     _ = try folder.file("in", file)
@@ -106,7 +106,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test(
-    "what was taken and what is left are the original, sample by sample",
+    "the removed and the remaining part add up to the original, sample by sample",
     arguments: [
       (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.flac, .flacS16), (.flac, .flacS24), (.aiff, .pcmS16),
     ] as [(AudioContainer, AudioCodec)])
@@ -122,7 +122,7 @@ struct DenoiseRecordingTests {
     #expect(kept.clippedSamples == 0 && rest.clippedSamples == 0)
   }
 
-  @Test func nothingTakenLeavesEverySampleAsItWas() throws {
+  @Test func withoutReductionEverySampleIsUnchanged() throws {
     for codec in [AudioCodec.pcmU8, .pcmS16] {
       _ = try source(.wav, codec)
       try denoise(settings: DenoiseSettings(reductionDB: 0))
@@ -140,13 +140,13 @@ struct DenoiseRecordingTests {
     try denoise(settings: DenoiseSettings(reductionDB: 25))
     let after = try decode(folder("out"))
     #expect(after[41_000..<59_000].allSatisfy { $0 == 0 })
-    // A ninth of a step of noise is left: bare, it would all be 0. With dither every fourth sample is a step off.
+    // A ninth of a step of noise is left. Without dither it would all be 0; with it, every fourth sample is a step off.
     let steps = after[2000..<38_000].filter { $0 != 0 }.count
     #expect((7000...11_000).contains(steps), "\(steps)")
     #expect(after.allSatisfy { abs($0) <= 3 })
   }
 
-  @Test func samplesBeyondFullScaleAreCutAndCounted() throws {
+  @Test func samplesBeyondFullScaleAreClippedAndCounted() throws {
     let format = AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 16_000, channels: 1)
     let loud = noisy(channels: 1, sampleRate: 16_000).map { $0 * 4 }
     try encode(loud, to: folder("in"), format)
@@ -158,7 +158,7 @@ struct DenoiseRecordingTests {
     #expect(try denoise(format: .wav).clippedSamples == 0)
   }
 
-  @Test func aWholeRecordingsQuietQuantileServesForARegion() throws {
+  @Test func theQuietQuantileReplacesARegion() throws {
     _ = try source(.flac, .flacS16, channels: 1, seconds: 6)
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise(noise: .quantile(0.2))
@@ -168,7 +168,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test(
-    "a quantile reads some seconds of a long recording",
+    "a quantile reads only some seconds of a long recording",
     arguments: [(.wav, .pcmS16), (.ogg, .vorbis)] as [(AudioContainer, AudioCodec)])
   func quantileOfALongRecording(container: AudioContainer, codec: AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
@@ -188,7 +188,7 @@ struct DenoiseRecordingTests {
     #expect(abs(mean) < 0.5)
   }
 
-  @Test func silenceWhereTheQuantileLooksMakesItReadAll() throws {
+  @Test func silenceInItsStretchesMakesTheQuantileReadTheWholeFile() throws {
     let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 1)
     var generator = SeededGenerator(state: 3)
     let seconds = 4 * NoiseLearner.wholeSeconds
@@ -202,7 +202,7 @@ struct DenoiseRecordingTests {
     #expect(learnt.profile.power[0][4..<150].allSatisfy { $0 > 0 })
   }
 
-  @Test("the stretches of a quantile lie apart within the recording", arguments: [33, 600, 86_400])
+  @Test("the stretches of a quantile are inside the recording and don't overlap", arguments: [33, 600, 86_400])
   func stretches(seconds: Int) {
     let total = Int64(seconds) * 44_100
     let stretches = NoiseLearner.stretches(of: total, sampleRate: 44_100)
@@ -211,7 +211,7 @@ struct DenoiseRecordingTests {
     #expect(stretches[0].lowerBound >= 0 && stretches[stretches.count - 1].upperBound <= total)
   }
 
-  @Test func theBestRegionIsFoundWhereNoneIsGiven() throws {
+  @Test func theBestRegionIsFoundIfNoneIsGiven() throws {
     let format = try source(.flac, .flacS16)
     // Two seconds of noise after tones that beat.
     let beating = try decodeFloat(folder("in")).enumerated().map { index, sample in
@@ -233,7 +233,7 @@ struct DenoiseRecordingTests {
     #expect(found == given)
   }
 
-  @Test func whereNoRegionIsFoundTheQuantileServes() throws {
+  @Test func withoutARegionTheQuantileIsUsed() throws {
     let format = try source(.wav, .pcmS16, channels: 1, seconds: 4)
     var generator = SeededGenerator(state: 5)
     let restless = try decodeFloat(folder("in")).enumerated().map { index, _ in
@@ -244,7 +244,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test(
-    "a window has the samples it has in the whole",
+    "a window has the same samples as in the whole",
     arguments: [
       (.wav, .pcmS16), (.wav, .pcmF32), (.flac, .flacS24), (.ogg, .vorbis),
     ] as [(AudioContainer, AudioCodec)])
@@ -281,7 +281,7 @@ struct DenoiseRecordingTests {
     }
   }
 
-  @Test func theOutcomeTellsTheProfileInFewPoints() throws {
+  @Test func theOutcomeHasTheProfileInFewPoints() throws {
     _ = try source(.wav, .pcmS16)
     let profile = try #require(try denoise().profile)
     #expect(profile.frequencies.count == 96 && profile.powerDB.count == 96)
@@ -295,7 +295,7 @@ struct DenoiseRecordingTests {
     for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.ogg, .vorbis), (.mp3, .mp3)] {
       _ = try source(container, codec)
       let before = try decodeFloat(folder("in"))
-      // As seconds are shown: rounded, here up by less than a frame.
+      // Seconds as displayed: rounded, in this case up by less than a frame.
       try denoise(noise: .region(start: 2.55, end: 3.00003))
       let after = try decodeFloat(folder("out"))
       #expect(power(after[90_000...]) < power(before[90_000...]) / 20, "\(codec)")
@@ -356,7 +356,7 @@ struct DenoiseRecordingTests {
     }
   }
 
-  @Test func samplesThatAreNoNumbersBecomeSilence() throws {
+  @Test func nonFiniteSamplesBecomeSilence() throws {
     var samples = noisy(channels: 1, sampleRate: 8000)
     samples[10_000] = .nan
     samples[10_001] = .infinity
@@ -366,7 +366,7 @@ struct DenoiseRecordingTests {
     #expect(try decodeFloat(folder("out")).allSatisfy { $0.isFinite })
   }
 
-  @Test func whatReadingTheSourceToldIsPassedOn() throws {
+  @Test func warningsFromReadingTheSourceArePassedOn() throws {
     _ = try source(.mp3, .mp3, rate: 44_100, channels: 1)
     let bytes = try contents(folder("in"))
     _ = try folder.file("in", bytes + [1, 2, 3] + bytes)

@@ -74,7 +74,7 @@ struct ExportWaveformTests {
     }
   }
 
-  @Test func theEndingOfANameTellsTheKind() {
+  @Test func aNamesExtensionDeterminesTheFormat() {
     #expect(WaveformFile(path: "a/b.c.DAT") == .dat && WaveformFile(path: "x.json") == .json)
     #expect(WaveformFile(path: "x.png") == .png && WaveformFile(path: "x.svg") == .svg)
     #expect(WaveformFile(path: "x.gif") == nil && WaveformFile(path: "") == nil)

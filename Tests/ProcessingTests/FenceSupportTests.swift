@@ -9,7 +9,7 @@ struct FenceSupportTests {
   }
 
   @Test(
-    "an ffmpeg that only root can start is told of", .enabled(if: geteuid() == 0, "only root becomes another user"))
+    "an ffmpeg that only root can start is reported", .enabled(if: geteuid() == 0, "only root becomes another user"))
   func closedProgram() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "ffmpeg-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)

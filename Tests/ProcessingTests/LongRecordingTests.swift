@@ -4,7 +4,7 @@ import Processing
 import Testing
 import Waveform
 
-/// Positions past 2^31 and 2^32, in files that are nearly all hole.
+/// Positions beyond 2^31 and 2^32, in files that consist almost entirely of a hole.
 struct LongRecordingTests {
   private static let (rate, channels) = (44_100, 2)
   /// 30 hours: 4.8e9 frames, 19 GB.
@@ -14,7 +14,7 @@ struct LongRecordingTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  /// RF64 of silence, but for a few frames that tell their own number.
+  /// RF64 of silence, except for a few frames that contain their own number.
   private func write(_ marked: [Int64], to path: String) throws {
     let bytes = UInt64(Self.frames) * 4
     let head =

@@ -54,7 +54,7 @@ struct ProbeRecordingTests {
     #expect(try failure(riff(waveFormat())) == "unsupported_media")
   }
 
-  @Test func whatBreaksALimitIsOfAnUnsupportedFormat() throws {
+  @Test func filesBeyondALimitAreAnUnsupportedFormat() throws {
     let data = chunk("data", [UInt8](repeating: 0, count: 1000))
     #expect(try failure(riff(waveFormat(channels: 0) + data)) == "unsupported_format")
     #expect(try failure(riff(waveFormat(channels: 33) + data)) == "unsupported_format")

@@ -5,7 +5,7 @@ import Waveform
 
 @testable import Processing
 
-/// Slices of samples, and the sound maps that spare the first of them reading the whole file.
+/// Slices from samples, and the sound maps that save the first slice reading the whole file.
 struct SampleWindowTests {
   private let folder: TemporaryFolder
 
@@ -29,7 +29,7 @@ struct SampleWindowTests {
   }
 
   @Test(arguments: [(AudioContainer.mp3, AudioCodec.mp3), (.ogg, .vorbis), (.ogg, .opus), (.flac, .flacS16)])
-  func theFirstSliceLeavesAMapAndTheNextTakesItUp(container: AudioContainer, codec: AudioCodec) throws {
+  func theFirstSliceStoresAMapThatTheNextLoads(container: AudioContainer, codec: AudioCodec) throws {
     let path = try make(container, codec)
     let plain = try SampleWindow(path: path).slice(window())
     #expect(!FileManager.default.fileExists(atPath: SampleWindow.mapPath(of: path)))
@@ -38,7 +38,7 @@ struct SampleWindowTests {
     let (kept, number) = (try contents(map), try fileNumber(map))
     #expect(try SampleWindow(recordingAt: path).slice(window()) == plain)
     #expect(try fileNumber(map) == number)
-    // One that is wrong is made again.
+    // An invalid map is made again.
     for wrong in [[], Array(kept.dropLast(8)), Array(kept.dropLast()) + [99]] {
       _ = try folder.file(URL(fileURLWithPath: map).lastPathComponent, wrong)
       #expect(try SampleWindow(recordingAt: path).slice(window()) == plain)
@@ -47,7 +47,7 @@ struct SampleWindowTests {
   }
 
   @Test(
-    "a long window, which two cores decode, holds what decoding from the start gives",
+    "a long window decoded on two cores matches decoding from the start",
     arguments: [(AudioContainer.mp3, AudioCodec.mp3), (.ogg, .vorbis), (.ogg, .opus), (.flac, .flacS16)])
   func halvesMeet(container: AudioContainer, codec: AudioCodec) throws {
     let path = try make(container, codec, frames: 300_000)
@@ -72,7 +72,7 @@ struct SampleWindowTests {
     #expect(try contents(folder("map")) == contents(SampleWindow.mapPath(of: path)))
   }
 
-  @Test func whatIsFoundAtOnceHasNoMap() throws {
+  @Test func quicklyReadFilesHaveNoMap() throws {
     for codec in [AudioCodec.pcmS16, .pcmF32] {
       let path = try make(.wav, codec)
       _ = try AnalyzeRecording(source: path, pyramid: folder("p"), soundMap: folder("map")).run { _ in }
@@ -82,7 +82,7 @@ struct SampleWindowTests {
     }
   }
 
-  @Test func aMapThatCanNotBeKeptIsNoHindrance() throws {
+  @Test func aMapThatCannotBeStoredIsNotAnError() throws {
     let path = try make(.ogg, .vorbis)
     let slice = try SampleWindow(path: path, mapPath: folder("gone") + "/map").slice(window())
     #expect(try slice.length == window().pixelCount)

@@ -2,18 +2,19 @@ import Foundation
 import Processing
 import Testing
 
-/// A program that fences itself in as workers do tries what a taken-over decoder would.
+/// A program that fences itself in like a worker tries what a hijacked decoder would.
 struct WorkerFenceTests {
   private struct Outcome: Equatable {
     var output: String
     var signal: Int32?
   }
 
-  /// A sanitizer's shadow memory counts as the program's own, and no limit on memory can hold beside it.
+  /// A sanitizer's shadow memory counts as the program's own, so no memory limit can be used with it.
   private static let isSanitized = ProcessInfo.processInfo.environment["SANITIZER"] != nil
   private static let memoryBytes = isSanitized ? UInt64.max : 64 << 20
 
-  /// What came of a deed in a process that may use 64 MiB of memory, a second, a file of 1 MiB, a source and a folder.
+  /// The outcome of an action in a process that may use 64 MiB of memory, a second, a file of 1 MiB, a source, and a
+  /// folder.
   private func outcome(of deed: String) throws -> Outcome {
     let place = NSTemporaryDirectory() + "stillwave-fenced-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: place + "/folder", withIntermediateDirectories: true)
@@ -23,7 +24,7 @@ struct WorkerFenceTests {
     process.executableURL = try Self.program()
     process.arguments = ["\(Self.memoryBytes)", "1", "\(1 << 20)", place + "/source", place + "/folder", deed]
     if Self.isSanitized {
-      // It looks for leaks at its end, for which it needs to start and trace a process.
+      // At its end it looks for leaks, which requires starting and tracing a process.
       process.environment = ProcessInfo.processInfo.environment.merging(["ASAN_OPTIONS": "detect_leaks=0"]) { $1 }
     }
     let pipe = Pipe()
@@ -81,7 +82,7 @@ struct WorkerFenceTests {
   }
 
   @Test(
-    "a worker opens no file but its source and its folder's, where the kernel can see to that",
+    "a worker opens only its source and its folder's files, if the kernel supports that",
     arguments: [
       "write-source", "remove-source", "read-outside", "list-outside", "make-outside",
       "read-secrets", "parents-memory", "parents-environment", "parents-input", "passwords", "core-pattern",
@@ -91,45 +92,45 @@ struct WorkerFenceTests {
     #expect(try outcome(of: deed) == Outcome(output: "\(EACCES)"))
   }
 
-  @Test("a call whose flags no filter can see does not exist")
+  @Test("a call whose flags no filter can see appears not to exist")
   func unseenFlags() throws {
     #expect(try outcome(of: "new-clone") == Outcome(output: "\(ENOSYS)"))
   }
 
   @Test(
-    "memory past the limit is refused",
-    .disabled(if: isSanitized, "beside a sanitizer's shadow memory no limit on memory holds"))
+    "memory beyond the limit is refused",
+    .disabled(if: isSanitized, "no memory limit works with a sanitizer's shadow memory"))
   func refusedMemory() throws {
     #expect(try outcome(of: "allocate-much") == Outcome(output: "\(ENOMEM)"))
     #expect(try outcome(of: "map-private") == Outcome(output: "\(ENOMEM)"))
   }
 
-  @Test("descriptors past the limit are refused")
+  @Test("descriptors beyond the limit are refused")
   func refusedDescriptors() throws {
     #expect(try outcome(of: "open-many") == Outcome(output: "\(EMFILE)"))
   }
 
   @Test(
-    "a process that dies for want of memory says so first",
-    .disabled(if: isSanitized, "beside a sanitizer's shadow memory no limit on memory holds"))
+    "a process that runs out of memory reports it before it dies",
+    .disabled(if: isSanitized, "no memory limit works with a sanitizer's shadow memory"))
   func lastWords() throws {
     let outcome = try outcome(of: "die-for-want-of-memory")
     #expect(outcome.output == #"{"told":"memory"}"#)
     #expect(outcome.signal == SIGILL || outcome.signal == SIGTRAP)
   }
 
-  @Test("a file or a time past the limit ends the process by the signal for it")
+  @Test("exceeding the limit of a file or of time ends the process by its signal")
   func signals() throws {
     #expect(try outcome(of: "write-much") == Outcome(output: "", signal: SIGXFSZ))
     #expect(try outcome(of: "spin") == Outcome(output: "", signal: SIGXCPU))
   }
 
-  @Test("a fence comes back from the word it is written as", arguments: ["0,0,0", "1073741824,60,4096"])
+  @Test("a fence is parsed from its own text", arguments: ["0,0,0", "1073741824,60,4096"])
   func word(_ text: String) {
     #expect(WorkerFence(text: text)?.text == text)
   }
 
-  @Test("what is no fence is none", arguments: ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "1,,3"])
+  @Test("invalid fences are rejected", arguments: ["", "1,2", "1,2,3,4", "1,2,x", "-1,2,3", "1,,3"])
   func noWord(_ text: String) {
     #expect(WorkerFence(text: text) == nil)
   }

@@ -60,7 +60,7 @@ struct WorkerReportTests {
     #expect(WorkerReport(line: Self.line(text)) == nil)
   }
 
-  @Test func bytesThatAreNoTextAreNoReport() {
+  @Test func bytesThatAreNotTextAreNotAReport() {
     #expect(WorkerReport(line: [0xFF, 0xFE, 0x00]) == nil)
   }
 
@@ -100,7 +100,7 @@ struct WorkerReportTests {
     #expect(!sentence.contains("secret") && !sentence.contains("Optional"), "\(sentence)")
   }
 
-  @Test func aFailureNamesTheFactsAndTheCure() {
+  @Test func aFailureNamesTheFactsAndTheRemedy() {
     func detail(_ error: ProcessingError) -> String { WorkerFailure(error).detail }
     #expect(detail(.audio(.unsupportedMedia(found: "a ZIP archive"))).hasPrefix("This is a ZIP archive; WAV, RF64"))
     #expect(detail(.audio(.channelsOutOfRange(channels: 255, limit: 32))).contains("255 channels; 1 to 32"))
@@ -114,7 +114,7 @@ struct WorkerReportTests {
     #expect(detail(.audio(.unwritable(opus))) == "ogg with opus can't hold 1 channel at 44100 Hz; wav can.")
   }
 
-  @Test func aSystemsErrorIsToldInItsWordsAndOnlyToWhoGaveTheFileWithItsPath() {
+  @Test func aSystemErrorNamesThePathOnlyToItsOwner() {
     for error in [
       ProcessingError.system(operation: "open", path: "/a/b", errno: ENOENT),
       .waveform(.io(operation: "open", path: "/a/b", errno: ENOENT)),
@@ -126,7 +126,7 @@ struct WorkerReportTests {
     }
   }
 
-  @Test func figuresInSentencesAreForPeople() {
+  @Test func numbersInSentencesAreFormattedForPeople() {
     #expect([0, 1, 2].map { Words.count($0, "frame") } == ["0 frames", "1 frame", "2 frames"])
     #expect([8.38952380952381, 60, 0.0004, 1.5].map(Words.seconds) == ["8.39", "60", "0", "1.5"])
   }

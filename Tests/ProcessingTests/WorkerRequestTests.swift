@@ -75,14 +75,14 @@ struct WorkerRequestTests {
     var ends: [Int32] = [0, 0]
     try #require(unsafe pipe(&ends) == 0)
     defer { close(ends[0]) }
-    // It is whole before the other end is closed.
+    // The request is complete before the other end is closed.
     let line = request.line()
     #expect(unsafe write(ends[1], line, line.count) == line.count)
     #expect(try WorkerRequest(from: ends[0]) == request)
     close(ends[1])
   }
 
-  /// The request that a file with these bytes begins with.
+  /// The request at the start of a file with these bytes.
   private func read(_ bytes: [UInt8]) throws -> WorkerRequest {
     let path = NSTemporaryDirectory() + "stillwave-request-" + UUID().uuidString
     try Data(bytes).write(to: URL(fileURLWithPath: path))

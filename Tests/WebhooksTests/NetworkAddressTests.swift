@@ -6,7 +6,7 @@ import Testing
   private func address(_ text: String) throws -> NetworkAddress { try #require(NetworkAddress(text)) }
 
   @Test(
-    "an address that only neighbours can reach is private",
+    "an address that only neighbors can reach is private",
     arguments: [
       "0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.0.1",
       "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1",
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "an address that anybody can reach is public",
+    "an address that anyone can reach is public",
     arguments: [
       "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "126.1.1.1", "128.0.0.1",
       "169.253.1.1", "169.255.1.1", "172.15.255.255", "172.32.0.1", "192.0.1.1", "192.167.1.1", "192.169.1.1",
@@ -48,7 +48,7 @@ import Testing
     #expect(Network(text) == nil)
   }
 
-  @Test func anAllowedNetworkHoldsItsAddressesInEveryDisguise() throws {
+  @Test func anAllowedNetworkContainsItsAddressesInEveryForm() throws {
     let networks = WebhookNetworks(allowed: [try #require(Network("10.0.0.0/8"))])
     for text in ["10.0.0.1", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "8.8.8.8"] {
       #expect(try networks.permits(address(text)), "\(text)")

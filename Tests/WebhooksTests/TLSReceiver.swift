@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A receiver of webhooks over https: `openssl s_server` with a certificate for `host` by an authority that
-/// nobody knows. It takes one connection, says 204 to it, and keeps what was sent.
+/// A receiver of webhooks over https: `openssl s_server` with a certificate for `host` from an unknown authority. It
+/// accepts one connection, answers 204, and stores what was sent.
 final class TLSReceiver {
   let url: String
   /// The certificate of the authority.
@@ -12,7 +12,7 @@ final class TLSReceiver {
   private let input = Pipe()
   private let output: String
 
-  /// `subject` is what the certificate is for: "IP:127.0.0.1", "DNS:a.example".
+  /// `subject` is the certificate's subject: "IP:127.0.0.1", "DNS:a.example".
   init(for subject: String) throws {
     let folder = try TemporaryFolder()
     self.folder = folder
@@ -36,9 +36,9 @@ final class TLSReceiver {
     process.standardInput = input
     process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
     try process.run()
-    // What is on standard input goes to whoever connects.
+    // Standard input is sent to the client that connects.
     try input.fileHandleForWriting.write(contentsOf: Data("HTTP/1.1 204 No Content\r\n\r\n".utf8))
-    // "ACCEPT 127.0.0.1:41234", when it listens.
+    // "ACCEPT 127.0.0.1:41234" once it listens.
     let deadline = ContinuousClock.now + .seconds(60)
     var port: Substring?
     while port == nil, ContinuousClock.now < deadline, process.isRunning {
@@ -47,7 +47,7 @@ final class TLSReceiver {
     url = "https://127.0.0.1:\(try #require(port))/hook"
   }
 
-  /// Foundation's own way leaves memory behind while the file is empty.
+  /// Foundation's own function leaks memory while the file is empty.
   private static func text(_ path: String) throws -> String {
     let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
     defer { try? file.close() }
@@ -56,7 +56,7 @@ final class TLSReceiver {
 
   deinit { process.terminate() }
 
-  /// All that was received, with what s_server says of the connection; call it after the connection has ended.
+  /// Everything received, with s_server's messages about the connection. Call it after the connection has ended.
   func received() throws -> String {
     process.waitUntilExit()
     return try Self.text(output)

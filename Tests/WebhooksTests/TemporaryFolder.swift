@@ -1,7 +1,7 @@
 import Foundation
 import Storage
 
-/// A folder for one test, removed when the last reference goes.
+/// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
   let path = NSTemporaryDirectory() + "stillwave-webhooks-" + JobID().text
 

@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test(
-    "every spelling of an address is the address",
+    "every spelling of an address is the same address",
     arguments: [
       "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f.0.0.1/", "http://0177.0.0.1/",
       "http://0x7f000001/", "http://[::ffff:127.0.0.1]/", "http://[::1]/",

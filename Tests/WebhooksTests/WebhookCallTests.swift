@@ -5,7 +5,7 @@ import Testing
 
 /// One call, over a real socket.
 @Suite struct WebhookCallTests {
-  @Test func aNameIsJudgedByTheAddressThatIsCalled() async throws {
+  @Test func aNameIsJudgedByItsAddress() async throws {
     let receiver = try WebhookReceiver()
     let named = receiver.url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
     let strict = WebhookNetworks(allowed: [])
@@ -38,7 +38,7 @@ import Testing
     await other.stop()
   }
 
-  @Test func anAnswerWithoutEndIsNotListenedTo() async throws {
+  @Test func anEndlessAnswerIsCutOff() async throws {
     let receiver = try WebhookReceiver(.answersWithoutEnd)
     let open = WebhookNetworks(allowed: [try #require(Network("127.0.0.0/8"))])
     let outcome = WebhookCall.post([], to: receiver.url, fields: [], seconds: 600, networks: open)

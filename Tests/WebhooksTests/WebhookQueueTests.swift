@@ -20,7 +20,7 @@ import Testing
     return queue
   }
 
-  /// Begins as many as may begin.
+  /// Begins as many deliveries as allowed.
   private func fill(_ queue: inout WebhookQueue) -> [WebhookQueue.Delivery] {
     var begun: [WebhookQueue.Delivery] = []
     while let next = queue.begin() { begun.append(next) }
@@ -32,7 +32,7 @@ import Testing
     let begun = fill(&queue)
     #expect(begun.map(\.address.authority) == ["a.example:80", "a.example:80", "b.example:80", "a.example:81"])
 
-    // Only the place of a call to the same host is of use to the one that waits.
+    // The waiting delivery can only use the place of a call to the same host.
     queue.end(begun[2])
     let afterAnother = fill(&queue)
     #expect(afterAnother.isEmpty)
@@ -50,7 +50,7 @@ import Testing
     #expect(next.map(\.address.authority) == ["host8.example:80"])
   }
 
-  @Test func whatWaitsIsSentOnceItsJobEndsOrItsPauseIsOver() throws {
+  @Test func waitingWebhooksAreSentWhenTheirJobOrPauseEnds() throws {
     var queue = WebhookQueue()
     let (one, other) = (try delivery(to: "a.example"), try delivery(to: "a.example"))
     queue.expect(one)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct WebhookSecretTests {
   private static let secret = "a secret of the tests"
 
-  @Test func aSignatureIsOfItsSecondAndItsBody() throws {
+  @Test func aSignatureCoversItsTimeAndItsBody() throws {
     let secret = try #require(WebhookSecret(Self.secret))
     let body = Array("{}".utf8)
     let signature = secret.signature(of: body, at: Timestamp(milliseconds: 1_795_233_906_789))
@@ -16,7 +16,7 @@ import Testing
         + HMACSHA256.hexDigest(of: Array("1795233906.{}".utf8), key: Array(Self.secret.utf8)))
   }
 
-  @Test func theSecretShowsItselfNowhere() throws {
+  @Test func theSecretIsNeverPrinted() throws {
     var settings = WebhookSettings()
     settings.secret = WebhookSecret(Self.secret)
     var shown = ""

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Webhooks
 
-/// A sender with a catalog of its own, without the service around it. A job's document is its id.
+/// A sender with its own catalog, without the service around it. A job's document is its id.
 private final class Bench {
   final class Log: WebhookLog {
     private let lines = Mutex<[String]>([])
@@ -35,7 +35,7 @@ private final class Bench {
     settings.secret = WebhookSecret("a secret of the tests")
     settings.networks = [try #require(Network("127.0.0.0/8"))]
     settings.pauseSeconds = 0.001
-    // On a busy machine a receiver may get no thread for a minute.
+    // On a busy machine, a receiver may not get a thread for a minute.
     settings.timeoutSeconds = 600
     change(&settings)
     self.settings = settings
@@ -46,7 +46,7 @@ private final class Bench {
     WebhookSender(settings, catalog: catalog, log: log) { Array($0.id.text.utf8) }
   }
 
-  /// A job that has ended, with a webhook; the sender knows.
+  /// Creates a finished job with a webhook and notifies the sender.
   @discardableResult
   func endedJob(callback: String) throws -> JobID {
     let recording = Recording(
@@ -59,7 +59,7 @@ private final class Bench {
     return job.id
   }
 
-  /// Stops the sender and starts another, as the next start of the service does.
+  /// Stops the sender and starts another, like a restart of the service.
   func restart() async throws {
     await sender.stop()
     sender = Self.sender(settings, catalog, log)
@@ -78,7 +78,7 @@ private final class Bench {
 }
 
 @Suite struct WebhookSenderTests {
-  @Test func whatIsNotTakenIsSentAgain() async throws {
+  @Test func rejectedWebhooksAreSentAgain() async throws {
     let bench = try Bench { $0.timeoutSeconds = 2 }
     let receiver = try WebhookReceiver(
       .answers(500), .redirects("http://169.254.169.254/latest/meta-data/"), .answers(404), .staysSilent)
@@ -90,7 +90,7 @@ private final class Bench {
     await receiver.stop()
   }
 
-  @Test func aReceiverThatNeverTakesItIsGivenUp() async throws {
+  @Test func aReceiverThatNeverAcceptsItIsGivenUp() async throws {
     let bench = try Bench { $0.maximumAttempts = 3 }
     let receiver = try WebhookReceiver(.answers(500), .answers(500), .answers(500))
     try bench.endedJob(callback: receiver.url)
@@ -99,8 +99,8 @@ private final class Bench {
     await receiver.stop()
   }
 
-  @Test func anAddressThatMayNotBeCalledIsGivenUpAtOnce() async throws {
-    // A name, which nobody can judge before it is looked up.
+  @Test func aForbiddenAddressIsGivenUpAtOnce() async throws {
+    // A name, which can't be judged before it's looked up.
     let bench = try Bench { $0.networks = [] }
     let receiver = try WebhookReceiver()
     try bench.endedJob(callback: receiver.url.replacingOccurrences(of: "127.0.0.1", with: "localhost"))
@@ -119,7 +119,7 @@ private final class Bench {
     let pause = webhook.notBefore.milliseconds - Timestamp.now.milliseconds
     #expect(pause > 900_000 && pause <= 1_000_000)
 
-    // The second attempt comes after the restart, once its time has come.
+    // The second attempt comes after the restart, once it's due.
     webhook.notBefore = .now
     try bench.catalog.update(webhook)
     try await bench.restart()
@@ -128,7 +128,7 @@ private final class Bench {
     await receiver.stop()
   }
 
-  @Test func whatAStopLeavesUndeliveredTheNextStartDelivers() async throws {
+  @Test func theNextStartSendsUndeliveredWebhooks() async throws {
     let bench = try Bench()
     let receiver = try WebhookReceiver(.staysSilent)
     try bench.endedJob(callback: receiver.url)

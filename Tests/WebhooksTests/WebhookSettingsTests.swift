@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "an address inside a private network is refused",
+    "an address inside a private network is rejected",
     arguments: [
       "http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://[fd00::1]:8080/",
       "http://[::ffff:192.168.0.1]/", "https://192.168.1.1/", "http://0x0a000001/", "http://0.0.0.0/",

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// The catalog is lost, damaged or older than the recordings: no audio is ever removed, and every recording comes back,
-/// at the start or by `stillwave check --repair`.
+/// The catalog is lost, damaged, or older than the recordings. No audio is ever removed, and every recording is
+/// restored at the start or by `stillwave check --repair`.
 @Suite(.serialized) struct CatalogFaultTests {
-  /// What happens to the catalog while no service runs.
+  /// The damage done to the catalog while no service runs.
   enum Fault: String, CaseIterable, CustomTestStringConvertible {
     case removed, emptied
     case cutInHalf = "cut in half"
@@ -19,7 +19,7 @@ import Testing
     case logNoise = "its log overwritten after a crash"
 
     var testDescription: String { rawValue }
-    /// The log holds rows after a crash alone.
+    /// The log contains rows only after a crash.
     var needsCrash: Bool { [.logRemoved, .logCut, .logNoise].contains(self) }
   }
 
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("bits that flip in the catalog lose no recording and end no process")
+  @Test("flipped bits in the catalog lose no recording and end no process")
   func flippedBits() throws {
     var record = FaultRecord("catalog: 1 to 64 bits flipped")
     var refused = 0
@@ -90,7 +90,7 @@ import Testing
     }
   }
 
-  @Test("a folder that nothing explains is kept aside, and /readyz and /metrics tell of it")
+  @Test("an unexplained folder is kept aside and reported by /readyz and /metrics")
   func orphan() throws {
     let server = try TestServer()
     try server.stop()
@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "the folders of an earlier version, which describe nothing, are described at the start, and survive the catalog")
+    "folders of an earlier version get descriptions at the start and survive the catalog's loss")
   func earlierVersion() throws {
     let library = try Library()
     try library.server.stop()
@@ -126,7 +126,7 @@ import Testing
     #expect(try library.lossesAfterStart(audioBefore: before) == [])
   }
 
-  @Test("a catalog or a lock that is removed or replaced under a running service stops uploads with 503")
+  @Test("removing or replacing the catalog or the lock of a running service stops uploads with 503")
   func replacedWhileRunning() throws {
     var record = FaultRecord("catalog or lock removed or replaced while the service runs")
     defer { record.write() }
@@ -151,13 +151,13 @@ import Testing
   }
 }
 
-/// A service with recordings of several kinds, and what must come back of them.
+/// A service with recordings of several kinds, and what must be restored of them.
 private final class Library {
   let server: TestServer
-  /// Hash value of each recording's audio, by id.
+  /// The hash of each recording's audio, by id.
   private var recordings: [String: Int] = [:]
   private var count = 0
-  /// Whether the last start was refused, and a repair needed.
+  /// Whether the last start failed and needed a repair.
   private(set) var wasRefused = false
 
   init() throws {
@@ -173,7 +173,7 @@ private final class Library {
 
   static func clip(_ seed: Int) -> [UInt8] { WAVFile.noise(seconds: 1, seed: seed) }
 
-  /// Uploads two more, one of which gets another name.
+  /// Uploads two more recordings and renames one.
   func grow() throws {
     for _ in 0..<2 {
       count += 1
@@ -193,7 +193,7 @@ private final class Library {
     recordings[id] = try server.client.get("/v1/recordings/\(id)/audio").body.hashValue
   }
 
-  /// The audio files in the data folder: their SHA-256, wherever they are.
+  /// The SHA-256 of each audio file anywhere in the data folder.
   func audio() throws -> Set<String> {
     var found: Set<String> = []
     for path in try FileManager.default.subpathsOfDirectory(atPath: server.data) where path.contains("/audio.") {
@@ -208,13 +208,13 @@ private final class Library {
     return copy
   }
 
-  /// The data folder as it was when it was copied.
+  /// Replaces the data folder with a copy made earlier.
   func putBack(_ copy: String) throws {
     try FileManager.default.removeItem(atPath: server.data)
     try FileManager.default.copyItem(atPath: copy, toPath: server.data)
   }
 
-  /// Starts the service, with a repair where it refuses; what is gone then, in words.
+  /// Starts the service, with a repair if it refuses. Returns descriptions of what is lost.
   func lossesAfterStart(audioBefore: Set<String>) throws -> [String] {
     var losses: [String] = []
     wasRefused = false
@@ -230,7 +230,7 @@ private final class Library {
       try server.restart()
     }
     losses += audioBefore.subtracting(try audio()).map { "audio \($0) is gone" }
-    // A bit that flips in a row's text may be served until the folders have been looked through.
+    // A flipped bit in a row's text may be served until the folders have been checked.
     server.client.followsContract = false
     for (id, hash) in recordings {
       let answer = try server.client.get("/v1/recordings/\(id)/audio")
@@ -245,7 +245,7 @@ private final class Library {
 }
 
 extension FaultRecord {
-  /// Rounds of flipped bits: 60 in `deploy/faults`, some in `deploy/test`.
+  /// Rounds of flipped bits: 60 in `deploy/faults`, fewer in `deploy/test`.
   static let flips = ProcessInfo.processInfo.environment["FAULT_ROUNDS"] == nil ? 6 : 60
 }
 

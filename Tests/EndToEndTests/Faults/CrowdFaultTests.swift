@@ -2,17 +2,17 @@ import Foundation
 import Synchronization
 import Testing
 
-/// One client's crowd of requests, and a second client's upload meanwhile: it is taken, and waits for none of the
-/// crowd's requests that wait. The rows note how long it took, beside its time on an idle service.
+/// One client's crowd of requests and another client's upload: it's accepted and waits for none of the crowd's waiting
+/// requests. The rows record how long it took, and how long on an idle service.
 @Suite(.serialized) struct CrowdFaultTests {
-  /// Requests of a crowd: `FAULT_CROWD`, at most `most`, or fewer where a short run has to do.
+  /// The number of requests of a crowd: `FAULT_CROWD`, at most `most`, or fewer in a short run.
   private static func size(_ short: Int, most: Int = .max) -> Int {
     ProcessInfo.processInfo.environment["FAULT_CROWD"].flatMap { Int($0) }.map { min($0, most) } ?? short
   }
 
   private static let wave = WAVFile.noise(seconds: 5, seed: 1)
 
-  /// Many connections of one client at once, each of which sends request after request until all are sent.
+  /// Many simultaneous connections of one client, each sending request after request until all are sent.
   private final class Crowd: Sendable {
     private let statuses = Mutex<[String: Int]>([:])
     private let left: Atomic<Int>
@@ -38,10 +38,10 @@ import Testing
       answer.status < 400 ? "\(answer.status)" : "\(answer.status) \(answer.json["code"].string ?? "")"
     }
 
-    /// What was answered how often.
+    /// The number of each kind of answer.
     var answers: [String: Int] { statuses.withLock { $0 } }
 
-    /// Returns when all have been answered; what was answered otherwise than with one of these statuses.
+    /// Returns once all have been answered, with the answers whose status isn't one of these.
     func losses(_ expected: [String]) -> [String] {
       group.wait()
       return answers.filter { answer in !expected.contains { answer.key.hasPrefix($0) } }
@@ -53,7 +53,7 @@ import Testing
     try ContinuousClock().measure(body) / .seconds(1)
   }
 
-  /// A service that was warmed up, and how long an upload takes that has it to itself.
+  /// A warmed-up service, and the time of an upload while it's idle.
   private func idleServer(_ server: TestServer) throws -> (server: TestServer, idle: Double) {
     let client = HTTPClient(port: server.client.port, source: 2)
     let times = try (0..<4).map { number in
@@ -62,7 +62,7 @@ import Testing
     return (server, times.dropFirst().sorted()[1])
   }
 
-  /// Tries one crowd: `begin` starts it, and returns when the second client may come. The crowd's answers must be of
+  /// Tries one crowd. `begin` starts it and returns when the second client may begin. The crowd's answers must be among
   /// `expected`.
   private func attempt(
     _ name: String, expected: [String], on makeServer: () throws -> TestServer = { try TestServer() },
@@ -96,17 +96,17 @@ import Testing
   @Test func filesThatKeepFFmpegBusy() throws {
     let file = TaggedMatroska.bytes(tags: 200_000)
     #expect(file.count > 7_000_000)
-    // Where they don't even get the processor time they may use, the machine is to blame: 503.
+    // If they don't even get the processor time they're allowed, the machine is at fault: 503.
     let expected = ["422 probe_too_slow", "429 limit_waiting_probes", "503 unavailable"]
     try attempt("files of 200,000 tags", expected: expected) { server in
       let crowd = Crowd(Self.size(12, most: 60), connections: 6, port: server.client.port) { client, _ in
         try client.send("POST", "/v1/recordings?name=a.mkv", [:], .bytes(file))
       }
-      // One of them is being looked at.
+      // One of them is being probed.
       _ = eventually { !server.workers().isEmpty || !crowd.answers.isEmpty }
       return crowd
     } alsoAsking: { second, server in
-      // Of another client's files for ffmpeg, too, none waits for the crowd's.
+      // Another client's files for ffmpeg don't wait for the crowd's either.
       let small = TaggedMatroska.bytes(tags: 10)
       let answer = try second.send("POST", "/v1/recordings?name=b.mkv", [:], .bytes(small))
       return answer.status == 201 ? [] : ["a small Matroska file: \(answer.status) \(answer.text)"]
@@ -123,7 +123,7 @@ import Testing
       _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
       return crowd
     } alsoAsking: { second, server in
-      // Its job runs before any of those that wait.
+      // Its job runs before all waiting ones.
       let uploaded = try second.upload(Self.wave, name: "last.wav")
       try second.succeed(try #require(uploaded["waveform"]["job"].string))
       let waiting = try second.get("/v1/jobs?state=queued&limit=1000").json["jobs"].array?.count ?? 0
@@ -137,7 +137,7 @@ import Testing
         try client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "1000000"])
       }
       _ = eventually { crowd.answers.keys.contains { $0.hasPrefix("429") } }
-      // Others fill the rest: twenty clients, fifty uploads each.
+      // Others fill the rest: about twenty clients with fifty uploads each.
       for source in 10..<29 as Range<UInt32> {
         let client = HTTPClient(port: server.client.port, source: source)
         for _ in 0..<50 {
@@ -229,7 +229,7 @@ import Testing
       let most = Self.size(100, most: 400)
       let (server, idle) = try idleServer(TestServer("--max-connections", "\(most)"))
       defer { server.kill() }
-      // A quarter of them stays open; the rest is refused, and comes again.
+      // A quarter of them stay open; the rest are rejected and try again.
       var statuses: [Int: Int] = [:]
       var held: [Wire] = []
       for _ in 0..<most * 2 {
@@ -248,7 +248,7 @@ import Testing
       note += statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key == 0 ? "hung up on" : "\($0.key)")" }
         .joined(separator: ", ")
       var losses: [String] = []
-      // The client of the idle uploads may hold one, which isn't the crowd's.
+      // The client of the idle uploads may hold one connection, which isn't the crowd's.
       if held.count > most / 4 { losses.append("the crowd has \(held.count) connections") }
       if statuses.keys.contains(where: { ![0, 200, 429].contains($0) }) { losses.append("\(statuses)") }
       for wire in held { wire.close() }
@@ -259,17 +259,17 @@ import Testing
     record.write(note)
   }
 
-  @Test func memoryIsGivenBackAfterAFlood() throws {
+  @Test func memoryIsReturnedAfterAFlood() throws {
     var record = FaultRecord("memory after a flood")
     var note = ""
     record.attempt {
-      // With room for a job of each, or most would be refused at once.
+      // With room for a job of each; otherwise most would be rejected at once.
       let (server, _) = try idleServer(
         TestServer(
           "--max-queued-jobs-per-client", "1000", "--max-queued-jobs", "1000", "--max-connections-per-client", "1000"))
       defer { server.kill() }
       let before = Processes.anonymousKilobytes(of: server.processID)
-      // Clients that stop in the middle of a body, all at once.
+      // Clients that all stop in the middle of a body.
       let body = [UInt8](repeating: 0, count: 200_000)
       var flood: [Wire] = []
       for _ in 0..<Self.size(400, most: 800) {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A small disk of a test's own, made of memory: for root only.
+/// A small in-memory disk for one test; needs root.
 final class Disk {
   let path: String
   private let folder: TemporaryFolder
   private var hasCover = false
 
-  /// nil where this process may not mount.
+  /// nil if this process may not mount.
   init?(_ options: String) {
     guard geteuid() == 0, let folder = try? TemporaryFolder() else { return nil }
     self.folder = folder
@@ -16,7 +16,7 @@ final class Disk {
     else { return nil }
   }
 
-  /// What is opened from now on can't be written; what is open can.
+  /// Makes it read-only for files opened from now on; open files can still be written.
   func makeReadOnly() -> Bool {
     guard Self.run("mount", ["--bind", path, path]) else { return false }
     hasCover = true
@@ -24,7 +24,7 @@ final class Disk {
   }
 
   func makeWritable() {
-    // Lazily: files were opened through it.
+    // Lazily, because files were opened through it.
     if hasCover { _ = Self.run("umount", ["-l", path]) }
     hasCover = false
   }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Disks that fill up or can't be written: what can't be kept is refused in words, and what was kept before is whole.
+/// Disks that fill up or can't be written: new data is rejected with an explanation, and earlier data stays intact.
 @Suite(.serialized) struct DiskTests {
-  /// Uploads, without saying how long they are, until one is refused; then everything must be as before it.
+  /// Uploads files without declaring their length until one is rejected; then everything must be as before.
   private func fill(_ server: TestServer, _ promises: KeptPromises, limit: Int) throws -> Answer? {
     for number in 0..<limit {
       let bytes = WAVFile.noise(seconds: 5, seed: number)
@@ -27,7 +27,7 @@ import Testing
       ? [] : ["refused with \(answer.status) \(answer.text)"]
   }
 
-  /// Room is made by deleting; then everything goes on.
+  /// Deletes recordings to make room; then everything must work again.
   private func lossesAfterwards(_ server: TestServer, _ promises: KeptPromises) throws -> [String] {
     var losses = try promises.losses(server, mayHaveFailed: true)
     for id in promises.uploads.prefix(3) {
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func aJobThatFillsTheDiskFailsInWordsAndLeavesNothing() throws {
+  @Test func aJobThatFillsTheDiskFailsWithAReasonAndLeavesNothing() throws {
     let name = "a job fills the disk"
     guard let disk = Disk("size=1200k") else { return FaultRecord.skip(name, "mounting needs root") }
     var record = FaultRecord(name)
@@ -69,7 +69,7 @@ import Testing
         let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
         defer { server.kill() }
         let promises = KeptPromises()
-        // Small as it comes, large as it is to be written.
+        // Small as uploaded, large once decoded.
         let (plain, coded) = (server.folder.file("plain.wav"), server.folder.file("coded.mp3"))
         try write(WAVFile.noise(seconds: 20, seed: 1), to: plain)
         try Tool.ffmpeg.run(["-v", "error", "-i", plain, "-c:a", "libmp3lame", "-b:a", "32k", coded])
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func aDataFolderThatCanOnlyBeReadServesWhatThereIsAndRefusesTheRest() throws {
+  @Test func aReadOnlyDataFolderIsServedReadOnly() throws {
     let name = "a read-only data folder"
     guard let disk = Disk("size=50m") else { return FaultRecord.skip(name, "mounting needs root") }
     var record = FaultRecord(name)
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test(arguments: ["removed", "cut short", "emptied"])
-  func aSourceThatIsLostDuringItsJobFailsTheJobAtTheMost(_ damage: String) throws {
+  func aSourceLostDuringItsJobAtMostFailsTheJob(_ damage: String) throws {
     var record = FaultRecord("a source file \(damage) during its job")
     defer { record.write() }
     record.attempt {

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// An ffmpeg that fails by itself is no fault of the file: nothing is refused for it, and what was uploaded in pieces
-/// is kept.
+/// A failure of ffmpeg itself isn't the file's fault: nothing is rejected because of it, and uploads in pieces are
+/// kept.
 @Suite(.serialized) struct FailingProgramTests {
   private static let deeds = ["crash", "abort", "killed", "use-up-memory", "no-memory", "no-library"]
 
-  /// A folder whose ffmpeg and ffprobe do `deed`, until they are mended.
+  /// A folder whose ffmpeg and ffprobe fail as `deed` says until they're replaced.
   struct Programs {
     let folder: TemporaryFolder
     let path: String
 
-    /// With `failsToProbe` false, ffprobe is the real one.
+    /// If `failsToProbe` is false, ffprobe is the real one.
     init(_ deed: String, failsToProbe: Bool = true) throws {
       folder = try TemporaryFolder()
       path = folder.file(deed)
@@ -27,7 +27,7 @@ import Testing
 
     var ffmpeg: String { path + "/ffmpeg" }
 
-    /// The real ones take their place.
+    /// Replaces them with the real ones.
     func mend() throws {
       for name in ["ffmpeg", "ffprobe"] {
         try FileManager.default.removeItem(atPath: "\(path)/\(name)")
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("whatever ffmpeg dies of, the file is not blamed and its upload can be tried again")
+  @Test("if ffmpeg dies of itself, the file isn't blamed and its upload can be retried")
   func dies() throws {
     var record = FaultRecord("ffmpeg crashes, is killed, has no memory or no library")
     defer { record.write("while it looks at an upload; then it works again") }
@@ -76,7 +76,7 @@ import Testing
     return losses
   }
 
-  @Test("the check that decides who is to blame passes with an ffmpeg that works, and with no other")
+  @Test("the check that decides who is at fault passes only with a working ffmpeg")
   func check() throws {
     func check(_ ffmpeg: String) throws -> [String] {
       let finished = try WorkerTests.run(WorkerTests.request("ffmpegCheck", on: "/dev/null", ffmpeg: ffmpeg))
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("a file on which a sound ffmpeg crashes each time is refused")
+  @Test("a file on which a working ffmpeg always crashes is rejected")
   func hostileFile() throws {
     let programs = try Programs("crash-on-files")
     let server = try TestServer("--ffmpeg", programs.ffmpeg)

@@ -1,20 +1,21 @@
 import Foundation
 import Testing
 
-/// How often a fault was tried, and what came of it. `deploy/faults` prints the rows as a table.
+/// Counts how often a fault was tried and what was lost. `deploy/faults` prints the rows as a table.
 struct FaultRecord {
   private let name: String
   private(set) var tried = 0
   private(set) var survived = 0
-  /// Things that had been promised and were gone, or wrong.
+  /// Promised things that were missing or wrong.
   private(set) var lost = 0
 
   init(_ name: String) { self.name = name }
 
-  /// Rounds for each kind of fault: `FAULT_ROUNDS` in all for the kills, shared between their five moments.
+  /// Rounds per kind of fault. For kills, `FAULT_ROUNDS` is the total, divided among their five moments.
   static let rounds = ProcessInfo.processInfo.environment["FAULT_ROUNDS"].flatMap { Int($0) } ?? 5
 
-  /// Tries once; `attempt` says what was lost, nothing where all is well. What it throws counts as not survived.
+  /// Tries once. `attempt` returns descriptions of losses, empty if all is well. If it throws, the fault wasn't
+  /// survived.
   mutating func attempt(_ comment: String = "", _ attempt: () throws -> [String]) {
     tried += 1
     do {
@@ -27,7 +28,7 @@ struct FaultRecord {
     }
   }
 
-  /// Appends the row to the table that `FAULT_TABLE` names.
+  /// Appends the row to the table at `FAULT_TABLE`.
   func write(_ note: String = "") {
     guard let path = ProcessInfo.processInfo.environment["FAULT_TABLE"] else { return }
     let row = "\(name)\t\(tried)\t\(survived)\t\(lost)\t\(note)\n"
@@ -36,7 +37,7 @@ struct FaultRecord {
     FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(Data(row.utf8))
   }
 
-  /// Says, in the table and beside the tests, that this machine does not let the fault be tried.
+  /// Reports, in the table and in the test's output, that the fault can't be tried on this machine.
   static func skip(_ name: String, _ reason: String) {
     print("Not tried: \(name): \(reason)")
     FaultRecord(name).write("not tried: \(reason)")

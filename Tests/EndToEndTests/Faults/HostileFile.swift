@@ -1,14 +1,14 @@
 import Foundation
 
-/// A file that lies, is broken, or is no sound at all.
+/// A file that lies, is broken, or isn't sound at all.
 struct HostileFile {
-  /// What may come of it.
+  /// The permitted outcome.
   enum Verdict {
-    /// 415 or 422, nothing else.
+    /// 415 or 422 only.
     case refused
-    /// A recording of all the sound there is, whatever else is odd.
+    /// A recording of all its sound, whatever else is odd.
     case sound
-    /// Anything but silence about it: refused, a warning, or a failed job.
+    /// Any outcome that isn't silent: a rejection, a warning, or a failed job.
     case told
   }
 
@@ -27,7 +27,7 @@ struct HostileFile {
 
   // MARK: Cut short
 
-  /// Every kind of file, cut inside its header, just after it and at several places in the sound.
+  /// Every kind of file, truncated inside its header, right after it, and at several places in the audio.
   private static func truncations(_ folder: TemporaryFolder) throws -> [HostileFile] {
     let plain = folder.file("whole.wav")
     try write(WAVFile.noise(seconds: 4, seed: 9), to: plain)
@@ -88,7 +88,7 @@ struct HostileFile {
     return Array("FORM".utf8) + bigEndian(UInt32(body.count)) + body
   }
 
-  /// The 64-bit sizes of the ds64 chunk have `high` for their upper half.
+  /// The upper half of the 64-bit sizes in the ds64 chunk is `high`.
   private static func rf64(high: UInt32) -> [UInt8] {
     let length = littleEndian(UInt32(tone.data.count)) + littleEndian(high)
     let sizes = length + length + littleEndian(UInt64(tone.data.count / 2)) + littleEndian(UInt32(0))
@@ -96,7 +96,7 @@ struct HostileFile {
       + Array(tone.bytes[12..<40]) + littleEndian(UInt32.max) + tone.data
   }
 
-  /// FLAC whose header tells another length than there is, or none, and files of which the second looks like junk.
+  /// FLAC whose header has a wrong length or none, and chained files whose second part looks like junk.
   private static func lengths(_ folder: TemporaryFolder) throws -> [HostileFile] {
     let (plain, path) = (folder.file("tone.wav"), folder.file("tone.flac"))
     try write(tone.bytes, to: plain)
@@ -149,7 +149,7 @@ struct HostileFile {
     ]
   }
 
-  /// Some kilobytes that decode to 28 million samples.
+  /// A few kilobytes that decode to 28 million samples.
   private static func bomb(_ folder: TemporaryFolder) throws -> HostileFile {
     let path = folder.file("bomb.flac")
     let silence = "anullsrc=sample_rate=48000:channel_layout=mono"
@@ -167,7 +167,7 @@ struct HostileFile {
     let zip = Array("PK\u{3}\u{4}".utf8) + [UInt8](repeating: 0, count: 26) + tone.bytes
     return [
       HostileFile("a zip named .wav", zip, .refused), HostileFile("a JPEG named .wav", try contents(picture), .refused),
-      // Read as what it is, by way of ffmpeg: names are of no account.
+      // Read as what it is, with ffmpeg: names don't matter.
       HostileFile("AAC named .mp3", try contents(aac), .sound),
     ]
   }

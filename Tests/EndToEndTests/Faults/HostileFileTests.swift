@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Each hostile file ends in words, and nobody else notices it.
+/// Each hostile file leads to an explanation and affects nothing else.
 struct HostileFileTests {
-  @Test func everyHostileFileEndsInWordsAndHarmsNobody() throws {
+  @Test func everyHostileFileIsExplainedAndHarmless() throws {
     var record = FaultRecord("hostile files")
     defer { record.write("memory, descriptors and others' answers compared") }
     let server = try TestServer()
@@ -14,7 +14,7 @@ struct HostileFileTests {
     let before = try server.client.get(slice).body
     let files = try HostileFile.all(folder)
     #expect(files.count >= 60)
-    // The first file warms up what is made once.
+    // The first file warms up one-time allocations.
     _ = try outcome(of: files[0], server)
     let (memory, descriptors) = (Processes.anonymousKilobytes(of: server.processID), descriptors(server))
     for file in files {
@@ -46,7 +46,7 @@ struct HostileFileTests {
     ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.processID)/fd")) ?? []).count
   }
 
-  /// Uploads the file, follows what becomes of it, and deletes it again; what was wrong with that.
+  /// Uploads the file, follows its job, and deletes it. Returns descriptions of anything wrong.
   private func outcome(of file: HostileFile, _ server: TestServer) throws -> [String] {
     let client = server.client
     let answer = try client.send("POST", "/v1/recordings?name=a.wav", [:], .bytes(file.bytes))

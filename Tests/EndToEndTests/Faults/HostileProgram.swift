@@ -1,16 +1,16 @@
 import Foundation
 
-/// A program in the place of ffmpeg that attacks the service, its files and the system: see Tests/Fenced/hostile.c.
+/// A program in place of ffmpeg that attacks the service, its files, and the system: see Tests/Fenced/hostile.c.
 final class HostileProgram {
-  /// Who runs the service.
+  /// The user that runs the service.
   enum User: String, CaseIterable {
     case same = "the user of the tests"
     case other = "a user without rights"
 
-    /// Starting as somebody else takes root.
+    /// Only root can start it as another user.
     static var available: [User] { geteuid() == 0 ? allCases : [.same] }
 
-    /// A number that isn't root's, nor the one that ffmpeg gets.
+    /// A user id that is neither root's nor the one ffmpeg gets.
     static let otherID: uid_t = 65534
 
     var starter: [String] {
@@ -21,7 +21,7 @@ final class HostileProgram {
     }
   }
 
-  /// Calls that a kernel without Landlock lacks.
+  /// System calls that a kernel without Landlock lacks.
   static let landlock = "landlock_create_ruleset,landlock_add_rule,landlock_restrict_self"
 
   let server: TestServer
@@ -29,10 +29,10 @@ final class HostileProgram {
   private let victim: String
   private let victimBytes = BadUploadTests.tone.bytes
 
-  /// Starts a service that has this program for its ffmpeg, and gives it a recording to be attacked.
+  /// Starts a service with this program as its ffmpeg, and uploads a recording for it to attack.
   init(user: User, withoutLandlock: Bool = false) throws {
     folder = try TemporaryFolder()
-    // Where every user finds the programs.
+    // A place where every user can find the programs.
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
     for (name, source) in [
       ("ffmpeg", try Program.fenced()), ("ffprobe", try Program.fenced()), ("Fenced", try Program.fenced()),
@@ -42,7 +42,7 @@ final class HostileProgram {
     try FileManager.default.createDirectory(
       atPath: data, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     if user == .other { unsafe _ = chown(data, User.otherID, User.otherID) }
-    // Whoever starts a service may leave more open than it knows of.
+    // A service may be started with more open descriptors than it knows of.
     let leaking = ["/bin/bash", "-c", #"exec "$0" "$@" 9</etc/passwd"#]
     let starter = leaking + (withoutLandlock ? [folder.file("Fenced"), "--without", Self.landlock] : [])
     server = try TestServer(
@@ -54,14 +54,14 @@ final class HostileProgram {
 
   deinit { server.kill() }
 
-  /// What came of each attempt during an upload: an errno, or 0 for what was done.
+  /// The result of each attack during an upload: an errno, or 0 if it succeeded.
   func outcomes() throws -> [String: Int] {
     let file = Self.file("service=\(server.processID)\ndata=\(server.data)\nother=\(victim)\n")
     let answer = try server.client.send("POST", "/v1/recordings?name=a.m4a", [:], .bytes(file))
     return Self.outcomes(in: answer.json["detail"].string ?? "")
   }
 
-  /// Uploads a file on which the program does nothing for ever, and doesn't wait for the answer, which never comes.
+  /// Uploads a file on which the program hangs forever, without waiting for the answer.
   func hang() {
     let port = server.client.port
     DispatchQueue(label: "hanging upload").async {
@@ -69,7 +69,7 @@ final class HostileProgram {
     }
   }
 
-  /// The processes that run the program now.
+  /// The processes that currently run the program.
   func processes() -> [pid_t] {
     Processes.naming(folder.file("ff")).filter {
       Processes.commandLine(of: $0).hasPrefix(folder.path)
@@ -77,10 +77,10 @@ final class HostileProgram {
     }
   }
 
-  /// A file that looks like an m4a and says what to do.
+  /// A file that looks like an m4a and contains commands for the program.
   static func file(_ text: String) -> [UInt8] { [0, 0, 0, 32] + Array("ftypM4A \n\(text)".utf8) }
 
-  /// `name=errno`, by spaces.
+  /// Parses `name=errno`, separated by spaces.
   static func outcomes(in text: String) -> [String: Int] {
     let pairs = text.split { " ()\"".contains($0) }.compactMap { word -> (String, Int)? in
       let parts = word.split(separator: "=")
@@ -90,7 +90,7 @@ final class HostileProgram {
     return Dictionary(pairs, uniquingKeysWith: { $1 })
   }
 
-  /// What has been harmed.
+  /// Returns descriptions of what has been harmed.
   func losses() throws -> [String] {
     var losses: [String] = []
     if try server.client.get("/healthz").status != 200 { losses.append("the service is gone") }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A program that was substituted for ffmpeg reaches nothing but the file that it is given.
+/// A program in place of ffmpeg can access only the file it's given.
 @Suite(.serialized) struct HostileProgramTests {
-  /// Attempts of Tests/Fenced/hostile.c that must fail.
+  /// The attacks in Tests/Fenced/hostile.c that must fail.
   static let attempts = [
     "write-memory", "read-memory", "environment", "descriptors", "trace", "signal", "signal-by-descriptor",
     "signal-group", "read-other", "write-other", "truncate-other", "remove-other", "read-catalog", "write-catalog",
@@ -18,8 +18,9 @@ import Testing
     try check(HostileProgram(user: user), &record, allowing: [])
   }
 
-  /// Landlock is what closes files to a process of the same user. Without it the rest of the fence still holds: the
-  /// filter opens nothing for writing, the service's memory is closed, and under root ffmpeg is another user.
+  /// Landlock is what closes files to a process of the same user. Without it, the rest of the fence still holds: the
+  /// filter denies opening files for writing, the service's memory is closed, and under root, ffmpeg runs as another
+  /// user.
   @Test(arguments: HostileProgram.User.available)
   func withoutLandlockAHostileFFmpegChangesNothing(_ user: HostileProgram.User) throws {
     var record = FaultRecord("a hostile ffmpeg without Landlock, as \(user.rawValue)")
@@ -32,9 +33,9 @@ import Testing
     #expect(ready["warnings"].array?.contains { $0["code"].string == "fence_incomplete" } == true, "\(ready)")
   }
 
-  /// The kernel asks a dying worker for the right to kill another user's process.
+  /// The kernel checks if a dying worker may kill another user's process.
   @Test(arguments: HostileProgram.User.available)
-  func anFFmpegThatHangsIsKilledWithItsWorkerAlthoughTheServiceIsGone(_ user: HostileProgram.User) throws {
+  func aHangingFFmpegIsKilledWithItsWorkerEvenWithoutTheService(_ user: HostileProgram.User) throws {
     let hostile = try HostileProgram(user: user)
     hostile.hang()
     #expect(eventually { hostile.processes().count == 2 }, "ffmpeg and ffprobe")
@@ -47,9 +48,9 @@ import Testing
     let outcomes = try hostile.outcomes()
     let isRoot = outcomes["user"] == 0
     #expect(!isRoot)
-    // It did read what it was given.
+    // It did read the file it was given.
     #expect(outcomes["read-input"] == Int(EPERM), "\(outcomes)")
-    // Where it has a user of its own.
+    // If it has a user of its own.
     if outcomes["user"] == 65_533 { #expect(outcomes["tasks"] == Int(EAGAIN), "\(outcomes)") }
     for name in Self.attempts where !allowed.contains(name) {
       record.attempt(name) {

@@ -1,37 +1,37 @@
 import Foundation
 import Synchronization
 
-/// What the service has promised to a client, and whether it has kept it.
+/// The service's promises to a client, and whether it has kept them.
 final class KeptPromises: Sendable {
   private struct State {
-    /// Hash values of the uploads that were answered 201.
+    /// The hashes of uploads answered with 201.
     var uploads: [String: Int] = [:]
-    /// How far uploads in pieces are at least.
+    /// The minimum offsets of uploads in pieces.
     var offsets: [String: Int] = [:]
-    /// Recordings whose deletion was asked for: whether that was answered 204.
+    /// Recordings whose deletion was requested, with whether it was answered with 204.
     var deletions: [String: Bool] = [:]
-    /// The waveforms that were seen finished, by hash value.
+    /// Waveforms seen finished, by hash.
     var waveforms: [String: String] = [:]
   }
 
   private let state = Mutex(State())
 
-  /// The recordings that are there, as far as the client knows.
+  /// The recordings that exist, as far as the client knows.
   var uploads: [String] { state.withLock { state in state.uploads.keys.filter { state.deletions[$0] == nil } } }
 
   func uploaded(_ id: String, _ bytes: [UInt8]) { state.withLock { $0.uploads[id] = bytes.hashValue } }
 
-  /// An upload in pieces, by its address, was said to be at `offset`.
+  /// Records that an upload in pieces, given by its address, was reported to be at `offset`.
   func told(_ upload: String, at offset: Int) { state.withLock { $0.offsets[upload] = offset } }
 
   func deleting(_ id: String) { state.withLock { $0.deletions[id] = false } }
 
   func deleted(_ id: String) { state.withLock { $0.deletions[id] = true } }
 
-  /// Waits until no job is at work, then compares everything; what is wrong, in words. Jobs may have failed only where
-  /// the fault is one that they can't be done under.
+  /// Waits until no job runs, then compares everything. Returns descriptions of losses. Jobs may have failed only if
+  /// they can't be done under the fault.
   func losses(_ server: TestServer, mayHaveFailed: Bool = false) throws -> [String] {
-    // First, as asking for an upload whose bytes are all there makes its recording.
+    // First, because asking for a complete upload makes its recording.
     var losses = try lostOffsets(server)
     let failed = try failedJobs(server)
     if !mayHaveFailed { losses += failed }
@@ -54,8 +54,8 @@ final class KeptPromises: Sendable {
     return losses
   }
 
-  /// What uploads in pieces were said to be is there, and every part belongs to an upload that can go on. All of them
-  /// are given up then.
+  /// Checks that the reported offsets of uploads are kept, and that every part belongs to an upload that can continue.
+  /// Then cancels all of them.
   private func lostOffsets(_ server: TestServer) throws -> [String] {
     let parts = try FileManager.default.contentsOfDirectory(atPath: server.data + "/uploads")
     var told = state.withLock { state in
@@ -103,15 +103,15 @@ final class KeptPromises: Sendable {
     return losses
   }
 
-  /// A recording's files, but for the map of its sound, which some have: it can be lost and made again.
+  /// A recording's files, without the optional sound map, which can be lost and made again.
   private func files(of id: String, _ server: TestServer) throws -> [String] {
     try FileManager.default.subpathsOfDirectory(atPath: server.data + "/recordings/\(id)").filter {
       !($0.hasPrefix("audio.") && $0.hasSuffix(".map"))
     }
   }
 
-  /// A recording has its sound, its waveform, its description and nothing else; whatever else is in the data directory
-  /// is astray.
+  /// Returns files that don't belong in the data folder: a recording has only its audio, its waveform, and its
+  /// description.
   private func strayFiles(_ server: TestServer, _ ids: Set<String>, _ mayHaveFailed: Bool) throws -> [String] {
     var strays: [String] = []
     let isTidy = try eventually {

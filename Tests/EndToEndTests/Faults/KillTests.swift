@@ -3,17 +3,17 @@ import Foundation
 import Randomness
 import Testing
 
-/// The service is killed at a random moment, and started again: what it had promised is so. How long the starts took is
-/// a figure of the table.
+/// The service is killed at a random moment and started again: its promises must be kept. The table shows how long the
+/// starts took.
 @Suite(.serialized) struct KillTests {
-  /// What goes on when the service is killed.
+  /// The activity during which the service is killed.
   enum Moment: String, CaseIterable, CustomTestStringConvertible {
     case upload, waveform, denoise, delete
     case start = "start-up"
 
     var testDescription: String { rawValue }
 
-    /// The kill comes within so many milliseconds of its beginning.
+    /// The kill comes within this many milliseconds of its beginning.
     var milliseconds: Int {
       switch self {
       case .upload: 250
@@ -33,7 +33,7 @@ import Testing
     let server = try TestServer()
     let promises = KeptPromises()
     var random = NoiseGenerator(seed: Int(truncatingIfNeeded: TestSeed.of(moment.milliseconds)))
-    // A recording that nothing happens to.
+    // A recording that stays untouched.
     try upload(WAVFile.noise(seconds: 2, seed: 1), to: server.client, promises)
     for round in 0..<max(FaultRecord.rounds / Moment.allCases.count, 1) {
       let share = min(abs(random.next()), 1)
@@ -57,9 +57,9 @@ import Testing
 
   private func wait(milliseconds: Int) { _ = poll(nil, 0, Int32(milliseconds)) }
 
-  // MARK: What goes on
+  // MARK: Activities
 
-  /// Before the moment, undisturbed.
+  /// Prepares the activity, undisturbed.
   private func prepare(_ moment: Moment, _ round: Int, _ server: TestServer, _ promises: KeptPromises) throws {
     guard moment != .upload else { return }
     for number in 0..<4 {
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  /// Until the service is gone: what is answered is a promise.
+  /// Performs the activity until the service is gone; each answer is a promise.
   private func act(_ moment: Moment, _ round: Int, _ client: HTTPClient, _ promises: KeptPromises) throws {
     switch moment {
     case .upload:
@@ -123,7 +123,7 @@ import Testing
     }
   }
 
-  /// A start that is cut off, with jobs to begin again.
+  /// Kills the service during a start, with jobs to be restarted.
   private func killWhileStarting(_ server: TestServer, afterMilliseconds milliseconds: Int) throws {
     let start = try Command(try Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", server.data])
     wait(milliseconds: milliseconds)
@@ -131,7 +131,7 @@ import Testing
     _ = try start.finish(withinSeconds: 60)
   }
 
-  /// Deletes all but the recording that nothing happens to, so that rounds don't grow.
+  /// Deletes all but the untouched recording, so that later rounds don't take longer.
   private func tidy(_ server: TestServer, _ promises: KeptPromises) throws {
     let listed = try server.client.get("/v1/recordings?limit=1000").json["recordings"].array ?? []
     for id in listed.compactMap({ $0["id"].string }).sorted().dropFirst() {
@@ -141,7 +141,7 @@ import Testing
   }
 }
 
-/// Work on a connection and a thread of its own, whose failures are those of the service's end.
+/// Runs work on its own connection and thread; its failures are those of the service's end.
 private final class Activity: Sendable {
   private let ended = DispatchSemaphore(value: 0)
 
@@ -158,7 +158,7 @@ private final class Activity: Sendable {
 }
 
 extension WAVFile {
-  /// Mono noise at 22,050 Hz; another seed makes another file.
+  /// Mono noise at 22,050 Hz; each seed makes a different file.
   static func noise(seconds: Int, seed: Int) -> [UInt8] {
     var noise = NoiseGenerator(seed: seed + 1)
     var file = WAVFile()

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// Root lends a file to ffmpeg's user for as long as ffmpeg runs. A service that is killed meanwhile can't take it
-/// back: the next one does.
+/// Root lends a file to ffmpeg's user while ffmpeg runs. If the service is killed meanwhile, the next one takes it
+/// back.
 @Suite(.serialized, .enabled(if: geteuid() == 0, "only root lends files"))
 struct LentFileTests {
   enum Killed: String, CaseIterable {
     case alone = "the service"
-    /// As a container or a unit that is out of memory ends: nobody is left to take anything back.
+    /// How a container or unit ends that is out of memory: nothing is left that could take files back.
     case withWorkers = "the service and its workers"
   }
 
-  @Test(arguments: Killed.allCases) func aFileThatWasLentWhenTheServiceWasKilledIsItsOwnersAgain(_ killed: Killed)
+  @Test(arguments: Killed.allCases) func aLentFileIsTakenBackAfterTheServiceWasKilled(_ killed: Killed)
     throws
   {
     var record = FaultRecord("\(killed.rawValue) killed while ffmpeg reads")
@@ -31,8 +31,7 @@ struct LentFileTests {
       return attributes?[.posixPermissions] as? Int
     }
     try #require(mode() == 0o600)
-    // The next start builds them again, with an ffmpeg that reads on and writes nothing, so that its worker waits for
-    // it.
+    // The next start rebuilds them, with an ffmpeg that only reads and never writes, so that its worker keeps waiting.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder)
     where name.hasPrefix("waveform") || name.hasPrefix("working") {
       try FileManager.default.removeItem(atPath: folder + "/" + name)
@@ -41,7 +40,7 @@ struct LentFileTests {
     try server.restart("--ffmpeg", programs.ffmpeg)
     guard eventually({ mode() == 0o640 }) else { return ["the file was never lent: nothing is shown"] }
     if killed == .withWorkers {
-      // It stands still, and takes nothing back when its worker is gone.
+      // A stopped service takes nothing back when its worker is gone.
       kill(server.processID, SIGSTOP)
       for worker in server.workers() { kill(worker, SIGKILL) }
     }

@@ -1,19 +1,19 @@
 import Foundation
 import Testing
 
-/// The disk cuts, flips or takes a finished waveform while the service runs: it goes on, serves no wrong value, and
-/// builds the waveform again.
+/// A finished waveform is truncated, removed, or gets flipped bits while the service runs. The service continues,
+/// serves no wrong value, and rebuilds the waveform.
 struct PyramidFaultTests {
-  /// Places in the file, spread over it by a seeded generator, for each kind of fault.
+  /// The number of places in the file, chosen by a seeded generator, for each kind of fault.
   private static var places: Int { max(FaultRecord.rounds, 4) }
 
-  @Test func aWaveformCutWhileTheServiceRunsIsNeverServedAndComesBack() throws {
+  @Test func aWaveformTruncatedWhileTheServiceRunsIsRepaired() throws {
     try spoil("pyramid truncated", seed: 1401) { file, size, generator in
       try file.truncate(atOffset: UInt64(Int.random(in: 0..<size, using: &generator)))
     }
   }
 
-  @Test func aBitFlippedInAWaveformIsNeverServedAndComesBack() throws {
+  @Test func aFlippedBitInAWaveformIsNeverServedAndIsRepaired() throws {
     try spoil("pyramid flipped", seed: 1402) { file, size, generator in
       let offset = UInt64(Int.random(in: 0..<size, using: &generator))
       try file.seek(toOffset: offset)
@@ -42,7 +42,7 @@ struct PyramidFaultTests {
     defer { server.kill() }
     for place in 0..<Self.places {
       record.attempt("place \(place)") {
-        // Every other time the service is started after the damage, so that no page of the file is in memory.
+        // Every other time, the service starts after the damage, so that no page of the file is cached.
         let isFresh = place % 2 == 1
         let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
         let before = try slices(of: id, server)
@@ -77,7 +77,7 @@ struct PyramidFaultTests {
     try file.close()
   }
 
-  /// What is wrong with the answers, from the first after the damage until the waveform is ready again.
+  /// Returns descriptions of wrong answers, from the first after the damage until the waveform is ready again.
   private func losses(_ id: String, _ before: [[UInt8]], _ server: TestServer) throws -> [String] {
     var losses: [String] = []
     for (form, right) in zip(Self.forms, before) {
@@ -87,7 +87,7 @@ struct PyramidFaultTests {
       if isWhole, Array(answer.body) != right { losses.append("\(form): a wrong value is served") }
       if !isWhole, answer["Cache-Control"] != "no-store" { losses.append("\(form): may be kept") }
     }
-    // What is still in memory is right, and was served; nothing is owed then.
+    // Cached pages are correct and were served; then nothing is due.
     let recording = try server.client.recording(id)
     if recording["waveform"]["state"].string != "ready" {
       try server.client.succeed(try #require(recording["waveform"]["job"].string))

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A Matroska file with a second of sound and very many tags, each with a name of its own: ffmpeg looks each up among
-/// those before it, so that the time it takes grows with their square.
+/// A Matroska file with a second of sound and many tags with different names. ffmpeg looks up each among those before
+/// it, so the time it takes is quadratic.
 enum TaggedMatroska {
   /// 200,000 tags are 7.8 MB.
   static func bytes(tags: Int) -> [UInt8] {
@@ -15,12 +15,12 @@ enum TaggedMatroska {
       simple += element(
         0x67C8, element(0x45A3, Array("TAG\(name)".utf8)) + element(0x4487, Array("a value of it".utf8)))
     }
-    // Before the sound: whoever wants that comes past them.
+    // Placed before the sound, so that any reader has to get past them.
     let list = element(0x1254_C367, element(0x7373, element(0x63C0, []) + simple))
     return header + element(0x1853_8067, information + tracks + list + cluster)
   }
 
-  /// One track of 16-bit samples, mono, at 8 kHz, which is a 32-bit float.
+  /// One track of 16-bit samples, mono, at 8 kHz (as a 32-bit float).
   private static var tracks: [UInt8] {
     let audio = element(0xB5, [0x45, 0xFA, 0, 0]) + element(0x9F, [1]) + element(0x6264, [16])
     return element(
@@ -36,7 +36,7 @@ enum TaggedMatroska {
     return element(0x1F43_B675, element(0xE7, [0]) + element(0xA3, [0x81, 0, 0, 0x80] + samples))
   }
 
-  /// An identifier as it stands in the file, then the size, of eight bytes where one is not enough.
+  /// An element's identifier as in the file, then its size, in eight bytes if one isn't enough.
   private static func element(_ identifier: UInt32, _ content: [UInt8]) -> [UInt8] {
     let name = (0..<4).map { UInt8(truncatingIfNeeded: identifier >> (24 - 8 * $0)) }.drop { $0 == 0 }
     let count = UInt64(content.count)

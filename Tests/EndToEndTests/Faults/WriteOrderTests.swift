@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The order of writes that makes a crash harmless, as strace sees it: bytes, their fsync, the rename, the fsync of the
-/// folder, the catalogue's, and only then the answer.
+/// The order of writes that makes a crash harmless, as seen by strace: the bytes, their fsync, the rename, the fsync of
+/// the folder, that of the catalog, and only then the answer.
 struct WriteOrderTests {
   private typealias Step = (what: String, isDone: (String) -> Bool)
 
-  @Test func anUploadIsAnsweredAfterEverythingOfItIsOnTheDisk() throws {
+  @Test func anUploadIsAnsweredOnlyOnceDurable() throws {
     try check("order: bytes, fsync, rename, fsync of the folder, row, answer") { client, folder, trace in
       let id = try #require(try client.upload(BadUploadTests.tone.bytes, name: "a.wav")["id"].string)
       let steps: [Step] = [
@@ -22,7 +22,7 @@ struct WriteOrderTests {
     }
   }
 
-  @Test func anOffsetIsToldAfterItsBytesAreOnTheDiskAndTheLastAfterTheRecordingIs() throws {
+  @Test func anOffsetIsReportedOnlyOnceDurable() throws {
     try check("order in pieces: bytes, fsync, row, answer; link, fsync, row") { client, _, trace in
       let bytes = BadUploadTests.tone.bytes
       let made = try client.send(
@@ -55,8 +55,8 @@ struct WriteOrderTests {
     }
   }
 
-  /// Tries once, with the service under strace: what `attempt` says is lost, which is given a client, the folder that
-  /// the data folder is in, and the trace.
+  /// Tries once, with the service under strace. `attempt` gets a client, the folder that contains the data folder, and
+  /// the trace; it returns descriptions of losses.
   private func check(_ name: String, _ attempt: (HTTPClient, String, String) throws -> [String]) throws {
     guard let tracer = Self.tracer else { return FaultRecord.skip(name, "strace is missing or not permitted") }
     var record = FaultRecord(name)
@@ -78,7 +78,7 @@ struct WriteOrderTests {
     }
   }
 
-  /// Where strace is, if it may trace.
+  /// The path of strace, if it may trace.
   private static var tracer: String? {
     let path = "/usr/bin/strace"
     guard FileManager.default.isExecutableFile(atPath: path),
@@ -87,7 +87,7 @@ struct WriteOrderTests {
     return tried.status == 0 ? path : nil
   }
 
-  /// The trace is written as the calls come; the answer's line may follow the answer.
+  /// The trace is written while the calls happen; the answer's line may come after the answer.
   private func lines(_ trace: String, until last: String, times: Int) throws -> [String] {
     var text = ""
     _ = try eventually {
@@ -97,7 +97,7 @@ struct WriteOrderTests {
     return text.split(separator: "\n").map(String.init)
   }
 
-  /// What came out of order, or not at all.
+  /// Returns the steps that are out of order or missing.
   private func losses(_ lines: [String], _ steps: [Step]) -> [String] {
     var position = 0
     for step in steps {
