@@ -9,8 +9,8 @@ struct GrowingTests {
     let available: Int
   }
 
-  /// The minimum number of times a job must be seen running for the test to mean anything. An idle machine sees it
-  /// twenty times or more; a busy one wakes the test late, which says nothing about the service.
+  /// How often a test must see a job in progress for its verdict to mean something. An idle machine looks twenty times
+  /// or more; a busy one wakes the test late, which says nothing about the service.
   private static let fewestLooks = 3
 
   @Test func valuesOfAGrowingWaveformNeverChange() throws {
