@@ -1,4 +1,4 @@
-"""What the tests run on: made-up recordings, and a service of their own."""
+"""The tests' material: synthetic recordings, and a service of their own."""
 
 import array
 import contextlib
@@ -18,7 +18,7 @@ from webdriver import free_port, wait
 
 
 def speech_like(seconds, rate, seed):
-    """Bursts of a gliding voice over steady hiss, silence between them: 16-bit samples."""
+    """Bursts of a gliding voice with pauses, over steady hiss, as 16-bit samples."""
     chance = random.Random(seed)
     hiss = [chance.gauss(0, 260) for _ in range(65536)]
     samples = array.array("h", bytes(2 * int(seconds * rate)))
@@ -47,20 +47,20 @@ def write_wav(path, block, rate, channels=1, repeats=1):
 
 
 def write_media(path, *arguments):
-    """A file that ffmpeg makes."""
+    """Makes a file with ffmpeg."""
     subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-y", *arguments, path], check=True)
     return path
 
 
 def write_video(path, seconds, *codecs):
-    """A tone, and a picture that is brighter by 7 with each of the 25 frames of a second."""
+    """A tone, and a picture that gets brighter by 7 with each of the 25 frames per second."""
     return write_media(
         path, "-f", "lavfi", "-i", f"color=black:s=160x90:r=25:d={seconds},geq=lum='40+mod(N\\,25)*7':cb=128:cr=128",
         "-f", "lavfi", "-i", f"sine=440:d={seconds}", *codecs)
 
 
 def workers(service, command):
-    """The processes that do jobs of one kind for a service, by its process id."""
+    """The worker processes of one kind of job, given the service's process id."""
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -71,7 +71,7 @@ def workers(service, command):
 
 
 class Service:
-    """The program under test on a port and in a folder of its own."""
+    """The program under test, with its own port and folder."""
 
     def __init__(self, binary):
         self.binary = binary
@@ -102,7 +102,7 @@ class Service:
 
     @contextlib.contextmanager
     def holding(self, command):
-        """Stops each worker of a kind as it begins, and yields a call that lets them run for a moment."""
+        """Stops each worker of a kind as it starts. Yields a function that lets them run for a moment."""
         held, is_over = set(), threading.Event()
 
         def send(number):
@@ -144,7 +144,7 @@ class Service:
         return json.loads(self.request("GET", path)[2])
 
     def upload(self, path, name):
-        """Uploads a file and waits for its waveform; its id."""
+        """Uploads a file, waits for its waveform and returns its id."""
         with open(path, "rb") as file:
             status, _, body = self.request("POST", f"/v1/recordings?name={name}", file,
                                            {"Content-Length": str(os.path.getsize(path))})
@@ -154,7 +154,7 @@ class Service:
         return identifier
 
     def clean(self, identifier, asked="{}"):
-        """Cleans a recording; the result's id."""
+        """Cleans a recording and returns the result's id."""
         status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", asked, {"Content-Type": "application/json"})
         assert status == 202, body
         job = json.loads(body)
@@ -163,7 +163,7 @@ class Service:
 
 
 class ServiceElsewhere(Service):
-    """A service that runs already, for work on the page."""
+    """A service that is already running, for working on the page."""
 
     def __init__(self, port):
         self.port = port

@@ -1,4 +1,4 @@
-"""The page as a person finds it: what it shows, and what can be pressed."""
+"""The page as a person uses it: what it shows and which controls it has."""
 
 import re
 
@@ -7,7 +7,7 @@ from webdriver import wait
 SHIFT, ENTER, ESCAPE, END, HOME, DELETE, TAB = "\ue008", "\ue007", "\ue00c", "\ue010", "\ue011", "\ue017", "\ue004"
 LEFT, UP, RIGHT, DOWN, F2 = "\ue012", "\ue013", "\ue014", "\ue015", "\ue032"
 
-# A canvas is read through a copy: one that is read often is no longer drawn by the graphics processor.
+# Canvases are read through a copy: Chromium stops drawing a canvas with the graphics processor if it is read often.
 COPY = """
   const copy = canvas => {
     const pen = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
@@ -32,7 +32,7 @@ class Page:
         wait("the waveform is drawn", lambda: self.ink("#waves") > 1000)
 
     def window(self):
-        """Start and end of what is in view, as the address has them once they rest; None: the whole."""
+        """Start and end of the view, from the address, which is updated when the view rests; None: the whole recording."""
         self.browser.run("return new Promise(done => setTimeout(done, 800))")
         return self.field("view")
 
@@ -45,7 +45,7 @@ class Page:
         return (box["x"] + box["width"] * across, box["y"] + box["height"] * down)
 
     def ink(self, selector):
-        """How many pixels of a canvas are drawn upon."""
+        """The number of pixels of a canvas that aren't empty."""
         return self.browser.run(COPY + """
           const canvas = document.querySelector(arguments[0]);
           if (!canvas || !canvas.width || !canvas.height) return 0;
@@ -90,20 +90,20 @@ class Page:
         return self.browser.run("return [...document.querySelectorAll('.toast [data-part=text]')].map(e => e.textContent).join(' ')")
 
     def press(self, selector):
-        """Presses a button when it is there, in one go: it may be gone before a second command comes."""
+        """Presses a button when it appears, in one command: it may be gone before a second one."""
         wait(f"{selector} is there", lambda: self.browser.run("""
           const button = document.querySelector(arguments[0]), isThere = !!button && button.checkVisibility();
           if (isThere) button.click();
           return isThere;""", selector))
 
     def choose(self, path):
-        """Chooses a file as with the button."""
+        """Chooses a file as if with the button."""
         self.browser.call("POST", f"/element/{self.browser.find('#file')}/value", {"text": path})
 
     def pictures(self, count):
-        """Of so many frames, how far a video's picture is behind the playhead, by its own time and by what it shows.
+        """How far a video's picture is behind the playhead in each of `count` frames, by its time and by what it shows.
 
-        Milliseconds; the latter by the brightness of the picture, which tells the frame within its second.
+        In milliseconds; the latter from the brightness of the picture, which identifies the frame within its second.
         """
         return self.browser.run("""
           const [count] = arguments, video = document.querySelector("#picture"), head = document.querySelector("#playhead-time");

@@ -1,6 +1,6 @@
-"""What peaks.js (3.x) and waveform-data.js (4.x) ask of waveform data, as their loaders check it."""
+"""The checks that peaks.js (3.x) and waveform-data.js (4.x) make when they load waveform data."""
 
-# Loads waveform data as the two libraries do and returns what they make of it.
+# Loads waveform data as the two libraries do and returns their results.
 #
 #   waveform-data.js   an object is JSON data where it has sample_rate, samples_per_pixel, bits, length and data, whose length
 #                      must be two numbers for each pixel and channel; an ArrayBuffer is binary data, of version 1 or 2. Eight

@@ -1,7 +1,7 @@
-"""Small pictures of the page, held against those in Pictures/.
+"""Compares small pictures of the page with those in Pictures/.
 
-They are taken at a quarter of the size, in which letters are grey stripes: what is compared is where things are and what
-colours they have, not how a font draws an “a”.
+They are taken at a quarter of the size, at which letters are gray stripes: the positions and colors of things are
+compared, not how a font draws an “a”.
 """
 
 import base64
@@ -49,9 +49,9 @@ def pixels(png):
 
 
 def compare(browser, name, selector, most):
-    """Fails where an element looks other than its picture has it, by more than `most` of 255 in the mean.
+    """Fails if an element differs from its picture by more than `most` of 255 in the mean.
 
-    With STILLWAVE_PICTURES=remake the picture is made anew instead.
+    STILLWAVE_PICTURES=remake renews the picture instead.
     """
     clip = {**browser.box(selector), "scale": SCALE}
     taken = base64.b64decode(browser.devtools("Page.captureScreenshot", format="png", clip=clip)["data"])

@@ -1,4 +1,4 @@
-"""Whether sound is where the browser has it: the file as it is served, converted and cleaned, and the waveform."""
+"""Checks that sound is where the browser plays it: in the served, converted and cleaned file, and in the waveform."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from webdriver import wait
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "EndToEndTests", "Fixtures")
 BEEPS = ["-f", "lavfi", "-i", "aevalsrc=0.7*sin(2*PI*1000*t)*lt(mod(t\\,1)\\,0.1)*gte(t\\,0.9):s=48000:d=2.5"]
 
-# Files of other programs (see Fixtures/README.md), and what ffmpeg is given to make the rest.
+# Files by other programs (see Tests/EndToEndTests/Fixtures/README.md), and ffmpeg's arguments for the rest.
 MADE = {
     "tagged.mp3": [], "untagged.mp3": ["-write_xing", "0"], "untagged-22050.mp3": ["-write_xing", "0", "-ar", "22050"],
     "edit-list.m4a": ["-c:a", "aac"], "raw.aac": ["-c:a", "aac"], "opus.webm": ["-c:a", "libopus"],
@@ -31,20 +31,20 @@ DECODED = """
 
 
 def drawn(service, identifier):
-    """Where the waveform has that sample."""
+    """The position of that sample in the waveform."""
     slice = service.json(f"/v1/recordings/{identifier}/waveform?start=0.9&end=1.2&scale=1")
     loud = next(k for k, value in enumerate(slice["data"]) if abs(value) > 4000)
     return (slice["start_frame"] + loud // 2) / slice["sample_rate"]
 
 
 def converted(service, path):
-    """The path, once what it asks for was converted."""
+    """Returns the path once the conversion that it requests is done."""
     wait(f"{path} is converted", lambda: service.request("GET", path)[0] == 200, 120)
     return path
 
 
 def check(browser, service, folder):
-    """Uploads and cleans each kind; fails where two of the positions are more than a millisecond apart."""
+    """Uploads and cleans each kind. Fails if two of the positions are more than a millisecond apart."""
     paths = [write_media(os.path.join(folder, name), *BEEPS, *words) for name, words in MADE.items()]
     wrong = []
     for path in paths + [os.path.join(FIXTURES, name) for name in FOREIGN]:

@@ -1,4 +1,4 @@
-"""A proxy in front of the service that answers, now and then, what proxies answer."""
+"""A proxy in front of the service that sometimes responds by itself, as proxies do."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ class Fault:
 
 
 class Proxy:
-    """Serves the service below `prefix`, which the service doesn't see, on a port of its own.
+    """Serves the service below `prefix`, which it removes from requests, on its own port.
 
     `faults` meet the next requests of their methods to /v1/uploads, in their order; all others pass. `seen` has the method,
     path and answer of each request that may change something, `passed` the bytes of bodies that the service was sent.
@@ -44,7 +44,7 @@ class Proxy:
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        # A page that goes away breaks its connections off.
+        # A page that is closed breaks its connections off.
         self.server.handle_error = lambda *_: None
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
         self.address = f"http://127.0.0.1:{self.server.server_address[1]}{prefix}"

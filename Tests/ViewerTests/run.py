@@ -21,7 +21,7 @@ def main():
     options.add_argument("--pictures", help="a folder for pictures of steps that failed")
     options.add_argument("--step", help="only the steps of the story whose name holds this")
     parsed = options.parse_args()
-    # Whoever ends this ends the browser and the service too.
+    # A signal to this process ends the browser and the service too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     service = material.ServiceElsewhere(parsed.port) if parsed.port else material.Service(os.path.abspath(parsed.binary))
     browser = Browser()

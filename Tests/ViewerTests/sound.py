@@ -1,9 +1,9 @@
-"""What the page sends to the loudspeaker, sample by sample."""
+"""Records what the page sends to the loudspeaker, sample by sample."""
 
 from webdriver import wait
 
-# Runs before the page's own scripts: what is connected to the loudspeaker is also kept here, as long as it is asked for.
-# The thread that renders the sound keeps it, so that nothing is lost on a busy machine.
+# Runs before the page's own scripts: sound for the loudspeaker is also recorded here while requested, on the thread that
+# renders it, so that nothing is lost on a busy machine.
 TAP = """
 (() => {
   const connect = AudioNode.prototype.connect, ends = new WeakMap();
@@ -94,13 +94,13 @@ TAP = """
 
 
 class Tap:
-    """Between `install` and `remove` the page's policy is not enforced: the renderer's part is a script of its own."""
+    """Between `install` and `remove` the page's policy is not enforced, because the recorder is a script of the test."""
 
     def __init__(self, browser):
         self.browser = browser
 
     def install(self):
-        """Counts from the next page on."""
+        """Takes effect with the next page."""
         self.browser.devtools("Page.setBypassCSP", enabled=True)
         self.script = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)["identifier"]
 

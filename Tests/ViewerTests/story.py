@@ -1,4 +1,4 @@
-"""The whole story in a real browser: from a dropped file to the cleaned one, by mouse, wheel, touch and keys."""
+"""The whole story in a real browser: from a dropped file to the cleaned one, with mouse, wheel, touch and keys."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from sound import Tap
 from uploads import UploadFaults
 from webdriver import wait
 
-# Notes while files are uploaded and read how far the waveform has come, and what is said to screen readers.
+# Records, while files are uploaded and read, how far the waveform has grown and what screen readers are told.
 WATCH = """
 const watched = window.watched = { reached: [], said: [] };
 new MutationObserver(() => watched.said.push(document.querySelector("#live").textContent))
@@ -40,14 +40,14 @@ const look = () => {
 };
 look();
 """
-# Presses a button if it is there, in one go: it may be gone before a second command comes.
+# Presses a button if it exists, in one command: it may be gone before a second one.
 PRESS = """
 const button = document.querySelector(arguments[0]), isThere = !!button && button.checkVisibility();
 if (isThere) button.click();
 return isThere;
 """
 
-# What is wider than its place, and what lies over something else.
+# Finds elements that are wider than their place or cover another one.
 OVERFLOW = """
 const found = [], box = element => element.getBoundingClientRect();
 const words = element => {
@@ -80,7 +80,7 @@ RTL_NAME = "مقابلة 🎙️.wav"
 
 
 class Story:
-    """Steps in the order in which a person takes them; each leaves the page as the next expects it."""
+    """The steps in the order in which a person takes them. Each leaves the page as the next one expects it."""
 
     def __init__(self, browser, service, folder):
         self.browser, self.service, self.folder = browser, service, folder
@@ -148,7 +148,7 @@ class Story:
     def dropped_files_are_uploaded_and_drawn(self):
         block = speech_like(32, 44100, seed=1)
         first = write_wav(os.path.join(self.folder, "first.wav"), block[:44100 * 8], 44100)
-        # Sixteen minutes of stereo, so that it takes a moment to read.
+        # Sixteen minutes of stereo, so that reading takes a moment.
         talk = write_wav(os.path.join(self.folder, "talk.wav"), block, 44100, channels=2, repeats=30)
         self.browser.run(WATCH)
         with self.service.holding(b"waveform") as step:
@@ -208,7 +208,7 @@ class Story:
         self.page.open()
 
     def the_page_works_below_a_path(self):
-        # The proxy removes the path, and the service knows nothing of it.
+        # The proxy removes the path, so the service doesn't see it.
         proxy = Proxy(self.service, "/tools/audio")
         page, browser = Page(browser=self.browser, address=proxy.address), self.browser
         path = write_wav(os.path.join(self.folder, "below.wav"), speech_like(3, 16000, seed=9), 16000)
@@ -250,7 +250,7 @@ class Story:
         assert split["channels"] == 2 and split["count"] == 2 * read["count"], split
         for other in (form.replace(".dat", ".json"), form.replace(".dat", "")):
             assert library.load(other, "json") == read, other
-        # Why the address says so much.
+        # This is why the address holds the whole view.
         assert library.load("waveform.dat?scale=256") == {"refused": "bits"}
         assert library.load("waveform.json?scale=256", "json") == {"refused": "bits"}
         assert library.load("waveform.dat?bits=8&scale=8192") == {"refused": "scale"}
@@ -378,7 +378,7 @@ class Story:
         self.browser.click("#suggestions button")
         self.page.window()
         noise = self.page.field("noise")
-        # The hiss is alone in the first 1.4 seconds of every four.
+        # Only the first 1.4 seconds of every four contain hiss alone.
         assert noise[0] % 4 < 1.5 and noise[1] - noise[0] < 1.6, noise
         assert self.browser.shown("#noise-times") and self.browser.shown("#noise-band")
 
@@ -395,14 +395,14 @@ class Story:
         browser, page, tap = self.browser, self.page, self.tap
         tap.install()
         self.reload()
-        # One burst of the voice and the silence around it, gone round and round.
+        # One burst of the voice and the pause around it, looped.
         self.select("0:12", "0:16")
         page.window()
         browser.click("#preview")
         wait("the preview plays", lambda: page.is_playing() and 12 < page.playhead() < 16)
         self.preview_seconds = wait("it is heard", tap.click_to_sound)
         assert page.voice() == "cleaned"
-        # The other voices are made while this one is heard.
+        # The other voices are prepared while this one plays.
         loudness, pressed = {}, {}
         tap.start()
         for key, voice in (("2", "cleaned"), ("1", "original"), ("3", "residue")):
@@ -593,7 +593,7 @@ class Story:
         start = browser.run("return Math.max(...[...document.querySelectorAll('.region')].map(e => e.dataset.start))")
         for width, height in ((320, 640), (1024, 768), (1280, 800), (3840, 2160)):
             browser.size(width, height, touch=width == 320)
-            # The beginning of a region is at the right edge.
+            # A region begins at the right edge.
             page.open(f"{recording}&with={other}&view={start - 9.9:.2f}-{start + 0.1:.2f}")
             wait("noise is suggested", lambda: browser.all(".region:not([hidden])"))
             page.window()
@@ -607,7 +607,7 @@ class Story:
         page.choose(notes)
         wait("what is no recording is refused", lambda: "text" in page.toast())
         assert browser.box(".toast.bad [data-part=action]")["height"] < 50, "the button beside a long message keeps its width"
-        # The browser complains of the refusal too.
+        # The browser logs the refusal too.
         browser.console()
         browser.size(1440, 900)
         browser.open("about:blank")
@@ -622,7 +622,7 @@ class Story:
         assert self.page.names()[0] == "note 34.wav", "newest first"
         self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
         wait("all are listed", lambda: len(self.page.names()) == 38)
-        # Not under the eyes of a page that is still fetching their pictures.
+        # Not while a page is still fetching their pictures.
         self.browser.open("about:blank")
         for note in notes:
             self.service.request("DELETE", f"/v1/recordings/{note}")
@@ -643,7 +643,7 @@ class Story:
         self.check_step("cleaned")
 
     def check_step(self, voice):
-        """Plays, looks whether sound, waveform and picture are at one instant, and stops."""
+        """Plays, checks that sound, waveform and picture are in sync, and stops."""
         browser, page = self.browser, self.page
         browser.run("document.querySelector('#wave').focus()")
         if not page.is_playing():
@@ -654,7 +654,7 @@ class Story:
         def in_step():
             lags = [sorted(abs(lag) for lag in column)[30] for column in zip(*page.pictures(60))]
             self.lags = lags
-            # What is shown is up to a frame of 40 ms old.
+            # The picture may be up to one frame (40 ms) old.
             return lags[0] < 50 and lags[1] < 90
         try:
             wait("the picture is where the sound is", in_step, 20)
@@ -683,7 +683,7 @@ class Story:
             source = browser.run("return document.querySelector('audio[data-role=original]').currentSrc")
             assert source.endswith("?format=flac") == is_converted, f"{name}: {source}"
             browser.keys(" ")
-            # What the browser could not read it complains of, where it is asked for.
+            # The browser logs the formats that it can't play, when their errors are expected.
             browser.console()
         page.choose(write_media(os.path.join(self.folder, "studio.wav"), "-i", sound, "-c:a", "pcm_s24le"))
         wait("it is opened", lambda: browser.text("#name") == "studio.wav")
@@ -768,7 +768,7 @@ class Story:
         browser.keys(" ")
         wait("it plays", lambda: page.playhead() > 0.3)
         self.service.stop()
-        # What is played there has not come yet.
+        # The sound at that position has not been loaded yet.
         browser.drag(page.point(0.5), page.point(0.5))
         browser.keys("+", "+", "+", "+", "+", "+")
         wait("the page says so", lambda: browser.shown("#away"))
@@ -777,7 +777,7 @@ class Story:
         page.wait_for_waveform()
         wait("it plays on", lambda: page.is_playing() and page.playhead() > 481)
         browser.keys(" ")
-        # The lost requests are the browser's own complaints.
+        # The browser logs the lost requests itself.
         self.browser.console()
 
     def check_console(self):
@@ -786,7 +786,7 @@ class Story:
 
 
 def run(browser, service, pictures=None, only=None):
-    """Runs the story; returns how many steps failed."""
+    """Runs the story. Returns how many steps failed."""
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
         story = Story(browser, service, folder)

@@ -1,4 +1,4 @@
-"""Uploads from the page through a proxy that fails: what the uploader forgets, repeats and waits for."""
+"""Uploads from the page through a failing proxy: what the uploader gives up, repeats and waits for."""
 
 import array
 import hashlib
@@ -9,7 +9,7 @@ from page import Page
 from proxy import RESET, Fault, Proxy
 from webdriver import wait
 
-# The uploader's pauses are noted and cut short: they are no whole milliseconds, or what Retry-After says.
+# Records and shortens the uploader's pauses, which are recognized by fractional milliseconds or Retry-After.
 HASTE = """
 const { setTimeout } = window;
 window.pauses = [];
@@ -28,7 +28,7 @@ class UploadFaults:
         samples = os.urandom(2 << 20)
         self.path = os.path.join(folder, "pieces.wav")
         with open(write_wav(self.path, array.array("h"), 44100), "r+b") as file:
-            # Two pieces and a half.
+            # Two and a half pieces.
             file.seek(0, 2)
             for _ in range(20):
                 file.write(samples)
@@ -57,7 +57,7 @@ class UploadFaults:
                 for recording in self.service.json("/v1/recordings")["recordings"]:
                     if recording["name"] in ("pieces.wav", "notes.wav"):
                         self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
-                # The browser complains of each answer that was a fault.
+                # The browser logs each response with an error.
                 self.browser.console()
 
     def open(self):
@@ -78,30 +78,30 @@ class UploadFaults:
     def what_passes_is_waited_out(self, proxy):
         proxy.faults = [
             Fault("POST", 503, {"Retry-After": "7"}), Fault("POST", 502),
-            # The first piece is cut off by a proxy. Then a page that wants a name and password, and nobody at home.
+            # A proxy cuts the first piece off, then asks for a password, then is unreachable.
             Fault("PATCH", 502), Fault("HEAD", 502), Fault("HEAD", 200), Fault("HEAD", 503, {"Retry-After": "11"}),
             Fault("PATCH", 429, {"Retry-After": "13"}), Fault("PATCH", 423), Fault("PATCH", 200),
-            # It arrives, its answer doesn't.
+            # The piece arrives, but its response is lost.
             Fault("PATCH", 504, is_passed=True), Fault("PATCH", 500), Fault("PATCH", RESET),
             Fault("PATCH", 500, {"Retry-After": "13"}),
         ]
         self.page.choose(self.path)
         self.wait_for_the_whole(proxy, self.length)
         assert self.made(proxy) == 1
-        # What is shorter is drawing.
+        # Shorter pauses belong to drawing.
         pauses = self.browser.run("return window.pauses.filter(delay => delay >= 375)")
         assert pauses[0] == 7000, pauses
-        # The rest come without a byte between them, each pause twice the one before, give or take a quarter.
+        # No byte arrives between the others, so each pause is twice the previous one, within a quarter.
         bases = [1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000, 30000]
-        # A piece that arrives is the end of that.
+        # A piece that arrives resets the pauses.
         bases.append(500)
         assert all(0.75 * base <= pause <= 1.25 * base for base, pause in zip(bases, pauses[1:], strict=False)), pauses
-        # The browser itself may have sent again what was reset.
+        # The browser itself may have repeated a request that was reset.
         assert pauses[-1] == 13000 and len(pauses) in (12, 13), pauses
 
     def a_reload_goes_on_behind_an_error(self, proxy):
         proxy.faults = [Fault("PATCH", 204, body=b"", is_passed=True)] + [Fault("PATCH", 503)] * 100
-        # The first piece arrives, with an answer that says nothing; the next is refused until the page is gone.
+        # The first piece gets an empty response; the next ones are refused until the page is closed.
         self.page.choose(self.path)
         wait("it says that it tries again", lambda: "Trying again" in self.browser.text(".transfer [data-part=about]"))
         wait("the second piece was refused", lambda: sum(seen[2] == 503 for seen in proxy.seen) >= 2)

@@ -1,4 +1,4 @@
-"""A small client of WebDriver (W3C) and of the Chromium driver's door to DevTools; the standard library suffices."""
+"""A small client for WebDriver (W3C) and chromedriver's access to DevTools, with only the standard library."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def free_port():
 
 
 def wait(what, condition, seconds=120):
-    """Waits until `condition` is true and returns its value; fails naming `what`."""
+    """Waits until `condition` is true and returns its value. Names `what` if that fails."""
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -32,7 +32,7 @@ def wait(what, condition, seconds=120):
             return value
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s in vain: {what}")
-        # WebDriver has no events: the browser must be asked again and again.
+        # WebDriver has no events, so the browser must be polled.
         time.sleep(0.03)
 
 
@@ -99,7 +99,7 @@ class Browser:
                       features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
 
     def run(self, script, *arguments):
-        """The value of a script's `return`; promises are waited for."""
+        """Runs a script and returns its value, after waiting for promises."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def find(self, selector):
@@ -131,7 +131,7 @@ class Browser:
         self.call("POST", "/actions", {"actions": list(sources)})
 
     def keys(self, *keys):
-        """Presses keys one after the other; a tuple presses its last key while the others are held."""
+        """Presses keys one after the other; for a tuple, holds all but the last and presses that one."""
         steps = []
         for key in keys:
             held = list(key[:-1]) if isinstance(key, tuple) else []
@@ -163,7 +163,7 @@ class Browser:
         self.actions(*sources)
 
     def slow(self, bytes_per_second):
-        """Limits what the browser sends; None lifts the limit."""
+        """Limits the browser's upload rate; None removes the limit."""
         limit = -1 if bytes_per_second is None else bytes_per_second
         self.devtools("Network.enable")
         self.devtools("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=limit)
@@ -177,11 +177,11 @@ class Browser:
             file.write(base64.b64decode(self.devtools("Page.captureScreenshot", format="png")["data"]))
 
     def trace(self):
-        """The events of Chromium's tracing since this was asked last."""
+        """The events of Chromium's tracing since the last call."""
         messages = (json.loads(entry["message"])["message"] for entry in self.call("POST", "/se/log", {"type": "performance"}))
         return [message["params"] for message in messages if message["method"] == "Tracing.dataCollected"]
 
     def console(self):
-        """What the page has complained of since this was asked last."""
+        """The errors that the page has logged since the last call."""
         return [entry for entry in self.call("POST", "/se/log", {"type": "browser"})
                 if entry["level"] in ("SEVERE", "WARNING")]

@@ -5,7 +5,7 @@
 extern const unsigned char stillwave_openapi_yaml[];
 extern const size_t stillwave_openapi_yaml_size;
 
-// A file of the web page; the first one is the page itself.
+// A file of the page; the first is the page itself.
 struct stillwave_file {
   const char *name;
   const unsigned char *bytes;
@@ -14,7 +14,7 @@ struct stillwave_file {
 extern const struct stillwave_file stillwave_viewer_files[];
 extern const size_t stillwave_viewer_file_count;
 
-// Swift can't import an unsized array, but it can import a function that returns its address.
+// Swift can't import an unsized array, but it can call a function that returns its address.
 static inline const unsigned char *stillwave_openapi_yaml_start(void) { return stillwave_openapi_yaml; }
 static inline const struct stillwave_file *stillwave_viewer_files_start(void) { return stillwave_viewer_files; }
 #endif

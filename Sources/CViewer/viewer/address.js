@@ -1,6 +1,6 @@
 // @ts-check
 // The page's address: #<recording>&with=<recording>,<recording>&view=12.5-20&mark=1.25-2.75&noise=0-1.5, times in seconds.
-// A link opens the same place: `with` are other results of the same source that are in the picture.
+// A link opens the same view: `with` lists other results of the same source that are shown.
 
 /** @typedef {import("./view.js").Span} Span */
 
@@ -37,7 +37,7 @@ export function writeAddress({ original, cleaned, results }, view) {
 }
 
 /**
- * Six digits are less than a frame.
+ * Six digits are finer than a frame.
  * @param {number} seconds
  */
 const round = seconds => Number(seconds.toFixed(6));

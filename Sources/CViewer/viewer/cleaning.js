@@ -10,7 +10,7 @@ export const strengths = /** @type {const} */ ({ gentle: 12, natural: 18, strong
 /** The settings of the noise removal, the suggestions, and the job with its progress. */
 export class CleaningPanel {
   /**
-   * Called when the settings have changed and stay so.
+   * Emitted when the settings have changed and then stayed the same for a moment.
    * @type {() => void}
    */
   onSettled = () => { };
@@ -72,7 +72,7 @@ export class CleaningPanel {
     };
   }
 
-  /** What a result is called beside others: by its strength, and by whatever else is not as it comes. */
+  /** The name of a result among others: its strength, and every other setting that isn't the default. */
   get #label() {
     const { method, reduction, sensitivity, output } = this.settings;
     const named = Object.entries(strengths).find(([, decibels]) => decibels === reduction)?.[0];
@@ -84,7 +84,7 @@ export class CleaningPanel {
   }
 
   /**
-   * Takes a variant: a named strength, or the residue.
+   * Applies a variant: a named strength, or the residue.
    * @param {string} name
    */
   take(name) {

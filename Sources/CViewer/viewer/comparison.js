@@ -1,8 +1,7 @@
 // @ts-check
 
-// A cleaned stretch beside what it was and what was taken away, played from memory: three voices that run in step and
-// round and round, of which one is heard. They are made equally loud: the cleaned one, which is there first, stays as it
-// is.
+// A cleaned stretch, its original and the removed noise, played from memory: three voices that loop in step, of which one
+// is audible. They get the same loudness: that of the cleaned voice, which is loaded first.
 
 /** @typedef {import("./view.js").Span} Span */
 /** @typedef {import("./session.js").Settings} Settings */
@@ -13,11 +12,11 @@ export const voices = /** @type {const} */ (["original", "cleaned", "residue"]);
 
 /** How long one voice fades into another, in seconds. */
 const fade = 0.012;
-/** Sounds begin so long after they are told to, lest they begin late, in seconds. */
+/** Sounds are scheduled this many seconds ahead, so that none starts late. */
 const lead = 0.01;
 /**
- * The most that the original and what was taken away are made louder or softer, as factors. Where there is noise alone,
- * an original as soft as what is left of it would hide what was done.
+ * Limits of the factors by which the original and the removed noise are made louder or softer. If there is only noise, an
+ * original as soft as the cleaned sound would hide the effect.
  */
 const mostGain = { original: 2, residue: 16 };
 
@@ -48,14 +47,14 @@ export class Comparison {
    * @returns {Promise<{ others: Promise<void> }>} when the other voices are there too
    */
   async load(fetch) {
-    // Decoding takes the bytes away from whoever has them, so it gets its own.
+    // Decoding detaches the buffer, so it gets its own copy.
     const decode = async (/** @type {Settings["output"]} */ output) => this.context.decodeAudioData((await fetch(output)).slice(0));
     const cleaned = await decode("denoised");
     this.#add("cleaned", cleaned, 1);
     return { others: this.#complete(cleaned, decode("residue")) };
   }
 
-  /** What was taken away is the difference of the other two, so the original is their sum. */
+  /** The original is the sum of the cleaned sound and the removed noise. */
   async #complete(/** @type {AudioBuffer} */ cleaned, /** @type {Promise<AudioBuffer>} */ fetched) {
     const residue = await fetched, { context } = this;
     const original = context.createBuffer(cleaned.numberOfChannels, cleaned.length, cleaned.sampleRate);
@@ -63,7 +62,7 @@ export class Comparison {
       const sum = original.getChannelData(channel), a = cleaned.getChannelData(channel);
       const b = residue.getChannelData(Math.min(channel, residue.numberOfChannels - 1));
       for (let k = 0; k < sum.length; k++) sum[k] = a[k] + (b[k] ?? 0);
-      // Thirty seconds of many channels must not keep the page waiting.
+      // Thirty seconds of many channels must not block the page.
       await new Promise(resolve => setTimeout(resolve));
     }
     const wanted = await measureLoudness(cleaned);
@@ -112,7 +111,7 @@ export class Comparison {
   }
 
   /**
-   * Lets a voice be heard instead of another; one that is not there yet as soon as it is.
+   * Makes a voice audible instead of the current one, as soon as it is loaded.
    * @param {Voice} voice
    */
   hear(voice) {
@@ -134,14 +133,14 @@ export class Comparison {
     this.isHeard = false;
   }
 
-  /** Where the sound is that leaves the loudspeaker, in seconds of the recording. */
+  /** The position of the sound that is audible now, in seconds of the recording. */
   get position() {
     const passed = this.context.currentTime - (this.context.outputLatency || 0) - this.#begun;
     return this.#loop.start + (Math.max(0, passed) + this.#offset) % this.#length;
   }
 }
 
-/** Power as the ear weighs it, of the louder blocks, after ITU-R BS.1770; computed off the page's thread. */
+/** The perceived power of the louder blocks, after ITU-R BS.1770, computed off the page's thread. */
 async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
   const offline = new OfflineAudioContext(1, buffer.length, buffer.sampleRate);
   const source = new AudioBufferSourceNode(offline, { buffer });
@@ -164,7 +163,7 @@ async function measureLoudness(/** @type {AudioBuffer} */ buffer) {
     steps.push(sum / (end - start));
   }
   const mean = (/** @type {number[]} */ values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-  // Blocks of 0.4 s at every 20 ms: with few of them in a short stretch it would matter where they begin.
+  // Blocks of 0.4 s, one every 20 ms: with fewer, their start would matter in a short stretch.
   const powers = steps.slice(Math.min(19, steps.length - 1)).map((_, k) => mean(steps.slice(k, k + 20))), gate = mean(powers) / 10;
   return { power: mean(powers.filter(power => power >= gate)), peak };
 }

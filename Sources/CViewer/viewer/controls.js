@@ -13,7 +13,7 @@ import { formatTime, parseTime } from "./time.js";
 /** @typedef {import("./player.js").Player} Player */
 
 /**
- * Everything that is pressed or typed around the waveform.
+ * The controls around the waveform.
  * @param {{ view: View, stage: Stage, session: Session, player: Player }} parts
  */
 export function connectControls({ view, stage, session, player }) {
@@ -72,7 +72,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     channels: () => session.setChannels(session.channels === "mix" ? "split" : "mix"),
   };
   for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);
-  // What was pressed with a pointer gives the keys back to the waveform.
+  // After a click on a control, keys go to the waveform again.
   for (const id of ["document", "cleaning", "transport"]) {
     find(id).addEventListener("click", (/** @type {MouseEvent} */ event) => {
       const isPress = /** @type {Element} */ (event.target).closest("button, [type=radio], [type=checkbox]");
@@ -115,7 +115,7 @@ function margin({ start, end }) {
   return { start: start - room, end: end + room };
 }
 
-/** The typed times of the selection, and the playhead's. */
+/** The time fields of the selection and the playhead. */
 function connectTimes(/** @type {View} */ view) {
   const [from, to, length, head] = ["select-from", "select-to", "select-length", "playhead-time"].map(find);
   const write = () => {
@@ -180,14 +180,14 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /
 }
 
 /**
- * What a layer is called: a result by what its recording's name has in brackets.
+ * The name of a layer: for a result, the part of its recording's name in parentheses.
  * @param {import("./session.js").Layer} layer
  */
 function layerName({ role, recording }) {
   return role === "original" ? texts.original : /\(([^()]+)\)[^()]*$/.exec(recording.name)?.[1] ?? recording.name;
 }
 
-/** A row for each layer: heard, shown or hidden, alone, downloaded, taken away. */
+/** A row for each layer, with buttons to hear, show, solo, download and remove it. */
 function connectLayers(/** @type {Session} */ session, /** @type {Player} */ player) {
   const area = find("layers");
   /** @type {Map<import("./session.js").Layer, HTMLElement>} */

@@ -3,18 +3,18 @@ import { mostColors } from "./session.js";
 import { formatTime, rulerStep } from "./time.js";
 import { tileLength } from "./tiles.js";
 
-// Draws waveforms and the ruler onto canvases, from what the view model and the tile store hold. It asks nothing of the
-// page but colours, and tells nobody anything.
+// Draws waveforms and the ruler onto canvases from the view model and the tile store. It reads only colors from the page
+// and emits no signals.
 
 /** @typedef {import("./session.js").Layer} Layer */
 /** @typedef {import("./view.js").Span} Span */
 
-/** Full scale takes this part of a lane. */
+/** The part of a lane's height that full scale takes. */
 const fill = 0.94;
-/** Above so many pixels a frame the samples themselves are drawn; dots where there is room for them. */
+/** Above this many pixels per frame the samples themselves are drawn, with dots if there is room. */
 const samplesFrom = 2.5, dotsFrom = 7;
 
-/** A canvas that knows its place and size: whoever asks the page for them in a frame makes it lay everything out. */
+/** A canvas that remembers its position and size: asking the page for them within a frame would force a layout. */
 export class Surface {
   left = 0;
   width = 0;
@@ -45,10 +45,10 @@ export class Surface {
   }
 }
 
-/** The page's colours, read when they change. */
+/** The page's colors, read when they change. */
 export class Palette {
   original = { peak: "", rms: "", front: "" };
-  /** A cleaned waveform has one of these. */
+  /** The colors of cleaned waveforms. */
   cleaned = [{ peak: "", rms: "", front: "" }];
   line = "";
   quiet = "";
@@ -69,7 +69,7 @@ export class Palette {
 }
 
 /**
- * Draws layers over each other, a lane for each channel.
+ * Draws the layers over each other, with one lane per channel.
  * @param {Surface} surface
  * @param {Span} window
  * @param {Layer[]} layers
@@ -132,13 +132,13 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
 }
 
 /**
- * A tile, or where it has not come yet the finest one that covers it.
+ * Returns a tile or, until it is loaded, the finest tile that covers it.
  * @param {import("./tiles.js").Waveform} waveform
  * @param {number} exponent
  * @param {number} index
  */
 function bestTile(waveform, exponent, index) {
-  // In a narrow view the whole has a coarser scale than the one at which it is a single tile.
+  // In a narrow view, the whole recording is shown at a coarser scale than the one at which it is a single tile.
   const most = Math.max(exponent, waveform.wholeExponent);
   for (let up = exponent, at = index; up <= most; up++, at = Math.floor(at / 2)) {
     const tile = waveform.tile(up, at);
@@ -149,9 +149,9 @@ function bestTile(waveform, exponent, index) {
 /** @typedef {{ count: number, channels: number, peaks: Int16Array, rms: Int16Array }} Points minimum and maximum of each point and channel, and their RMS */
 
 /**
- * One lane of a waveform as columns of whole pixels: what a frame costs goes by the width alone, and rectangles on whole
- * pixels are what every canvas fills fastest, with and without a graphics processor. Outlines as paths looked the same
- * and took 45 ms a frame to fill without one.
+ * One lane of a waveform as columns of whole pixels: the cost of a frame depends only on the width, and every canvas fills
+ * rectangles on whole pixels fastest, with or without a graphics processor. Outlines as paths looked the same and took
+ * 45 ms per frame without one.
  */
 export class Columns {
   /**
@@ -165,14 +165,14 @@ export class Columns {
     this.middle = middle;
     this.half = half / 32768;
     this.most = most;
-    // Heights above the middle, NaN where there is nothing.
+    // Heights above the middle, NaN in empty columns.
     this.tops = new Float32Array(this.width).fill(NaN);
     this.bottoms = new Float32Array(this.width).fill(NaN);
     this.means = new Float32Array(this.width).fill(NaN);
   }
 
   /**
-   * Adds points that are laid along the columns from `from` to `to`.
+   * Adds points, spread over the columns from `from` to `to`.
    * @param {Points} points
    * @param {number} channel
    * @param {number} from
@@ -185,7 +185,7 @@ export class Columns {
     for (let x = first; x < end; x++) {
       let low, high, mean;
       if (perPoint > 1.5) {
-        // Between the middles of two points the line goes straight.
+        // Straight lines connect the middles of the points.
         const place = (x + 0.5 - origin) / perPoint - 0.5, before = Math.floor(place), share = place - before;
         if (before >= count) break;
         const a = Math.max(0, before) * channels + channel, b = Math.min(count - 1, before + 1) * channels + channel;
@@ -217,14 +217,14 @@ export class Columns {
     const { tops, bottoms, means, width } = this;
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.fillStyle = colors.peak;
-    // Neighbours that do not overlap are joined, or fine lines break.
+    // Neighbors that don't overlap are joined; otherwise thin lines would break.
     this.#fill(pen, x => Math.max(tops[x], x && bottoms[x - 1] > tops[x] ? bottoms[x - 1] : tops[x]),
       x => Math.min(bottoms[x], x && tops[x - 1] < bottoms[x] ? tops[x - 1] : bottoms[x]), width);
     pen.fillStyle = colors.rms;
     this.#fill(pen, x => Math.min(means[x], tops[x]), x => Math.max(-means[x], bottoms[x]), width);
   }
 
-  /** Columns of equal height become one rectangle. */
+  /** Merges columns of equal height into one rectangle. */
   #fill(/** @type {CanvasRenderingContext2D} */ pen, /** @type {(x: number) => number} */ top,
     /** @type {(x: number) => number} */ bottom, /** @type {number} */ width) {
     const { middle, half, most } = this, highest = Math.ceil(middle - most), lowest = Math.floor(middle + most);
@@ -296,8 +296,8 @@ export function drawRuler(surface, window, palette) {
 }
 
 /**
- * What the picture needs, most urgent first: the whole (which stands in for everything), what is in view, the overview;
- * and what the next move is likely to show.
+ * Returns the tiles to load, most urgent first: the whole recording (which stands in for missing tiles), the visible part,
+ * the overview, and what the next move is likely to show.
  * @param {Layer[]} layers
  * @param {Span} window
  * @param {number} width in device pixels

@@ -7,7 +7,7 @@
 
 /** A pointer that moves less than this has clicked, in CSS pixels. */
 const slop = 4;
-/** A finger that rests so long begins a selection, in milliseconds. */
+/** How long a finger must rest to begin a selection, in milliseconds. */
 const longPress = 380;
 
 /**
@@ -37,7 +37,7 @@ function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /
       const { start, end } = view.target;
       view.pan((event.shiftKey && !x ? y : x) / Math.max(1, stage.waves.width) * (end - start));
     } else {
-      // A pinch on a touchpad comes as a wheel with Ctrl, in small steps.
+      // A pinch on a touchpad arrives as wheel events with Ctrl, in small steps.
       const amount = Math.max(-120, Math.min(120, y)) * (event.ctrlKey ? 4 : 1);
       const isMain = element === stage.parts.wave;
       view.zoom(Math.exp(amount / 260), isMain ? stage.secondsAt(event.clientX - stage.waves.left) : undefined);
@@ -110,7 +110,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
         view.select({ start: anchor - finger, end: anchor + finger });
       }, longPress);
     }
-    // A mouse gives the focus by itself, and then no ring is drawn around it.
+    // A mouse sets the focus itself, and then no ring is drawn around it.
     if (mode === "select" && !isTouch) return;
     event.preventDefault();
     wave.focus({ preventScroll: true });
@@ -144,7 +144,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     if (!fingers.delete(event.pointerId)) return;
     clearTimeout(press);
     if (mode === "pinch") {
-      // The finger that stays goes on moving the view.
+      // The remaining finger keeps moving the view.
       const [rest] = fingers.values();
       mode = rest ? "pan" : null;
       if (rest) [startX, startWindow, isDrag] = [rest.x, view.window, true];
@@ -230,7 +230,7 @@ function overview(/** @type {HTMLElement} */ area, /** @type {HTMLElement} */ bo
 }
 
 /**
- * Keys, wherever they do not mean something else.
+ * Handles keys, unless the focused element uses them.
  * @param {Record<string, (event: KeyboardEvent) => void>} actions by key; `Shift+` in front where Shift matters
  */
 export function listenToKeys(actions) {

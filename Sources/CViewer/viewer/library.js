@@ -6,7 +6,7 @@ import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
-/** What is being read is looked at again so often, in milliseconds. */
+/** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 
 /** The list of recordings: newest first, searched, renamed, deleted. */
@@ -16,7 +16,7 @@ export class Library {
   #control = new AbortController();
   #watchTimer = 0;
   /**
-   * What was deleted and can be brought back still.
+   * Deleted recordings that can still be restored.
    * @type {Map<string, () => void>}
    */
   #leaving = new Map();
@@ -44,13 +44,13 @@ export class Library {
       if (state === "succeeded" || layer.role === "original") void this.#refresh(layer.recording.id);
       else this.#rowOf(layer.recording.id)?.remove();
     });
-    // What was to be deleted in a moment is deleted now.
+    // Carries out pending deletions now.
     addEventListener("pagehide", () => {
       for (const remove of this.#leaving.values()) remove();
     });
   }
 
-  /** Lists anew from the newest on. */
+  /** Reloads the list, newest first. */
   async load() {
     this.#control.abort();
     this.#control = new AbortController();
@@ -72,7 +72,7 @@ export class Library {
       this.#cursor = page.next_cursor ?? "";
       this.#mark();
       this.#tellCount();
-      // The end may be in view still; an observer tells of changes only.
+      // The end may still be visible; an observer reports only changes.
       const end = find("list-end").getBoundingClientRect();
       if (this.#cursor && end.top < innerHeight) void this.#more();
     } catch (error) {
@@ -107,7 +107,7 @@ export class Library {
     if (isReading) this.#watch();
     const picture = part(row, "picture");
     const color = derived_from ? "2a9d96" : "8a9099";
-    // Another width makes another address: what was drawn of an unfinished waveform must not be shown for the finished.
+    // The width makes the address differ, so that a cached picture of the unfinished waveform isn't shown for the finished one.
     const width = waveform.state === "ready" ? 232 : 231;
     picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
@@ -126,7 +126,7 @@ export class Library {
     };
   }
 
-  /** Rows of what is being read are filled anew until it is read: one after the other, lest they take every connection. */
+  /** Refreshes the rows of recordings that are being read, one at a time so that they don't take every connection. */
   #watch() {
     this.#watchTimer ||= setTimeout(async () => {
       for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.querySelectorAll(".reading"))) {
@@ -197,7 +197,7 @@ export class Library {
       if (event.key === "Enter") void finish(true);
       if (event.key === "Escape") void finish(false);
       if (event.key === "Enter" || event.key === "Escape") {
-        // Or Enter would press what gets the focus.
+        // Otherwise Enter would press the element that gets the focus.
         event.preventDefault();
         open.focus();
       }
@@ -205,7 +205,7 @@ export class Library {
     field.onblur = () => finish(true);
   }
 
-  /** Hides it at once; it is deleted when there is no way back any more. */
+  /** Hides the recording at once, and deletes it when it can no longer be restored. */
   #remove(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
     const { id, name } = recording, next = row.nextElementSibling ?? row.previousElementSibling;
     const layer = this.session.layerOf(id), place = location.hash;
@@ -229,7 +229,7 @@ export class Library {
           this.#leaving.delete(id);
           await this.load();
           this.#focus(this.#rowOf(id));
-          // The address leads back to the place, and to what was made of it.
+          // The address also restores the view and the results.
           if (layer?.role === "original") location.hash = place;
           else if (layer) this.open(recording);
         },

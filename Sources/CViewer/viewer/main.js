@@ -1,7 +1,7 @@
 // @ts-check
-// Puts the page together. Arrows go one way:
-//   service → tiles, session (what there is) → view (what is looked at) → stage (what is drawn) → controls (what is pressed)
-// Each tells what came before it by calling it, and what comes after it by a signal.
+// Assembles the page. Dependencies go one way:
+//   service → tiles, session (data) → view (state of the view) → stage (drawing) → controls (input)
+// Each module calls those before it, and notifies those after it with a signal.
 import { readAddress, writeAddress } from "./address.js";
 import { CleaningPanel } from "./cleaning.js";
 import { connectControls } from "./controls.js";
@@ -77,7 +77,7 @@ async function open(id, known, place) {
   if (original.recording.waveform.state === "failed") offerReading();
 }
 
-/** What was not read to its end can be read again. */
+/** Offers to read a recording again if it could not be read completely. */
 function offerReading() { tell(texts.notRead, { action: { text: texts.retry, run: () => session.readAgain() } }); }
 session.ended.subscribe(({ layer, state }) => {
   if (layer.role === "original" && state !== "succeeded") offerReading();
@@ -94,7 +94,7 @@ session.changed.subscribe(() => {
   if (session.layers.some(layer => layer.job)) stage.ask();
 });
 
-// The address follows what is looked at, and leads back to it.
+// The address follows the view, so that a link restores it.
 let written = location.hash;
 const remember = afterCalm(300, () => {
   written = writeAddress(session, view);
@@ -114,7 +114,7 @@ new Transfers(service, (id, isLast) => {
   if (isLast || !session.original) void open(id);
 });
 
-// A service that is away is told of once, and again when it is back.
+// Reports once that the service is unreachable, and again when it is back.
 service.reachable.subscribe(isReachable => {
   find("away").hidden = isReachable;
   if (isReachable) {

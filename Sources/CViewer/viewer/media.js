@@ -2,12 +2,12 @@
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
-// What is streamed from end to end: the sounds of the layers, side by side, all but one of them muted; and a video's
-// picture, which runs after whatever is heard, be it a stream or a preview from memory.
+// Streaming playback: the sounds of the layers in parallel, all but one muted, and a video's picture, which follows the
+// audible sound, whether that is a stream or a preview from memory.
 
-/** What runs after something else may be late or early by this, in seconds; a jump is for what is further off. */
+/** How far a follower may be off before its speed changes, and before it jumps, in seconds. */
 const mostDrift = 0.012, jump = 0.3;
-/** The sound of videos that browsers play. Of others they show the picture without sound, and do not complain. */
+/** Audio codecs that browsers play in videos. With others they show the picture without sound and report no error. */
 const known = /^(aac|mp3|opus|vorbis|flac|pcm_.*)$/;
 
 /** @typedef {import("./session.js").Layer} Layer */
@@ -21,7 +21,7 @@ const known = /^(aac|mp3|opus|vorbis|flac|pcm_.*)$/;
 
 export class Media {
   /**
-   * What is heard has come to its end.
+   * The audible sound has reached its end.
    * @type {Signal<void>}
    */
   ended = new Signal();
@@ -33,7 +33,7 @@ export class Media {
   /** @type {Layer | null} */
   #heard = null;
   /**
-   * What is to be heard as soon as it runs in step.
+   * The sound that becomes audible as soon as it is in step.
    * @type {Layer | null}
    */
   #next = null;
@@ -55,8 +55,8 @@ export class Media {
   }
 
   /**
-   * Loads what can be played of a session: the original, the cleaned layer in front, and the one that was there before,
-   * so that there is no gap on the way back. No more, because a browser keeps six connections to a service at the most.
+   * Loads the playable sounds of a session: the original, the front cleaned layer and the previous one, so that switching
+   * back has no gap. Not more, because a browser opens at most six connections to a service.
    * @param {import("./session.js").Session} session
    */
   load(session) {
@@ -97,7 +97,7 @@ export class Media {
     element.dataset.role = role;
     element.addEventListener("ended", () => { if (layer === this.#heard) this.ended.emit(); });
     element.addEventListener("error", () => {
-      // A connection that was lost comes back, what can't be read does not.
+      // Retrying helps after a lost connection, not with a format that can't be played.
       if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) return void this.#resume(layer, track);
       track.isUnreadable = true;
       void this.#convert(layer, track);
@@ -108,10 +108,10 @@ export class Media {
     return track;
   }
 
-  /** A kind of file that the browser does not know is asked for as one that it does, once the service has made it. */
+  /** If the browser doesn't know the format, requests one that it does, once the service has converted it. */
   async #convert(/** @type {Layer} */ layer, /** @type {Track} */ track) {
     const { element, path } = track, converted = `${path}?format=flac`, at = element.currentTime;
-    // Not before the service has read it itself.
+    // Only after the service has read the recording.
     if (!track.isUnreadable || element.src.endsWith(converted) || layer.recording.waveform.state !== "ready") return;
     track.isUnreadable = false;
     try {
@@ -136,18 +136,18 @@ export class Media {
     if (this.isPlaying && layer === this.#heard) await element.play();
   }
 
-  /** Gives up what is under way. */
+  /** Cancels everything in progress. */
   close() {
     this.#control.abort();
     this.#control = new AbortController();
   }
 
   get #track() { return this.#heard && this.#tracks.get(this.#heard); }
-  /** Where the sound is, in seconds. */
+  /** The position of the sound, in seconds. */
   get position() { return this.#track?.element.currentTime ?? 0; }
 
   /**
-   * Plays a layer from a place on; the others run along.
+   * Plays a layer from a position; the others run along muted.
    * @param {Layer} layer
    * @param {number} position in seconds
    */
@@ -159,7 +159,7 @@ export class Media {
     this.#turnTo(layer);
     const { element } = this.#tracks.get(layer) ?? {};
     await element?.play().catch(error => {
-      // What the browser can't read plays when it is converted.
+      // A format that the browser can't play starts once it is converted.
       if (error.name !== "NotSupportedError" || element.src.includes("?")) throw error;
     });
   }
@@ -170,7 +170,7 @@ export class Media {
   }
 
   /**
-   * Lets a layer be heard instead of another, as soon as it runs in step with that.
+   * Makes a layer audible instead of the current one, as soon as both are in step.
    * @param {Layer} layer
    */
   hear(layer) {
@@ -195,7 +195,7 @@ export class Media {
   }
 
   /**
-   * Lets the picture, and the sounds that are not heard, run after what is heard.
+   * Keeps the picture and the muted sounds in step with the audible one.
    * @param {number} position of what is heard, in seconds
    * @param {boolean} isRunning
    */
@@ -209,7 +209,7 @@ export class Media {
 }
 
 /**
- * Gives an element what it plays.
+ * Sets the source of an element.
  * @param {HTMLMediaElement} element
  * @param {string} path empty: nothing
  * @returns {boolean} whether that is something new
@@ -226,7 +226,7 @@ function set(element, path) {
   return true;
 }
 
-/** What is far off jumps; what is near goes a little faster or slower, which nobody sees, and a muted one nobody hears. */
+/** Jumps if far off; otherwise plays slightly faster or slower, which isn't noticeable in a picture or a muted sound. */
 function chase(/** @type {HTMLMediaElement} */ element, /** @type {number} */ position, /** @type {boolean} */ isRunning) {
   if (!element.readyState || element.seeking) return;
   const isOver = position > element.duration - 0.05, lag = position - element.currentTime, distance = Math.abs(lag);

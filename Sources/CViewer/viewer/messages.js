@@ -5,7 +5,7 @@ import { copy, find, part } from "./page.js";
 const stay = 5000, stayWithAction = 8000;
 
 /**
- * Says something to screen readers alone.
+ * Announces something only to screen readers.
  * @param {string} text
  */
 export function announce(text) { find("live").textContent = text; }
@@ -36,7 +36,7 @@ export function tell(text, { isError = false, action, onGone } = {}) {
     };
   }
   part(toast, "close").onclick = () => leave(false);
-  // Whoever reads or reaches for it has all the time.
+  // The message stays while the pointer or the focus is on it.
   let timer = 0;
   const wait = () => { timer = setTimeout(() => leave(false), action || isError ? stayWithAction : stay); };
   toast.addEventListener("pointerenter", () => clearTimeout(timer));

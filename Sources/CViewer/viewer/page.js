@@ -2,7 +2,7 @@
 import { fillTexts } from "./texts.js";
 
 /**
- * An element that the page has.
+ * Returns an element that must exist.
  * @param {string} id
  * @returns {any}
  */
@@ -32,7 +32,7 @@ export function copy(id) {
 export function part(element, name) { return element.querySelector(`[data-part="${name}"]`); }
 
 /**
- * Sets what a screen reader says of an element, and what is shown when the pointer rests on it.
+ * Sets an element's label for screen readers and its tooltip.
  * @param {HTMLElement} element
  * @param {string} text
  */

@@ -8,12 +8,12 @@ import { Signal } from "./signal.js";
 /** @typedef {import("./view.js").Span} Span */
 
 /**
- * Plays what is open: the whole is streamed, a stretch that was cleaned for a preview comes from memory. Either way one
- * voice gives way to another without a gap.
+ * Plays the open recording: the whole is streamed, while a preview plays from memory. Either way, voices switch without a
+ * gap.
  */
 export class Player {
   /**
-   * Playing or not, another voice, loading or not.
+   * Playback started or stopped, the voice changed, or loading began or ended.
    * @type {Signal<void>}
    */
   changed = new Signal();
@@ -27,14 +27,14 @@ export class Player {
   isLooping = false;
   isFollowing = true;
   /**
-   * What is played, in seconds; null: to the end.
+   * The stretch that plays, in seconds; null: to the end.
    * @type {Span | null}
    */
   range = null;
 
   /** @type {AudioContext | null} */
   #context = null;
-  /** Whether a preview is heard even where the whole is there already. */
+  /** Whether a preview plays even though the whole result exists. */
   #isPreview = false;
   /** @type {Comparison | null} */
   #comparison = null;
@@ -88,7 +88,7 @@ export class Player {
     await this.#start();
   }
 
-  /** Plays what is in view as the settings would have it, or stops that. */
+  /** Starts or stops a preview of the visible part with the current settings. */
   async preview() {
     if (this.#isPreview && (this.isPlaying || this.isLoading)) return this.pause();
     const { target, playhead, selection } = this.view;
@@ -125,7 +125,7 @@ export class Player {
   }
 
   /**
-   * Lets another voice be heard, from the same instant on.
+   * Switches to another voice at the same position.
    * @param {Voice} voice
    */
   setVoice(voice) {
@@ -139,7 +139,7 @@ export class Player {
   }
 
   /**
-   * Lets a layer be heard, from the same instant on; a preview gives way to it.
+   * Switches to a layer at the same position, and ends a preview.
    * @param {import("./session.js").Layer} layer
    */
   hear(layer) {
@@ -153,20 +153,20 @@ export class Player {
     else this.changed.emit();
   }
 
-  /** Lets the cleaned voice be heard; where it is heard already, the next one of several. */
+  /** Switches to the cleaned voice, or to the next cleaned one if it is audible already. */
   hearCleaned() {
     const results = this.session.results.filter(layer => layer.recording.sha256 !== null), { cleaned } = this.session;
     if (this.voice !== "cleaned" || this.#comparison?.isHeard || results.length < 2 || !cleaned) return this.setVoice("cleaned");
     this.hear(results[(results.indexOf(cleaned) + 1) % results.length]);
   }
 
-  /** The settings have changed: a preview that is heard is made anew and takes over where the old one is. */
+  /** Renews an audible preview after the settings have changed; the new one takes over at the same position. */
   async refresh() {
     if (this.#comparison?.isHeard) await this.#start();
     else this.#prefetch();
   }
 
-  /** Where the sound is, in seconds; null while there is none. */
+  /** The position of the sound, in seconds; null while nothing plays. */
   get position() {
     if (!this.isPlaying) return null;
     return this.#comparison?.isHeard ? this.#comparison.position : this.media.position;
@@ -219,7 +219,7 @@ export class Player {
     await begun;
   }
 
-  /** The stretch that is in view, as far as it can be had at once; the playhead is in it. */
+  /** The visible stretch, limited to the length of a preview and around the playhead. */
   get #stretch() {
     const { target, playhead, duration } = this.view, held = this.#comparison;
     const isWithin = (/** @type {Span} */ { start, end }) => playhead >= start && playhead < end && end - start <= longestPreview;
@@ -229,13 +229,13 @@ export class Player {
     return { start, end: Math.min(duration, start + longestPreview) };
   }
 
-  /** Fetches what a preview would need, before anyone asks for it. */
+  /** Prefetches what a preview would need. */
   #prefetch() {
     const { original } = this.session, { start, end } = this.view.target;
     this.#fetching.abort();
     if (!original || original.recording.waveform.state !== "ready" || end - start > longestPreview) return;
     const { signal } = this.#fetching = new AbortController();
-    // A help, not a need: what is wrong is told to whoever asks.
+    // Only prefetching: an error is reported when the preview is requested.
     this.previews.fetch(original.recording.id, { start, end }, this.settings(), signal).catch(() => { });
   }
 

@@ -1,21 +1,21 @@
 // @ts-check
 import { recordingPath } from "./service.js";
 
-// Short stretches, cleaned at once by the service: to be heard, and to be drawn small.
+// Short stretches that the service cleans immediately, for listening and for small pictures.
 
 /** @typedef {import("./session.js").Settings} Settings */
 /** @typedef {import("./view.js").Span} Span */
 /** @typedef {{ bytes: Promise<ArrayBuffer>, control: AbortController, size: number, waiting: number }} Take */
 
-/** The longest stretch that is cleaned at once, in seconds. */
+/** The longest stretch of a preview, in seconds. */
 export const longestPreview = 30;
-/** As many bytes of stretches are kept: five of thirty seconds in stereo. */
+/** How many bytes of stretches are cached: five of thirty seconds in stereo. */
 const mostBytes = 32e6;
 
-/** Cleaned stretches, each fetched once, whoever asks for it: what was drawn can be heard at once. */
+/** A cache of cleaned stretches, so that a stretch that was drawn can be played at once. */
 export class Previews {
   /**
-   * What was fetched or is being fetched, that asked for last at the end.
+   * Finished and running fetches, the most recently used last.
    * @type {Map<string, Take>}
    */
   #takes = new Map();
@@ -24,7 +24,7 @@ export class Previews {
   constructor(service) { this.service = service; }
 
   /**
-   * The bytes of a WAV file with a stretch of a recording, cleaned. Where nobody waits any more, the fetch is given up.
+   * Returns the bytes of a WAV file with a cleaned stretch. If all callers have given up, the fetch is canceled.
    * @param {string} id
    * @param {Span} window
    * @param {Settings} settings
@@ -81,7 +81,7 @@ export class Previews {
 }
 
 /**
- * Reads a sample, -32768 … 32767, of the kinds that a WAV file has: by what it is called there and by its bits.
+ * Returns a function that reads a sample, -32768 … 32767, of a WAV format with this tag and number of bits.
  * @type {Record<string, (view: DataView, at: number) => number>}
  */
 const readers = {
@@ -94,7 +94,7 @@ const readers = {
 };
 
 /**
- * The points of a WAV file's mean of channels.
+ * Returns the points of the mean of a WAV file's channels.
  * @param {ArrayBuffer} bytes
  * @param {number} points at the most
  * @returns {import("./drawing.js").Points}
@@ -106,7 +106,7 @@ export function picture(bytes, points) {
     const id = view.getUint32(offset), size = view.getUint32(offset + 4, true);
     if (id === 0x666d7420) {
       [kind, channels, bits] = [8, 10, 22].map(at => view.getUint16(offset + at, true));
-      // WAVE_FORMAT_EXTENSIBLE says it further on.
+      // WAVE_FORMAT_EXTENSIBLE has the actual format further on.
       if (kind === 0xfffe) kind = view.getUint16(offset + 32, true);
     }
     if (id === 0x64617461) {

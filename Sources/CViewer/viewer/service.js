@@ -2,7 +2,7 @@
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
-/** An answer that refuses, in the service's own words. */
+/** A response that refuses the request, with the service's detail. */
 export class Refusal extends Error {
   /**
    * @param {string} message
@@ -20,19 +20,19 @@ export class Refusal extends Error {
 export const isAbort = error => error instanceof DOMException && error.name === "AbortError";
 
 /**
- * The path of a recording. Like every path in these modules it is relative to the page, which a proxy may serve below a
- * path of its own.
+ * Returns the path of a recording. Like every path in these modules, it is relative to the page, which a proxy may serve
+ * below another path.
  * @param {string} id
  */
 export const recordingPath = id => `v1/recordings/${encodeURIComponent(id)}`;
 
 /**
- * The HTTP API. Reads wait for a service that is away and are then repeated, so that whoever reads need not care;
- * changes fail, because only a person can say whether they should be tried again.
+ * The HTTP API. If the service is unreachable, reads wait and are repeated, so that callers need not care; changes fail,
+ * because only a person can decide whether to try again.
  */
 export class Service {
   /**
-   * True when the service answers again, false when it has gone away.
+   * True when the service responds again, false when it has become unreachable.
    * @type {Signal<boolean>}
    */
   reachable = new Signal();
@@ -51,7 +51,7 @@ export class Service {
   }
 
   /**
-   * The answer, where it is one of success.
+   * Returns the response if it is a success.
    * @param {string} path
    * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean }} options
    * @returns {Promise<Response>}
@@ -85,7 +85,7 @@ export class Service {
     }
   }
 
-  /** Resolves when the service answers; at once where nobody has missed it. */
+  /** Resolves when the service is reachable; at once if it is. */
   untilBack() {
     this.#away ??= this.#watch().finally(() => { this.#away = null; });
     return this.#away;
@@ -104,8 +104,8 @@ export class Service {
 }
 
 /**
- * The seconds that `Retry-After` asks for, which is a number or a date (RFC 9110 §10.2.3); 0 where it asks for none, at
- * most an hour.
+ * Returns the seconds of `Retry-After`, which is a number or a date (RFC 9110 §10.2.3); 0 if it is missing, at most an
+ * hour.
  * @param {string | null} text
  */
 export function retrySeconds(text) {

@@ -4,12 +4,12 @@ import { Signal } from "./signal.js";
 import { Waveform } from "./tiles.js";
 
 /**
- * One recording in the picture.
+ * One recording that is shown.
  * @typedef {object} Layer
  * @property {"original" | "cleaned"} role
  * @property {any} recording as the service describes it
  * @property {Waveform} waveform
- * @property {number} color which of the colours of cleaned waveforms is its own
+ * @property {number} color which of the colors of cleaned waveforms it has
  * @property {boolean} isVisible
  * @property {boolean} isSolo
  * @property {number} revealed frames that are shown; runs after those that are there
@@ -25,28 +25,28 @@ import { Waveform } from "./tiles.js";
  * @property {"denoised" | "residue"} output
  */
 
-/** So many colours there are for cleaned waveforms, and so many of them come with a link at the most. */
+/** The number of colors for cleaned waveforms, and the maximum number of them in a link. */
 export const mostColors = 4;
 
-/** What is open: a recording, what was made of it, and the jobs that still make something. */
+/** The open recording, its results, and the jobs in progress. */
 export class Session {
   /**
-   * Layers came or went, or one of them changed.
+   * Layers were added, removed or changed.
    * @type {Signal<void>}
    */
   changed = new Signal();
   /**
-   * Something went wrong that a person should read.
+   * An error for a person to read.
    * @type {Signal<Error>}
    */
   failed = new Signal();
   /**
-   * A job has ended: succeeded, failed or cancelled.
+   * A job has succeeded, failed or been canceled.
    * @type {Signal<{ layer: Layer, state: string }>}
    */
   ended = new Signal();
   /**
-   * Another recording was opened, or none is.
+   * Another recording was opened, or the recording was closed.
    * @type {Signal<void>}
    */
   opened = new Signal();
@@ -54,14 +54,14 @@ export class Session {
   /** @type {Layer[]} */
   layers = [];
   /**
-   * Where a noise profile is best taken.
+   * The best regions to learn the noise from.
    * @type {{ start: number, end: number, score: number, level: number }[]}
    */
   regions = [];
   /** @type {"mix" | "split"} */
   channels = "mix";
   /**
-   * Of the cleaned layers the one that is in front: it is heard, and drawn over the others.
+   * The cleaned layer in front, which is audible and drawn over the others.
    * @type {Layer | null}
    */
   cleaned = null;
@@ -79,7 +79,7 @@ export class Session {
   get original() { return this.layers.find(layer => layer.role === "original") ?? null; }
   /** The cleaned layers, in the order in which they were made. */
   get results() { return this.layers.filter(layer => layer.role === "cleaned"); }
-  /** The layers that are to be drawn, from back to front; what is being made is seen to grow over all others. */
+  /** The layers to draw, from back to front; results in progress grow over all others. */
   get shown() {
     const depth = (/** @type {Layer} */ layer) => layer.role === "original" ? 0 : layer.job ? 3 : layer === this.cleaned ? 2 : 1;
     const solo = this.layers.filter(layer => layer.isSolo);
@@ -91,13 +91,13 @@ export class Session {
     return (waveform && waveform.totalFrames ? waveform.totalFrames / waveform.sampleRate : recording?.format.duration) || 1;
   }
   /**
-   * The layer of a recording, if it is in the picture.
+   * Returns the layer of a recording, if it is shown.
    * @param {string} id
    */
   layerOf(id) { return this.layers.find(layer => layer.recording.id === id); }
 
   /**
-   * Opens a recording; a derived one over what it was made of, if that is still there, beside others of the same source.
+   * Opens a recording; a derived one over its source, if that still exists, together with others of the same source.
    * @param {any | string} recordingOrID
    * @param {string[]} [others] which others; those that are gone are left out
    */
@@ -114,7 +114,7 @@ export class Session {
       signal.throwIfAborted();
       this.layers = [this.#layer("original", source || recording)];
       const isResult = (/** @type {any} */ other) => source && other?.derived_from?.recording === source.id;
-      // Identifiers begin with the time at which they were given, so that each gets the colour that it had.
+      // Ids begin with their time of creation, so sorting by id gives each its previous color.
       for (const result of [...results, recording].filter(isResult).sort((a, b) => a.id < b.id ? -1 : 1)) this.#add(result);
       if (source) this.cleaned = this.layerOf(recording.id) ?? null;
       this.opened.emit();
@@ -148,7 +148,7 @@ export class Session {
   }
 
   /**
-   * Lets a recording that was made of what is open come into the picture.
+   * Shows a result of the open recording.
    * @param {any} recording
    * @returns {Layer | null} its layer; null where it is not of what is open
    */
@@ -161,7 +161,7 @@ export class Session {
   }
 
   /**
-   * Adds a recording to the picture once.
+   * Adds a layer for a recording unless it has one.
    * @param {any} recording made of the original
    */
   #add(recording) {
@@ -172,7 +172,7 @@ export class Session {
   }
 
   /**
-   * Shows each channel in a lane of its own, or their mean.
+   * Shows each channel in its own lane, or their mean.
    * @param {"mix" | "split"} channels
    */
   setChannels(channels) {
@@ -207,7 +207,7 @@ export class Session {
   }
 
   /**
-   * Gives up what is being made.
+   * Cancels the job in progress.
    * @param {Layer} layer
    */
   async cancel(layer) {
@@ -221,8 +221,8 @@ export class Session {
   }
 
   /**
-   * A result's name with its label in brackets, and a number where there is such a name already. How it ends stays: that
-   * depends on what the service can write.
+   * Returns a result's name: the source's with the label in parentheses, and a number if that name is taken. The ending
+   * stays, because it depends on what the service can write.
    * @param {string} name
    * @param {string} label
    */
@@ -233,7 +233,7 @@ export class Session {
     return unused;
   }
 
-  /** Reads the recording again, whose reading was given up. */
+  /** Starts reading the recording again after a failure. */
   async readAgain() {
     const { original } = this;
     if (!original) return;
@@ -246,7 +246,7 @@ export class Session {
   }
 
   /**
-   * Takes a layer out of the picture; the recording stays.
+   * Removes a layer from the view; the recording stays.
    * @param {Layer} layer
    */
   remove(layer) {
@@ -276,7 +276,7 @@ export class Session {
   }
 
   /**
-   * Waits for what is still being read or made, and tells of each step.
+   * Follows a recording in progress and emits each step.
    * @param {Layer} layer
    * @param {AbortSignal} signal
    */
@@ -328,7 +328,7 @@ export class Session {
         if (job) await this.service.json(`v1/jobs/${job}?wait=5`, { signal });
       }
     } catch (error) {
-      // Suggestions are a help, not a need.
+      // Suggestions are optional.
       if (!isAbort(error)) this.regions = [];
     }
   }

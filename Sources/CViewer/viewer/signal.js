@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * Something that others can be told about: they subscribe, it emits.
+ * An event source: others subscribe, it emits.
  * @template T
  */
 export class Signal {

@@ -5,12 +5,12 @@ import { texts } from "./texts.js";
 
 /** How fast the front of a growing waveform follows what was read, in milliseconds. */
 const revealPace = 180;
-/** A suggested region has so much room for its label, in CSS pixels. */
+/** The room for the label of a suggested region, in CSS pixels. */
 const leastLabel = 18;
-/** Tiles are asked for at most once in this time while the window moves, and more of them when it has rested so long. */
+/** Minimum time between requests for tiles while the window moves, and before prefetching once it rests, in milliseconds. */
 const wishPace = 90, restTime = 220;
 
-/** The two canvases, the ruler and what lies over them: everything that moves when the window moves. */
+/** The two canvases, the ruler and the overlays: everything that moves with the window. */
 export class Stage {
   #isDirty = true;
   #isOverviewDirty = true;
@@ -44,7 +44,7 @@ export class Stage {
       wave: find("wave"),
     };
     /**
-     * Called once a frame before anything is drawn: playback moves the playhead here.
+     * Emitted once per frame before drawing: playback moves the playhead here.
      * @type {() => boolean}
      */
     this.beforeFrame = () => false;
@@ -65,28 +65,28 @@ export class Stage {
     });
   }
 
-  /** Everything must be drawn again. */
+  /** Marks everything for redrawing. */
   redraw() {
     this.#isDirty = this.#isOverviewDirty = true;
     this.#plan = "";
     this.ask();
   }
 
-  /** Something has moved: draws with the next frame. */
+  /** Schedules drawing with the next frame. */
   ask() {
     if (this.#isAsked) return;
     this.#isAsked = true;
     requestAnimationFrame(time => this.#frame(time));
   }
 
-  /** What makes the loudest instant as high as the picture. */
+  /** The factor at which the loudest instant fills the height. */
   get fittingGain() {
     const loudest = Math.max(...this.session.layers.map(layer => layer.waveform.loudest));
     return loudest > 0 ? Math.min(64, Math.max(1, 0.95 / loudest)) : 1;
   }
 
   /**
-   * The instant under a place of the main view, in seconds.
+   * Returns the time at a position of the main view, in seconds.
    * @param {number} x CSS pixels from its left edge
    */
   secondsAt(x) { return this.view.window.start + x / Math.max(1, this.waves.width) * this.view.span; }
@@ -104,7 +104,7 @@ export class Stage {
   }
 
   /**
-   * Lets the fronts of growing waveforms run after what has been read.
+   * Moves the fronts of growing waveforms toward what has been read.
    * @param {number} elapsed milliseconds
    */
   #reveal(elapsed) {
@@ -143,8 +143,8 @@ export class Stage {
   }
 
   /**
-   * Asks for tiles where the window goes to, if that needs other ones than before: now and then while it moves, because
-   * a request costs more than a frame's drawing, and for what may come next when it rests.
+   * Requests the tiles for the window's target, if they differ from the last ones: now and then while the window moves,
+   * because a request costs more than drawing a frame, and also those that may be needed next once it rests.
    */
   #wish(/** @type {import("./session.js").Layer[]} */ layers, /** @type {import("./view.js").Span} */ whole, /** @type {number} */ time) {
     const { target } = this.view, width = this.waves.canvas.width;
@@ -208,7 +208,7 @@ export class Stage {
     parts.tools.style.transform = `translateX(${Math.max(half, Math.min(width - half, middle))}px) translateX(-50%)`;
   }
 
-  /** The best comes first; one whose label would lie over a better one's waits until there is room. */
+  /** Places labels best first, and leaves out those that would overlap a better one. */
   #placeRegions(/** @type {(seconds: number) => number} */ x, /** @type {number} */ width) {
     /** @type {[number, number][]} */
     const taken = [];
@@ -223,7 +223,7 @@ export class Stage {
     }
   }
 
-  /** Names the picture for those who do not see it. */
+  /** Describes the picture for screen readers. */
   describe() {
     const { view, session, parts } = this;
     const name = session.original?.recording.name ?? "";

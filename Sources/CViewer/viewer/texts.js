@@ -1,8 +1,8 @@
 // @ts-check
 import { formatTime } from "./time.js";
 
-// Every text of the page, for translation. The page's own elements name theirs with data-text, data-label (what a screen
-// reader says, shown when the pointer rests), data-hint.
+// Every text of the page, for translation. Elements of the page name their texts in data-text, data-label (for screen
+// readers and as a tooltip) and data-hint.
 
 const count = (/** @type {number} */ value, /** @type {string} */ one, /** @type {string} */ many) => `${value} ${value === 1 ? one : many}`;
 
@@ -15,15 +15,15 @@ export const texts = {
   add: "Add recordings",
   dropHere: "Drop recordings here",
   welcome: "Drop a recording here",
-  welcomeMore: "Sound or video, up to hours long. Its waveform appears while it is read.",
+  welcomeMore: "Audio or video, up to hours long. The waveform appears while the file is being read.",
   choose: "Choose files",
   noRecordings: "No recordings yet.",
-  noMatch: "No recording has a name like this.",
+  noMatch: "No recording has a matching name.",
   api: "API",
   close: "Close",
 
-  overview: "Whole recording: the window that is shown",
-  help: "Drag to select. The wheel zooms, Shift and the wheel move, Alt and the wheel change the height. Keys: Space plays, arrows move, plus and minus zoom, Home and End go to the ends, Z zooms to the selection, N takes it as noise, L loops, 1 2 3 switch what is heard, question mark lists all keys.",
+  overview: "Whole recording, with the visible window",
+  help: "Drag to select. The wheel zooms, Shift and the wheel scroll, Alt and the wheel change the height. Keys: Space plays, arrows scroll, plus and minus zoom, Home and End go to the ends, Z zooms to the selection, N uses it as noise, L loops, 1 2 3 switch between original, cleaned and noise, question mark lists all keys.",
   regions: "Suggested noise",
   selectionStart: "Start of the selection",
   selectionEnd: "End of the selection",
@@ -32,24 +32,24 @@ export const texts = {
   zoomOut: "Zoom out (−)",
   zoomSelection: "Zoom to selection (Z)",
   zoomAll: "Show all (0)",
-  height: "True height, or as high as there is room for",
+  height: "Full scale, or fill the height",
   gain: (/** @type {number} */ decibels) => `${decibels > 0 ? "+" : ""}${decibels} dB`,
-  taller: "Draw higher",
-  flatter: "Draw lower",
-  channels: "A lane for each channel",
+  taller: "Increase the height",
+  flatter: "Reduce the height",
+  channels: "One lane per channel",
   keys: "Keys (?)",
   original: "Original",
   cleaned: "Cleaned",
   residue: "Noise only",
   show: (/** @type {string} */ name) => `Show ${name}`,
-  solo: (/** @type {string} */ name) => `Show ${name} alone`,
+  solo: (/** @type {string} */ name) => `Show only ${name}`,
   soloShort: "S",
   hearLayer: (/** @type {string} */ name) => `Hear ${name}`,
-  removeLayer: (/** @type {string} */ name) => `Take ${name} out of the picture`,
+  removeLayer: (/** @type {string} */ name) => `Remove ${name} from the view`,
   download: (/** @type {string} */ name) => `Download ${name}`,
 
   cleaning: "Noise removal",
-  noiseFrom: "Noise learnt from",
+  noiseFrom: "Learn the noise from",
   noiseAuto: "the best stretch found",
   noiseStart: "Noise from",
   noiseEnd: "to",
@@ -67,8 +67,8 @@ export const texts = {
   mmse_lsa: "Log-spectral (best)",
   wiener: "Wiener",
   spectral_subtraction: "Spectral subtraction",
-  keepResidue: "Keep what is removed instead",
-  preview: "Preview what is in view",
+  keepResidue: "Keep only the removed noise",
+  preview: "Preview the visible part",
   cleanAll: "Clean everything",
   cancel: "Cancel",
   suggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score) =>
@@ -76,9 +76,9 @@ export const texts = {
   takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score, /** @type {number} */ level) =>
     `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: score ${Math.round(score * 100)} %, ${level} dBFS`,
   score: (/** @type {number} */ score) => `${Math.round(score * 100)} %`,
-  variants: "Variants of what is in view.",
+  variants: "Variants of the visible part.",
   variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
-  takeVariant: (/** @type {string} */ name) => `Take the variant “${name}”`,
+  takeVariant: (/** @type {string} */ name) => `Use the variant “${name}”`,
 
   play: "Play (Space)",
   pause: "Pause (Space)",
@@ -92,7 +92,7 @@ export const texts = {
   length: "Length",
   playSelection: "Play the selection",
   clearSelection: "Clear the selection (Esc)",
-  badTime: "A time looks like 1:07.25.",
+  badTime: "Enter a time like 1:07.25.",
 
   rename: "Rename",
   remove: "Delete",
@@ -108,47 +108,47 @@ export const texts = {
   uploading: (/** @type {string} */ name) => `Uploading ${name}`,
   uploadWaiting: "waiting",
   uploadPaused: "paused",
-  uploadDone: (/** @type {string} */ name) => `${name} is uploaded.`,
+  uploadDone: (/** @type {string} */ name) => `Uploaded ${name}.`,
   uploadFailed: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
   uploadSetback: (/** @type {string} */ reason) => `${reason} Trying again…`,
-  uploadLost: "The upload was cut off.",
+  uploadLost: "The upload was interrupted.",
   resume: "Resume",
   pauseUpload: "Pause",
   retry: "Try again",
   readingFile: "Reading the recording",
-  waiting: "Waiting for a place",
+  waiting: "Waiting for other jobs",
   removing: "Removing the noise",
   percent: (/** @type {number} */ share) => `${Math.floor(share * 100)} %`,
   left: (/** @type {number} */ seconds) => seconds < 1 ? "almost done"
     : seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`,
   done: "The noise is removed. Press 1 and 2 while it plays to compare.",
-  read: "The recording is read.",
-  notRead: "This recording was not read to its end.",
-  wasCancelled: "Cancelled.",
+  read: "The recording has been read.",
+  notRead: "This recording could not be read completely.",
+  wasCancelled: "Canceled.",
   warning: (/** @type {string} */ detail) => `About this file: ${detail}`,
 
   unreachable: "The service can't be reached. Trying again…",
   reachable: "The service is back.",
-  refused: (/** @type {number} */ status) => `The service answered ${status}.`,
+  refused: (/** @type {number} */ status) => `The service responded with status ${status}.`,
   waveLabel: (/** @type {string} */ name, /** @type {string} */ from, /** @type {string} */ to) => `Waveform of ${name}, ${from} to ${to}`,
   selectionSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Selected ${from} to ${to}`,
-  noiseSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Noise is learnt from ${from} to ${to}`,
+  noiseSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Learning the noise from ${from} to ${to}`,
 
   keyList: /** @type {[string, string][]} */ ([
     ["Space", "Play or pause the selection, or from the playhead"],
-    ["← →", "Move the window"], ["Shift ← →", "Grow the selection"],
+    ["← →", "Scroll"], ["Shift ← →", "Extend the selection"],
     ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"],
-    ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Draw lower and higher"],
-    ["N", "Learn the noise from the selection"], ["P", "Preview what is in view"],
-    ["1 2 3", "Hear the original, the cleaned (2 again: the next one), the noise only"],
+    ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Reduce and increase the height"],
+    ["N", "Learn the noise from the selection"], ["P", "Preview the visible part"],
+    ["1 2 3", "Hear the original, the cleaned sound (2 again: the next one), only the noise"],
     ["L", "Loop"], ["F", "Follow the playhead"], ["Esc", "Clear the selection"],
-    ["Wheel", "Zoom; with Shift move; with Alt change the height"],
-    ["Touch", "One finger moves, two zoom, a long press selects"],
+    ["Wheel", "Zoom; with Shift scroll; with Alt change the height"],
+    ["Touch", "One finger scrolls, two zoom, a long press selects"],
   ]),
 };
 
 /**
- * Fills the texts of the page's elements in.
+ * Fills in the texts of the page's elements.
  * @param {ParentNode} root
  */
 export function fillTexts(root) {

@@ -4,11 +4,11 @@ import { Signal } from "./signal.js";
 
 // The waveform in tiles. A tile is 1024 points of one scale; scales are powers of two, 2^exponent frames a point, from
 // single samples (0) to 2^24. Tile k of a scale begins at frame k · 1024 · 2^exponent, so tiles of one scale join without
-// a seam and a tile of the next coarser scale covers exactly two. A value never changes once it was served: a tile is
-// partial while the recording grows, and is only ever replaced by one with more points.
+// a seam and a tile of the next coarser scale covers exactly two. Served values never change: a tile is partial while the
+// recording grows, and is only ever replaced by one with more points.
 
 export const tileLength = 1024;
-/** Below 256 frames a point the service reads the samples, once the recording is whole. */
+/** Below 256 frames per point, the service reads the samples, once the recording is complete. */
 const leastGrowingExponent = 8;
 const mostExponent = 24;
 
@@ -35,7 +35,7 @@ export class Tile {
   get startFrame() { return this.index * tileLength * this.scale; }
 }
 
-/** What a recording's waveform is known to be, and the tiles that were fetched of it. */
+/** What is known about a recording's waveform, and its loaded tiles. */
 export class Waveform {
   /** @type {Map<number, Tile>} */
   tiles = new Map();
@@ -52,7 +52,7 @@ export class Waveform {
     this.availableFrames = 0;
     this.totalFrames = 0;
     this.complete = false;
-    /** Whether nobody looks at it any more. */
+    /** Whether it is no longer shown. */
     this.isForgotten = false;
     this.learn(recording);
   }
@@ -71,10 +71,10 @@ export class Waveform {
    */
   tile(exponent, index) { return this.tiles.get(key(exponent, index)); }
 
-  /** The finest scale that can be asked for now. */
+  /** The finest scale that is available now. */
   get leastExponent() { return this.complete ? 0 : leastGrowingExponent; }
 
-  /** The scale at which the whole is a single tile; it is what is drawn where nothing finer has come yet. */
+  /** The scale at which the whole recording is a single tile, which is drawn until finer tiles are loaded. */
   get wholeExponent() { return clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))); }
 
   /** The greatest amplitude of the whole, as far as it is known, 0 … 1. */
@@ -85,7 +85,7 @@ export class Waveform {
   }
 
   /**
-   * The scale for so many frames a pixel: one or two points each.
+   * Returns the scale for a number of frames per pixel: one or two points per pixel.
    * @param {number} framesPerPixel
    */
   exponentFor(framesPerPixel) {
@@ -93,7 +93,7 @@ export class Waveform {
   }
 
   /**
-   * Whether the service has more of a tile than we do.
+   * Whether the service has more of a tile than the page.
    * @param {number} exponent
    * @param {number} index
    */
@@ -120,10 +120,10 @@ const key = (exponent, index) => index * 32 + exponent;
  * @typedef {{ wish: Wish, control: AbortController }} Errand
  */
 
-/** Fetches tiles: what is wanted most first, a few at a time, and gives up what nobody wants any more. */
+/** Loads tiles, the most urgent first and a few at a time, and aborts requests that are no longer wanted. */
 export class TileStore {
   /**
-   * A tile has come; true where it is coarse enough for the overview.
+   * A tile was loaded; true if it is coarse enough for the overview.
    * @type {Signal<boolean>}
    */
   arrived = new Signal();
@@ -144,7 +144,7 @@ export class TileStore {
   static mostTiles = 320;
 
   /**
-   * Says what is wanted from now on, most urgent first; everything else under way is aborted.
+   * Sets the wanted tiles, most urgent first, and aborts all other requests.
    * @param {Wish[]} wishes
    */
   want(wishes) {
@@ -155,7 +155,7 @@ export class TileStore {
   }
 
   /**
-   * Notes that a tile was drawn, so that it is forgotten last.
+   * Records that a tile was drawn, so that it is dropped last.
    * @param {Waveform} waveform
    * @param {Tile} tile
    */
@@ -184,7 +184,7 @@ export class TileStore {
         + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
       this.#keep(waveform, new Tile(exponent, index, slice), slice);
     } catch (error) {
-      // What is gone or refused stays undrawn: the list and the messages tell why.
+      // If it is gone or refused, nothing is drawn; the list and the messages say why.
       if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
     }
     if (this.#errands.get(own) === errand) this.#errands.delete(own);
@@ -216,7 +216,7 @@ export class TileStore {
   }
 
   /**
-   * Forgets the tiles of a waveform, and fetches no more of them.
+   * Drops the tiles of a waveform and stops loading them.
    * @param {Waveform} waveform
    */
   forget(waveform) {

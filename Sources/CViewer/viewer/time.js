@@ -17,7 +17,7 @@ export function formatTime(seconds, digits = 2) {
 }
 
 /**
- * Seconds of a typed time; NaN where it is none.
+ * Parses a typed time into seconds; NaN if it is invalid.
  * @param {string} text
  */
 export function parseTime(text) {
@@ -29,7 +29,7 @@ export function parseTime(text) {
 const longSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
 
 /**
- * The distance between the ruler's labels, and the parts that each is divided into.
+ * Returns the distance between the ruler's labels, and the number of parts of each.
  * @param {number} secondsPerPixel
  * @param {number} room the least pixels between two labels
  * @returns {{ step: number, parts: number, digits: number }}

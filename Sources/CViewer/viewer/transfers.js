@@ -4,7 +4,7 @@ import { copy, find, label, part } from "./page.js";
 import { texts } from "./texts.js";
 import { Upload } from "./uploads.js";
 
-/** The files on their way: chosen or dropped, one after the other, each with its progress. */
+/** The files that were chosen or dropped; they upload one after the other, each with its progress. */
 export class Transfers {
   /** @type {Upload[]} */
   #queue = [];

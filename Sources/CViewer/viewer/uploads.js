@@ -3,34 +3,34 @@ import { pause, retrySeconds } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
-// Uploads by tus 1.0.0 (https://tus.io/protocols/resumable-upload): a file is sent in pieces and goes on where it was,
-// after a pause, a lost connection or a reload. XMLHttpRequest, because fetch doesn't say how much has been sent.
+// Uploads by tus 1.0.0 (https://tus.io/protocols/resumable-upload): a file is sent in pieces and continues after
+// a pause, a lost connection or a reload. Uses XMLHttpRequest, because fetch doesn't report how much has been sent.
 //
 //   no address        POST, unless one is remembered from before
 //   offset not known  HEAD
 //   otherwise         PATCH with the next piece
 //
-// What an answer means:
+// What a response means:
 //
-//   404, 410                            this upload is gone: forget it and begin again. Nothing else makes us forget
+//   404, 410                            the upload is gone: forget it and start again. Nothing else makes the page forget
 //   409, 423, 429, 5xx, no connection   ask for the offset after a pause, twice as long each time until bytes arrive, at
 //                                       least as long as Retry-After says
-//   2xx without the fields of tus       not the service's own answer: the same
-//   the rest                            a refusal; the address is kept, so the same file goes on from there
+//   2xx without the fields of tus       not from the service: the same
+//   anything else                       a refusal; the address is kept, so the same file continues from there
 
 const pieceBytes = 16 * 1024 * 1024;
 const tus = { "Tus-Resumable": "1.0.0" };
 const longestPause = 30_000;
 
-/** One file on its way. */
+/** The upload of one file. */
 export class Upload {
   /** @type {"waiting" | "sending" | "paused" | "done" | "failed" | "cancelled"} */
   state = "waiting";
   sent = 0;
-  /** Bytes a second, smoothed. */
+  /** Bytes per second, smoothed. */
   rate = 0;
   error = "";
-  /** Why it waits before it tries again; empty while it gets on. */
+  /** Why it waits before the next attempt; empty while it makes progress. */
   setback = "";
   /** The new recording's id. */
   recording = "";
@@ -40,7 +40,7 @@ export class Upload {
   /** The upload's id; empty until it has one. */
   #id = "";
   /**
-   * What the service has; null where that is to be asked for.
+   * The offset on the service; null if it must be requested.
    * @type {number | null}
    */
   #offset = null;
@@ -85,7 +85,7 @@ export class Upload {
     this.#request?.abort();
   }
 
-  /** Sends what is missing; resolves when the upload has ended or pauses. */
+  /** Sends the missing bytes. Resolves when the upload has ended or is paused. */
   async run() {
     this.#control = new AbortController();
     this.#offset = null;
@@ -119,7 +119,7 @@ export class Upload {
     const answer = await this.#send("POST", "v1/uploads", null, {
       ...tus, "Upload-Length": String(this.file.size), "Upload-Metadata": `filename ${name}`,
     });
-    // By its id alone: a proxy may have another path for it than the service knows.
+    // Only its id counts: a proxy may use another path for it than the service.
     const id = /([\w-]+)\/?$/.exec(answer.getResponseHeader("Location") ?? "")?.[1];
     if (answer.status !== 201 || !id) throw judgement(answer);
     this.#id = id;
@@ -131,7 +131,7 @@ export class Upload {
     const answer = await this.#send("HEAD", this.#path, null, tus);
     const { status } = answer, length = number(answer, "Upload-Length");
     if (isGone(status) || length !== null && length !== this.file.size) return this.#forget();
-    // The file was refused. HEAD can't say why; sending nothing gets the same answer with its words.
+    // The file was refused. HEAD can't say why; an empty PATCH gets the same response with its detail.
     if (status === 415 || status === 422) return void (this.#offset = this.file.size);
     this.#take(answer);
   }
@@ -143,14 +143,14 @@ export class Upload {
     });
     if (isGone(answer.status)) {
       this.#forget();
-      // An upload that is gone as soon as it is made must not be made over and over.
+      // An upload that disappears as soon as it is created must not be created again and again.
       throw new Setback(texts.uploadLost);
     }
     this.#take(answer);
     if (this.#offset === this.file.size) throw new Setback(texts.uploadLost);
   }
 
-  /** Takes over what an answer says of the upload. Throws where it refuses, or says nothing. */
+  /** Applies a response to the upload's state. Throws if it is a refusal or lacks the fields. */
   #take(/** @type {XMLHttpRequest} */ answer) {
     const offset = number(answer, "Upload-Offset");
     if (answer.status >= 300 || offset === null || offset > this.file.size) throw judgement(answer);
@@ -171,18 +171,18 @@ export class Upload {
     remember(this.#key, "");
   }
 
-  /** Returns when it is worth another try. Throws where it will never be, or `pause` or `cancel` come first. */
+  /** Returns when it is time for another attempt. Throws if there is no point, or after `pause` or `cancel`. */
   async #waitOut(/** @type {Setback} */ setback) {
     this.#offset = null;
     if (setback.isLost) {
-      // Where it was the file that could not be read.
+      // The file itself could not be read.
       await this.file.slice(0, 1).arrayBuffer();
       await this.service.untilBack();
     }
     const growing = Math.min(longestPause, 500 * 2 ** this.#setbacks++);
     this.setback = setback.message;
     this.changed.emit();
-    // Those that were sent away together should not come back together.
+    // Clients that were turned away together should not return together.
     await pause(Math.max(growing * (0.75 + Math.random() / 2), setback.seconds * 1000), this.#control.signal);
   }
 
@@ -235,7 +235,7 @@ export class Upload {
   }
 }
 
-/** Something that another try may get past. */
+/** An error that another attempt may overcome. */
 class Setback extends Error {
   /**
    * @param {string} message
@@ -252,7 +252,7 @@ class Setback extends Error {
 const isGone = (/** @type {number} */ status) => status === 404 || status === 410;
 
 /**
- * What to make of an answer that doesn't get the upload on.
+ * Classifies a response that doesn't advance the upload.
  * @param {XMLHttpRequest} answer
  */
 function judgement(answer) {
@@ -262,7 +262,7 @@ function judgement(answer) {
   return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
 }
 
-/** The service's own words for a refusal, if it is the service that answered. */
+/** Returns the detail of a refusal, if the response is from the service. */
 function words(/** @type {XMLHttpRequest} */ answer) {
   try {
     const problem = JSON.parse(answer.responseText);
@@ -272,13 +272,13 @@ function words(/** @type {XMLHttpRequest} */ answer) {
   }
 }
 
-/** A field that is a count of bytes; null where it is none. */
+/** Returns a field that is a number of bytes; null if it isn't one. */
 function number(/** @type {XMLHttpRequest} */ answer, /** @type {string} */ name) {
   const text = answer.getResponseHeader(name);
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-// Without a store an upload can't go on after a reload; that is all.
+// Without a store, uploads work but can't continue after a reload.
 
 /** @param {string} key */
 function recall(key) {

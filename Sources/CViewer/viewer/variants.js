@@ -10,7 +10,7 @@ import { texts } from "./texts.js";
 
 const names = /** @type {const} */ (["gentle", "natural", "strong", "residue"]);
 
-/** What is in view, cleaned in four ways, small and side by side. */
+/** The visible part, cleaned in four ways, as small pictures side by side. */
 export class Variants {
   #control = new AbortController();
   #asked = "";
@@ -103,7 +103,7 @@ export class Variants {
         this.#ask();
       }
     } catch (error) {
-      // Small pictures are a help, not a need; what is wrong is told where it is asked for.
+      // Small pictures are optional; errors are reported when the preview is requested.
       if (!isAbort(error)) this.#asked = "";
     }
   }

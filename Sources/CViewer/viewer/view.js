@@ -5,48 +5,48 @@ import { Signal } from "./signal.js";
  * @typedef {{ start: number, end: number }} Span in seconds
  */
 
-/** How fast the window follows its target: the time in which the distance shrinks to a third, in milliseconds. */
+/** The time in which the window's distance to its target shrinks to a third, in milliseconds. */
 const pace = 55;
-/** A window that stays for so long has come to rest, in milliseconds. */
+/** The time after which a window that doesn't move counts as resting, in milliseconds. */
 const restTime = 250;
-/** Frames in the closest window. */
+/** Frames in the smallest window. */
 const leastFrames = 24;
 
-/** What is being looked at: the window and where it is going, the selection, the marked noise, the playhead. */
+/** The state of the view: the window and its target, the selection, the marked noise, the playhead. */
 export class View {
   duration = 1;
   sampleRate = 44100;
   /**
-   * Where the window is now.
+   * The current window.
    * @type {Span}
    */
   window = { start: 0, end: 1 };
   /**
-   * Where it is going.
+   * The window's target.
    * @type {Span}
    */
   target = { start: 0, end: 1 };
   /** @type {Span | null} */
   selection = null;
   /**
-   * What the noise is learnt from; null: the service finds it.
+   * The stretch to learn the noise from; null: the service finds one.
    * @type {Span | null}
    */
   noise = null;
   /** Seconds. */
   playhead = 0;
-  /** Amplitudes are drawn this many times as high. */
+  /** The factor by which amplitudes are enlarged. */
   gain = 1;
-  /** Whether `gain` is what makes the loudest instant as high as the picture. */
+  /** Whether `gain` makes the loudest instant fill the height. */
   isFitted = true;
 
   /**
-   * The window has a new target or the picture must be drawn again.
+   * The window has a new target, or the picture must be redrawn.
    * @type {Signal<void>}
    */
   moved = new Signal();
   /**
-   * The window's target has stayed where it is for a while.
+   * The window's target has stayed the same for a while.
    * @type {Signal<void>}
    */
   rested = new Signal();
@@ -61,7 +61,7 @@ export class View {
   isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 
   /**
-   * Begins with another recording.
+   * Resets the view for another recording.
    * @param {number} duration
    * @param {number} sampleRate
    */
@@ -77,7 +77,7 @@ export class View {
     this.#move();
   }
 
-  /** A recording that turns out to be longer or shorter keeps the whole in view, if that was in view. */
+  /** If the whole recording was visible, it stays visible when the recording turns out longer or shorter. */
   setDuration(/** @type {number} */ duration) {
     if (duration === this.duration || !(duration > 0)) return;
     const wasWhole = this.target.start === 0 && this.target.end >= this.duration;
@@ -90,7 +90,7 @@ export class View {
   get leastSpan() { return Math.min(this.duration, leastFrames / this.sampleRate); }
 
   /**
-   * Glides to a window; it is moved and widened to what there is.
+   * Glides to a window, which is moved and widened to fit the recording.
    * @param {Span} window
    * @param {boolean} [atOnce]
    */
@@ -109,7 +109,7 @@ export class View {
   }
 
   /**
-   * Makes the window `factor` times as long; the instant `at` stays where it is.
+   * Makes the window `factor` times as long, keeping the position of the instant `at`.
    * @param {number} factor
    * @param {number} [at]
    * @param {boolean} [atOnce]
@@ -133,7 +133,7 @@ export class View {
   showAll() { this.show({ start: 0, end: this.duration }); }
 
   /**
-   * Moves the window on its way.
+   * Moves the window toward its target.
    * @param {number} milliseconds since the last time
    * @returns {boolean} whether it is under way still
    */
@@ -152,7 +152,7 @@ export class View {
       const start = from.start + (to.start - from.start) * share;
       this.window = { start, end: start + spanTo };
     } else {
-      // The instant that both windows have at the same place stays there, and the zoom has an even pace.
+      // The instant at the same position in both windows stays there, and the zoom has an even pace.
       const place = (to.start - from.start) / (spanFrom - spanTo), still = from.start + place * spanFrom;
       const span = spanFrom * Math.exp(ratio * share);
       this.window = { start: still - place * span, end: still + (1 - place) * span };
