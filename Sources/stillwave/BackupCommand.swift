@@ -6,23 +6,23 @@ import Storage
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup",
-    abstract: "Copies a data folder into a backup, while the service runs.",
+    abstract: "Backs up a data folder, even while the service runs.",
     discussion: """
-      The backup holds the catalog as it is at one moment, every file of the recordings in it, the acknowledged bytes \
-      of unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files that are on the same disk are linked, \
-      which takes no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
-      whole; in an empty folder that is there already, as the root of a disk is, SHA256SUMS appears last. The exit \
-      status is 0 only if every row can be read and every audio file is what the catalog says.
+      The backup contains the catalog as of one moment, every file of its recordings, the acknowledged bytes of \
+      unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files on the same disk are hard links, which \
+      take no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
+      complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS appears last. The \
+      exit status is 0 only if every row can be read and every audio file matches the catalog.
       """)
 
   @OptionGroup var folder: DataFolderOptions
 
   @Option(
     name: .shortAndLong,
-    help: ArgumentHelp("The backup; a folder that does not exist yet, or is empty.", valueName: "DIR"))
+    help: ArgumentHelp("The backup's folder, which must not exist yet or be empty.", valueName: "DIR"))
   var output: String
 
-  @Flag(help: "Copy files even where they could be linked.")
+  @Flag(help: "Copy files even if they could be linked.")
   var copy = false
 
   func run() throws {
@@ -34,7 +34,7 @@ struct BackupCommand: ParsableCommand {
       }
       for id in report.damaged {
         writeAll(
-          Array("stillwave: recordings/\(id): the row can't be read, or the audio is not what it says.\n".utf8),
+          Array("stillwave: recordings/\(id): the row can't be read, or the audio doesn't match it.\n".utf8),
           to: STDERR_FILENO)
       }
       let text =

@@ -8,15 +8,16 @@ import Waveform
 struct CheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Looks for what is wrong in a data folder, and repairs it.",
+    abstract: "Finds what is wrong in a data folder, and repairs it.",
     discussion: """
-      Holds the catalog's rows against the recordings' folders, their descriptions, lengths, hashes and waveforms. \
-      Changes nothing, and may run beside the service: what seems wrong is looked at again before it is reported.
+      Compares the catalog with the recordings' folders: their descriptions, lengths, hashes and waveforms. It changes \
+      nothing and may run while the service does; anything suspicious is checked a second time before it is reported.
 
-      With --repair, which needs the service stopped: a lost or damaged catalog is rebuilt from the folders and from \
-      what can still be read of it, then moved aside; rows and descriptions are written again, waveforms are built \
-      again at the next start, and what nothing explains is moved to “orphaned”. No audio is ever removed. Run by \
-      root, the repair is done as the user who owns the data folder. The exit status is 0 only if all is well afterward.
+      With --repair, which needs the service stopped, a lost or damaged catalog is rebuilt from the folders and from \
+      what can still be read of it, and the old one is moved aside. Missing rows and descriptions are written again, \
+      waveforms are rebuilt at the next start, and files that nothing explains are moved to “orphaned”. Audio is never \
+      removed. If root runs the repair, it works as the user who owns the data folder. The exit status is 0 only if \
+      nothing is wrong afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -24,7 +25,7 @@ struct CheckCommand: ParsableCommand {
   @Flag(help: "Repair what can be repaired.")
   var repair = false
 
-  @Flag(help: "Compare the length of each audio file and not its hash, which takes reading it.")
+  @Flag(help: "Compare only the lengths of audio files, not their hashes: doesn't read them.")
   var quick = false
 
   @Flag(help: "Print one JSON object instead of lines.")
@@ -81,7 +82,7 @@ struct CheckCommand: ParsableCommand {
       report.notes.map { "note: \($0.path): \($0.detail)\n" }
       + report.problems.map { "problem: \($0.path): \($0.detail)\n" }
     let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; "
-    let outcome = report.isSound ? "all is well\n" : "\(report.problems.count) problems\n"
+    let outcome = report.isSound ? "no problems\n" : "\(report.problems.count) problems\n"
     return Array((repaired.map { "repaired: \($0)\n" } + findings + [summary, outcome]).joined().utf8)
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import Processing
 
-/// The reason why a command can't do its work, found before it begins.
+/// Why a command can't do its work, found out before it starts.
 struct CommandFailure: Error {
   let failure: WorkerFailure
 

@@ -6,12 +6,12 @@ import Processing
 import Storage
 import Synchronization
 
-/// The options shared by commands on a whole data folder.
+/// The options of the commands that work on a whole data folder.
 struct DataFolderOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The service's data folder; by default STILLWAVE_DATA.", valueName: "DIR"))
+  @Option(help: ArgumentHelp("The service's data folder (default: STILLWAVE_DATA).", valueName: "DIR"))
   var data: String?
 
-  /// Returns the named folder. Throws if none was named, because a default might be the wrong one.
+  /// The folder that was named. Throws if none was: a default could be the wrong one.
   func path() throws -> String {
     guard let path = setting("data", data), !path.isEmpty else {
       throw ValidationError("Name the data folder with --data DIR or STILLWAVE_DATA.")
@@ -19,8 +19,8 @@ struct DataFolderOptions: ParsableArguments {
     return path
   }
 
-  /// Switches root permanently to the user that owns the folder `path`, or the folder it would be created in: the
-  /// service couldn't read files made by root. Does nothing for other users.
+  /// Turns root, for good, into the user who owns the folder `path`, or the folder that it would be made in: the
+  /// service couldn't read files that belong to root. Does nothing for other users.
   static func becomeOwner(of path: String) throws {
     guard geteuid() == 0 else { return }
     var (path, info) = (path, stat())
@@ -36,15 +36,15 @@ struct DataFolderOptions: ParsableArguments {
     }
   }
 
-  /// A call on `path` failed.
+  /// A system call that failed on `path`.
   private struct POSIXError: Error, CustomStringConvertible {
     let description: String
 
     init(_ path: String) { description = "\(path): \(unsafe String(cString: strerror(errno)))" }
   }
 
-  /// Runs `work`, which returns whether all is well, with a progress display on a terminal. Exits with status 1 if it
-  /// returns false, and with a message if it throws.
+  /// Runs `work`, which returns whether everything is in order, with a progress display on a terminal. Exits with
+  /// status 1 if it isn't, and with a message if `work` throws.
   static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
     Cancellation.watch()
     var display = ShareDisplay()
@@ -60,32 +60,32 @@ struct DataFolderOptions: ParsableArguments {
   }
 }
 
-/// A progress bar on a terminal; nothing elsewhere.
+/// Shows a progress bar on a terminal, and nothing elsewhere.
 struct ShareDisplay {
   private var display = ProgressDisplay(.auto)
   private var isShown = false
 
-  /// Shows the fraction of the work done, 0 … 1. Returns false once the user has cancelled it.
+  /// Shows a share of the work, 0 … 1. Returns false once the user has canceled the work.
   mutating func show(share: Double) -> Bool {
     isShown = isatty(STDERR_FILENO) == 1
     display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     return !Cancellation.isAsked
   }
 
-  /// Ends the bar's line.
+  /// Ends the line of the bar.
   mutating func end() {
     if isShown { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
     isShown = false
   }
 }
 
-/// Handles SIGINT and SIGTERM for work that must be undone before the process ends.
+/// SIGINT and SIGTERM, for work that must be undone before the process ends.
 private enum Cancellation {
   private static let asked = Atomic(false)
 
   static var isAsked: Bool { asked.load(ordering: .relaxed) }
 
-  /// Records the signals from now until the process ends, because removing sources isn't safe on Linux.
+  /// Watches for the signals until the process ends; tearing dispatch sources down isn't safe on Linux.
   static func watch() {
     let queue = DispatchQueue(label: "signals")
     for number in [SIGINT, SIGTERM] {

@@ -9,9 +9,9 @@ struct DenoiseCommand: ParsableCommand {
     commandName: "denoise",
     abstract: "Removes the noise from a recording.",
     discussion: """
-      The noise is learnt from a stretch in which only noise is heard (--noise 1.25-2.75, seconds). Without one the \
-      best such stretch is looked for; where there is none, the noise is what is quietest at every frequency over the \
-      whole recording. “-” stands for standard input and output.
+      The noise is learned from a stretch that contains only noise (--noise 1.25-2.75, in seconds). Without --noise, \
+      the best such stretch is found; if there is none, the noise is estimated from the quietest parts of each \
+      frequency over the whole recording. “-” stands for standard input and output.
       """)
 
   @Argument(help: "The sound file to clean; - for standard input.")
@@ -30,22 +30,22 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: "gentle (12 dB), natural (18 dB, the default) or strong (25 dB).")
   var strength: Strength?
 
-  @Option(help: ArgumentHelp("The most that noise is turned down, 0 to 60.", valueName: "DB"))
+  @Option(help: ArgumentHelp("Maximum reduction of the noise, 0 to 60.", valueName: "DB"))
   var reduction: Double?
 
-  @Option(help: ArgumentHelp("A factor on the noise learnt, 0.5 to 2.", valueName: "X"))
+  @Option(help: ArgumentHelp("Factor applied to the learned noise, 0.5 to 2.", valueName: "X"))
   var sensitivity = 1.0
 
-  @Option(help: "denoised, or residue: what was removed, to listen to.")
+  @Option(help: "denoised, or residue for the part that was removed.")
   var output: DenoiseSettings.Output = .denoised
 
-  @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus; by default what OUT's ending says.")
+  @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus (default: by the ending of OUT).")
   var format: OutputFormat?
 
   @Option(help: ArgumentHelp("Write only this stretch of the result, in seconds.", valueName: "START-END"))
   var window: WindowArgument?
 
-  @Option(help: ArgumentHelp("1 or 2; the result is the same. By default 2 where there are as many cores."))
+  @Option(help: ArgumentHelp("1 or 2; the result is the same (default: 2 if there are two cores)."))
   var threads: Int?
 
   @OptionGroup var options: WorkerOptions
@@ -54,10 +54,10 @@ struct DenoiseCommand: ParsableCommand {
     guard strength == nil || reduction == nil else {
       throw ValidationError("Give --strength or --reduction, not both.")
     }
-    guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction is 0 to 60 dB.") }
-    guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads is 1 or 2.") }
+    guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction must be 0 to 60 dB.") }
+    guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads must be 1 or 2.") }
     try options.checkOutput(destination)
-    guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity is 0.5 to 2.") }
+    guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity must be 0.5 to 2.") }
   }
 
   mutating func run() throws {

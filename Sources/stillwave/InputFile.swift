@@ -1,13 +1,12 @@
 import Glibc
 
-/// Reads standard input as a file: the format is recognized by its bytes, and many formats can't be read without
-/// seeking.
+/// Standard input as a file: many formats can't be read without seeking.
 enum InputFile {
-  /// Copies standard input to a private file that is deleted with this process. Returns its path.
+  /// Copies standard input to a private temporary file and returns its path. The file is removed when the process ends.
   static func receive() throws(CommandFailure) -> String {
     guard isatty(STDIN_FILENO) == 0 else {
       throw CommandFailure(
-        code: "empty_input", detail: "Standard input is a terminal: pipe or redirect a sound into it.")
+        code: "empty_input", detail: "Standard input is a terminal. Pipe or redirect a sound file into it.")
     }
     let path = TemporaryFiles.shared.newPath(near: OutputFile.standardName, "input")
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -22,7 +21,7 @@ enum InputFile {
     return path
   }
 
-  /// Returns the next piece; nil at the end.
+  /// The next bytes; nil at the end.
   private static func next() throws(CommandFailure) -> [UInt8]? {
     while true {
       var failure: Int32?

@@ -2,16 +2,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ends the process early and cleanly: on SIGINT and SIGTERM, and, in a worker, when its standard input closes, because
-/// the service that started it is gone.
+/// Ends the process early and cleanly on SIGINT and SIGTERM and, for a worker, when its standard input closes, which
+/// means that the service that started it is gone.
 enum Interruption {
   private static let isWatching = Atomic(false)
 
-  /// Watches until the process ends; does nothing if called again.
+  /// Watches until the process ends; further calls do nothing.
   ///
-  /// The signals come through dispatch sources, each kept alive by its own handler, because removing sources isn't safe
-  /// on Linux. `sigwait` wouldn't work: the main thread started before any mask that could be set here, so a signal it
-  /// doesn't block would end the process and leave its files behind.
+  /// Each dispatch source is kept alive by its own handler, because tearing sources down isn't safe on Linux. `sigwait`
+  /// would not work: other threads may have started before a mask could be set here, and a signal that one of them
+  /// doesn't block would end the process and leave its unfinished files behind.
   static func watch(standardInput: Bool) {
     guard !isWatching.exchange(true, ordering: .relaxed) else { return }
     let queue = DispatchQueue(label: "signals")

@@ -6,17 +6,17 @@ import Processing
 struct NoiseRegionsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "noise-regions",
-    abstract: "Finds where a recording holds nothing but noise.",
+    abstract: "Finds where a recording contains only noise.",
     discussion: """
-      Prints the regions from which a noise profile is best taken, best first: start and end in seconds, level in dB \
-      of full scale, score from 0 to 1. Any of them serves as --noise START-END of denoise. Prints none where nothing \
-      is steady enough.
+      Prints the regions that are best for learning the noise, best first: start and end in seconds, level in dBFS, \
+      and a score from 0 to 1. Use any of them as --noise START-END of denoise. Prints nothing if no region is steady \
+      enough.
       """)
 
   @Argument(help: "The sound file to read; - for standard input.")
   var input: String
 
-  @Option(help: "Regions at the most, 1 to 20.")
+  @Option(help: "Maximum number of regions, 1 to 20.")
   var limit = 5
 
   @Flag(help: "Print one JSON object instead of lines.")
@@ -29,11 +29,11 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   func validate() throws {
-    guard (1...NoiseRegionFinder.regionLimit).contains(limit) else { throw ValidationError("--limit is 1 to 20.") }
+    guard (1...NoiseRegionFinder.regionLimit).contains(limit) else { throw ValidationError("--limit must be 1 to 20.") }
   }
 
   mutating func run() throws {
-    // The working copy isn't put into a folder of the user's.
+    // A working copy isn't kept in any of the user's folders.
     try options.receive(&input, output: OutputFile.standardName)
     try find()
   }

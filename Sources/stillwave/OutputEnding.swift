@@ -1,18 +1,18 @@
 import AudioIO
 
-/// A file name's extension, which tells people and players the format.
+/// The ending of a file's name, from which people and players know what the file is.
 struct OutputEnding {
   private let text: String
   private let path: String
 
-  /// The extensions of each format. The first one is written; a file may have any of them.
+  /// Endings that mean the same kind of file: the usual one first, then others that such a file may have.
   private static let kinds = [
     ["wav", "wave", "rf64", "bwf"], ["aiff", "aif", "aifc"], ["au", "snd"], ["ogg", "oga"], ["opus", "ogg", "oga"],
     ["mp4", "m4a", "m4v", "m4b"], ["m4a", "mp4", "m4b"], ["mov", "qt"], ["mkv", "mka", "mk3d"], ["mka", "mkv"],
     ["webm", "weba"], ["mpg", "mpeg", "vob"], ["ts", "m2ts", "mts"],
   ]
 
-  /// nil if the name has no extension.
+  /// nil if the name has no ending.
   init?(of path: String) {
     guard let name = path.split(separator: "/").last, let dot = name.lastIndex(of: "."), dot > name.startIndex,
       path != OutputFile.standardName
@@ -20,15 +20,15 @@ struct OutputEnding {
     (text, self.path) = (name[name.index(after: dot)...].lowercased(), path)
   }
 
-  /// Throws if a file whose format has the extension `written` shouldn't have this one. nil stands for a format that
-  /// can be written only as WAV or FLAC.
+  /// Throws if the ending doesn't fit a file of the kind `written`, which is named by its usual ending; nil if the
+  /// source's own kind can't be written.
   func check(isOf written: String?) throws(CommandFailure) {
     if let written, text == written || Self.kinds.contains(where: { $0[0] == written && $0.contains(text) }) { return }
     let others = OutputFormat.allCases.filter { $0 != .same && $0.rawValue != written }.map { ".\($0.rawValue)" }
     let kept = written.map { ".\($0), to keep the kind of file that it is, or " } ?? ""
     throw CommandFailure(
       code: "unsupported_output",
-      detail: "\(path): “.\(text)” is not what would be written. Name OUT \(kept)\(others.joined(separator: ", ")), or "
+      detail: "\(path): the file would not be a “.\(text)” file. Name OUT \(kept)\(others.joined(separator: ", ")), or "
         + "choose with --format.")
   }
 }

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A file that appears only once it's complete: it's written under a temporary name in the same folder and then
-/// renamed. For `-`, the complete file is copied to standard output, because formats written with seeking need a file.
+/// A file that appears whole or not at all: it is written under a temporary name in the same folder, then renamed. For
+/// `-`, the finished file is copied to standard output: some formats can't be written without seeking.
 struct OutputFile: ~Copyable {
   /// The name that stands for standard input and output.
   static let standardName = "-"
@@ -10,7 +10,7 @@ struct OutputFile: ~Copyable {
   let path: String
   let temporaryPath: String
 
-  /// Throws if `path` isn't a regular file: a rename would replace a device with a file.
+  /// Throws if `path` is something other than a file: renaming would replace a device with a file.
   init(path: String) throws(OutputFailure) {
     try self.init(path: path, through: TemporaryFiles.shared.newPath(near: path))
   }
@@ -25,7 +25,7 @@ struct OutputFile: ~Copyable {
     self.temporaryPath = temporaryPath
   }
 
-  /// Renames the file to its final name. Throws `OutputFailure` on failure, and leaves nothing behind.
+  /// Gives the file its final name. If that fails, throws `OutputFailure` and leaves nothing behind.
   consuming func commit() throws(OutputFailure) {
     guard path != Self.standardName else { return try copyToStandardOutput() }
     guard unsafe rename(temporaryPath, path) == 0 else {
@@ -57,19 +57,19 @@ struct OutputFailure: Error, CustomStringConvertible {
   var description: String { unsafe "\(path): \(operation) failed: \(String(cString: strerror(errno)))" }
 }
 
-/// The process's unfinished files, removed when it fails or is interrupted.
+/// The unfinished files of this process. They are removed if it fails or is interrupted.
 final class TemporaryFiles: Sendable {
   static let shared = TemporaryFiles()
 
   private struct Kept {
     var paths: Set<String> = []
-    /// The private folder of files that aren't next to one of the user's.
+    /// A private folder for temporary files that don't belong beside one of the user's files.
     var folder: String?
   }
   private let kept = Mutex(Kept())
 
-  /// Returns a name next to `path`, or for standard output in the private folder, which must exist. `label` is part of
-  /// the name and says what the file is for.
+  /// Returns a new name beside `path`, or in the private folder for standard output; that folder must exist.
+  /// `label` says what the file is for.
   func newPath(near path: String, _ label: String = "result") -> String {
     let suffix = String(UInt64.random(in: .min ... .max), radix: 36)
     return kept.withLock { kept in
@@ -81,7 +81,7 @@ final class TemporaryFiles: Sendable {
     }
   }
 
-  /// Creates the private folder in TMPDIR if needed. Throws if it can't be created.
+  /// Creates the private folder in TMPDIR unless it exists. Throws if that fails.
   func makeFolder() throws(CommandFailure) {
     let parent = Self.parent
     guard kept.withLock({ $0.folder }) == nil else { return }
@@ -93,7 +93,7 @@ final class TemporaryFiles: Sendable {
     kept.withLock { $0.folder = folder }
   }
 
-  /// Creates an empty file, readable by those the umask permits.
+  /// Creates an empty file with the permissions that the umask leaves.
   func create(_ path: String) throws(CommandFailure) {
     let descriptor = unsafe open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw CommandFailure(system: errno, on: path) }

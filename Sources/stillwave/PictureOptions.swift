@@ -4,36 +4,38 @@ import Waveform
 
 /// The options for how `stillwave waveform` draws pictures.
 struct PictureOptions: ParsableArguments {
-  @Option(help: "Pixels across the window, 1 to 20000 (default: 1000). Not beside --scale.")
+  @Option(help: "Width in pixels, 1 to 20000 (default: 1000). Not together with --scale.")
   var width: Int?
 
-  @Option(help: "Pixels down, 1 to 2000 (default: 200).")
+  @Option(help: "Height in pixels, 1 to 2000 (default: 200).")
   var height: Int?
 
-  @Option(help: "Pixels of the PNG for each pixel of width and height, 1 to 4: 2 for fine screens.")
+  @Option(help: "Pixels of the PNG per pixel of width and height, 1 to 4; 2 suits high-resolution screens.")
   var pixelRatio: Double?
 
   @Option(
     help: ArgumentHelp(
-      "The loudness; peaks are a lighter shade. #rgb, #rrggbb, #rrggbbaa or a name.", valueName: "color"))
+      "Color of the loudness; peaks get a lighter shade. #rgb, #rrggbb, #rrggbbaa or a name.", valueName: "color"))
   var color: PictureColor?
 
-  @Option(help: ArgumentHelp("What it is drawn on (default: transparent).", valueName: "color"))
+  @Option(help: ArgumentHelp("Color of the background (default: transparent).", valueName: "color"))
   var background: PictureColor?
 
-  @Flag(help: "Draw a time axis below.")
+  @Flag(help: "Draw a time axis below the waveform.")
   var axis = false
 
-  @Option(name: .customLong("style"), help: ArgumentHelp("An outline or bars.", valueName: "wave|bars"))
+  @Option(name: .customLong("style"), help: ArgumentHelp("Draw an outline or bars.", valueName: "wave|bars"))
   var look: PictureLook?
 
-  @Option(help: ArgumentHelp("Draw it larger, or as large as it fits.", valueName: "factor|auto"))
+  @Option(
+    help: ArgumentHelp(
+      "Factor by which to enlarge the amplitude, or auto to fill the height.", valueName: "factor|auto"))
   var amplitudeScale: PictureAmplitude?
 
-  @Option(help: ArgumentHelp("A second sound file to be drawn over the first.", valueName: "file"))
+  @Option(help: ArgumentHelp("A second sound file to draw over the first.", valueName: "file"))
   var overlay: String?
 
-  @Option(help: ArgumentHelp("The second file's colour.", valueName: "color"))
+  @Option(help: ArgumentHelp("Color of the second file.", valueName: "color"))
   var overlayColor: PictureColor?
 
   var style: PictureStyle {
@@ -49,7 +51,7 @@ struct PictureOptions: ParsableArguments {
     return style
   }
 
-  /// Whether any of them was given.
+  /// Whether any of these options was given.
   var isUsed: Bool { width != nil || overlay != nil || style != PictureStyle() }
 }
 

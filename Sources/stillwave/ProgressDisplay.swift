@@ -20,7 +20,7 @@ struct ProgressDisplay {
     self.style = style == .auto ? (isatty(STDERR_FILENO) == 1 ? .bar : .none) : style
   }
 
-  /// Shows progress at most forty times a second, and at every hundredth.
+  /// Shows the progress, at most forty times a second, but every step of 1 %.
   mutating func show(_ progress: WorkerProgress) {
     guard style != .none else { return }
     let now = ContinuousClock.now
@@ -50,7 +50,7 @@ struct ProgressDisplay {
     for warning in warnings { StandardStreams.complain("warning: \(warning.detail)") }
   }
 
-  /// Reports the failure, on standard output for machines, on standard error for people.
+  /// Reports the failure, on standard output for programs or on standard error for people.
   func fail(_ failure: WorkerFailure) {
     if style == .json {
       StandardStreams.write(WorkerReport.failed(failure).line())

@@ -6,20 +6,20 @@ import Storage
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Makes a data folder of a backup.",
+    abstract: "Restores a data folder from a backup.",
     discussion: """
-      Every file is copied and held against the backup's SHA256SUMS. Where one is missing or has changed, nothing is \
-      restored and the exit status is not 0; with --keep-damaged, what is left is restored all the same. The data \
-      folder must not exist, or be empty. Run by root, the files are written as the user who owns it, or the folder it \
-      is made in; that user must be able to read the backup.
+      Every file is copied and checked against the backup's SHA256SUMS. If one is missing or has changed, nothing is \
+      restored and the exit status is not 0; with --keep-damaged, everything else is restored anyway. The data folder \
+      must not exist yet or be empty. If root runs the command, it writes the files as the user who owns that folder, \
+      or its parent; that user must be able to read the backup.
       """)
 
-  @Argument(help: ArgumentHelp("The backup that “stillwave backup” has made.", valueName: "BACKUP"))
+  @Argument(help: ArgumentHelp("A backup made by “stillwave backup”.", valueName: "BACKUP"))
   var backup: String
 
   @OptionGroup var folder: DataFolderOptions
 
-  @Flag(help: "Restore what is left of a damaged backup.")
+  @Flag(help: "Restore the intact files of a damaged backup.")
   var keepDamaged = false
 
   func run() throws {
@@ -31,7 +31,7 @@ struct RestoreCommand: ParsableCommand {
         display.show(share: share)
       }
       for name in report.damaged {
-        writeAll(Array("stillwave: \(name) is missing or is not what SHA256SUMS says.\n".utf8), to: STDERR_FILENO)
+        writeAll(Array("stillwave: \(name) is missing or doesn't match SHA256SUMS.\n".utf8), to: STDERR_FILENO)
       }
       let isRestored = report.damaged.isEmpty || keepDamaged
       let text = isRestored ? "\(report.files) files, \(report.bytes) bytes\n" : "Nothing was restored.\n"

@@ -2,12 +2,12 @@ import ArgumentParser
 import Media
 import Processing
 
-/// Fences in this process like a worker and executes another program. This is how ffmpeg is started.
+/// Fences itself in as workers do and becomes another program. ffmpeg is started this way.
 struct RunFencedCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run-fenced", abstract: "Becomes another program, in a fence.", shouldDisplay: false)
 
-  @Option(help: "Bytes of memory, seconds of processor time and bytes of a file, by commas.")
+  @Option(help: "Bytes of memory, seconds of processor time and bytes of a file, separated by commas.")
   var fence: WorkerFence
 
   @Flag(help: "Descriptor 3 is a file that the program reads.")
@@ -16,10 +16,10 @@ struct RunFencedCommand: ParsableCommand {
   @Flag(help: "Descriptor 4 is a file that the program writes.")
   var writes = false
 
-  @Flag(help: "Root becomes a user who owns nothing first.")
+  @Flag(help: "If root, become a user who owns nothing first.")
   var dropRoot = false
 
-  @Option(help: "The process that starts the program, without which it is not to run.")
+  @Option(help: "The process that starts the program; the program ends with it.")
   var parent: Int32?
 
   @Argument(parsing: .postTerminator, help: "The program's path, and its arguments.")

@@ -1,22 +1,22 @@
 import Glibc
 
-/// Standard input, output, and error. The caller may have closed them or may stop reading them.
+/// Standard input, output and error, which may be closed at the start or lose their reader later.
 enum StandardStreams {
-  /// Opens /dev/null for those that are closed: otherwise the next opened file would get their number, and output would
-  /// be written into it. Input and output are opened in the wrong direction, so that using them still fails; errors are
-  /// discarded.
+  /// Opens /dev/null for each stream that is closed. Otherwise the next file to be opened would get its descriptor, and
+  /// messages for the screen would be written into that file. Input is opened for writing and output for reading, so
+  /// that using them still fails; error messages are dropped.
   static func fillClosed() {
     for (descriptor, mode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_WRONLY)] {
-      // This is the lowest free number, because the lower ones are open.
+      // `open` returns the lowest free descriptor, which is this one: those below are open.
       if fcntl(descriptor, F_GETFD) < 0 { unsafe _ = open("/dev/null", mode) }
     }
   }
 
-  /// Makes writing to a closed pipe an error, so that a command can clean up before it ends.
+  /// Makes writing to a pipe without a reader fail instead of ending the process, so that a command can clean up.
   static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 
-  /// Writes to standard output. If nothing reads it any more, ends the process like the signal would; if it fails
-  /// otherwise, exits with status 1. In both cases, unfinished files are removed first.
+  /// Writes to standard output. If its reader is gone, ends the process as SIGPIPE would have; if writing fails for
+  /// another reason, ends it with status 1. Either way it removes unfinished files first.
   static func write(_ bytes: [UInt8]) {
     guard let number = writeAll(bytes, to: STDOUT_FILENO) else { return }
     TemporaryFiles.shared.removeAll()

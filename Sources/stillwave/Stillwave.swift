@@ -5,7 +5,7 @@ import Processing
 struct Stillwave: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stillwave",
-    abstract: "Shows recordings as waveforms and removes their noise, as a service or file by file.",
+    abstract: "Draws waveforms of recordings and removes their noise, as a service or file by file.",
     version: "0.1.0",
     subcommands: [
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, WorkerCommand.self,
@@ -13,8 +13,8 @@ struct Stillwave: ParsableCommand {
     ])
 }
 
-/// The program's entry point. ArgumentParser's is asynchronous and starts threads before a command runs, but a worker
-/// must fence itself in while it has only one thread, because each thread keeps the rights it began with.
+/// The program's entry point. ArgumentParser's own is asynchronous and starts threads before a command runs, but a
+/// worker must fence itself in while it has a single thread, because each thread keeps the rights it started with.
 @main
 enum Program {
   static func main() {
@@ -25,7 +25,7 @@ enum Program {
         StandardStreams.ignoreBrokenPipes()
         return try command.run()
       }
-      // The service keeps secrets and everything that clients have sent.
+      // The service holds secrets and everything that strangers have sent.
       OwnProcess.closeToOthers()
       Task {
         do {

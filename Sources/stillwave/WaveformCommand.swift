@@ -7,9 +7,9 @@ struct WaveformCommand: ParsableCommand {
     commandName: "waveform",
     abstract: "Writes the waveform of a recording.",
     discussion: """
-      The ending of OUT says what is written: .dat (BBC audiowaveform's binary form), .json (its JSON), .png or .svg \
-      (a picture: peaks in a light shade, loudness in a dark one). “-” stands for standard input and output; for the \
-      latter, --format says it.
+      The ending of OUT decides what is written: .dat (BBC audiowaveform's binary format), .json (its JSON), .png or \
+      .svg (a picture with peaks in a light shade and loudness in a dark one). “-” stands for standard input and \
+      output; for standard output, give --format.
       """)
 
   @Argument(help: "The sound file to read; - for standard input.")
@@ -18,25 +18,26 @@ struct WaveformCommand: ParsableCommand {
   @Option(name: .customShort("o"), help: ArgumentHelp("The file to write; - for standard output.", valueName: "OUT"))
   var destination: String?
 
-  @Option(help: "What to write: dat, json, png or svg; by default what OUT's ending says.")
+  @Option(help: "What to write: dat, json, png or svg (default: by the ending of OUT).")
   var format: WaveformFile?
 
   @Option(help: "Frames per pixel, 1 to 16777216 (default: 256; pictures go by --width).")
   var scale: Int?
 
-  @Option(help: "8 or 16 bits a value.")
+  @Option(help: "Bits per value, 8 or 16.")
   var bits = 16
 
-  @Option(help: ArgumentHelp("The mean of all channels, each, or one by number from 0.", valueName: "mix|split|N"))
+  @Option(
+    help: ArgumentHelp("The mean of all channels, all of them, or one by its number from 0.", valueName: "mix|split|N"))
   var channels: ChannelSelection = .mix
 
-  @Option(help: "Where to begin, in seconds.")
+  @Option(help: "Start of the window, in seconds.")
   var start: Double?
 
-  @Option(help: "Where to end, in seconds.")
+  @Option(help: "End of the window, in seconds.")
   var end: Double?
 
-  @Option(help: ArgumentHelp("Cores to use for what takes long to decode; by default all.", valueName: "N"))
+  @Option(help: ArgumentHelp("Cores to use for formats that take long to decode (default: all).", valueName: "N"))
   var threads: Int?
 
   @OptionGroup(title: "Pictures") var pictures: PictureOptions
@@ -44,8 +45,8 @@ struct WaveformCommand: ParsableCommand {
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
-    guard threads ?? 1 >= 1 else { throw ValidationError("--threads is 1 or more.") }
-    guard SampleBits(rawValue: bits) != nil else { throw ValidationError("--bits is 8 or 16.") }
+    guard threads ?? 1 >= 1 else { throw ValidationError("--threads must be at least 1.") }
+    guard SampleBits(rawValue: bits) != nil else { throw ValidationError("--bits must be 8 or 16.") }
     guard let destination else {
       throw ValidationError("Name the file to write: -o OUT.dat, OUT.json, OUT.png or OUT.svg.")
     }
@@ -53,14 +54,14 @@ struct WaveformCommand: ParsableCommand {
       throw ValidationError(
         destination == OutputFile.standardName
           ? "Say with --format what to write to standard output: dat, json, png or svg."
-          : "OUT ends in .dat, .json, .png or .svg, or --format says which it is.")
+          : "OUT must end in .dat, .json, .png or .svg, or give --format.")
     }
     try options.checkOutput(destination)
     guard input != OutputFile.standardName || pictures.overlay != OutputFile.standardName else {
       throw ValidationError("Only one of IN and --overlay can be standard input.")
     }
     guard kind.isPicture || !pictures.isUsed else {
-      throw ValidationError("The options for pictures go with an OUT that ends in .png or .svg.")
+      throw ValidationError("The options for pictures need an OUT that ends in .png or .svg.")
     }
     guard scale == nil || pictures.width == nil else {
       throw ValidationError("Only one of --scale and --width can be given.")

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Keeps two workers of the same job apart: one left behind by a killed service, and one started by the next run.
+/// Keeps two workers of one job apart: one that a killed service left behind and one that the restarted service began.
 enum WorkFolderLock {
   /// Waits until no other process holds `folder`, then holds it until this process ends. Throws `OutputFailure` if the
   /// folder can't be opened.

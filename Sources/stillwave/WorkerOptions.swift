@@ -3,12 +3,12 @@ import Processing
 
 /// The options shared by commands that work on one file.
 struct WorkerOptions: ParsableArguments {
-  @Option(help: "How to show progress: auto, bar, json (one object a line) or none.")
+  @Option(help: "How to show progress: auto, bar, json (one object per line) or none.")
   var progress: ProgressStyle = .auto
 
   @Option(
     help: ArgumentHelp(
-      "The ffmpeg that reads m4a, mp4, webm and others; by default the one on PATH.", valueName: "PATH"))
+      "The ffmpeg that reads m4a, mp4, webm and others (default: the one on PATH).", valueName: "PATH"))
   var ffmpeg: String?
 
   /// A request for this process.

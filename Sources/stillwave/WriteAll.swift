@@ -1,6 +1,6 @@
 import Glibc
 
-/// Writes all bytes to a descriptor, in as many calls as needed. Returns the errno of a failed call, or nil on success.
+/// Writes all bytes to a descriptor, in as many calls as it takes. Returns the errno of the call that failed, or nil.
 @discardableResult
 func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
   var rest = bytes[...]
@@ -9,7 +9,7 @@ func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     if written > 0 {
       rest = rest.dropFirst(written)
     } else if written < 0 && errno == EAGAIN {
-      // Another program has made the pipe non-blocking, for itself and for this one.
+      // Another program that shares this pipe has made it non-blocking.
       var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
       unsafe _ = poll(&waiting, 1, -1)
     } else if !(written < 0 && errno == EINTR) {
