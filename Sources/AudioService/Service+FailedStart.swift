@@ -2,7 +2,7 @@ import HTTP
 import Storage
 
 extension Service {
-  /// Describes an error thrown by `init` or `start`, and what the operator can do about it.
+  /// Explains an error of `init` or `start` to the person who starts the service.
   package static func words(forFailedStart error: any Error) -> String {
     switch error {
     case HTTPServerError.cannotListen(let host, let port, let number):

@@ -3,20 +3,20 @@ import HTTP
 import Storage
 import Waveform
 
-/// Returns a description of an error for the log, with everything known about it.
+/// Describes an error for the log, with everything that is known about it.
 func logText(_ error: any Error) -> String {
   switch error {
   case StorageError.io(let operation, let path, let number), WaveformError.io(let operation, let path, let number),
     FileContentError.io(let operation, let path, let number):
     "\(path): \(operation) failed: \(systemWords(number))"
-  case StorageError.cancelled: "cancelled; nothing was changed"
-  case StorageError.database(let code, let message): "SQLite says \(code): \(message)"
-  case StorageError.diskFull, ServiceError.diskFull: "the disk has no room"
+  case StorageError.cancelled: "canceled; nothing was changed"
+  case StorageError.database(let code, let message): "SQLite error \(code): \(message)"
+  case StorageError.diskFull, ServiceError.diskFull: "the disk is full"
   case ServiceError.storage(let error): logText(error)
   case ServiceError.workerUnavailable(let reason): reason
   default: "\(error)"
   }
 }
 
-/// Returns the system's description of an errno.
+/// The system's description of an errno.
 func systemWords(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }

@@ -1,13 +1,13 @@
 import Processing
 
-/// A problem that the operator should look at, although the service can take work.
+/// A finding for a person to look at, although the service can take work.
 struct ReadinessWarning: Encodable, Sendable, Equatable {
   /// Stable, in snake_case.
   let code: String
-  /// What it means here and what to do about it.
+  /// What it means and what to do.
   let detail: String
 
-  /// Returns all current warnings. Blocks.
+  /// All current warnings. Blocks.
   static func all(_ context: Context) -> [ReadinessWarning] {
     let report = context.catalog.startReport.withLock { $0 }
     let all = [
@@ -22,7 +22,7 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
     return ReadinessWarning(
       code: "unreadable_rows",
       detail:
-        "The catalog has \(count) rows of recordings that can't be read. Run “stillwave check”, or restore a backup.")
+        "The catalog has \(count) recordings whose rows can't be read. Run “stillwave check”, or restore a backup.")
   }
 
   private static func unverified(_ isUnverified: Bool) -> ReadinessWarning? {
@@ -32,7 +32,7 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
       detail: "The catalog could not be checked within ten seconds at the start, so nothing was tidied up.")
   }
 
-  /// Returns a warning if parts of the fence for workers and ffmpeg aren't available here.
+  /// The parts of the fence that are missing here.
   static func fence(_ configuration: Configuration) -> ReadinessWarning? {
     FenceSupport.current(with: configuration.ffmpeg).warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
   }
@@ -42,8 +42,8 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
     return ReadinessWarning(
       code: "orphaned_files",
       detail: """
-        The folder “orphaned” of the data folder holds \(count) folders or uploads that nothing explains. Look at \
-        them: they may be recordings. What you move away or remove is no longer counted.
+        The data folder's folder “orphaned” contains \(count) folders or uploads that nothing explains. Look at \
+        them: they may be recordings. Move them away or remove them to clear this warning.
         """)
   }
 }
