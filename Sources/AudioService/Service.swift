@@ -57,7 +57,7 @@ package final class Service: Sendable {
   /// Removes what earlier runs left unfinished, and restores what the catalog has lost.
   private static func settle(_ context: Context, verified: Bool) {
     if !verified {
-      context.log.notice("the catalog is too large to be checked at the start: nothing is removed on its word", [:])
+      context.log.notice("the catalog is too large to be checked at the start: nothing is removed based on it", [:])
     }
     let report = Reconciliation(catalog: context.catalog, store: context.store).run(verified: verified)
     context.catalog.startReport.withLock { $0 = report }
@@ -67,20 +67,20 @@ package final class Service: Sendable {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }
     } catch {
-      context.log.failure("the unfinished uploads could not be held against their files", ["error": logText(error)])
+      context.log.failure("the unfinished uploads could not be compared with their files", ["error": logText(error)])
     }
     if !report.failures.isEmpty {
       context.log.failure(
-        "some of what an earlier run left could not be looked at",
+        "some leftovers of an earlier run could not be read",
         ["failures": "\(report.failures.count)", "first": logText(report.failures[0])])
     }
     if report.adopted > 0 {
       context.log.failure(
-        "recordings had lost their rows in the catalog and have them again", ["recordings": "\(report.adopted)"])
+        "recordings without a row in the catalog were added again", ["recordings": "\(report.adopted)"])
     }
     if report.healed + report.unreadable + report.forgotten > 0 {
       context.log.failure(
-        "the catalog had rows that can't be read",
+        "the catalog has rows that can't be read",
         [
           "written again": "\(report.healed)", "unreadable": "\(report.unreadable)", "deleted": "\(report.forgotten)",
         ])
@@ -91,7 +91,7 @@ package final class Service: Sendable {
     }
     guard report.incoming + report.uploads + report.recordings + report.jobs > 0 else { return }
     context.log.notice(
-      "removed what an earlier run left",
+      "removed leftovers of an earlier run",
       [
         "uploads": "\(report.incoming + report.uploads)", "recordings": "\(report.recordings)",
         "jobs": "\(report.jobs)",
@@ -112,7 +112,7 @@ package final class Service: Sendable {
         context.log.notice("removed conversions that the catalog doesn't know", ["files": "\(report.removed)"])
       }
     } catch {
-      context.log.failure("the recordings' folders could not be looked through", ["error": logText(error)])
+      context.log.failure("the recordings' folders could not be searched", ["error": logText(error)])
     }
   }
 
@@ -124,7 +124,7 @@ package final class Service: Sendable {
       context.log.failure(
         "files are missing", ["sounds": "\(report.sounds)", "waveforms": "\(report.waveforms)"])
     } catch {
-      context.log.failure("the files could not be held against the catalogue", ["error": logText(error)])
+      context.log.failure("the files could not be compared with the catalog", ["error": logText(error)])
     }
   }
 

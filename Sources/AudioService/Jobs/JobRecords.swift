@@ -39,7 +39,7 @@ struct JobRecords: Sendable {
   func retry(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     guard isWanted(job) else { return .unwanted(job) }
     log.failure(
-      "a worker ended early; its job is tried again",
+      "a worker ended early; its job will be tried again",
       ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
     return .again
   }
@@ -54,7 +54,7 @@ struct JobRecords: Sendable {
       }
       if now?.state == .cancelled { return .unwanted(job) }
     } catch {
-      log.failure("an interruption could not be noted", ["job": job.id.text, "error": "\(error)"])
+      log.failure("an interruption could not be recorded", ["job": job.id.text, "error": "\(error)"])
     }
     return .over(with: [])
   }

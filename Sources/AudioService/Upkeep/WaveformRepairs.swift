@@ -65,7 +65,7 @@ final class WaveformRepairs: Sendable {
     }
     guard let changed else { return }
     log.failure(
-      "a waveform is given up",
+      "a waveform could not be rebuilt",
       [
         "recording": id.text, "reason": loss.reason, "job": job?.id.text ?? "none",
       ])
