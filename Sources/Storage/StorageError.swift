@@ -12,7 +12,7 @@ package enum StorageError: Error, Equatable, Sendable {
   /// SQLite failed with this extended result code and message.
   case database(code: Int32, message: String)
 
-  /// The catalog was written by a newer version of the program.
+  /// The catalog was written by a newer version of the program than this one.
   case newerSchema(path: String)
 
   /// The catalog can't be read: it is damaged, truncated, or not a catalog. `detail` is SQLite's finding.
@@ -30,10 +30,10 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The lock file of the data directory was removed or replaced, so that another process could claim the directory.
   case claimLost(path: String)
 
-  /// The source of a job to be inserted is not (or no longer) in the catalog.
+  /// A job was to be inserted whose source is not (or no longer) in the catalog.
   case noSuchRecording(RecordingID)
 
-  /// An upload to be continued or completed isn't in the catalog, or has already become a recording.
+  /// An upload that was to go on or to end is not in the catalog, or has become a recording already.
   case noSuchUpload(UploadID)
 
   /// The limit on unfinished uploads is reached.

@@ -89,7 +89,7 @@ import Webhooks
   @Test func aRequestThatIsRefusedTakesNoRoom() async throws {
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobsPerClient = 1 }
     let source = try bench.recording()
-    // The catalog refuses, because the source has been deleted.
+    // The catalog refuses: the source has gone meanwhile.
     var room: JobRoom? = try bench.runner.reserve(for: Client(key: "a"))
     withExtendedLifetime(room) {
       _ = #expect(throws: ServiceError.self) { try bench.runner.reserve(for: Client(key: "a")) }

@@ -155,7 +155,7 @@ final class TestBench: Sendable {
     return recording
   }
 
-  /// Creates a waveform job on its own recording, in the catalog but not yet submitted, with a closed gate.
+  /// A waveform job on a recording of its own, in the catalog and not yet submitted, with a gate that is shut.
   func waveformJob() throws -> Job {
     let id = JobID()
     let job = Job(id: id, kind: .waveform, recording: try recording(state: .queued, job: id).id)

@@ -103,7 +103,7 @@ final class TestServer {
 
   // MARK: Files on disk
 
-  /// Every file and folder in the data folder, except the catalog's own, by path within it.
+  /// Every file and folder in the data directory that is not the catalog's own, by path within it.
   func leftovers() throws -> [String] {
     let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock"]
     return try FileManager.default.subpathsOfDirectory(atPath: data)

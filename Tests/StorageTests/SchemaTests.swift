@@ -111,7 +111,7 @@ import Testing
     let states: [JobState] = [.running, .succeeded, .queued, .failed, .running, .cancelled]
     let jobs = states.map { Job(kind: .waveform, recording: recording.id, state: $0) }
     try catalog.insert(recording, jobs: jobs)
-    // Simulates a crash: copies the files while the catalog is open.
+    // What a crash leaves: the files as they are while the catalog is open.
     try FileSystem.makeFolders(folder("crashed"))
     for suffix in ["", "-wal"] {
       try FileManager.default.copyItem(atPath: path + suffix, toPath: folder("crashed/catalog.sqlite" + suffix))

@@ -4,8 +4,9 @@ import Storage
 /// The most recently encoded jobs and recordings: polling an object costs no query and no encoding until something
 /// changes, and one read serves all the clients that wait for it.
 ///
-/// A miss costs an encoding and, if rows have changed, an SQLite read transaction, together some 60 µs on a worker
-/// queue; a hit costs a lock and a lookup.
+/// Whether something has is told by two counters, of the catalog's writes and of the live jobs' steps, whatever they
+/// were about: coarse, but with nothing to forget. A miss costs an encoding and, where rows have changed, a read
+/// transaction of SQLite, together some 60 µs on a worker queue; a hit a lock and a look-up.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
@@ -19,10 +20,10 @@ final class DocumentTable: Sendable {
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
-  /// The current Job, if it's known without a look at the catalog.
+  /// The Job as it is now, where that needs no look at the catalog.
   func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
 
-  /// The current Recording, if it's known without a look at the catalog.
+  /// The Recording as it is now, where that needs no look at the catalog.
   func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
 
   /// Returns the current Job, or nil if there is none.

@@ -16,8 +16,8 @@
 import HTTP
 import Storage
 
-/// `GET /v1/jobs/{id}/events`: a job's progress as it happens. A waiting client is a Task without a thread, and the
-/// catalog's work per step doesn't grow with the number of clients.
+/// `GET /v1/jobs/{id}/events`: a job's news as they come. A client that waits is a Task without a thread; what a step
+/// costs the catalog does not grow with their number.
 struct JobEvents: Sendable {
   let context: Context
 

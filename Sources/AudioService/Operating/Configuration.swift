@@ -19,7 +19,7 @@ package struct Configuration: Sendable {
   /// The path under which a proxy serves the service, if that isn't the root. `BasePathResponder` adds it to absolute
   /// paths in fields; code that writes such a path into a body must call `basePath.absolute(_:)`.
   package var basePath = BasePath.root
-  /// Folder of the recordings and the catalog.
+  /// Where recordings, jobs and the catalog live.
   package var dataDirectory = "stillwave-data"
   /// Maximum size of an upload.
   package var maximumUploadBytes: Int64 = 8 << 30

@@ -48,7 +48,7 @@ final class UploadSession: @unchecked Sendable {
   private let dependencies: Dependencies
   private let queue: DispatchQueue
   private var state = State.unopened
-  /// The row as it is in the catalog.
+  /// As it stands in the catalog.
   private var upload: Upload?
   private var writer: UploadWriter?
   private var finishing: Task<Void, any Error>?

@@ -9,8 +9,8 @@ final class UploadSessionTable: Sendable {
     var users = 0
   }
 
-  /// The number of unused sessions kept open. Each holds a file open, but saves the next request a lookup in the
-  /// catalog, and the last one a second read of the file.
+  /// Sessions that nobody uses and that are kept open all the same: each has a file open, and spares the next request
+  /// for it a look into the catalog and its end a second reading of the file.
   private static let idleLimit = 64
 
   private let dependencies: UploadSession.Dependencies

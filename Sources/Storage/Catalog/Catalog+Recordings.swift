@@ -3,8 +3,8 @@ import GRDB
 extension Catalog {
   /// Inserts a recording, its jobs, their webhooks, and the stored answer in one transaction.
   ///
-  /// The recording's files must already be durable. Throws `.noSuchRecording` if a job's source is neither this
-  /// recording nor in the catalog because it was deleted meanwhile.
+  /// The recording's files must be durable already. Throws `.noSuchRecording` where a job's source is neither this
+  /// recording nor in the catalog, having been deleted meanwhile.
   package func insert(
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil
   ) throws(StorageError) {

@@ -1,5 +1,5 @@
-// The catalog's tables. Never change a migration that has been released; add a new one below it, with the next number.
-// Every migration runs in its own transaction and is recorded in `grdb_migrations`.
+// The catalog's tables. A migration that has been released is never changed: a new one is added below it, with the
+// next number. Every migration runs in a transaction of its own and is recorded in `grdb_migrations`.
 //
 // IDs are text, so that sqlite3's shell shows them like the API, and sort by time, so that "newest first" is the
 // primary key in reverse. Times are milliseconds since 1970. Small lists and values used only by clients are JSON.

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The order of writes that makes a crash harmless, as seen by strace: the bytes, their fsync, the rename, the fsync of
-/// the folder, that of the catalog, and only then the answer.
+/// The order of writes that makes a crash harmless, as strace sees it: bytes, their fsync, the rename, the fsync of the
+/// folder, the catalog's, and only then the answer.
 struct WriteOrderTests {
   private typealias Step = (what: String, isDone: (String) -> Bool)
 
