@@ -3,17 +3,10 @@ import AudioService
 import Glibc
 
 /// A list of settings, as a type.
-protocol SettingList: Sendable {
-  static var settings: [Setting] { get }
-}
+protocol SettingList: Sendable { static var settings: [Setting] { get } }
 
-enum ServiceSettings: SettingList {
-  static var settings: [Setting] { Setting.service }
-}
-
-enum HTTPSettings: SettingList {
-  static var settings: [Setting] { Setting.http }
-}
+enum ServiceSettings: SettingList { static let settings = Setting.service }
+enum HTTPSettings: SettingList { static let settings = Setting.http }
 
 /// The flags of a list of settings, made from its rows. ArgumentParser finds a type's options by its mirror and decodes
 /// them by their names, so a type that mirrors a table has the table's options.

@@ -72,11 +72,10 @@ extension Setting {
 
   /// Settings of the HTTP server; HTTPLimits says what each limit means and which response it leads to.
   package static let http: [Setting] = [
-    .list(
+    Setting(
       "allowed-hosts", "NAMES",
       "Names that requests may be sent to besides IP addresses and loopback names, separated by commas.",
-      element: { HostGuard.isName($0) ? $0 : nil }, error: { "names such as audio.example.com; “\($0)” is none." }
-    ) { $1.allowedHosts = Set($0) },
+      default: "none", set: setHosts),
     Setting(
       "cors-origin", "ORIGINS",
       "Origins whose pages may use the service, separated by commas: https://app.example.com, or * for any.",
@@ -87,45 +86,35 @@ extension Setting {
     Setting(
       "base-path", "PATH", "Path below which a proxy serves the service, for example /audio.", default: "/",
       set: setBasePath),
-    .number(
-      "max-connections", \.httpLimits.connectionCount,
-      "Connections open at once, at most the limit of descriptors less 64."),
+    .limit("max-connections", \.connectionCount, "Connections open at once, at most the limit of descriptors less 64."),
     .number(
       "max-connections-per-client", ofOneClient, default: "a quarter of all, at least 16"
     ) { (count: Int, configuration) in configuration.httpLimits.connectionCountPerClient = count },
-    .number("backlog", \.httpLimits.backlog, "Connections that wait to be accepted."),
-    .number("max-request-line-bytes", \.httpLimits.requestLineBytes, "Maximum size of a request line.", .bytes),
-    .number("max-head-bytes", \.httpLimits.headBytes, "Maximum size of a header section.", .bytes),
-    .number("max-head-fields", \.httpLimits.fieldCount, "Fields of a header section."),
-    .number(
-      "max-chunk-extension-bytes", \.httpLimits.chunkExtensionBytes,
-      "Maximum size of the extensions of one chunk.", .bytes),
-    .number(
-      "max-trailer-bytes", \.httpLimits.trailerBytes, "Maximum size of the trailers after a chunked body.", .bytes),
-    .number("head-timeout", \.httpLimits.headSeconds, "Time for a whole head."),
-    .number("body-timeout", \.httpLimits.bodyGapSeconds, "Time between two pieces of a body."),
-    .number("min-body-rate", \.httpLimits.bodyBytesPerSecond, "Rate that a body must keep up.", .bytesPerSecond),
-    .number("body-rate-grace", \.httpLimits.bodyRateGraceSeconds, "Time for which a body may be slower."),
-    .number(
-      "write-timeout", \.httpLimits.writeStallSeconds, "Time for which a client may read nothing of its response."),
-    .number(
-      "min-write-rate", \.httpLimits.writeBytesPerSecond, "Rate at which a response must be read.", .bytesPerSecond),
-    .number(
-      "write-rate-grace", \.httpLimits.writeRateGraceSeconds, "Time for which a response may be read more slowly."),
-    .number("idle-timeout", \.httpLimits.idleSeconds, "Time between two requests of a connection."),
-    .number(
-      "linger-timeout", \.httpLimits.lingerSeconds,
+    .limit("backlog", \.backlog, "Connections that wait to be accepted."),
+    .limit("max-request-line-bytes", \.requestLineBytes, "Maximum size of a request line.", .bytes),
+    .limit("max-head-bytes", \.headBytes, "Maximum size of a header section.", .bytes),
+    .limit("max-head-fields", \.fieldCount, "Fields of a header section."),
+    .limit("max-chunk-extension-bytes", \.chunkExtensionBytes, "Maximum size of the extensions of one chunk.", .bytes),
+    .limit("max-trailer-bytes", \.trailerBytes, "Maximum size of the trailers after a chunked body.", .bytes),
+    .limit("head-timeout", \.headSeconds, "Time for a whole head."),
+    .limit("body-timeout", \.bodyGapSeconds, "Time between two pieces of a body."),
+    .limit("min-body-rate", \.bodyBytesPerSecond, "Rate that a body must keep up.", .bytesPerSecond),
+    .limit("body-rate-grace", \.bodyRateGraceSeconds, "Time for which a body may be slower."),
+    .limit("write-timeout", \.writeStallSeconds, "Time for which a client may read nothing of its response."),
+    .limit("min-write-rate", \.writeBytesPerSecond, "Rate at which a response must be read.", .bytesPerSecond),
+    .limit("write-rate-grace", \.writeRateGraceSeconds, "Time for which a response may be read more slowly."),
+    .limit("idle-timeout", \.idleSeconds, "Time between two requests of a connection."),
+    .limit(
+      "linger-timeout", \.lingerSeconds,
       "Time for which a refused body is still read, so that its client sees the response."),
-    .number(
-      "linger-gap", \.httpLimits.lingerGapSeconds, "Time for which the client of a refused body may send nothing."),
-    .number("linger-bytes", \.httpLimits.lingerBytes, "Part of a refused body that is still read.", .bytes),
-    .number(
-      "max-unread-bytes", \.httpLimits.unreadBodyBytes,
-      "Maximum size of an unread body that is read to keep the connection.", .bytes),
-    .number("read-bytes", \.httpLimits.readBytes, "Size of one read from a connection.", .bytes),
-    .number(
-      "write-queue-bytes", \.httpLimits.queuedBytes,
-      "Part of a long response that waits in memory for a slow client.", .bytes),
+    .limit("linger-gap", \.lingerGapSeconds, "Time for which the client of a refused body may send nothing."),
+    .limit("linger-bytes", \.lingerBytes, "Part of a refused body that is still read.", .bytes),
+    .limit(
+      "max-unread-bytes", \.unreadBodyBytes, "Maximum size of an unread body that is read to keep the connection.",
+      .bytes),
+    .limit("read-bytes", \.readBytes, "Size of one read from a connection.", .bytes),
+    .limit(
+      "write-queue-bytes", \.queuedBytes, "Part of a long response that waits in memory for a slow client.", .bytes),
   ]
 
   /// The rows in Markdown, for docs/operating.md.
@@ -142,12 +131,30 @@ extension Setting {
 extension Setting {
   private static let ofOneClient = "Of these, those of one client; past that, it gets 429."
 
-  private static func networks(
-    _ name: String, _ path: any Property<[Network]>, _ help: String
-  ) -> Setting {
-    .list(
-      name, "NETWORKS", help, element: { Network($0) }, error: { "networks such as 10.0.0.0/8; “\($0)” is none." }
-    ) { $1[keyPath: path] = $0 }
+  private static func networks(_ name: String, _ path: any Property<[Network]>, _ help: String) -> Setting {
+    Setting(name, "NETWORKS", help, default: "none") { (text: String, configuration) throws(SettingError) in
+      configuration[keyPath: path] = try elements(
+        text, { Network($0) }, orThrow: { "--\(name) takes networks such as 10.0.0.0/8; “\($0)” is none." })
+    }
+  }
+
+  /// What is separated by commas or spaces. Throws `message` for the first text that `make` returns nil for.
+  private static func elements<Element>(
+    _ text: String, _ make: (String) -> Element?, orThrow message: (String) -> String
+  ) throws(SettingError) -> [Element] {
+    var elements: [Element] = []
+    for part in text.split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init) {
+      guard let element = make(part) else { throw SettingError(message(part)) }
+      elements.append(element)
+    }
+    return elements
+  }
+
+  private static func setHosts(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    configuration.allowedHosts = Set(
+      try elements(
+        text, { HostGuard.isName($0) ? $0 : nil },
+        orThrow: { "--allowed-hosts takes names such as audio.example.com; “\($0)” is none." }))
   }
 
   private static func setAddress(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
@@ -185,20 +192,11 @@ extension Setting {
   }
 
   private static func setOrigins(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
-    let texts = text.split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init)
-    if texts == ["*"] {
-      configuration.corsOrigins = .any
-      return
-    }
-    var origins: Set<Origin> = []
-    for text in texts {
-      guard let origin = Origin(text) else {
-        throw SettingError(
-          "--cors-origin takes origins such as https://app.example.com, or * alone; “\(text)” is neither.")
-      }
-      origins.insert(origin)
-    }
-    configuration.corsOrigins = .only(origins)
+    let isAny = text.filter { $0 != "," && $0 != " " } == "*"
+    let origins = try elements(
+      isAny ? "" : text, { Origin($0) },
+      orThrow: { "--cors-origin takes origins such as https://app.example.com, or * alone; “\($0)” is neither." })
+    configuration.corsOrigins = isAny ? .any : .only(Set(origins))
   }
 
   private static func setBasePath(_ text: String, _ configuration: inout Configuration) throws(SettingError) {

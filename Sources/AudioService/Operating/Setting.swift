@@ -1,3 +1,5 @@
+import HTTP
+
 /// One setting of the service: its flag, its variable, its line in `--help`, and its row in docs/operating.md.
 package struct Setting: Sendable {
   /// The unit of a number.
@@ -85,6 +87,16 @@ extension Setting {
     return number(name, help, unit, default: standard) { $1[keyPath: path] = $0 }
   }
 
+  /// The same for a limit of the HTTP server.
+  static func limit<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
+    _ name: String, _ path: any WritableKeyPath<HTTPLimits, Value> & Sendable, _ help: String, _ unit: Unit? = nil
+  ) -> Setting {
+    let unit = unit ?? (Value.self == Double.self ? .seconds : .none)
+    return number(name, help, unit, default: unit.text(of: HTTPLimits()[keyPath: path])) {
+      $1.httpLimits[keyPath: path] = $0
+    }
+  }
+
   /// The same with a closure that sets the value.
   static func number<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
     _ name: String, _ help: String, _ unit: Unit = .none, default standard: String,
@@ -101,23 +113,6 @@ extension Setting {
 
   static func text(_ name: String, _ placeholder: String, _ path: any Property<String>, _ help: String) -> Setting {
     Setting(name, placeholder, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
-  }
-
-  /// A list of names or similar, separated by commas or spaces; empty by default. `element` returns nil for an invalid
-  /// text, which `error` then explains.
-  static func list<Element: Sendable>(
-    _ name: String, _ placeholder: String, _ help: String, element: @escaping @Sendable (String) -> Element?,
-    error: @escaping @Sendable (_ text: String) -> String,
-    set: @escaping @Sendable ([Element], inout Configuration) -> Void
-  ) -> Setting {
-    Setting(name, placeholder, help, default: "none") { (text: String, configuration) throws(SettingError) in
-      var elements: [Element] = []
-      for part in text.split(whereSeparator: { $0 == "," || $0 == " " }) {
-        guard let element = element(String(part)) else { throw SettingError("--\(name) takes \(error(String(part)))") }
-        elements.append(element)
-      }
-      set(elements, &configuration)
-    }
   }
 }
 
