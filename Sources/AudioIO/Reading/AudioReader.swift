@@ -270,7 +270,7 @@ package struct AudioReader: ~Copyable {
   /// Returns a frame from which decoding yields the right samples at `frame`. After a seek, libsndfile 1.2.0 starts a
   /// Vorbis block with half of a different one and an Opus block with a different state. If it lands in the last page,
   /// it is off by the number of frames trimmed from that page. A page of Vorbis has up to 255 blocks, of 1024 frames
-  /// with nearly every encoder; one of Opus is seldom longer than a second. If the length is unknown, libsndfile can
+  /// with nearly every encoder; one of Opus is rarely longer than a second. If the length is unknown, libsndfile can
   /// only seek to the start.
   private func entryFrame(before frame: Int64) -> Int64 {
     guard format.container == .ogg else { return frame }

@@ -171,7 +171,7 @@ struct MPEGStream: Sendable {
     return given + pieces(from: offset)
   }
 
-  /// Returns the frames from an entry on, followed by repetitions if they have too few bytes for their number.
+  /// Returns the frames from an entry on, followed by repetitions if libsndfile would otherwise estimate too few frames.
   private func repeated(from first: Int64) -> [FilePiece] {
     let given = pieces(from: entries[Int(first / Self.entryFrames)])
     let all = pieces(from: 0)

@@ -25,8 +25,8 @@ final class ProbeLane: Sendable {
   /// Throws `.rejectedByProbe` if it isn't audio, exceeds a limit, or takes too much processor time,
   /// `.workerUnavailable` if the service couldn't probe it, and the errors of `WorkerLane.run`. A failed probe is
   /// repeated once, because memory may have been short for a moment. If the decoder fails on the file again, a known
-  /// file is tried: if that fails too, the decoder is at fault, else the file is, and the client is told so, lest it
-  /// send a hostile file again and again.
+  /// file is tried: if that fails too, the decoder is at fault, otherwise the file is, and it's rejected so that its
+  /// client doesn't send it again and again.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     // Reads only the first bytes; nothing is decoded here.
     let isMedia = await work.run { Demuxer(path: path) != nil }

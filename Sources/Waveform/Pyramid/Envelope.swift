@@ -1,6 +1,6 @@
 // Maps a slice's pixels to a picture's columns.
 //
-// A picture shows exactly the requested window, so its columns seldom begin where a slice's pixels do. Column i covers
+// A picture shows exactly the requested window, so its columns rarely begin where a slice's pixels do. Column i covers
 // frames s + i·c … s + (i + 1)·c, both real numbers. Each pixel of the slice is assigned entirely to the column that
 // contains its center. So no peak is lost or drawn twice, and each is at most half a pixel off. A column without a
 // pixel, which occurs if pixels are wider than columns, copies the pixel that contains the column's center.
