@@ -39,7 +39,7 @@ package struct NetworkAddress: Hashable, Sendable {
     return Self.publicIPv6.contains(self) && !Self.privateIPv6.contains { $0.contains(self) }
   }
 
-  /// The IPv4 address that this one stands for.
+  /// The IPv4 address embedded in this one.
   var embeddedIPv4: NetworkAddress? {
     if Self.mapped.contains(self) || Self.nat64.contains(self) { return NetworkAddress(bytes: Array(bytes[12...])) }
     if Self.sixToFour.contains(self) { return NetworkAddress(bytes: Array(bytes[2..<6])) }

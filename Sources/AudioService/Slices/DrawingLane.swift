@@ -1,7 +1,7 @@
 import HTTP
 
-/// Where pictures are drawn and long slices are written: apart from the queue of uploads and the catalog, no more at
-/// once than there are cores. Clients take turns, and where there are two places none of them has all.
+/// Draws pictures and writes long slices, separately from the queue of uploads and the catalog, with at most as many
+/// running as there are cores. Clients take turns; with two places or more, no client has them all.
 final class DrawingLane: Sendable {
   private let queue = WorkQueue(label: "drawing")
   private let places: FairPlaces
@@ -14,7 +14,7 @@ final class DrawingLane: Sendable {
         waitingPerClient: configuration.maximumWaitingPicturesPerClient))
   }
 
-  /// Callers that wait for a place.
+  /// The number of callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
   /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is cancelled before.
@@ -33,7 +33,7 @@ final class DrawingLane: Sendable {
 }
 
 extension FairPlaces.Refusal {
-  /// What a caller is told who got no place; `name` is the limit's in the code, `limit_…`.
+  /// Returns the error for a caller that got no place; `name` names the limit in the code, `limit_…`.
   func problem(of name: String) -> any Error {
     switch self {
     case .clientIsFull(let limit): ServiceError.limitReached(name, limit: limit, retryAfter: 5)

@@ -4,15 +4,15 @@ import Processing
 import Storage
 import Waveform
 
-/// A recording's waveform, as far as it is there.
+/// A recording's waveform, as far as it has been built.
 struct OpenWaveform: Sendable {
   let recording: RecordingID
   let extent: WaveformExtent
   /// The finished pyramid's name in the recording's folder; nil while it grows.
   var file: String?
-  /// nil while there is no point yet.
+  /// nil until there is a point.
   var pyramid: PyramidFile?
-  /// The samples, for what is finer than the pyramid; nil while the sound is still being made.
+  /// The samples, for scales finer than the pyramid's; nil while the audio is still being made.
   var sound: RecordedSound?
 
   /// The same recording with nothing to show.
@@ -23,8 +23,8 @@ struct OpenWaveform: Sendable {
     return OpenWaveform(recording: recording, extent: extent)
   }
 
-  /// A window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` where the disk has
-  /// damaged what they are made of, `.audioMissing` or `.audioDamaged` where that is the recording's own file.
+  /// Returns a window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` if the file
+  /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
   func slice(_ window: WaveformWindow) throws -> WaveformSlice {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
     if window.needsSamples, let sound {
@@ -34,7 +34,8 @@ struct OpenWaveform: Sendable {
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
 
-  /// Reads all that a long answer will be made of: damage is found before its head is sent. Blocks. Throws as `slice`.
+  /// Reads everything that a long response needs, so that damage is found before its head is sent. Blocks. Throws like
+  /// `slice`.
   func check(_ window: WaveformWindow) throws {
     guard window.pixelCount > 0, !window.needsSamples else { return }
     try read { (pyramid) throws(WaveformError) in try pyramid.verify(window) }
@@ -51,17 +52,17 @@ struct OpenWaveform: Sendable {
   }
 }
 
-/// The file that a recording's samples are read from, which the disk may have lost or cut since.
+/// The file that a recording's samples are read from, which may have been lost or truncated since.
 struct RecordedSound: Sendable {
   private let recording: RecordingID
   private let name: String
-  /// nil: not known.
+  /// nil if unknown.
   private let bytes: Int64?
   private let isWorkingCopy: Bool
   private let samples: SampleWindow
   private let store: MediaStore
 
-  /// nil while the sound is still being made.
+  /// nil while the audio is still being made.
   init?(of recording: Recording, in store: MediaStore) {
     guard let name = recording.soundFile else { return nil }
     self.recording = recording.id
@@ -72,7 +73,7 @@ struct RecordedSound: Sendable {
     samples = SampleWindow(recordingAt: store.folder(of: recording.id) + "/" + name)
   }
 
-  /// What of it can be built again; nil where all is well. Throws where the recording's own file is not as it was.
+  /// Returns what has to be rebuilt; nil if the file is intact. Throws if the recording's own file has changed.
   fileprivate func loss() throws(ServiceError) -> WaveformLoss? {
     switch store.look(at: name, of: recording) {
     case .unknown: return nil
@@ -84,7 +85,7 @@ struct RecordedSound: Sendable {
     return .workingCopy(file: name)
   }
 
-  /// Throws `.audioDamaged` for a file of the right length that can't be decoded, though it once was.
+  /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
   fileprivate func slice(_ window: WaveformWindow) throws -> WaveformSlice {
     do throws(AudioIOError) {
       return try samples.slice(window)

@@ -2,12 +2,12 @@ import HTTP
 import Storage
 import Waveform
 
-/// Finished slices as they were answered: the first view of a recording is what everybody who opens it asks for.
+/// Finished slices, encoded as responses, because everyone who opens a recording requests the same first view.
 ///
-/// Slices of usual size lie in files in memory: their bytes go from there to the sockets without being copied, a tenth
-/// of the time that such an answer takes.
+/// Slices of ordinary size are stored in memory files: their bytes go from there to the sockets without being copied,
+/// which takes a tenth of the time of such a response.
 struct SliceTable: Sendable {
-  /// What names a slice of a recording whose waveform is whole.
+  /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
     var recording: RecordingID
     var query: WaveformQuery
@@ -15,14 +15,15 @@ struct SliceTable: Sendable {
   }
 
   private let cache: Cache<Key, UInt64, Representation>
-  /// Longer ones are streams, or would soon push out all others.
+  /// Longer ones are streams, or would soon evict all others.
   private static let longest = 128 * 1024
-  /// To hand over the pages of a file is a system call of its own; shorter slices are copied faster.
+  /// Passing on the pages of a file takes a system call; shorter slices are faster to copy.
   private static let shortestInFile = 8 * 1024
-  /// What an entry takes besides its content, measured: many small slices must not outgrow the limit.
+  /// The memory of an entry besides its content, measured. Otherwise, many small slices would exceed the limit.
   private static let overhead = 6 * 1024
 
-  /// `limit`: bytes kept at most, what an entry takes besides its content included. `version`: of a recording's row.
+  /// `limit` is the maximum number of bytes, including the overhead of each entry. `version` returns the version of a
+  /// recording's row.
   init(limit: Int = 8 << 20, version: @escaping @Sendable (RecordingID) -> UInt64) {
     let memory = MemoryFile(turnover: limit / 2)
     cache = Cache(
@@ -30,7 +31,7 @@ struct SliceTable: Sendable {
       version: { version($0.recording) })
   }
 
-  /// Copies a slice to the present file, so that files of earlier slices can go.
+  /// Copies a slice to the current file, so that the files of earlier slices can be freed.
   private static func settle(_ slice: Representation, in memory: MemoryFile) -> Representation {
     guard let bytes = slice.body.bytesAtHand, bytes.count >= shortestInFile, let kept = memory.append(bytes) else {
       return slice
@@ -42,10 +43,10 @@ struct SliceTable: Sendable {
 
   subscript(key: Key) -> Representation? { cache[key] }
 
-  /// The version of a slice, to be read before the slice is made.
+  /// Returns the version of a slice. Call it before making the slice.
   func version(_ key: Key) -> UInt64 { cache.version(key) }
 
-  /// Keeps a slice of a whole waveform, unless it is a stream, which is read once.
+  /// Stores a slice of a complete waveform, unless it's a stream, which can be read only once.
   func keep(_ slice: Representation, for key: Key, version: UInt64) {
     guard let count = slice.body.bytesAtHand?.count, count <= Self.longest else { return }
     cache.keep(slice, for: key, version: version)

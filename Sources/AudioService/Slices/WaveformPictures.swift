@@ -78,7 +78,7 @@ struct WaveformPictures: Sendable {
     }
   }
 
-  /// Reads what the picture shows, and draws it: blocks.
+  /// Reads the data for a picture and draws it. Blocks.
   private static func draw(
     _ picture: WaveformPicture, _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form
   ) throws -> [UInt8] {
@@ -106,7 +106,7 @@ struct WaveformPictures: Sendable {
 }
 
 extension WaveformQuery {
-  /// Takes a picture's window out of a request's query.
+  /// Parses a picture's window from a query.
   init(picture query: QueryParameters) throws {
     self.init(resolution: .width(PictureStyle.defaultWidth))
     start = try query.number("start")
@@ -123,7 +123,7 @@ extension WaveformQuery {
 }
 
 extension PictureStyle {
-  /// Takes how a picture looks out of a request's query.
+  /// Parses a picture's style from a query.
   init(_ query: QueryParameters) throws {
     self.init()
     if let height = try query.integer("height", in: 1...Self.heightLimit) { self.height = height }

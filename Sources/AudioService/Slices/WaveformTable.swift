@@ -3,13 +3,13 @@ import Processing
 import Storage
 import Waveform
 
-/// The open pyramids: once warm, a slice costs no query.
+/// The open pyramids. Once they're open, a slice costs no query.
 final class WaveformTable: Sendable {
-  /// Of finished waveforms, as they were answered.
+  /// Slices of finished waveforms, encoded as responses.
   let slices: SliceTable
 
   private let finished: Cache<RecordingID, UInt64, OpenWaveform>
-  /// By the path that a job writes to: another attempt writes another file.
+  /// By the path that a job writes to, because another attempt writes another file.
   private let growing: Cache<RecordingID, String?, PyramidFile>
   private let catalog: Catalog
   private let store: MediaStore
@@ -18,7 +18,8 @@ final class WaveformTable: Sendable {
   private let repairs: WaveformRepairs
   private let openFile: @Sendable (String) throws(WaveformError) -> PyramidFile
 
-  /// `limit`: open files of each kind. `openFile`: for tests that change something just then.
+  /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
+  /// moment.
   init(
     catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, repairs: WaveformRepairs, limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
@@ -37,15 +38,15 @@ final class WaveformTable: Sendable {
     growing = Cache(limit: limit) { live.job(writing: $0)?.pyramidPath }
   }
 
-  /// The waveform of a recording as it is now. Throws where there is no such recording.
+  /// Returns the current waveform of a recording. Throws if there is no such recording.
   func open(_ id: RecordingID) async throws -> OpenWaveform {
     if let known = finished[id] { return known }
     return try await work.run { [self] in try load(id) }
   }
 
-  /// Answers from waveforms, which `answer` opens by the function that it is given. What turns out to be spoiled on the
-  /// disk is given up, and the answer is made again, of nothing: what is spoiled is never served, and a job that builds
-  /// it again is on its way.
+  /// Makes a response from waveforms, which `answer` opens with the function passed to it. If one turns out to be
+  /// damaged on disk, it's discarded and rebuilt by a job, and the response is made again with an empty waveform:
+  /// damaged data is never served.
   func answer<R>(
     _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
   ) async throws -> R {
@@ -65,27 +66,27 @@ final class WaveformTable: Sendable {
     }
   }
 
-  /// Gives up what the disk has spoiled of a recording. Blocks.
+  /// Discards a recording's damaged file. Blocks.
   func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
     try repairs.giveUp(id, loss)
     close(id)
   }
 
-  /// Closes the files of a recording that is gone or given up, so that the disk gets their room back.
+  /// Closes the files of a recording that was deleted or discarded, so that their disk space is freed.
   func close(_ id: RecordingID) {
     finished.remove(id)
     growing.remove(id)
   }
 
-  /// A job that ends while its row is read takes its file along: a second look finds what has become of it.
+  /// A job that ends while its row is being read moves its file; a second look finds it.
   private func load(_ id: RecordingID) throws -> OpenWaveform {
     if let waveform = try look(at: id) ?? look(at: id) { return waveform }
     guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
     return OpenWaveform(recording: id, extent: extent(of: recording, nil))
   }
 
-  /// The job first, then the row: a job that ends in between has its row finished before it leaves the table. Nil where
-  /// the file that the job was writing is gone.
+  /// Reads the job first, then the row: a job that ends in between has its row finished before it leaves the table. nil
+  /// if the file that the job was writing is gone.
   private func look(at id: RecordingID) throws -> OpenWaveform? {
     let version = finished.version(id)
     let job = live.job(writing: id)
@@ -125,7 +126,7 @@ final class WaveformTable: Sendable {
     }
   }
 
-  /// What there is of a waveform that a job has brought so far.
+  /// Returns the extent of a waveform that a job has built so far.
   private func extent(of recording: Recording, _ progress: WorkerProgress?) -> WaveformExtent {
     let isReliable = recording.audioFormat?.codec.hasReliableFrameCount ?? false
     let total = progress.map(\.totalFrames) ?? (isReliable ? recording.format.frames : nil)
@@ -137,7 +138,7 @@ final class WaveformTable: Sendable {
       isComplete: false)
   }
 
-  /// The file that a job writes: where it is written, or where it goes when it is whole.
+  /// Returns the file that a job writes, under its temporary or its final name.
   private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
     guard let path = job.pyramidPath else { return nil }
     if let known = growing[id] { return known }

@@ -65,13 +65,14 @@ struct Waveforms: Sendable {
     return HTTPResponse(representation, for: request)
   }
 
-  /// Numbers that are written in about the time of a hop to another queue and back, and held for a slow client.
+  /// The maximum number of values written at once: this takes about as long as a switch to another queue and back, and
+  /// is kept for a slow client.
   private static let numbersWrittenAtOnce = 20_000
-  /// Numbers of a piece of a longer answer: 10 to 14 KB of text.
+  /// The number of values in a piece of a longer response: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
-  /// A window of usual size at once. What reads samples or is long is written off the connection's queue, in the
-  /// client's turn, and the long one only as fast as the client takes it.
+  /// Writes a window of ordinary size at once. A window that reads samples or is long is written on another queue, in
+  /// the client's turn, and a long one only as fast as the client reads it.
   private func body(
     of document: WaveformDocument, from waveform: OpenWaveform, for request: HTTPRequest
   ) async throws -> ResponseBody {
@@ -118,7 +119,7 @@ struct Waveforms: Sendable {
     return "application/json"
   }
 
-  /// A recording's sound never changes, so its id, the form's version and the window name the bytes.
+  /// A recording's audio never changes, so its id, the form's version, and the window identify the bytes.
   private static func entityTag(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> String {
     let query = window.query
     let kind =
@@ -138,7 +139,7 @@ struct Waveforms: Sendable {
       + "-\(query.measures.rawValue)-\(query.bits.rawValue)\""
   }
 
-  /// What has no room in some of the bodies.
+  /// Facts that some of the bodies have no place for.
   private static func fields(_ window: WaveformWindow) -> HTTPFields {
     [
       "Stillwave-Start-Frame": "\(window.startFrame)",
@@ -150,7 +151,7 @@ struct Waveforms: Sendable {
 }
 
 extension WaveformQuery {
-  /// Takes a window's parameters out of a request's query.
+  /// Parses a window's parameters from a query.
   init(_ query: QueryParameters) throws {
     self.init()
     start = try query.number("start")
