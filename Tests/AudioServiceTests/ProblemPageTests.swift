@@ -24,8 +24,7 @@ import Testing
     "Anomalies.swift", "Anomaly+Result.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
   ]
 
-  /// Returns the codes in a source file: the strings at those places, the names of limits, and the pairs of /readyz,
-  /// each a string and a sentence.
+  /// Returns the codes in a source file: the strings at those places, and the names of limits.
   private static func codes(in text: String) -> [String] {
     let pieces = text.split(separator: "\"", omittingEmptySubsequences: false)
     return pieces.indices.dropFirst().compactMap { index in

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A file that isn't a recording is rejected with the problem given in API.md and leaves nothing behind; a damaged
+/// A file that isn't a recording is rejected with the problem given in openapi.yaml and leaves nothing behind; a damaged
 /// recording is used as far as it can be read.
 struct BadUploadTests {
   struct Case: Sendable, CustomTestStringConvertible {
@@ -162,7 +162,7 @@ struct BadUploadTests {
   }
 }
 
-/// Expects a problem document (RFC 9457) in the form that API.md gives for every error.
+/// Expects a problem document (RFC 9457) with the members that openapi.yaml gives every error.
 func expectProblem(
   _ answer: Answer, _ status: Int, _ code: String, parameter: String? = nil,
   sourceLocation: SourceLocation = #_sourceLocation

@@ -1,4 +1,4 @@
-/// The expected values of a slice, computed from the samples as simply (and slowly) as API.md describes it.
+/// The expected values of a slice, computed from the samples as simply (and slowly) as possible.
 struct ExpectedWaveform {
   let rate: Int
   let channels: Int

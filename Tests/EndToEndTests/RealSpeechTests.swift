@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Noise removal on real noisy speech: the development clips of the denoising benchmark next to the repository, if
-/// present. Each clip's manifest names a section of noise to learn from and another to judge by.
+/// Noise removal on real noisy speech, if STILLWAVE_NOISY_SPEECH names a folder of it: clips, the clean speech in each,
+/// and a manifest.csv that gives for each clip a section of noise to learn from and another to judge by.
 struct RealSpeechTests {
   struct Clip {
     let name, noiseType: String

@@ -2,7 +2,7 @@
 //
 // Besides the program's own libraries, they need these Debian packages for clips in every format:
 //   sox libsox-fmt-all ffmpeg espeak-ng
-// and they read ../shared/denoise-bench/data/dev next to the repository, if present: real noisy speech.
+// STILLWAVE_NOISY_SPEECH can name a folder of real noisy speech; see RealSpeechTests.
 
 import Foundation
 

@@ -5,7 +5,9 @@ import Processing
 import Storage
 import Waveform
 
-// The single table that maps errors to a status, a stable code, and text that is safe to show. Details go to the log.
+// The one table that maps an error to a status, a stable code, and text that is safe to show; details go to the log.
+// The server's own errors are in HTTP's table (`HTTPProblems`), errors in a request in `ErrorResponses+Requests`, and
+// general explanations of the codes in `ProblemExplanation`.
 
 /// Returns the problem document for any error thrown by a handler.
 func problem(for error: any Error) -> Problem {

@@ -1,6 +1,6 @@
 import Storage
 
-/// Errors that handlers of different resources share. Only the facts; ErrorResponses has the texts.
+/// Why a resource can't be served as requested. Only the facts; `ErrorResponses` has the texts.
 enum ServiceError: Error, Sendable {
   case noSuchRecording(String)
   case noSuchJob(String)

@@ -34,7 +34,7 @@ struct ServiceLog: WebhookLog {
       ])
   }
 
-  /// Logs a 5xx answer as a failure, except a `Problem` that the handler threw itself: that's an intended answer.
+  /// Logs a 5xx response as a failure, unless the handler threw a `RequestError` or a `Problem`: then it's intended.
   func answered(_ request: HTTPRequest, with problem: Problem, for error: any Error) {
     guard problem.status.code >= 500, !(error is Problem || error is RequestError) else { return }
     failure("a request failed", ["request_id": request.id, "code": problem.code, "error": logText(error)])
