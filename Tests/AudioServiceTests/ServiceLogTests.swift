@@ -23,9 +23,9 @@ import Testing
     "a failure is logged with an explanation",
     arguments: [
       (StorageError.io(operation: "rename", path: "/a/b", errno: EROFS), "/a/b: rename failed: Read-only file system"),
-      (ServiceError.storage(.database(code: 778, message: "disk I/O error")), "SQLite says 778: disk I/O error"),
+      (ServiceError.storage(.database(code: 778, message: "disk I/O error")), "SQLite error 778: disk I/O error"),
       (ServiceError.workerUnavailable(reason: "no spectrum came"), "no spectrum came"),
-      (StorageError.diskFull, "the disk has no room"),
+      (StorageError.diskFull, "the disk is full"),
     ] as [(any Error, String)])
   func words(error: any Error, text: String) throws {
     #expect(try logged(error) == ["error a request failed: \(text)"])

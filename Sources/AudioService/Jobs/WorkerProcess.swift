@@ -13,9 +13,9 @@ enum WorkerExit: Sendable, Equatable {
 
 /// One running child: `stillwave worker`, which works on one file.
 ///
-/// Its standard output carries `WorkerReport` lines. Its standard input is a pipe that its `WorkerRequest` is written to
-/// before it starts, and that stays open: when the service dies the pipe closes and the child ends itself. It leads a session of its own, so that a terminal's Ctrl-C
-/// reaches the service alone, and runs at lower priority than the service.
+/// Its standard output carries `WorkerReport` lines. Its standard input is a pipe: its `WorkerRequest` is written there
+/// before it starts, and the pipe stays open, so that the child ends itself if the service dies. It leads a session of
+/// its own, so that a terminal's Ctrl-C reaches only the service, and runs at lower priority than the service.
 ///
 /// Confined to the queue it is given; the handlers are called there. A thread of its own reads the output with blocking
 /// calls: a dispatch source for each child would be torn down while epoll tells of its hang-up, which libdispatch on

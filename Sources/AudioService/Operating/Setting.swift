@@ -50,6 +50,7 @@ package struct Setting: Sendable {
 
 /// An error in a setting, described in a sentence for the operator.
 package struct SettingError: Error, CustomStringConvertible {
+  /// The sentence.
   package let description: String
 
   init(_ description: String) { self.description = description }
