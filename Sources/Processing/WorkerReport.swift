@@ -7,8 +7,8 @@ import FoundationEssentials
 //   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
 //   {"unfenced":22}                                                                    at most once, at the start
 //   {"probe":{…}}, {"ffmpeg_works":true}, {"analysis":{…}}, {"denoised":{…}},
-//   {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}                       once, the last line, exit status 0
-//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
+// {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}                       once, the last line, exit status 0
+// {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
 
 /// One line from a worker.
 package enum WorkerReport: Sendable, Equatable {

@@ -2,7 +2,8 @@
 // made, after all name lookups: the address that is checked is the address that is called, even if a name server
 // answers differently the second time. Redirects aren't followed, no proxy and no other protocol is used, and only the
 // status of the answer counts. Over https the receiver must have a certificate for the host in the URL, signed by a
-// trusted authority: libcurl checks both by default. Unlike the curl command, it reads no environment variable for that.
+// trusted authority: libcurl checks both by default. Unlike the curl command, it reads no environment variable for
+// that.
 
 import CCurl
 import Glibc

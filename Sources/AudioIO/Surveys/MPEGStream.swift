@@ -171,7 +171,8 @@ struct MPEGStream: Sendable {
     return given + pieces(from: offset)
   }
 
-  /// Returns the frames from an entry on, followed by repetitions if libsndfile would otherwise estimate too few frames.
+  /// Returns the frames from an entry on, followed by repetitions if libsndfile would otherwise estimate too few
+  /// frames.
   private func repeated(from first: Int64) -> [FilePiece] {
     let given = pieces(from: entries[Int(first / Self.entryFrames)])
     let all = pieces(from: 0)

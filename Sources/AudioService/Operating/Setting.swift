@@ -57,7 +57,8 @@ package struct SettingError: Error, CustomStringConvertible {
 }
 
 extension Configuration {
-  /// Creates a configuration from the defaults, the variables, and the flags; a flag takes precedence over its variable.
+  /// Creates a configuration from the defaults, the variables, and the flags; a flag takes precedence over its
+  /// variable.
   ///
   /// `flags` are texts by the setting's name. `variable` returns the value of an environment variable, or nil if it
   /// isn't set. Throws if a text is invalid.
