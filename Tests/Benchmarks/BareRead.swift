@@ -1,10 +1,10 @@
 import CSndfile
 import Glibc
 
-/// The floor for anything that reads a file: libsndfile's `sf_readf_short` into a page-aligned buffer, nothing else;
-/// for lossy codecs `sf_readf_float`, since short integers wrap.
+/// The minimum time for reading a file: libsndfile's `sf_readf_short` into a page-aligned buffer and nothing else; for
+/// lossy codecs `sf_readf_float`, because short integers wrap around.
 enum BareRead {
-  /// Seconds for the whole file at `path`.
+  /// Returns the seconds for the whole file at `path`.
   static func seconds(_ path: String, floats: Bool = false) throws -> Double {
     let start = ContinuousClock.now
     var info = SF_INFO()

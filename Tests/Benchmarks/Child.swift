@@ -1,13 +1,13 @@
 import Glibc
 
-/// A program run to its end, and what the kernel says of it.
+/// A program run to its end, with the kernel's figures about it.
 struct Child {
-  /// Seconds, by the clock and of all its threads' work.
+  /// Seconds of elapsed time and of processor time in all threads.
   let (wall, work): (Double, Double)
-  /// Kilobytes of memory at the most, with what files back.
+  /// Peak memory in kilobytes, including file-backed memory.
   let peakResident: Int
 
-  /// Runs a command, its input read from `input` and its output written to `output`.
+  /// Runs a command that reads `input` and writes `output`.
   init(_ command: [String], input: String = "/dev/null", output: String = "/dev/null") throws {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
@@ -29,7 +29,7 @@ struct Child {
     peakResident = usage.ru_maxrss
   }
 
-  /// Seconds that this process has worked.
+  /// Processor seconds used by this process.
   static var ownWork: Double {
     var usage = rusage()
     _ = unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -38,7 +38,7 @@ struct Child {
 
   private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 
-  /// Where a program is that may not be installed.
+  /// Returns the path of a program; nil if it isn't installed.
   static func find(_ name: String) -> String? {
     let folders = unsafe getenv("PATH").map { unsafe String(cString: $0) } ?? "/usr/bin"
     return folders.split(separator: ":").map { "\($0)/\(name)" }.first { unsafe access($0, X_OK) == 0 }

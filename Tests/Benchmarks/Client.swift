@@ -1,16 +1,17 @@
 import Glibc
 
-/// A blocking HTTP/1.1 client for one server on loopback: a connection per request, so that a figure holds all of it.
+/// A blocking HTTP/1.1 client for one server on loopback. It opens a connection per request, so that a figure includes
+/// everything.
 struct Client {
   let port: UInt16
 
   struct Answer {
     let status: Int
     let body: [UInt8]
-    /// From the first byte sent to the last received.
+    /// Seconds from the first byte sent to the last received.
     let seconds: Double
 
-    /// The text behind `"name":` up to the next comma or brace: enough for ids, states and numbers.
+    /// Returns the text after `"name":` up to the next comma or brace: enough for ids, states, and numbers.
     func member(_ name: String) -> String? {
       let text = String(decoding: body, as: UTF8.self)
       guard let start = text.range(of: "\"\(name)\":") else { return nil }
@@ -19,7 +20,7 @@ struct Client {
     }
   }
 
-  /// A port that nobody listens on now.
+  /// Returns a port that nothing is listening on.
   static func freePort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
@@ -36,14 +37,14 @@ struct Client {
     return UInt16(bigEndian: address.sin_port)
   }
 
-  /// Returns when somebody listens on the port; gives up after five seconds.
+  /// Returns once something listens on the port; gives up after five seconds.
   func waitUntilItAnswers() throws {
     for _ in 0..<500 {
       if let connection = try? connect() {
         close(connection)
         return
       }
-      // nginx says nowhere that it listens.
+      // nginx doesn't report that it's listening.
       usleep(10_000)
     }
     throw BenchmarkFailure(what: "nobody answers on port \(port)")
@@ -56,7 +57,7 @@ struct Client {
     return try send("POST", target, length: Int64(bytes.count)) { try $0(bytes) }
   }
 
-  /// `body` hands its pieces to the closure it is given.
+  /// `body` passes its pieces to the closure.
   func send(
     _ method: String, _ target: String, length: Int64, body: (([UInt8]) throws -> Void) throws -> Void
   ) throws -> Answer {

@@ -1,7 +1,7 @@
 import AudioIO
 import Foundation
 
-/// Removing noise from file to file beside SoX, on one core and on two, and hearing a preview over HTTP.
+/// Denoising a file compared with SoX, on one core and on two, and previewing over HTTP.
 struct DenoiseFigures {
   let binary: String
   let folder: String
@@ -38,7 +38,7 @@ struct DenoiseFigures {
       ], output: log)
   }
 
-  /// SoX learns a profile and then takes it off, one program each.
+  /// SoX learns a profile and then removes it, in two runs.
   private func soxWork(_ program: String) throws -> Double {
     let profile = "\(folder)/noise.prof"
     let learnt = try Child([
@@ -85,8 +85,8 @@ struct DenoiseFigures {
     }
   }
 
-  /// A minute or so of eight channels, of which each is a part of the recording. Written piece by piece: the peak that
-  /// the kernel tells of a child begins with this program's own.
+  /// About a minute of eight channels, each a part of the recording. Written piece by piece, because the peak that the
+  /// kernel reports for a child starts with this program's own.
   private func writeWide() throws {
     var reader = try AudioReader(path: short)
     let format = AudioFormat(

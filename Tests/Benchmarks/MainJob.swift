@@ -26,7 +26,7 @@ struct MainJob {
     return table.failures
   }
 
-  /// The command alone, in turn with the bare read.
+  /// The command alone, alternating with the bare read.
   private func measureWaveform(_ table: inout Table) throws {
     var ratios: [Double] = []
     var times: [Double] = []
@@ -103,7 +103,7 @@ struct MainJob {
     table.row("denoise, request to result", "\(rounded(pace)) × real time", "> 40 ×", pace > 40)
   }
 
-  /// 4 GB that never end in a recording: the declared length is not kept, so nothing may stay.
+  /// Uploads 4 GB of silence, measures how much memory the service needs meanwhile, and deletes the recording.
   private func measureLongUpload(_ server: Server, _ table: inout Table) throws {
     let before = MemoryWatch.anonymous(server.processIdentifier)
     let watch = MemoryWatch(of: server.processIdentifier)

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// The largest anonymous memory (`RssAnon` of /proc/PID/status, kB) of a process and of any of its children, looked at
-/// a hundred times a second.
+/// The largest anonymous memory (`RssAnon` of /proc/PID/status, kB) of a process and any of its children, sampled a
+/// hundred times a second.
 final class MemoryWatch: Sendable {
   private struct Peaks {
     var service = 0
@@ -22,14 +22,14 @@ final class MemoryWatch: Sendable {
           $0.service = max($0.service, service)
           $0.child = max($0.child, children)
         }
-        // A sampler: the kernel tells of no peak of anonymous memory, and of no child that came and went.
+        // Sampled, because the kernel reports neither a peak of anonymous memory nor children that have come and gone.
         Thread.sleep(forTimeInterval: 0.01)
       }
       ended.signal()
     }
   }
 
-  /// Ends the watch. Kilobytes.
+  /// Ends the watch and returns the peak in kilobytes.
   func stop() -> (service: Int, child: Int) {
     peaks.withLock { $0.isOver = true }
     ended.wait()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The service under test: the real binary on a free port, with a data directory of its own that goes with it.
+/// The service under test: the real binary on a free port, with its own data folder, which is removed with it.
 final class Server {
   let client: Client
   let processIdentifier: Int32
@@ -10,7 +10,7 @@ final class Server {
   init(binary: String, directory: String) throws {
     self.directory = directory + "/data"
     process.executableURL = URL(fileURLWithPath: binary)
-    // All clients of the benchmarks have one address.
+    // All benchmark clients have the same address.
     process.arguments = [
       "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--log-level", "error",
       "--max-connections-per-client", "8192",

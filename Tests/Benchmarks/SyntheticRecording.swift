@@ -1,13 +1,13 @@
 import Foundation
 
-/// A stereo 16-bit WAV file of any length: voiced bursts with pauses in steady noise, from a fixed seed, made of a
-/// block of ten seconds that repeats.
+/// A stereo 16-bit WAV file of any length: voiced bursts with pauses in steady noise, from a fixed seed, as a repeated
+/// block of ten seconds.
 enum SyntheticRecording {
   static let sampleRate = 44_100
-  /// The noise alone is heard from 0 to here, in seconds.
+  /// From 0 to here, in seconds, there is only noise.
   static let noiseEnd = 1.5
 
-  /// Writes `seconds` of sound, a multiple of ten, to `path`; does nothing where a file of that length is there.
+  /// Writes `seconds` of sound, a multiple of ten, to `path`, unless a file of that length exists.
   static func write(seconds: Int, to path: String) throws {
     let dataBytes = UInt32(seconds * sampleRate * 4)
     let present = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64) ?? nil

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Rows of figures, printed as they are measured.
+/// A table whose rows are printed as they are measured.
 struct Table {
   private(set) var failures = 0
 
   init(title: String) { print("\(title)\n") }
 
-  /// `bound` says what was promised, empty where nothing was.
+  /// `bound` is the promised value; empty if there is none.
   mutating func row(_ what: String, _ figure: String, _ bound: String, _ isMet: Bool) {
     let verdict = bound.isEmpty ? "" : isMet ? "  ok (\(bound))" : "  MISSED (\(bound))"
     let padding = String(repeating: " ", count: max(1, 58 - what.count))
@@ -21,7 +21,7 @@ func median(_ values: [Double]) -> Double {
   return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
 }
 
-/// Three significant figures or so.
+/// Formats a number with about three significant digits.
 func rounded(_ value: Double) -> Double {
   let step = abs(value) >= 100 ? 1.0 : abs(value) >= 1 ? 100 : 1000
   return (value * step).rounded() / step

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the page costs in Chromium over a two-hour recording: script, tasks, first pixels, memory, bytes. The browser
-/// is driven in Python; see Tests/ViewerTests/budget.py, which prints the rows.
+/// What the page costs in Chromium for a two-hour recording: script, tasks, first pixels, memory, bytes. Python drives
+/// the browser; see Tests/ViewerTests/budget.py, which prints the rows.
 struct ViewerBudget {
   let binary: String
-  /// How long to scroll while memory is watched.
+  /// How long to scroll while watching memory.
   let minutes: Double
 
   /// Prints a row per figure; returns how many missed their bound.
@@ -19,7 +19,7 @@ struct ViewerBudget {
     ]
     try process.run()
     process.waitUntilExit()
-    // More than 100 would be taken for a crash.
+    // A status above 100 would look like a crash.
     guard process.terminationReason == .exit, process.terminationStatus <= 100 else {
       throw BenchmarkFailure(what: "the viewer's budget could not be measured")
     }

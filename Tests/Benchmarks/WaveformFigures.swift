@@ -2,8 +2,8 @@ import AudioIO
 import Foundation
 import Waveform
 
-/// Building waveforms of every codec and serving windows of them, beside `audiowaveform` where it is installed and
-/// beside libsndfile's bare decoding everywhere.
+/// Building waveforms of every codec and serving windows of them, compared with `audiowaveform` if it's installed, and
+/// always with libsndfile's bare decoding.
 struct WaveformFigures {
   let binary: String
   let folder: String
@@ -14,10 +14,10 @@ struct WaveformFigures {
       AudioFormat(container: $0, codec: $1, sampleRate: $2, channels: 2)
     }
 
-  /// Those that are measured at full length, too: quickly made, and one that is known by its header, one by a survey.
+  /// The codecs that are also measured at full length: quick to make, one known by its header, one by a survey.
   private static let long: [AudioFormat] = Array(compressed.prefix(2))
 
-  /// Seconds of a compressed file: over ten minutes, so that it is worth several cores.
+  /// Seconds of a compressed file: over ten minutes, so that several cores are worthwhile.
   private var compressedSeconds: Int { min(seconds, 1800) }
 
   /// Prints a row per figure; returns how many missed their bound.
@@ -56,7 +56,7 @@ struct WaveformFigures {
     var quantised: [Int16] = []
     var left = Int(frames)
     while left > 0 {
-      // Played a little faster at another rate, and then from the start: it is only to be long.
+      // Played slightly faster at another rate, then from the start again: it only has to be long.
       let got = try reader.readFloat(upTo: left) { try writer.write($0, quantised: &quantised) }
       left -= got
       if got == 0 { try reader.seek(to: 0) }
@@ -169,7 +169,7 @@ struct WaveformFigures {
     for (name, path, length) in files {
       let (id, job) = try upload(path, to: server)
       _ = try server.finish(job: job)
-      // 2,000 pixels of some 600 frames at the least, and of 100.
+      // 2,000 pixels of at least 600 frames or so, and of 100.
       for (kind, window, limit) in [("from 256 up", 0.03 * Double(length), 0.005), ("below 256", 4.5, 0.03)] {
         var times: [Double] = []
         for place in [0.9, 0.1, 0.5, 0.97, 0.3] {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A request for `stillwave worker`: a recording's waveform.
+/// A request for `stillwave worker` to build a recording's waveform.
 enum WaveformRequest {
-  /// Writes it to a file, whose path is returned. Without `threads` the worker uses as many as there are cores.
+  /// Writes it to a file and returns its path. Without `threads`, the worker uses one per core.
   static func file(_ recording: String, in folder: String, threads: Int? = nil) throws -> String {
     let path = "\(folder)/request.json"
     let request = """
@@ -15,6 +15,6 @@ enum WaveformRequest {
     return path
   }
 
-  /// The file that the worker writes.
+  /// The file written by the worker.
   static func pyramid(in folder: String) -> String { "\(folder)/waveform.pyramid" }
 }

@@ -1,11 +1,11 @@
-// Measures the service and prints each figure beside its baseline or bound.
+// Measures the service and prints each figure with its baseline or bound.
 //
 //   Benchmarks BINARY [--seconds N] [--folder DIR] [--part main|waveforms|denoise|http|viewer] [--minutes N]
 //
-// Seconds are the length of the recording that is measured: 600 or more, in tens; 7200 by default. Minutes are how long
-// the viewer is scrolled, by default 1. BINARY is the release build of `stillwave`. Nothing else should run on the
-// machine. Times are medians of several runs, taken in turn with their baseline, so that a drift of the machine's speed
-// changes both.
+// Seconds are the length of the measured recording: 600 or more, in tens; 7200 by default. Minutes are how long the
+// viewer is scrolled, by default 1. BINARY is the release build of `stillwave`. Nothing else should run on the machine.
+// Times are medians of several runs, alternating with their baseline, so that a drift in the machine's speed affects
+// both.
 import Foundation
 
 var arguments = CommandLine.arguments.dropFirst()

@@ -1,7 +1,7 @@
 import Foundation
 import Yams
 
-/// A value of JSON, or of the part of YAML that JSON can say. Members keep their order where they come from YAML.
+/// A JSON value, from JSON or from YAML. Members from YAML keep their order.
 indirect enum Node: Sendable, Equatable {
   case null
   case bool(Bool)
@@ -10,13 +10,13 @@ indirect enum Node: Sendable, Equatable {
   case array([Node])
   case object([Member])
 
-  /// A name and what it stands for.
+  /// A name and its value.
   struct Member: Sendable, Equatable {
     let name: String
     let value: Node
   }
 
-  /// The member of that name; nil where this is no object or has none.
+  /// The member with that name; nil if this isn't an object or has no such member.
   subscript(_ name: String) -> Node? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name == name }?.value
@@ -40,7 +40,7 @@ indirect enum Node: Sendable, Equatable {
 
   var isTrue: Bool { self == .bool(true) }
 
-  /// The types of JSON Schema that this value is of: a whole number is a `number` and an `integer`.
+  /// The JSON Schema types of this value: a whole number is a `number` and an `integer`.
   var types: Set<String> {
     switch self {
     case .null: ["null"]
@@ -52,7 +52,7 @@ indirect enum Node: Sendable, Equatable {
     }
   }
 
-  /// Whether two values are equal as JSON Schema means it: the order of members is of no account.
+  /// Whether two values are equal according to JSON Schema: the order of members doesn't matter.
   func equals(_ other: Node) -> Bool {
     switch (self, other) {
     case (.array(let left), .array(let right)):
@@ -65,7 +65,7 @@ indirect enum Node: Sendable, Equatable {
 }
 
 extension Node: Decodable {
-  /// A value out of JSON.
+  /// Creates a value from JSON.
   init(json: Data) throws { self = try JSONDecoder().decode(Node.self, from: json) }
 
   init(from decoder: any Decoder) throws {
@@ -104,7 +104,7 @@ extension Node: Decodable {
 }
 
 extension Node {
-  /// A value out of YAML, by the rules of YAML 1.2's core schema: `yes` and `2026-11-21` are texts.
+  /// Creates a value from YAML, by the rules of YAML 1.2's core schema: `yes` and `2026-11-21` are texts.
   init(yaml: String) throws {
     guard let root = try Yams.compose(yaml: yaml) else { throw ContractError.notADocument }
     self.init(root)
@@ -130,12 +130,12 @@ extension Node {
   }
 }
 
-/// Why the contract can't be used.
+/// The reason why the contract can't be used.
 public enum ContractError: Error, Equatable, Sendable {
-  /// No openapi.yaml in any folder above this source file.
+  /// There is no openapi.yaml in any folder above this source file.
   case notFound
-  /// It is no YAML mapping.
+  /// It isn't a YAML mapping.
   case notADocument
-  /// A `$ref` that leads nowhere.
+  /// A `$ref` without a target.
   case brokenReference(String)
 }

@@ -1,5 +1,5 @@
 extension OpenAPIDocument {
-  /// What the document's own examples and defaults break of the schemas they stand beside; empty where nothing.
+  /// Returns the violations of the document's own examples and defaults against their schemas.
   public func exampleViolations() throws -> [String] { try exampleViolations(in: root, at: "#") }
 
   private func exampleViolations(in node: Node, at place: String) throws -> [String] {
@@ -7,7 +7,7 @@ extension OpenAPIDocument {
       return try elements.enumerated().flatMap { try exampleViolations(in: $1, at: "\(place)/\($0)") }
     }
     var violations: [String] = []
-    // Beside `schema` (parameters, media types, headers), or inside of a schema itself.
+    // Next to `schema` (parameters, media types, headers), or inside a schema itself.
     let isSchema = node["type"] != nil || node["oneOf"] != nil
     if let schema = node["schema"] ?? (isSchema ? node : nil) {
       let examples = node["examples"]

@@ -1,11 +1,11 @@
 import Foundation
 
 extension OpenAPIDocument {
-  /// What a response breaks of the contract, each as a sentence that names the place; empty where nothing.
+  /// Returns a response's violations of the contract, each as a sentence with the place.
   ///
-  /// `path` is concrete and without a query (a template does as well). HEAD is judged by GET's description, without a
-  /// body. Headers are compared without regard to case; those that the contract doesn't name are let pass. A status
-  /// that isn't described counts as described by `default` from 400 up, and is a violation below.
+  /// `path` is concrete and without a query, or a template. HEAD is checked against GET's description, without a body.
+  /// Header names are compared without regard to case; headers that the contract doesn't name are ignored. An
+  /// undescribed status counts as described by `default` from 400 up, and is a violation below.
   public func validate(
     method: String, path: String, status: Int, contentType: String?, headers: [String: String], body: Data
   ) throws -> [String] {
@@ -37,7 +37,7 @@ extension OpenAPIDocument {
     }
   }
 
-  /// A header's text as the value that its schema speaks of.
+  /// Converts a header's text to a value for its schema.
   private static func typed(_ text: String, by schema: Node) -> Node {
     switch schema["type"]?.text {
     case "integer", "number": Double(text).map(Node.number) ?? .string(text)
@@ -70,7 +70,7 @@ extension OpenAPIDocument {
       || range.hasSuffix("/*") && type.hasPrefix(range.dropLast().lowercased())
   }
 
-  /// What a request's JSON body breaks of the operation's schema. `path` is a template.
+  /// Returns the violations of a request's JSON body against the operation's schema. `path` is a template.
   public func requestViolations(method: String, path: String, body: Data) throws -> [String] {
     guard let operation = root["paths"]?[path]?[method.lowercased()], let entry = operation["requestBody"],
       let schema = try resolved(entry)["content"]?["application/json"]?["schema"]

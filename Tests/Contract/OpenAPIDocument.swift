@@ -1,6 +1,6 @@
 import Foundation
 
-/// The contract: the repository's openapi.yaml, as tests need it.
+/// The contract: the repository's openapi.yaml, in the form that tests need.
 public struct OpenAPIDocument: Sendable {
   let root: Node
 
@@ -18,7 +18,7 @@ public struct OpenAPIDocument: Sendable {
     throw ContractError.notFound
   }
 
-  /// A document from its text.
+  /// Creates a document from its text.
   public init(yaml: String) throws {
     root = try Node(yaml: yaml)
     guard case .object = root else { throw ContractError.notADocument }
@@ -35,7 +35,7 @@ public struct OpenAPIDocument: Sendable {
 
   /// A parameter of an operation.
   public struct Parameter: Sendable, Equatable {
-    /// As it stands in the URL or the head.
+    /// The name in the URL or the head.
     public let name: String
     /// `path`, `query` or `header`.
     public let place: String
@@ -55,12 +55,12 @@ public struct OpenAPIDocument: Sendable {
     }
   }
 
-  /// The statuses that an operation names, `default` left out. `path` is a template.
+  /// The statuses that an operation describes, except `default`. `path` is a template.
   public func statuses(method: String, path: String) -> [Int] {
     (root["paths"]?[path]?[method.lowercased()]?["responses"]?.members ?? []).compactMap { Int($0.name) }
   }
 
-  /// The template that a concrete path is of, literal segments before `{names}`; nil where it is of none.
+  /// Returns the template that matches a concrete path, preferring literal segments to `{names}`; nil if there is none.
   public func template(of path: String) -> String? {
     let segments = path.split(separator: "/", omittingEmptySubsequences: false)
     let matching = (root["paths"]?.members ?? []).map(\.name).filter { template in
@@ -75,7 +75,7 @@ public struct OpenAPIDocument: Sendable {
 
   private static func names(in template: String) -> Int { template.count { $0 == "{" } }
 
-  /// Follows `$ref`s; what has none is given back as it is.
+  /// Follows `$ref`s; a value without one is returned as it is.
   func resolved(_ node: Node) throws -> Node {
     var node = node
     var steps = 0
@@ -102,8 +102,8 @@ extension OpenAPIDocument {
 }
 
 extension OpenAPIDocument {
-  /// The query parameters of an operation that have a default, with that default as it stands in a query, and those
-  /// that have none, with the least value that their schema lets through.
+  /// The query parameters of an operation that have a default, with the default as written in a query, and those that
+  /// have none, with the smallest value that their schema accepts.
   public func queryDefaults(
     method: String, path: String
   ) throws -> (defaults: [(name: String, value: String)], others: [(name: String, value: String)]) {
@@ -113,7 +113,7 @@ extension OpenAPIDocument {
     var (defaults, others): ([(String, String)], [(String, String)]) = ([], [])
     for parameter in parameters {
       guard let name = parameter["name"]?.text, let schema = try parameter["schema"].map(resolved) else { continue }
-      // Beside a $ref other keywords count too.
+      // Other keywords next to a $ref count too.
       if let value = parameter["schema"]?["default"] ?? schema["default"] {
         defaults.append((name, value.inQuery))
       } else if let value = schema["minimum"] ?? schema["enum"]?.elements.first {
@@ -132,7 +132,8 @@ extension OpenAPIDocument {
     return "{\(defaults.joined(separator: ","))}"
   }
 
-  /// Where the document describes content without a schema, or a header by a constant: what code generators can't read.
+  /// The places where the document describes content without a schema, or a header by a constant, which code generators
+  /// can't read.
   public func unreadableForGenerators() -> [String] { Self.unreadable(root, at: "#") }
 
   private static func unreadable(_ node: Node, at place: String) -> [String] {
@@ -148,7 +149,7 @@ extension OpenAPIDocument {
 }
 
 extension Node {
-  /// As it stands in a query: lists by comma.
+  /// The value as written in a query: lists are separated by commas.
   fileprivate var inQuery: String {
     switch self {
     case .null: "null"

@@ -2,16 +2,16 @@ import Foundation
 
 // The part of JSON Schema 2020-12 that the contract needs:
 //
-//   any        $ref (beside which other keywords count too), type (one or several), enum, const,
+//   any        $ref (other keywords next to it count too), type (one or several), enum, const,
 //              oneOf, anyOf, allOf, not
 //   objects    properties, required, additionalProperties (false or a schema), dependentRequired
 //   arrays     items, minItems, maxItems
 //   numbers    minimum, maximum, exclusiveMinimum, exclusiveMaximum
-//   texts      pattern, minLength, maxLength, format (date-time and uuid are checked, others let pass)
+//   texts      pattern, minLength, maxLength, format (date-time and uuid are checked, others ignored)
 //
-// Annotations are let pass. A keyword that is neither is a violation: nothing in the contract goes unchecked unseen.
+// Annotations are ignored. Any other keyword is a violation, so that nothing in the contract goes unchecked unnoticed.
 
-/// Judges values by schemas.
+/// Validates values against schemas.
 struct SchemaValidator {
   private let document: OpenAPIDocument
 
@@ -22,7 +22,7 @@ struct SchemaValidator {
     "contentMediaType", "contentEncoding",
   ]
 
-  /// What `value` breaks; `place` is where it stands, as a JSON path.
+  /// Returns the violations of `value`; `place` is its JSON path.
   func violations(of value: Node, schema: Node, at place: String) throws -> [String] {
     if schema == .bool(true) { return [] }
     guard case .object(let keywords) = schema else { return ["\(place): nothing is allowed here"] }
@@ -142,7 +142,7 @@ struct SchemaValidator {
 }
 
 extension Node {
-  /// The value in a few words.
+  /// A short description of the value.
   fileprivate var brief: String {
     switch self {
     case .null: "null"

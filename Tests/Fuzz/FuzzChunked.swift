@@ -5,7 +5,7 @@ private let trailerLimit = 48
 
 private struct Outcome: Equatable {
   var content: [UInt8] = []
-  /// Where the next request begins; nil where the body is not whole.
+  /// Where the next request begins; nil if the body isn't complete.
   var next: Int?
   var error: RequestBodyError?
 }
@@ -47,13 +47,13 @@ private func decode(_ pieces: [[UInt8]]) -> Outcome {
       before += piece.count
     }
   } catch {
-    // How much was taken before a fault depends on the reads, and nobody may use it.
+    // The amount received before a fault depends on the reads, and may not be used.
     (outcome.content, outcome.error) = ([], error)
   }
   return outcome
 }
 
-/// Reads the whole at once, line by line.
+/// Reads everything at once, line by line.
 private struct Reference {
   private var rest: ArraySlice<UInt8>
 

@@ -23,7 +23,7 @@ func fuzzMultipart(_ input: [UInt8]) {
   check(whole.parts.count <= limits.partCount, "there are too many parts")
   check(whole.parts.reduce(0) { $0 + $1.content.count } <= input.count, "there is more content than input")
   guard whole.hasEnded else { return }
-  // A blank behind each colon may make a head longer than the small limit.
+  // A space after each colon may make a head longer than the small limit.
   let again = parse([write(whole.parts)], MultipartLimits())
   check(again.hasEnded && again.parts == whole.parts, "the parts change when they are written down and read again")
 }
@@ -56,10 +56,10 @@ private func parse(_ pieces: [[UInt8]], _ limits: MultipartLimits = limits) -> O
       }
     }
   } catch {
-    // How much of the last part was told before a fault depends on the reads.
+    // The amount of the last part that is returned before a fault depends on the reads.
     (outcome.parts, outcome.error) = ([], error)
   }
-  // As does how much of a part that may go on.
+  // So does the amount of an incomplete part.
   if isInPart, outcome.error == nil { outcome.parts[outcome.parts.count - 1].content = [] }
   return outcome
 }

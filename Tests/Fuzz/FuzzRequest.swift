@@ -22,7 +22,7 @@ func fuzzRequest(_ input: [UInt8]) {
   for head in whole.heads { checkHead(head) }
 }
 
-/// What was accepted is within the limits, and says the same when it is written down and read again.
+/// An accepted request is within the limits, and means the same when it's written and parsed again.
 private func checkHead(_ head: RequestHead) {
   check(head.fields.count <= limits.fieldCount + 1, "there are too many fields")
   check(head.fields.lines.count <= 2 * limits.headBytes, "the section is too long")
@@ -36,7 +36,7 @@ private func checkHead(_ head: RequestHead) {
   check(copy.body == head.body && copy.isPersistent == head.isPersistent, "the framing changes")
 }
 
-/// In origin-form, without a body but with its framing, and therefore with as much of one as is needed.
+/// In origin form, without a body but with its framing, and so with as many body bytes as needed.
 private func write(_ head: RequestHead) -> [UInt8] {
   let target = head.target.path == "*" ? "*" : head.target.path + query(head.target.query)
   var bytes = Array("\(head.method.rawValue) \(target) HTTP/1.\(head.version == .http10 ? 0 : 1)\r\n".utf8)

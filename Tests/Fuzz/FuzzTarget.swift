@@ -1,12 +1,12 @@
-// What libFuzzer calls (deploy/fuzz). These files are compiled together with the sources of HTTP, as one module, so
-// that the fuzzer sees into the parsers; SwiftPM does not know them.
+// The entry points that libFuzzer calls (deploy/fuzz). These files are compiled together with the sources of HTTP as
+// one module, so that the fuzzer covers the parsers; SwiftPM doesn't build them.
 //
-// An input is what a client would send, as it is: the corpus stays readable. How it is split into reads is derived from
+// An input is exactly what a client would send, so the corpus stays readable. How it's split into reads is derived from
 // the bytes themselves.
 
 import Glibc
 
-/// A parser under attack. `run` stops the process where a property does not hold.
+/// A parser under attack. `run` stops the process if a property doesn't hold.
 struct FuzzTarget: Sendable {
   var name: String
   var run: @Sendable ([UInt8]) -> Void
@@ -16,7 +16,7 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "multipart", run: fuzzMultipart), FuzzTarget(name: "values", run: fuzzValues),
   ]
 
-  /// The one that deploy/fuzz asks for.
+  /// The target that deploy/fuzz requests.
   static let chosen: FuzzTarget = {
     let name = unsafe getenv("FUZZ_TARGET").map { unsafe String(cString: $0) } ?? ""
     guard let target = all.first(where: { $0.name == name }) else {
@@ -26,20 +26,20 @@ struct FuzzTarget: Sendable {
   }()
 }
 
-/// The name and the arguments that libFuzzer expects.
+/// The name and arguments that libFuzzer expects.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   FuzzTarget.chosen.run(unsafe Array(UnsafeBufferPointer(start: bytes, count: count)))
   return 0
 }
 
-/// Stops where a property does not hold.
+/// Stops if a property doesn't hold.
 func check(_ holds: Bool, _ property: @autoclosure () -> String) {
   if !holds { fatalError(property()) }
 }
 
 extension [UInt8] {
-  /// The input as reads of every kind: each byte alone, and twice in pieces whose sizes follow from the bytes.
+  /// The input split into reads in several ways: single bytes, and twice in pieces whose sizes follow from the bytes.
   var splits: [[[UInt8]]] {
     var seed = UInt64(count)
     for byte in self { seed = (seed ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }

@@ -1,4 +1,4 @@
-// One text, read as everything that a field or a request line may hold.
+// One text, parsed as everything that a field or a request line may contain.
 
 import Glibc
 
@@ -12,7 +12,7 @@ func fuzzValues(_ input: [UInt8]) {
   checkConditions(text)
 }
 
-/// What is taken for an IPv6 address is what the system takes for one.
+/// A text accepted as an IPv6 address is one for the system too.
 private func checkHost(_ input: [UInt8]) {
   guard !input.contains(0) else { return }
   var address = in6_addr()
@@ -34,7 +34,7 @@ private func checkTarget(_ input: [UInt8]) {
   check(again.segments == target.segments && again.query == target.query, "the target changes")
 }
 
-/// Ranges lie within the content, in any order but apart, and mean the same when they are written again.
+/// Ranges are inside the content, disjoint but in any order, and mean the same when they're written again.
 private func checkRange(_ text: String, _ length: Int64) {
   guard case .ranges(let ranges) = ByteRangeRequest(text, length: length) else { return }
   check((1...8).contains(ranges.count), "there are no ranges, or too many")
@@ -50,7 +50,7 @@ private func checkParameters(_ text: String) {
   guard let value = ParameterizedValue(text) else { return }
   var written = value.value
   for parameter in value.parameters {
-    // By bytes: a quote with a combining character behind it is another Character.
+    // Compared by bytes, because a quote followed by a combining character is a different Character.
     var quoted: [UInt8] = []
     for byte in parameter.value.utf8 {
       if byte == ASCII.quote || byte == ASCII.backslash { quoted.append(ASCII.backslash) }
@@ -75,7 +75,7 @@ private func checkConditions(_ text: String) {
     check(judgement != .failed || name == "If-Match" || name == "If-Unmodified-Since", "\(name) fails a GET")
     check(judgement != .notModified || name == "If-None-Match" || name == "If-Modified-Since", "\(name) gives 304")
     if name == "If-None-Match", judgement == .notModified {
-      // `"v1-gzip"` is the tag of the same content, coded.
+      // `"v1-gzip"` is the tag of the same content, compressed.
       check(["\"v1\"", "\"v1-gzip\"", "*"].contains(where: text.contains), "a tag matches that is not there")
     }
   }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What tests choose at random, where any choice must do: the same in every run with the same seed.
+/// The source of random choices in tests where any choice must do: the same in every run with the same seed.
 ///
-/// A seed that made a test fail makes it fail again: `STILLWAVE_TEST_SEED=7 swift test --filter …`. `deploy/test` takes
-/// another one each time and prints it at its end.
+/// A seed that made a test fail makes it fail again: `STILLWAVE_TEST_SEED=7 swift test --filter …`. `deploy/test` uses
+/// a different one each time and prints it at the end.
 public enum TestSeed {
   /// `STILLWAVE_TEST_SEED`, by default 1.
   public static let value: UInt64 =
     ProcessInfo.processInfo.environment["STILLWAVE_TEST_SEED"].flatMap { UInt64($0) } ?? 1
 
-  /// A seed for one of several uses, which should not all see the same numbers.
+  /// Returns a seed for one of several uses, which should not all see the same numbers.
   public static func of(_ use: some BinaryInteger) -> UInt64 {
     var generator = TestRandom(state: value)
     return generator.next() &+ UInt64(truncatingIfNeeded: use)
@@ -20,13 +20,13 @@ public enum TestSeed {
 public struct TestRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Starts at `state`.
+  /// Creates a generator in the given state.
   public init(state: UInt64) { self.state = state }
 
-  /// Starts where the run's seed says, for one of several uses.
+  /// Creates a generator with the run's seed for one of several uses.
   public init(for use: some BinaryInteger) { self.init(state: TestSeed.of(use)) }
 
-  /// The next number, any of 2^64.
+  /// Returns the next number, any of 2^64.
   public mutating func next() -> UInt64 {
     state &+= 0x9e37_79b9_7f4a_7c15
     var mixed = state

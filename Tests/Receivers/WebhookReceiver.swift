@@ -3,15 +3,15 @@ import Synchronization
 
 /// A receiver of webhooks: an HTTP server on a port of its own, which answers `/hook` as the test chooses.
 package final class WebhookReceiver: Sendable {
-  /// A request that came in.
+  /// A received request.
   package struct Received: Sendable {
-    /// The fields of these names.
+    /// The fields with these names.
     package let contentType, signature: String?
     /// Its content.
     package let body: [UInt8]
   }
 
-  /// How it answers one request.
+  /// How to answer one request.
   package enum Reaction: Sendable {
     /// With a status.
     case answers(Int)
@@ -51,12 +51,12 @@ package final class WebhookReceiver: Sendable {
     }
   }
 
-  /// Where it listens.
+  /// The URL it listens on.
   package let url: String
   private let records: Records
   private let server: HTTPServer
 
-  /// Gives these answers to the first requests, in order, and 204 to later ones.
+  /// Uses these answers for the first requests, in order, and 204 for later ones.
   package init(_ reactions: Reaction...) throws {
     let records = Records()
     records.state.withLock { $0.reactions = reactions }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What clients that do little cost: memory of the service, and the wait of a good client beside them.
+/// The cost of clients that do little: the service's memory, and the delay of a normal client meanwhile.
 struct Clients {
   let server: Server
   let id: String
@@ -45,11 +45,11 @@ struct Clients {
       connections.append(connection)
       try server.client.write(Array(request.utf8), to: connection)
     }
-    // Settled when every answer fills its socket: the memory has stopped to grow.
+    // Settled once every answer fills its socket and the memory no longer grows.
     var grown = 0.0
     var calm = 0
     while calm < 20 {
-      // A sampler: nothing tells when another process has stopped to grow.
+      // Sampled, because nothing signals that another process has stopped growing.
       usleep(50_000)
       let now = Double(MemoryWatch.anonymous(server.processIdentifier) - before) / 1024
       calm = now > grown + 0.1 ? 0 : calm + 1

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The HTTP server beside nginx, which serves files of the same bytes: requests, CPU time, tail latency, large ranges;
-/// and what idle, stalled and slow clients cost.
+/// The HTTP server compared with nginx, which serves files with the same bytes: requests, CPU time, tail latency, large
+/// ranges, and the cost of idle, stalled, and slow clients.
 struct HTTPLoad {
   let binary: String
   let folder: String
@@ -66,7 +66,8 @@ struct HTTPLoad {
     return id
   }
 
-  /// The service's own answers, kept as files for nginx. The Job is a denoise job's, with everything it can hold.
+  /// The service's own answers, stored as files for nginx. The Job is a denoise job's, with every member that it can
+  /// have.
   private func cases(_ server: Server, _ id: String) throws -> [Case] {
     let request = #"{"noise":{"start":0,"end":\#(SyntheticRecording.noiseEnd)}}"#
     guard let job = try server.client.post("/v1/recordings/\(id)/denoise", json: request).member("id") else {
@@ -152,6 +153,6 @@ struct HTTPLoad {
 }
 
 extension String {
-  /// Followed by blanks up to a column.
+  /// The text padded with spaces to a column.
   func padded(_ width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
 }

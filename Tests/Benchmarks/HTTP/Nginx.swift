@@ -6,7 +6,7 @@ final class Nginx {
   let folder: String
   private let process = Process()
 
-  /// Nil where nginx is not installed. Serves the files of `folder`.
+  /// nil if nginx isn't installed. Serves the files of `folder`.
   init?(folder: String) throws {
     let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].first { FileManager.default.isExecutableFile(atPath: $0) }
     guard let program else { return nil }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the kernel tells of processes.
+/// Facts about processes from the kernel.
 enum Processes {
   static func children(of process: Int32) -> [Int32] {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
