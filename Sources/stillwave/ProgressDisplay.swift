@@ -110,7 +110,7 @@ extension ProgressDisplay {
   private func enter(_ fence: WorkerFence, for request: WorkerRequest) throws(ProcessingError) {
     // libsndfile keeps the packets of ALAC in the current folder until it knows their number, and a worker can write
     // only to this folder.
-    if let folder = request.folder { unsafe _ = chdir(folder) }
+    if let folder = request.folder, folder.hasPrefix("/"), request.source.hasPrefix("/") { unsafe _ = chdir(folder) }
     guard let refusal = fence.enter(source: request.source, folder: request.folder) else { return }
     if style == .json { StandardStreams.write(WorkerReport.unfenced(refusal).line()) }
     throw .system(operation: "fence", path: request.source, errno: refusal)
