@@ -25,6 +25,19 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     case noiseRegions(WorkingCopy?)
     /// Measure the mean power spectrum of a stretch.
     case spectrum(TimeWindow)
+
+    /// The name of the kind of work, for people.
+    package var name: String {
+      switch self {
+      case .probe: "probe"
+      case .ffmpegCheck: "ffmpeg-check"
+      case .waveform: "waveform"
+      case .denoise: "denoise"
+      case .convert: "convert"
+      case .noiseRegions: "noise-regions"
+      case .spectrum: "spectrum"
+      }
+    }
   }
 
   /// The work to do.

@@ -8,8 +8,8 @@ struct WorkerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "worker", abstract: "Does one piece of work for the service.", shouldDisplay: false)
 
-  @Argument(help: "What ps shows of the work.")
-  var label: String?
+  @Argument(help: "The kind of work and its file or folder, for ps to show.")
+  var label: [String] = []
 
   func run() throws {
     try ProgressDisplay.run(.json) { display in

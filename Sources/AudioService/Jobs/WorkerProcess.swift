@@ -44,7 +44,8 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   ) -> WorkerProcess? {
     // The label is for those who look at processes.
     start(
-      program: program, arguments: ["worker", request.folder ?? request.source], input: request.line(),
+      program: program, arguments: ["worker", request.work.name, request.folder ?? request.source],
+      input: request.line(),
       files: request.lentFiles, queue: queue, onReport: onReport, onExit: onExit)
   }
 
