@@ -45,6 +45,12 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-func contents(_ path: String) throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) }
+func contents(_ path: String) throws -> [UInt8] {
+  // To its end, however short the reads: `Data(contentsOf:)` takes only the first page of a file in /proc.
+  let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+  var bytes: [UInt8] = []
+  while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty { bytes += piece }
+  return bytes
+}
 
 func write(_ bytes: [UInt8], to path: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
