@@ -74,6 +74,8 @@ struct JobRecords: Sendable {
   func fail(_ job: Job, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     let reached = live[job.id]?.fraction ?? 0
     let error = JobError(failure)
+    // Before the row: on a disk that the attempt has filled, the catalog has no room for it. No row names these files.
+    store.removeWorkFolder(of: job.id)
     do {
       let ended = try catalog.abandon(job.id) { job in
         job.state = .failed
