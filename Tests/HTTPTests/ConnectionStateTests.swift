@@ -185,6 +185,7 @@ private struct Clocked {
       #expect(connection.state.deadline == nil)
     }
     connection.on(.bodyWanted(hasCome: false))
+    #expect(connection.expire(after: 29) == [])
     #expect(connection.state.bodyFault == nil)
   }
 

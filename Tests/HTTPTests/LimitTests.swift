@@ -58,6 +58,39 @@ import Testing
     }
   }
 
+  /// A request with `count` bytes, or fields, of what is limited.
+  private static func request(_ part: String, _ count: Int) -> [UInt8] {
+    func letters(_ other: Int) -> String { String(repeating: "a", count: count - other) }
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let text =
+      switch part {
+      case "the request line": "GET /\(letters(14)) HTTP/1.1\r\nHost: a\r\n\r\n"
+      case "the header section": "GET / HTTP/1.1\r\nHost: a\r\nX: \(letters(14))\r\n\r\n"
+      case "the number of fields":
+        "GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "X: 1\r\n", count: count - 1))\r\n"
+      case "a chunk's extensions": "\(chunked)1;\(letters(1))\r\nb\r\n0\r\n\r\n"
+      default: "\(chunked)0\r\nX: \(letters(7))\r\n\r\n"
+      }
+    return Array(text.utf8)
+  }
+
+  @Test(
+    "the last byte or field that a limit allows is taken, and the next is refused",
+    arguments: [
+      ("the request line", 200, 414), ("the header section", 300, 431), ("the number of fields", 40, 431),
+      ("a chunk's extensions", 60, 400), ("trailers", 80, 400),
+    ])
+  func exactLimits(_ part: String, _ limit: Int, _ status: Int) {
+    var limits = HTTPLimits()
+    (limits.requestLineBytes, limits.headBytes, limits.fieldCount) = (200, 300, 40)
+    (limits.chunkExtensionBytes, limits.trailerBytes) = (60, 80)
+    let (last, next) = (Self.request(part, limit), Self.request(part, limit + 1))
+    for (last, next) in [([last], [next]), (last.map { [$0] }, next.map { [$0] })] {
+      #expect(WireReader(last, limits: limits).requests.count == 1)
+      #expect(WireReader(next, limits: limits).refusal == status)
+    }
+  }
+
   @Test func aBodyThatArrivesTooSlowlyIsAnswered408() async throws {
     let configuration = configured { ($0.limits.bodyRateGraceSeconds, $0.limits.bodyBytesPerSecond) = (0.05, 1e9) }
     try await withServer(echo, configuration: configuration) { port, _ in

@@ -21,7 +21,8 @@ private func answer(
     ("bytes=-3", "789", "bytes 7-9/10"), ("bytes=-99", "0123456789", "bytes 0-9/10"),
     ("bytes=8-99", "89", "bytes 8-9/10"), ("BYTES=1-1", "1", "bytes 1-1/10"), ("bytes= 1-1 ", "1", "bytes 1-1/10"),
     ("bytes=5-99999999999999999999", "56789", "bytes 5-9/10"), ("bytes=99-,1-2", "12", "bytes 1-2/10"),
-    ("bytes=,1-2,", "12", "bytes 1-2/10"),
+    ("bytes=,1-2,", "12", "bytes 1-2/10"), ("bytes=0-9", "0123456789", "bytes 0-9/10"),
+    ("bytes=0-10", "0123456789", "bytes 0-9/10"), ("bytes=9-10", "9", "bytes 9-9/10"),
   ])
   func aRangeIsServed(_ range: String, _ body: String, _ contentRange: String) async throws {
     let answer = try await answer(["Range": range])
@@ -47,6 +48,13 @@ private func answer(
     #expect(answer.status == 200)
     #expect(answer.body == "0123456789")
     #expect(answer.fields["Accept-Ranges"] == "bytes")
+  }
+
+  @Test("adjacent ranges are no overlap, and eight ranges are not too many", arguments: [2, 8])
+  func severalRanges(count: Int) {
+    let asked = (0..<count).map { "\($0)-\($0)" }.joined(separator: ",")
+    let ranges = (0..<Int64(count)).map { $0..<$0 + 1 }
+    #expect(ByteRangeRequest("bytes=\(asked)", length: 10) == .ranges(ranges))
   }
 
   @Test func severalRangesAreServedAsMultipart() async throws {
@@ -131,6 +139,10 @@ private func answer(
   @Test func aWeakTagOfTheServerNeverValidatesARange() async throws {
     let answer = try await answer(["If-Range": "W/\"v1\"", "Range": "bytes=0-1"], etag: "W/\"v1\"")
     #expect(answer.status == 200)
+  }
+
+  @Test func aWeakTagOfTheServersPassesNoIfMatch() async throws {
+    #expect(try await answer(["If-Match": "W/\"v1\""], etag: "W/\"v1\"").status == 412)
   }
 
   @Test func aCommaInsideATagBelongsToIt() async throws {

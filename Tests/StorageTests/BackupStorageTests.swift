@@ -56,4 +56,18 @@ import Testing
     _ = try DataRepair(store, pyramidFault: { _ in nil }).run()
     #expect(try Catalog(path: store.catalogPath).recordings(limit: 9).count == 3)
   }
+
+  @Test(
+    "a list of checksums that names files outside the backup is refused, and nothing is written",
+    arguments: ["../outside", "recordings/../../outside", "/etc/hostname", "recordings//x", ""])
+  func pathsOutside(path: String) throws {
+    _ = try Backup(of: data.path, to: backup, method: .copy).make()
+    try write("secret", to: data.folder("outside"))
+    let line = String(repeating: "0", count: 64) + "  " + path
+    try write(read(backup + "/SHA256SUMS") + line + "\n", to: backup + "/SHA256SUMS")
+    #expect(throws: StorageError.corrupt(column: "SHA256SUMS", value: line)) {
+      try Restoration(of: backup, to: data.folder("restored"), keepsDamaged: true).run()
+    }
+    #expect(!FileSystem.isFolder(data.folder("restored")))
+  }
 }

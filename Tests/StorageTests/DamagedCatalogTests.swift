@@ -116,8 +116,10 @@ import Testing
       }
     }
     #expect(errors > 0)
-    #expect(throws: StorageError.self) { try catalog.insert(sample()) }
-    #expect(throws: StorageError.self) { try catalog.check() }
+    let refusal = StorageError.damagedCatalog(path: path, detail: "damage was found while the service ran")
+    #expect(throws: refusal) { try catalog.insert(sample()) }
+    #expect(throws: refusal) { try catalog.jobs(limit: 1) }
+    #expect(throws: refusal) { try catalog.check() }
   }
 
   // MARK: Single rows

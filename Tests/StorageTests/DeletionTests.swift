@@ -72,6 +72,20 @@ import Testing
     #expect(try catalog.jobs(recording: source.id, limit: 9) == [job])
   }
 
+  @Test(
+    "old recordings go, except for those that an unfinished job reads or makes", arguments: [JobState.queued, .running])
+  func retention(state: JobState) throws {
+    let (done, unfinished) = (try derive("done", .succeeded), try derive("unfinished", state))
+    let other = sample("other")
+    try catalog.insert(other)
+    let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_000)
+    #expect(Set(try catalog.deleteRecordings(createdBefore: later, limit: 9)) == [done.recording.id, other.id])
+    #expect(try catalog.recording(source.id) != nil && catalog.recording(unfinished.recording.id) != nil)
+    try catalog.update(unfinished.job.id) { $0.state = .failed }
+    #expect(
+      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9)) == [source.id, unfinished.recording.id])
+  }
+
   @Test("a missing recording can't be deleted, nor one twice")
   func deletionOfNothing() throws {
     #expect(try catalog.deleteRecording(RecordingID()) == nil)

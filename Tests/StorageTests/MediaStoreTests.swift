@@ -51,6 +51,26 @@ import Testing
     #expect(try FileSystem.names(in: work).isEmpty)
   }
 
+  @Test("nothing is received or made after another has taken the lock's name", arguments: ["removed", "replaced"])
+  func lostLock(how: String) throws {
+    try store.claim()
+    #expect(throws: Never.self) { try store.receive().discard() }
+    try FileSystem.remove(store.directory + "/lock")
+    if how == "replaced" { try write("", to: store.directory + "/lock") }
+    #expect(throws: StorageError.claimLost(path: store.directory)) { try store.receive() }
+    #expect(throws: StorageError.claimLost(path: store.directory)) { try store.makeFolder(of: RecordingID()) }
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("a recording's own file can't be removed by its name")
+  func ownFile() throws {
+    let id = RecordingID()
+    let folder = try store.makeFolder(of: id)
+    for name in ["audio.wav", "waveform.pyramid"] { try write("abc", to: folder + "/" + name) }
+    for name in ["audio.wav", "waveform.pyramid", "../" + id.text] { store.remove(name, of: id) }
+    #expect(store.hasFile("audio.wav", of: id) && !store.hasFile("waveform.pyramid", of: id))
+  }
+
   @Test("a missing output is not adopted")
   func adoptionOfNothing() throws {
     let path = folder("none")

@@ -143,10 +143,14 @@ import Testing
     #expect(start(with: older) == SweepReport())
   }
 
-  @Test("a recording without a waveform gets its row back with a job that builds one")
-  func adoptionWithoutWaveform() throws {
+  @Test(
+    "a recording that had no waveform yet, or has lost it, gets its row back with a job that builds it",
+    arguments: [JobState.running, .succeeded])
+  func adoptionWithoutWaveform(job state: JobState) throws {
     let recording = try upload("sound")
-    try catalog.update(recording.id) { $0.waveformState = .building }
+    try catalog.update(recording.id) {
+      if state == .running { $0.waveformState = .building } else { $0.waveformFile = "waveform-1.pyramid" }
+    }
     let older = try olderCatalog()
     #expect(start(with: older).adopted == 1)
     let job = try #require(try older.unfinishedJobs().first)
@@ -226,6 +230,18 @@ import Testing
     let report = start(with: older)
     #expect(report.adopted == 0 && report.orphans == 0 && !report.failures.isEmpty)
     #expect(try folder.contents(of: "data/recordings") == before)
+  }
+
+  @Test("a deletion is not forgotten while a folder or an upload of that name is there")
+  func rememberedDeletion() throws {
+    let recording = try upload("sound").id
+    _ = try catalog.deleteRecording(recording)
+    let reconciliation = Reconciliation(catalog: catalog, store: store)
+    try reconciliation.forgetRemovals()
+    #expect(try catalog.removals() == [recording.text])
+    try store.remove(recording)
+    try reconciliation.forgetRemovals()
+    #expect(try catalog.removals().isEmpty)
   }
 
   @Test("a folder put back after its deletion was completed is a recording again")

@@ -49,6 +49,7 @@ import Glibc
   /// Isn't retried: after a failed fsync, Linux considers the lost pages clean, and a second fsync would succeed.
   borrowing func sync() throws(StorageError) {
     guard fsync(number) == 0 else { throw StorageError(errno: errno, "fsync", path) }
+    FileOperationLog.note(.sync(path))
   }
 
   /// Returns the identity of the open file, even if it has been unlinked.

@@ -47,11 +47,13 @@ enum FileSystem {
   /// Renames a file or folder atomically.
   static func rename(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.rename(old, new) == 0 else { throw StorageError(errno: errno, "rename", old) }
+    FileOperationLog.note(.rename(old, to: new))
   }
 
   /// Gives a file a second name on the same disk.
   static func link(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.link(old, new) == 0 else { throw StorageError(errno: errno, "link", new) }
+    FileOperationLog.note(.link(old, to: new))
   }
 
   /// Makes the names in a folder durable: fsync of a file saves its contents, not its name.
