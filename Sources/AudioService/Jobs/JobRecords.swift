@@ -41,6 +41,8 @@ struct JobRecords: Sendable {
     log.failure(
       "a worker ended early; its job will be tried again",
       ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
+    // The next attempt writes files of its own; these would only take their room.
+    store.removeWorkFolder(of: job.id)
     return .again
   }
 
