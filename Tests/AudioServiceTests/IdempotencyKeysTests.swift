@@ -104,7 +104,8 @@ import Testing
   @Test func aRefusalIsNotKept() async throws {
     let bench = try TestBench(
       script:
-        "[ $command != probe ] || [ -f $folder/again ] || { touch $folder/again; failure unsupported_media false; }; finish"
+        "[ $command != probe ] || [ -f $folder/again ] || { touch $folder/again; failure unsupported_media false; }; "
+        + "finish"
     )
     #expect(try await post(bench).status == 415)
     #expect(try await post(bench).status == 201)

@@ -72,7 +72,9 @@ final class TestBench: Sendable {
   private static func writeProgram(_ script: String, folder: String) throws {
     let text = #"""
       read -r request
-      member() { case $request in *"\"$1\":\""*) value=${request#*"\"$1\":\""}; value=${value%%\"*} ;; *) value= ;; esac; }
+      member() {
+        case $request in *"\"$1\":\""*) value=${request#*"\"$1\":\""}; value=${value%%\"*} ;; *) value= ;; esac
+      }
       command=${request#*'"work":{"'}; command=${command%%\"*}
       member source; source=$value
       member pyramid; pyramid=$value

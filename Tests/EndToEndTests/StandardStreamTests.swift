@@ -58,7 +58,8 @@ struct StandardStreamTests {
     let convert = "ffmpeg -v error -i in.wav -c:a aac in.m4a && "
     let (finished, left) = try run(
       convert
-        + "cat in.m4a | $stillwave denoise - -o - > out && ffprobe -v error -show_format -show_streams out; rm in.m4a out"
+        + "cat in.m4a | $stillwave denoise - -o - > out && ffprobe -v error -show_format -show_streams out; "
+        + "rm in.m4a out"
     )
     #expect(finished.status == 0 && left == [], "\(finished.errors)")
     #expect(finished.lines.contains("codec_name=aac") && finished.lines.contains("duration=6.000000"))

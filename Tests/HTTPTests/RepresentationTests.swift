@@ -65,7 +65,8 @@ private func answer(
     #expect(
       answer.body
         == "\r\n--\(boundary)\r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/10\r\n\r\n01"
-        + "\r\n--\(boundary)\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89\r\n--\(boundary)--\r\n"
+        + "\r\n--\(boundary)\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89"
+        + "\r\n--\(boundary)--\r\n"
     )
     #expect(answer.fields["Content-Range"] == nil)
   }

@@ -73,7 +73,8 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     #expect(answer.status == 409)
     #expect(
       answer.body
-        == "{\"type\":\"/problems/not_ready\",\"title\":\"Conflict\",\"status\":409,\"detail\":\"Not yet.\",\"code\":\"not_ready\"}\n"
+        == "{\"type\":\"/problems/not_ready\",\"title\":\"Conflict\",\"status\":409,\"detail\":\"Not yet.\","
+        + "\"code\":\"not_ready\"}\n"
     )
   }
 

@@ -16,19 +16,19 @@ import Testing
     catalog.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
   }
 
-  private func start(with other: Catalog? = nil, verified: Bool = true) -> SweepReport {
+  func start(with other: Catalog? = nil, verified: Bool = true) -> SweepReport {
     Reconciliation(catalog: other ?? catalog, store: store).run(verified: verified)
   }
 
   /// Makes a recording as an upload leaves it: audio, row, and description.
   @discardableResult
-  private func upload(_ text: String, id: RecordingID = RecordingID()) throws -> Recording {
+  func upload(_ text: String, id: RecordingID = RecordingID()) throws -> Recording {
     let recording = try self.recording(receive(text, id: id), id: id)
     try catalog.insert(recording)
     return recording
   }
 
-  private func recording(_ stored: StoredFile, id: RecordingID) -> Recording {
+  func recording(_ stored: StoredFile, id: RecordingID) -> Recording {
     Recording(
       id: id, name: "talk “1”.wav", bytes: stored.bytes, sha256: stored.sha256,
       format: RecordingFormat(
@@ -37,16 +37,16 @@ import Testing
   }
 
   /// Performs an upload up to the moment before the row is inserted.
-  private func receive(_ text: String, id: RecordingID) throws -> StoredFile {
+  func receive(_ text: String, id: RecordingID) throws -> StoredFile {
     let file = try store.receive()
     try file.append(Array(text.utf8).span)
     return try store.adopt(file, as: id, name: "audio.wav")
   }
 
-  private func files(of id: RecordingID) throws -> [String] { try folder.contents(of: "data/recordings/\(id)") }
+  func files(of id: RecordingID) throws -> [String] { try folder.contents(of: "data/recordings/\(id)") }
 
   /// Returns a catalog without the contents of this one, like one from a backup.
-  private func olderCatalog() throws -> Catalog {
+  func olderCatalog() throws -> Catalog {
     let older = try Catalog(path: folder("older.sqlite"))
     older.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
     return older
@@ -335,7 +335,7 @@ import Testing
   @Test("files that others may read become private, except for one that is lent")
   func modes() throws {
     let paths = try ["one", "two"].map { store.folder(of: try upload($0).id) + "/audio.wav" }
-    let part = store.directory + "/uploads/\(try part("abc")).part"
+    let part = store.directory + "/uploads/\(try self.part("abc")).part"
     for path in paths + [part] { #expect(unsafe chmod(path, 0o640) == 0) }
     func mode(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
@@ -387,66 +387,5 @@ import Testing
     #expect(throws: StorageError.self) { try catalog.recording(id) }
     #expect(start().healed == 1)
     #expect(try catalog.recording(id)?.workingFile == nil && catalog.recording(id)?.waveformFile == nil)
-  }
-
-  // MARK: Uploads in pieces
-
-  @Test("the part of a finished upload is set aside if its recording's audio is missing")
-  func finishedWithoutAudio() throws {
-    let (upload, id) = try finishedPart()
-    try FileSystem.remove(store.folder(of: id))
-    #expect(start().orphans == 1)
-    #expect(try folder.contents(of: "data/orphaned") == ["\(upload).part"])
-  }
-
-  /// Makes an upload that has become a recording, and whose part has not been removed yet.
-  private func finishedPart() throws -> (upload: UploadID, recording: RecordingID) {
-    let upload = try part("abc")
-    try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
-    let id = RecordingID()
-    let whole = try #require(try store.openPart(of: upload))
-    let stored = try store.adopt(whole, as: id, name: "audio.wav")
-    try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
-    return (upload, id)
-  }
-
-  private func part(_ text: String) throws -> UploadID {
-    let id = UploadID()
-    try store.makePart(of: id).append(Array(text.utf8).span)
-    return id
-  }
-
-  @Test("parts of open uploads stay; empty or ended ones are removed; bytes without a row are set aside")
-  func parts() throws {
-    let (open, ended, empty, lost) = (try part("abc"), try part("abc"), try part(""), try part("abc"))
-    for id in [open, ended] {
-      try catalog.insert(Upload(id: id, length: 9, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
-    }
-    try catalog.deleteUpload(ended)
-    let report = start()
-    #expect(report.uploads == 2 && report.orphans == 1 && report.failures == [])
-    #expect(try folder.contents(of: "data/uploads") == ["\(open).part"])
-    #expect(try folder.contents(of: "data/orphaned") == ["\(lost).part"])
-    _ = empty
-  }
-
-  @Test("a crash before an upload's recording has a row loses the folder but no bytes", arguments: [true, false])
-  func crashBeforeTheRow(catalogKnowsTheUpload: Bool) throws {
-    let id = try part("abc")
-    if catalogKnowsTheUpload {
-      try catalog.insert(Upload(id: id, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
-    }
-    let whole = try #require(try store.openPart(of: id))
-    _ = try store.adopt(whole, as: RecordingID(), name: "audio.wav")
-    let report = start()
-    #expect(report.recordings == 1 && report.uploads == 0 && report.failures == [])
-    #expect(try read(store.directory + (catalogKnowsTheUpload ? "/uploads/" : "/orphaned/") + "\(id).part") == "abc")
-  }
-
-  @Test("the part of an upload that became a recording is removed, and the recording stays")
-  func finishedUpload() throws {
-    let id = try finishedPart().recording
-    #expect(start().uploads == 1)
-    #expect(try files(of: id) == ["audio.wav", "recording.json"])
   }
 }

@@ -49,13 +49,13 @@ struct ProblemExplanation: Sendable {
       "Accept one of the types that “detail” lists."),
     Self(
       "unknown_member", "The body has an unknown member",
-      "The JSON object has a member that this call doesn't know. Unknown members aren't ignored, so that typos don't pass "
-        + "unnoticed.",
+      "The JSON object has a member that this call doesn't know. Unknown members aren't ignored, so that typos don't "
+        + "pass unnoticed.",
       "Remove the member or correct its name. “detail” lists the known members."),
     Self(
       "unknown_parameter", "The query has an unknown parameter",
-      "The query has a parameter that this call doesn't know. Unknown parameters aren't ignored, so that typos don't pass "
-        + "unnoticed.",
+      "The query has a parameter that this call doesn't know. Unknown parameters aren't ignored, so that typos "
+        + "don't pass unnoticed.",
       "Remove the parameter or correct its name. “detail” lists the known parameters."),
     Self(
       "unsupported_content_encoding", "The body is compressed",
@@ -141,8 +141,8 @@ struct ProblemExplanation: Sendable {
   private static let ofRecordings = [
     Self(
       "audio_damaged", "The recording's file is damaged",
-      "The recording is listed, but its file on the service's disk is shorter or longer than before, or can no longer be "
-        + "decoded.", "Upload the recording again, or have the operator restore the data folder from a backup."),
+      "The recording is listed, but its file on the service's disk is shorter or longer than before, or can no longer "
+        + "be decoded.", "Upload the recording again, or have the operator restore the data folder from a backup."),
     Self(
       "audio_missing", "The recording's file is gone",
       "The recording is listed, but its file is no longer on the service's disk.",
@@ -176,7 +176,8 @@ struct ProblemExplanation: Sendable {
       "Choose “start” and “end” within the recording's duration, in seconds."),
     Self(
       "noise_region_too_short", "The noise region is too short",
-      "The stretch has too few frames to measure a spectrum.", "Choose a longer one; half a second or more works well."),
+      "The stretch has too few frames to measure a spectrum.",
+      "Choose a longer one; half a second or more works well."),
     Self(
       "not_found", "There is nothing here",
       "The address doesn't exist, or the resource was deleted.", "Check the address and the id."),
@@ -197,8 +198,8 @@ struct ProblemExplanation: Sendable {
       "“detail” names the limit. Convert or shorten the file."),
     Self(
       "unsupported_media", "The file isn't audio that the service can read",
-      "The bytes are of an unknown kind, or not a single frame of the sound could be decoded. The bytes decide, not the "
-        + "name.", "Convert the file, for example to FLAC or WAV."),
+      "The bytes are of an unknown kind, or not a single frame of the sound could be decoded. The bytes decide, not "
+        + "the name.", "Convert the file, for example to FLAC or WAV."),
     Self(
       "unsupported_output", "The format can't hold the sound",
       "The requested format doesn't support the recording's sample rate or number of channels.",
@@ -254,7 +255,8 @@ struct ProblemExplanation: Sendable {
   private static let ofLimits = [
     Self(
       "limit_open_uploads", "This client has too many unfinished uploads",
-      "The number of resumable uploads that one client may have open is limited, so that no client takes everyone's room.",
+      "The number of resumable uploads that one client may have open is limited, so that no client takes everyone's "
+        + "room.",
       "Finish or delete some, or try again after “Retry-After” seconds."),
     Self(
       "limit_connections", "This client has too many connections open",

@@ -202,8 +202,8 @@ extension Setting {
   private static func setBasePath(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
     guard let base = BasePath(serviceAt: text) else {
       throw SettingError(
-        "--base-path is a path such as /audio, of letters, digits and -._~, that doesn't begin with one of the service's "
-          + "own (/v1, /viewer …); it was “\(text)”.")
+        "--base-path is a path such as /audio, of letters, digits and -._~, that doesn't begin with one of the "
+          + "service's own (/v1, /viewer …); it was “\(text)”.")
     }
     configuration.basePath = base
   }

@@ -118,7 +118,8 @@ package struct WaveformPicture: Sendable {
       case .factor(let factor): "\(factor)"
       }
     return "1-\(startFrame)-\(endFrame)-\(channels)-\(width)x\(style.height)x\(style.pixelRatio)"
-      + "-\(colors.map(\.hexadecimal).joined(separator: "."))-\(amplitude)-\(style.look.rawValue)\(style.axis ? "-axis" : "")"
+      + "-\(colors.map(\.hexadecimal).joined(separator: "."))-\(amplitude)"
+      + "-\(style.look.rawValue)\(style.axis ? "-axis" : "")"
   }
 
   // MARK: Geometry
