@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test("two catalogs on one file wait for each other")
-  func twoCatalogues() throws {
+  func twoCatalogs() throws {
     let other = try Catalog(path: folder("catalog.sqlite"))
     let recording = sample()
     try catalog.insert(recording, jobs: [])

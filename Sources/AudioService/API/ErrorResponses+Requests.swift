@@ -203,7 +203,7 @@ extension Expectation {
     case .channels: "mix, split, or the number of a channel, counted from 0"
     case .text(let limit): "a string of 1 to \(limit) bytes"
     case .visibleText: "a string with a visible character"
-    case .callbackAddress: "an absolute http or https URL in ASCII, without a user name and a fragment"
+    case .callbackAddress: "an absolute http or https URL in ASCII, without a user name or a fragment"
     case .visibleASCII(let limit): "1 to \(limit) visible ASCII characters without spaces"
     case .byteCount: "a whole number of bytes"
     case .uploadMetadata: "a list of keys with values in base64, separated by commas"
