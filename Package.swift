@@ -49,11 +49,14 @@ let package = Package(
     .target(
       name: "Processing", dependencies: ["AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
       swiftSettings: strict),
+    .target(
+      name: "Jobs", dependencies: ["Storage", "Processing", "AudioIO", "Media", "CLinux"], swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
+        "HTTP", "Storage", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise", "CLinux",
+        "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
@@ -80,11 +83,13 @@ let package = Package(
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "AudioService", "AudioIO", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
-        "Contract", "Randomness", "Receivers",
+        "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform", "Webhooks",
+        "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
+    .testTarget(
+      name: "JobsTests", dependencies: ["Jobs", "Processing", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "WebhooksTests", dependencies: ["Webhooks", "Storage", "Receivers"], swiftSettings: strict),
     // Receives webhooks; for tests.

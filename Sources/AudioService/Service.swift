@@ -1,5 +1,6 @@
 import Glibc
 import HTTP
+import Jobs
 import Logging
 import Processing
 import Storage

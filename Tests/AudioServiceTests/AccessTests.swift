@@ -2,6 +2,7 @@ import HTTP
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Which browser pages may use the service.
 @Suite struct AccessTests {

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// The service behind a proxy that serves it under a path.
 @Suite struct BasePathServiceTests {

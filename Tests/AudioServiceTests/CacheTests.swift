@@ -2,6 +2,7 @@ import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct CacheTests {
   /// Versions that tests change, and a cache of texts that goes by them.

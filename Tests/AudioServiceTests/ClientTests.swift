@@ -3,6 +3,7 @@ import Testing
 import Webhooks
 
 @testable import AudioService
+@testable import Jobs
 
 /// Which requests count toward the same client.
 struct ClientTests {

@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A change must not be made if its condition doesn't hold (RFC 9110 §13.2.1).
 @Suite struct ConditionalChangeTests {

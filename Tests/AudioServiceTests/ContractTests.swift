@@ -6,6 +6,7 @@ import Testing
 import Waveform
 
 @testable import AudioService
+@testable import Jobs
 
 /// Checks that openapi.yaml and the service agree.
 @Suite struct ContractTests {

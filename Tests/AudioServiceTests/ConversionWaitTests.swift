@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A request for a conversion waits for it, but not forever.
 @Suite struct ConversionWaitTests {

@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct ConversionsTests {
   private func ask(_ format: String, channels: Int, sampleRate: Int = 1000) async throws -> (HTTPResponse, TestBench) {

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// For tests of one client's crowd of requests and another client's single one. Only the order counts, not the time:
 /// everything that the crowd has started is held until the test releases it.

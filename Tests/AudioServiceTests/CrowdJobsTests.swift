@@ -5,6 +5,7 @@ import Testing
 import Webhooks
 
 @testable import AudioService
+@testable import Jobs
 
 /// Work that outlives the request: jobs, conversions, and open uploads.
 @Suite struct CrowdJobsTests: CrowdFixture {
@@ -92,7 +93,7 @@ import Webhooks
     // The catalog refuses: the source has gone meanwhile.
     var room: JobRoom? = try bench.runner.reserve(for: Client(key: "a"))
     withExtendedLifetime(room) {
-      _ = #expect(throws: ServiceError.self) { try bench.runner.reserve(for: Client(key: "a")) }
+      _ = #expect(throws: JobsError.clientQueueFull(limit: 1)) { try bench.runner.reserve(for: Client(key: "a")) }
     }
     room = nil
     _ = try bench.runner.reserve(for: Client(key: "a"))

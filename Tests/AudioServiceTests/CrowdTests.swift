@@ -5,6 +5,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Work that requests wait for: probes, previews, and pictures.
 @Suite struct CrowdTests: CrowdFixture {

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A recording deleted while it's in use: nothing of it comes back, and no failure is reported.
 @Suite struct DeletedMeanwhileTests {

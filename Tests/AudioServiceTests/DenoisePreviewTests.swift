@@ -5,6 +5,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Previews, and what they share with spectra: rejections, failures, and recordings that are still being made.
 @Suite struct DenoisePreviewTests {

@@ -1,6 +1,7 @@
 import AudioIO
 import Glibc
 import HTTP
+import Jobs
 import Storage
 import Testing
 import Waveform
@@ -18,7 +19,7 @@ import Waveform
     (ServiceError.waveformIsNotFailed(RecordingID(), .ready), 409, "waveform_not_failed", nil),
     (ServiceError.emptyUpload, 400, "empty_body", nil),
     (ServiceError.diskFull, 507, "disk_full", nil),
-    (ServiceError.queueFull(limit: 3), 429, "queue_full", nil),
+    (JobsError.queueFull(limit: 3), 429, "queue_full", nil),
     (ServiceError.limitReached("queued_jobs", limit: 3, retryAfter: 5), 429, "limit_queued_jobs", nil),
     (StorageError.tooManyUploads(limit: 3), 429, "too_many_uploads", nil),
     (StorageError.tooManyUploadsOfClient(limit: 3), 429, "limit_open_uploads", nil),

@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct JobCancellationTests {
   private func cancel(_ job: Job, on bench: TestBench) async throws {

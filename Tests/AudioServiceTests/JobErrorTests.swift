@@ -2,6 +2,7 @@ import Processing
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Which party is at fault for a failed job.
 @Suite struct JobErrorTests {

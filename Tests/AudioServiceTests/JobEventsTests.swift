@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 // A stream that never ends would block the whole run.
 @Suite(.timeLimit(.minutes(5))) struct JobEventsTests {

@@ -6,6 +6,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Rows are read by later versions: these texts are a catalog's of version 0.1.0 before workers took typed requests.
 @Suite struct JobRowTests {

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// The regions best suited to learn noise from: found by the waveform's child, stored, served, and used for `auto`.
 @Suite struct NoiseRegionsTests {

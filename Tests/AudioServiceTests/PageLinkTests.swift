@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct PageLinkTests {
   /// Follows `rel="next"` like a client that doesn't know the API's parameters.

@@ -4,6 +4,7 @@ import HTTP
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Every code that a client may receive is explained at the problem's `type`.
 @Suite struct ProblemPageTests {
@@ -55,7 +56,7 @@ import Testing
 
   private static func codes() throws -> [String: String] {
     var codes: [String: String] = [:]
-    for (name, text) in try sources(["HTTP", "Media", "AudioService", "Processing"])
+    for (name, text) in try sources(["HTTP", "Media", "AudioService", "Jobs", "Processing"])
     where !filesOfWarnings.contains(name) && name != "ProblemExplanation.swift" {
       for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
     }

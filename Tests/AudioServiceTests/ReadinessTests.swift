@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct ReadinessTests {
   /// Returns the status and code of `/readyz`.

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Uploads in pieces that aren't recordings, and parts of tus that the service doesn't support.
 @Suite struct RefusedUploadTests {

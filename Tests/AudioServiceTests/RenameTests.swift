@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A typed name isn't a path.
 @Suite struct RenameTests {

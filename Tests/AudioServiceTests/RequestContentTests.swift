@@ -2,6 +2,7 @@ import HTTP
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A request's header fields about its content and the content it accepts.
 @Suite struct RequestContentTests {

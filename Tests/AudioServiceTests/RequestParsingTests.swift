@@ -4,6 +4,7 @@ import Testing
 import Waveform
 
 @testable import AudioService
+@testable import Jobs
 
 /// What clients may send in queries and JSON bodies, and how anything else is rejected.
 @Suite struct RequestParsingTests {

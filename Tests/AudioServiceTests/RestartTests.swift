@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct RestartTests {
   @Test func stoppingEndsTheChildrenAndLeavesTheirJobsToTheNextStart() async throws {

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct ResumableUploadTests {
   @Test func theLastPieceMakesTheRecording() async throws {

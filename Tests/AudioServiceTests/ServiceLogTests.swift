@@ -1,5 +1,6 @@
 import Glibc
 import HTTP
+import Jobs
 import Storage
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
   @Test("an intended answer isn't a failure")
   func meant() throws {
     #expect(try logged(RequestError.converting(JobID())) == [])
-    #expect(try logged(ServiceError.queueFull(limit: 1)) == [])
+    #expect(try logged(JobsError.queueFull(limit: 1)) == [])
   }
 
   @Test(

@@ -7,6 +7,7 @@ import Testing
 import Webhooks
 
 @testable import AudioService
+@testable import Jobs
 
 /// The service as a whole, and clients' view of a running job.
 @Suite struct ServiceTests {

@@ -2,6 +2,7 @@ import HTTP
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct SpectraTests {
   @Test func aSpectrumMayBeCachedForever() async throws {

@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {

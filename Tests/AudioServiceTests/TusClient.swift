@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A tus client of a bench, without a socket.
 struct TusClient {

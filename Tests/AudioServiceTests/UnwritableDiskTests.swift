@@ -4,6 +4,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// A disk from which nothing can be removed, like one mounted read-only.
 @Suite struct UnwritableDiskTests {

@@ -5,6 +5,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// What happens to an upload in pieces if clients, the service, or the disk fail halfway.
 @Suite struct UploadSessionTests {

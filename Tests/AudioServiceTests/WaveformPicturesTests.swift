@@ -5,6 +5,7 @@ import Testing
 import Waveform
 
 @testable import AudioService
+@testable import Jobs
 
 /// Pictures over HTTP. Drawing is tested in its module; this tests parameters, caching, and rejections.
 @Suite struct WaveformPicturesTests {

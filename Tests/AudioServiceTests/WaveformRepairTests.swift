@@ -6,6 +6,7 @@ import Testing
 import Waveform
 
 @testable import AudioService
+@testable import Jobs
 
 /// A waveform damaged on disk: it's never served, and rebuilt once.
 @Suite struct WaveformRepairTests {

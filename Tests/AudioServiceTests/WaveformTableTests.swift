@@ -6,6 +6,7 @@ import Testing
 import Waveform
 
 @testable import AudioService
+@testable import Jobs
 
 /// A waveform requested just as its job ends.
 @Suite struct WaveformTableTests {

@@ -3,6 +3,7 @@ import Storage
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 @Suite struct WaveformsTests {
   @Test("slices that differ in one thing have different entity tags")

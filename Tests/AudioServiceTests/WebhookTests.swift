@@ -6,6 +6,7 @@ import Testing
 import Webhooks
 
 @testable import AudioService
+@testable import Jobs
 
 /// Webhooks of jobs, from the request to the receiver.
 @Suite struct WebhookTests {

@@ -5,6 +5,7 @@ import Processing
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 
 /// Children started from a shell stand in for `stillwave`'s own.
 @Suite struct WorkerProcessTests {

@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 import Webhooks
 
@@ -34,7 +35,7 @@ final class Context: Sendable {
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
-    runner = JobRunner(configuration, catalog: catalog, store: store, work: work, log: log)
+    runner = JobRunner(configuration.jobSettings, catalog: catalog, store: store, work: work, log: log) { JobError($0) }
     probes = ProbeLane(configuration, work: work)
     previews = WorkerLane(
       configuration, label: "previews",

@@ -1,6 +1,7 @@
 import AudioIO
 import Glibc
 import HTTP
+import Jobs
 import Processing
 import Storage
 import Waveform
@@ -15,6 +16,7 @@ func problem(for error: any Error) -> Problem {
   case let problem as Problem: problem
   case let error as RequestError: problem(for: error)
   case let error as ServiceError: problem(for: error)
+  case let error as JobsError: problem(for: error)
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
   case let error as AudioIOError: problem(for: error)
@@ -59,11 +61,6 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(.badRequest, code: "empty_body", detail: "The upload is empty. Send the file's bytes as the body.")
   case .diskFull:
     Problem(.insufficientStorage, code: "disk_full", detail: "The service's disk doesn't have enough room for this.")
-  case .queueFull(let limit):
-    Problem(
-      .tooManyRequests, code: "queue_full",
-      detail: "The queue is full (\(Words.count(limit, "job"))). Try again later.",
-      fields: ["Retry-After": "10"])
   case .limitReached(let name, let limit, let seconds): limitProblem(name, limit, retryAfter: seconds)
   case .rejectedByProbe(let code, let detail):
     Problem(
@@ -87,6 +84,18 @@ private func problem(for error: ServiceError) -> Problem {
       detail: "The key “\(key)” was already used for a different request. Use a new key.",
       parameter: "Idempotency-Key")
   case .storage(let error): problem(for: error)
+  }
+}
+
+private func problem(for error: JobsError) -> Problem {
+  switch error {
+  case .queueFull(let limit):
+    Problem(
+      .tooManyRequests, code: "queue_full",
+      detail: "The queue is full (\(Words.count(limit, "job"))). Try again later.",
+      fields: ["Retry-After": "10"])
+  case .clientQueueFull(let limit): limitProblem("queued_jobs", limit, retryAfter: 10)
+  case .unreadableParameters: internalProblem
   }
 }
 

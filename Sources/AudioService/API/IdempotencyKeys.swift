@@ -13,6 +13,7 @@
 // Refusals aren't stored: nothing was done, and the same request may succeed later.
 
 import HTTP
+import Jobs
 import Storage
 import Synchronization
 import Webhooks

@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Processing
 
 // The single table that maps the reasons for a job's failure to a status: 4xx if the recording or the request is at

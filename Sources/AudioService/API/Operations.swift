@@ -1,5 +1,6 @@
 import CViewer
 import HTTP
+import Jobs
 
 /// Requests by operators: health, readiness, and metrics; and the service's own files.
 struct Operations: Sendable {

@@ -12,7 +12,7 @@ func routes(_ context: Context) -> [Route] {
   let previews = DenoisePreviews(context: context)
   let spectra = Spectra(context: context)
   let resumable = ResumableUploads(context: context)
-  let jobs = Jobs(context: context)
+  let jobs = JobRequests(context: context)
   let events = JobEvents(context: context)
   let operations = Operations(context: context)
   let base = context.configuration.basePath

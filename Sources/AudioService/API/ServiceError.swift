@@ -15,7 +15,6 @@ enum ServiceError: Error, Sendable {
   case waveformIsNotFailed(RecordingID, WaveformState)
   case emptyUpload
   case diskFull
-  case queueFull(limit: Int)
   /// A client has reached one of its limits. `name` names the limit; the code is `limit_<name>`.
   case limitReached(_ name: String, limit: Int, retryAfter: Int)
   /// The probe rejected the file; `code` is its stable code.

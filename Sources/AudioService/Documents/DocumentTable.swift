@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 
 /// The most recently encoded jobs and recordings: polling an object costs no query and no encoding until something

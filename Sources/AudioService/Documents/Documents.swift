@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Media
 import Processing
 import Storage

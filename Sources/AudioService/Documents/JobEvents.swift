@@ -14,6 +14,7 @@
 // `done`, it gets a 204, which tells it to stop.
 
 import HTTP
+import Jobs
 import Storage
 
 /// `GET /v1/jobs/{id}/events`: a job's news as they come. A client that waits is a Task without a thread; what a step

@@ -1,5 +1,6 @@
 import Dispatch
 import HTTP
+import Jobs
 import Processing
 import Synchronization
 

@@ -1,10 +1,11 @@
 import HTTP
+import Jobs
 import Logging
 import Storage
 import Webhooks
 
 /// Logs one structured line per request and per job.
-struct ServiceLog: WebhookLog {
+struct ServiceLog: JobLog, WebhookLog {
   private let logger: Logger
 
   init(_ logger: Logger) { self.logger = logger }

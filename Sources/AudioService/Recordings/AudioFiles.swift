@@ -1,6 +1,7 @@
 import AudioIO
 import Glibc
 import HTTP
+import Jobs
 import Storage
 
 /// `GET …/audio` and `…/video`: a recording's bytes, with range support so that a browser's player can seek.

@@ -1,5 +1,6 @@
 import AudioIO
 import HTTP
+import Jobs
 import Processing
 import Storage
 

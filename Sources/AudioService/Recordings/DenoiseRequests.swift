@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import HTTP
+import Jobs
 import Media
 import Processing
 import Storage

@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 
 /// Listing, reading, renaming, and deleting recordings.

@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Processing
 import Storage
 
@@ -43,9 +44,10 @@ extension Context {
   func waitedReport(
     of work: WorkerRequest.Work, on path: String, in folder: String? = nil, _ source: Recording, for client: Client
   ) async throws -> WorkerReport? {
-    let fence = WorkerFence.preview(of: source, configuration)
+    let fence = WorkerFence.preview(of: source, configuration.workerSettings)
     return try await previews.report(
-      of: WorkerRequest(work, on: path, in: folder, fence: fence, configuration), for: client, timeoutSeconds: 60)
+      of: WorkerRequest(work, on: path, in: folder, fence: fence, configuration.workerSettings), for: client,
+      timeoutSeconds: 60)
   }
 }
 

@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 
 /// Draws pictures and writes long slices, separately from the queue of uploads and the catalog, with at most as many
 /// running as there are cores. Clients take turns; with two places or more, no client has them all.

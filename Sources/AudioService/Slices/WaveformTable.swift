@@ -1,4 +1,5 @@
 import Glibc
+import Jobs
 import Processing
 import Storage
 import Waveform

@@ -1,3 +1,4 @@
+import Jobs
 import Storage
 import Synchronization
 import Waveform
@@ -29,7 +30,7 @@ struct SpoiledWaveform: Error {
 /// and the next request that finds it tries again. A waveform that isn't to be rebuilt has no file.
 final class WaveformRepairs: Sendable {
   /// The code of the warning about a discarded waveform, shown until it's rebuilt.
-  static let code = "waveform_damaged"
+  static let code = RecordingWarning.damagedWaveformCode
 
   private static let pause = Duration.seconds(3600)
 

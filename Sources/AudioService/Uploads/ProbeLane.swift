@@ -1,3 +1,4 @@
+import Jobs
 import Media
 import Processing
 
@@ -58,9 +59,10 @@ final class ProbeLane: Sendable {
   private func run(
     _ work: WorkerRequest.Work, on path: String, _ limits: ProbeLimits, for client: Client
   ) async throws -> WorkerLane.Ending {
-    let fence = WorkerFence.probe(configuration, processorSeconds: limits.processorSeconds)
+    let fence = WorkerFence.probe(configuration.workerSettings, processorSeconds: limits.processorSeconds)
     return try await (limits.isMedia ? media : sounds).run(
-      WorkerRequest(work, on: path, fence: fence, configuration), for: client, timeoutSeconds: limits.seconds)
+      WorkerRequest(work, on: path, fence: fence, configuration.workerSettings), for: client,
+      timeoutSeconds: limits.seconds)
   }
 }
 

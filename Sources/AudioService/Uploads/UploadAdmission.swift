@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Processing
 import Storage
 

@@ -13,6 +13,7 @@
 
 import Dispatch
 import HTTP
+import Jobs
 import Processing
 import Storage
 import Synchronization

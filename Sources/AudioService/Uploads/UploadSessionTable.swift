@@ -1,4 +1,5 @@
 import Dispatch
+import Jobs
 import Storage
 import Synchronization
 

@@ -3,7 +3,7 @@ import Processing
 import Storage
 import Testing
 
-@testable import AudioService
+@testable import Jobs
 
 @Suite struct LiveJobsTests {
   private func progress(_ fraction: Double) -> WorkerProgress {

@@ -1,5 +1,5 @@
 /// Room in the queue for one job, given back when nobody holds it any more: the request that reserved it, then the job.
-final class JobRoom: Sendable {
+package final class JobRoom: Sendable {
   private let client: Client
   private let tally: ClientTally
 

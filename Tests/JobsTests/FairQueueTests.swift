@@ -1,6 +1,6 @@
 import Testing
 
-@testable import AudioService
+@testable import Jobs
 
 /// Only the order: no clock, no threads.
 struct FairQueueTests {

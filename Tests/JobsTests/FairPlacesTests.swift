@@ -1,6 +1,6 @@
 import Testing
 
-@testable import AudioService
+@testable import Jobs
 
 /// Which callers get a place and which are turned away.
 @Suite struct FairPlacesTests {

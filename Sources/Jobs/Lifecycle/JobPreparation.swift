@@ -4,10 +4,10 @@ import Storage
 
 /// What is done for an attempt before its child starts. Everything blocks, on a worker thread.
 struct JobPreparation: Sendable {
-  let configuration: Configuration
+  let settings: JobSettings
   let catalog: Catalog
   let store: MediaStore
-  let log: ServiceLog
+  let log: any JobLog
 
   /// What came of claiming a job.
   enum Claim {
@@ -55,7 +55,7 @@ struct JobPreparation: Sendable {
       if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
       let request = try WorkerRequest(
         job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: job.id),
-        configuration)
+        settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's worker is fenced in") }
       return .ready(request, fence)
     } catch { return .failed(failure(job.id, error)) }

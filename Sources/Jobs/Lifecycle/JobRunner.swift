@@ -12,7 +12,7 @@ import Synchronization
 /// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
 /// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
 /// that was given up loses its row before its files.
-final class JobRunner: Sendable {
+package final class JobRunner: Sendable {
   /// What the actions on an attempt need, from its claim to its end.
   private struct Attempt {
     let job: Job
@@ -30,12 +30,13 @@ final class JobRunner: Sendable {
     var onStopped: [CheckedContinuation<Void, Never>] = []
   }
 
-  let live = LiveJobs()
-  private let configuration: Configuration
+  /// The jobs that wait or run.
+  package let live = LiveJobs()
+  private let settings: JobSettings
   private let catalog: Catalog
   private let store: MediaStore
   private let work: WorkQueue
-  private let log: ServiceLog
+  private let log: any JobLog
   private let preparation: JobPreparation
   private let records: JobRecords
   private let queue = DispatchQueue(label: "jobs")
@@ -46,42 +47,40 @@ final class JobRunner: Sendable {
   /// The room of each job, until it neither waits nor runs any more.
   private let rooms = Mutex<[JobID: JobRoom]>([:])
 
-  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
-    self.configuration = configuration
+  /// A queue without jobs. `jobError` makes what a failed job's row says of its failure.
+  package init(
+    _ settings: JobSettings, catalog: Catalog, store: MediaStore, work: WorkQueue, log: any JobLog,
+    jobError: @escaping @Sendable (WorkerFailure) -> JobError
+  ) {
+    self.settings = settings
     self.catalog = catalog
     self.store = store
     self.work = work
     self.log = log
-    preparation = JobPreparation(configuration: configuration, catalog: catalog, store: store, log: log)
-    records = JobRecords(configuration, catalog: catalog, store: store, live: live, log: log)
-    state = Confined(
-      State(
-        lifecycle: JobLifecycle(
-          .init(
-            places: configuration.workerCount, maximumAttempts: configuration.maximumAttempts,
-            retryPauseSeconds: configuration.retryPauseSeconds, stallSeconds: configuration.stallSeconds,
-            secondsPerProcessorSecond: configuration.jobSecondsPerProcessorSecond))))
-    tally = ClientTally(
-      limit: configuration.maximumQueuedJobs, clientLimit: configuration.maximumQueuedJobsPerClient)
+    preparation = JobPreparation(settings: settings, catalog: catalog, store: store, log: log)
+    records = JobRecords(
+      settings: settings, catalog: catalog, store: store, live: live, log: log, jobError: jobError)
+    state = Confined(State(lifecycle: JobLifecycle(settings.lifecycle)))
+    tally = ClientTally(limit: settings.maximumQueued, clientLimit: settings.maximumQueuedPerClient)
   }
 
   // MARK: Room
 
-  /// Throws `.queueFull` or `.limitReached` where the client may have no other job wait.
-  func checkRoom(for client: Client) throws(ServiceError) {
-    do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.words(error) }
+  /// Throws `.queueFull` or `.clientQueueFull` if the client may not queue another job.
+  package func checkRoom(for client: Client) throws(JobsError) {
+    do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.refusal(error) }
   }
 
   /// Room for a job that the client is about to submit, so that of many requests at once only so many come through.
   /// Throws as `checkRoom` does.
-  func reserve(for client: Client) throws(ServiceError) -> JobRoom {
-    do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.words(error) }
+  package func reserve(for client: Client) throws(JobsError) -> JobRoom {
+    do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.refusal(error) }
   }
 
-  private static func words(_ refusal: ClientTally.Refusal) -> ServiceError {
+  private static func refusal(_ refusal: ClientTally.Refusal) -> JobsError {
     switch refusal {
     case .full(let limit): .queueFull(limit: limit)
-    case .clientIsFull(let limit): .limitReached("queued_jobs", limit: limit, retryAfter: 10)
+    case .clientIsFull(let limit): .clientQueueFull(limit: limit)
     }
   }
 
@@ -89,7 +88,7 @@ final class JobRunner: Sendable {
 
   /// Queues a job whose row is in the catalog, for the client that its row names; `source` tells how much work it is.
   /// Without one it counts as short. `room`: what was reserved for it; without it the job counts whatever the limits.
-  func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
+  package func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
     let client = Client(key: job.client)
     let room = room ?? JobRoom(adding: client, to: tally)
     rooms.withLock { $0[job.id] = room }
@@ -102,12 +101,12 @@ final class JobRunner: Sendable {
   }
 
   /// Has another client wait for a job, so that it runs when the turn of either comes.
-  func join(_ id: JobID, for client: Client) {
+  package func join(_ id: JobID, for client: Client) {
     queue.async { [self] in take(.joined(id, client)) }
   }
 
   /// Queues what an earlier life of the service left unfinished.
-  func resume() throws(StorageError) {
+  package func resume() throws(StorageError) {
     for job in try catalog.unfinishedJobs() {
       if job.state == .running {
         // Its service was killed: as little the job's fault as a stop.
@@ -121,7 +120,7 @@ final class JobRunner: Sendable {
   }
 
   /// Ends the children of jobs whose rows say `cancelled` already, and removes what they wrote.
-  func cancel(_ jobs: [Job]) {
+  package func cancel(_ jobs: [Job]) {
     queue.async { [self] in
       for job in jobs { take(.cancelled(job)) }
     }
@@ -129,7 +128,7 @@ final class JobRunner: Sendable {
 
   /// Ends all children; their rows say `queued` again, for the next start to begin them. That attempt is not held
   /// against the job.
-  func stop() async {
+  package func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         state.value.onStopped.append(continuation)
@@ -138,7 +137,8 @@ final class JobRunner: Sendable {
     }
   }
 
-  func waitForChange(of id: JobID, seconds: Double) async {
+  /// Waits as `LiveJobs.waitForChange` does.
+  package func waitForChange(of id: JobID, seconds: Double) async {
     await live.waitForChange(of: id, seconds: seconds)
   }
 
@@ -219,8 +219,8 @@ final class JobRunner: Sendable {
       preconditionFailure("what is started was prepared")
     }
     request.threads = Self.threads(for: job, idlePlaces)
-    state.value.attempts[id]?.request = request
     let work = request.work
+    state.value.attempts[id]?.request = request
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
@@ -230,7 +230,7 @@ final class JobRunner: Sendable {
       live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + job.pyramidName
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
-      program: configuration.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },
+      program: settings.workers.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },
       onExit: { [self] in take(.exited(id, $0)) })
   }
 
@@ -258,7 +258,7 @@ final class JobRunner: Sendable {
   /// Whether jobs have used up half of the reserve: the rest is the catalog's.
   private var diskIsFull: Bool {
     guard let free = try? store.freeBytes() else { return false }
-    return free < configuration.reservedDiskBytes / 2
+    return free < settings.reservedDiskBytes / 2
   }
 
   private func record(_ ending: JobLifecycle.Ending, of id: JobID) {

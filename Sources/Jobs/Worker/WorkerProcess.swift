@@ -4,8 +4,10 @@ import Glibc
 import Processing
 
 /// How a worker's life ended.
-enum WorkerExit: Sendable, Equatable {
+package enum WorkerExit: Sendable, Equatable {
+  /// It exited with this status.
   case status(Int32)
+  /// This signal ended it.
   case signal(Int32)
   /// It could not be started.
   case notStarted(errno: Int32)
@@ -20,7 +22,7 @@ enum WorkerExit: Sendable, Equatable {
 /// Confined to the queue it is given; the handlers are called there. A thread of its own reads the output with blocking
 /// calls: a dispatch source for each child would be torn down while epoll tells of its hang-up, which libdispatch on
 /// Linux answers now and then with a use after free (`_dispatch_event_loop_drain`, within ten uploads).
-final class WorkerProcess: @unchecked Sendable {  // all state is touched on `queue` only
+package final class WorkerProcess: @unchecked Sendable {  // all state is touched on `queue` only
   private let queue: DispatchQueue
   private let identifier: pid_t
   private let input: Int32
@@ -38,7 +40,7 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   /// Starts `program` on a request. `onReport` is called for every line, `onExit` once, after the last line.
   ///
   /// Takes about a millisecond, on `queue`.
-  static func start(
+  package static func start(
     program: String, _ request: WorkerRequest, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
@@ -80,7 +82,7 @@ final class WorkerProcess: @unchecked Sendable {  // all state is touched on `qu
   }
 
   /// Ends the child, and whatever it has started, at once; `onExit` follows.
-  func kill() {
+  package func kill() {
     dispatchPrecondition(condition: .onQueue(queue))
     if isAlive { _ = Glibc.kill(-identifier, SIGKILL) }
   }

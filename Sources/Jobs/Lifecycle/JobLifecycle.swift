@@ -56,7 +56,7 @@ import Processing
 import Storage
 
 /// What happens to jobs next, given what happened to them.
-struct JobLifecycle {
+package struct JobLifecycle {
   private struct Child {
     let fence: WorkerFence
     let startedAt: Double

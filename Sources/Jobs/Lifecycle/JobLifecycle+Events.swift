@@ -94,15 +94,28 @@ extension JobLifecycle {
   }
 
   /// What an operator sets.
-  struct Limits {
+  package struct Limits: Sendable {
     /// Children at once, 1 or more.
-    var places: Int
-    var maximumAttempts: Int
+    let places: Int
+    /// Attempts that a job has, those that were interrupted aside.
+    let maximumAttempts: Int
     /// Half of the pause before the second attempt.
-    var retryPauseSeconds: Double
+    let retryPauseSeconds: Double
     /// A child without progress for longer is ended.
-    var stallSeconds: Double
+    let stallSeconds: Double
     /// A child may run for this many times the processor time it is allowed.
-    var secondsPerProcessorSecond: Double
+    let secondsPerProcessorSecond: Double
+
+    /// Limits of known parts.
+    package init(
+      places: Int, maximumAttempts: Int, retryPauseSeconds: Double, stallSeconds: Double,
+      secondsPerProcessorSecond: Double
+    ) {
+      self.places = places
+      self.maximumAttempts = maximumAttempts
+      self.retryPauseSeconds = retryPauseSeconds
+      self.stallSeconds = stallSeconds
+      self.secondsPerProcessorSecond = secondsPerProcessorSecond
+    }
   }
 }

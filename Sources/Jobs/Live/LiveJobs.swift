@@ -4,20 +4,24 @@ import Storage
 import Synchronization
 
 /// What is known of a job that waits or runs, beyond its row.
-struct LiveJob: Sendable {
-  var isRunning = false
+package struct LiveJob: Sendable {
+  /// Whether its child runs.
+  package var isRunning = false
   /// How often its child was started; its row counts an attempt a little before that.
-  var attempts = 0
-  var progress: WorkerProgress?
+  package var attempts = 0
+  /// The last progress that its child reported.
+  package var progress: WorkerProgress?
   /// When the present attempt began.
   var startedAt: ContinuousClock.Instant?
   /// The recording whose waveform the job writes, and where.
-  let recording: RecordingID
-  var pyramidPath: String?
+  package let recording: RecordingID
+  /// The file in its work folder.
+  package var pyramidPath: String?
   /// Where the waveform goes when it is whole; its row says so a little later.
-  var finishedPyramidPath: String?
+  package var finishedPyramidPath: String?
 
-  var fraction: Double { progress?.fraction ?? 0 }
+  /// 0 … 1.
+  package var fraction: Double { progress?.fraction ?? 0 }
 
   /// What those who wait for news compare with.
   struct Mark: Sendable {
@@ -35,14 +39,14 @@ struct LiveJob: Sendable {
   var mark: Mark { Mark(isRunning: isRunning, fraction: fraction, startedAt: startedAt) }
 
   /// What a caller saw of a job, live or not.
-  struct Look: Sendable {
+  package struct Look: Sendable {
     fileprivate let mark: Mark?
     /// Jobs that had become live by then: one that was not may have come and gone before the caller waits for it.
     fileprivate let arrivals: UInt64
   }
 
   /// Seconds left, judged by the pace so far; nil before there is one.
-  var secondsLeft: Double? {
+  package var secondsLeft: Double? {
     // A pace needs a distance: the first thousandths would promise hours.
     guard let startedAt, fraction >= 0.01 else { return nil }
     let elapsed = (ContinuousClock.now - startedAt) / .seconds(1)
@@ -51,7 +55,7 @@ struct LiveJob: Sendable {
 }
 
 /// The jobs that wait or run, as handlers see them: a look costs a lock and no query.
-final class LiveJobs: Sendable {
+package final class LiveJobs: Sendable {
   private struct Waiter {
     let look: LiveJob.Look
     let deadline: DispatchTime
@@ -74,30 +78,32 @@ final class LiveJobs: Sendable {
   private let timers = DispatchQueue(label: "job waits")
 
   /// Grows with every step of a job: what was read after the count was taken is current for as long as the count stays.
-  var changeCount: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
+  package var changeCount: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
 
-  var count: Int { state.withLock { $0.jobs.count } }
+  /// How many jobs there are.
+  package var count: Int { state.withLock { $0.jobs.count } }
 
-  subscript(_ id: JobID) -> LiveJob? { state.withLock { $0.jobs[id] } }
+  /// The job, if it waits or runs.
+  package subscript(_ id: JobID) -> LiveJob? { state.withLock { $0.jobs[id] } }
 
   /// To be taken before the row is read, and given to `waitForChange`.
-  func look(at id: JobID) -> LiveJob.Look {
+  package func look(at id: JobID) -> LiveJob.Look {
     state.withLock { LiveJob.Look(mark: $0.jobs[id]?.mark, arrivals: $0.arrivals) }
   }
 
   /// How many callers wait for news of a job.
-  func waiterCount(of id: JobID) -> Int { state.withLock { $0.waiters[id]?.count ?? 0 } }
+  package func waiterCount(of id: JobID) -> Int { state.withLock { $0.waiters[id]?.count ?? 0 } }
 
   /// The job that writes the waveform of a recording now.
-  func job(writing recording: RecordingID) -> LiveJob? {
+  package func job(writing recording: RecordingID) -> LiveJob? {
     state.withLock { state in state.byRecording[recording].flatMap { state.jobs[$0] } }
   }
 
   /// Whether the service stops, so that nobody waits any more.
-  var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
+  package var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
 
   /// Has every job's end told, after its row says how it ended. Set once, before the first job.
-  func whenRemoved(_ action: @escaping @Sendable (JobID) -> Void) { state.withLock { $0.onRemoved = action } }
+  package func whenRemoved(_ action: @escaping @Sendable (JobID) -> Void) { state.withLock { $0.onRemoved = action } }
 
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
@@ -138,7 +144,7 @@ final class LiveJobs: Sendable {
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is
   /// cancelled; at once where the job is not live, or when `endWaits` was called.
-  func waitForChange(of id: JobID, seconds: Double) async {
+  package func waitForChange(of id: JobID, seconds: Double) async {
     let look = look(at: id)
     guard look.mark != nil else { return }
     await waitForChange(of: id, since: look, seconds: seconds)
@@ -147,7 +153,7 @@ final class LiveJobs: Sendable {
   /// The same, counted from what the job was when the caller looked, so that nothing in between is missed: returns at
   /// once where the job has changed or ended since. A job that was not live then is waited for until it is; where it
   /// may have been meanwhile, returns at once.
-  func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {
+  package func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -161,7 +167,7 @@ final class LiveJobs: Sendable {
   }
 
   /// The service stops: who waits is answered with what there is, and nobody waits any more.
-  func endWaits() {
+  package func endWaits() {
     let waiting = state.withLock { state in
       defer { (state.waiters, state.hasEnded) = ([:], true) }
       return state.waiters.values.flatMap(\.values)

@@ -1,7 +1,7 @@
 import Storage
 import Testing
 
-@testable import AudioService
+@testable import Jobs
 
 /// Only the order: no clock, no children.
 struct JobScheduleTests {

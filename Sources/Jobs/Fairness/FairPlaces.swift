@@ -1,8 +1,9 @@
 import Synchronization
 
 /// Places that callers take and give back. Callers that find none free wait without a thread, and clients take turns.
-final class FairPlaces: Sendable {
-  struct Limits: Sendable {
+package final class FairPlaces: Sendable {
+  /// How many callers may have a place, and how many may wait.
+  package struct Limits: Sendable {
     /// Callers with a place at the same time.
     var places: Int
     /// Places one client can have at the same time. Fewer than `places`, so that another client needn't wait for one to
@@ -10,10 +11,18 @@ final class FairPlaces: Sendable {
     var placesPerClient: Int
     var waiting: Int
     var waitingPerClient: Int
+
+    /// Limits of known parts.
+    package init(places: Int, placesPerClient: Int, waiting: Int, waitingPerClient: Int) {
+      self.places = places
+      self.placesPerClient = placesPerClient
+      self.waiting = waiting
+      self.waitingPerClient = waitingPerClient
+    }
   }
 
   /// Why a caller didn't get a place.
-  enum Refusal: Error, Equatable {
+  package enum Refusal: Error, Equatable {
     /// The number of waiting callers, of all clients, is at its limit.
     case full(limit: Int)
     /// The number of waiting callers of this client is at its limit.
@@ -38,18 +47,19 @@ final class FairPlaces: Sendable {
   private let state: Mutex<State>
   private let nextKey = Atomic<UInt64>(0)
 
-  init(_ limits: Limits) {
+  /// Places that are all free.
+  package init(_ limits: Limits) {
     precondition(limits.places > 0 && limits.placesPerClient > 0, "somebody gets a place")
     self.limits = limits
     state = Mutex(State(free: limits.places))
   }
 
   /// The number of waiting callers.
-  var waitingCount: Int { state.withLock { $0.queue.count } }
+  package var waitingCount: Int { state.withLock { $0.queue.count } }
 
   /// Returns once the caller has a place, to be given back with `give`. With `evenIfFull`, it waits even if the queue
   /// is full.
-  func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
+  package func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     var refusal: Refusal?
     let isTaken = await withTaskCancellationHandler {
@@ -68,7 +78,7 @@ final class FairPlaces: Sendable {
   }
 
   /// Frees a place of this client.
-  func give(back client: Client) {
+  package func give(back client: Client) {
     state.withLock { state in
       state.queue.end(client)
       state.free += 1

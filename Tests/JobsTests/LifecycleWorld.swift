@@ -2,7 +2,7 @@ import Processing
 import Randomness
 import Storage
 
-@testable import AudioService
+@testable import Jobs
 
 /// Everything around `JobLifecycle`: rows, worker threads, children, timers, clients and a service that stops or
 /// crashes. What is under way goes on in random order; each action is checked against what must hold.
@@ -227,6 +227,10 @@ struct LifecycleWorld {
     if case .cancelled(let job) = event { rows[job.id]?.cancelHasCome = true }
     if case .recorded(_, .over(let others)) = event { for job in others { rows[job.id]?.cancelHasCome = true } }
     for action in lifecycle.on(event, at: now) { perform(action) }
+    for row in rows.values {
+      guard let child = row.child, isStopping || row.cancelHasCome else { continue }
+      check(child.isKilled, "a child survives a stop or a cancellation")
+    }
   }
 
   private mutating func perform(_ action: JobLifecycle.Action) {

@@ -3,7 +3,7 @@ import Randomness
 import Storage
 import Testing
 
-@testable import AudioService
+@testable import Jobs
 
 @Suite struct JobLifecycleTests {
   /// A lifecycle at a time that the test sets, with the actions so far.

@@ -1,8 +1,9 @@
 import HTTP
+import Jobs
 import Storage
 
 /// Reading, listing, and cancelling jobs.
-struct Jobs: Sendable {
+struct JobRequests: Sendable {
   let context: Context
 
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

@@ -16,34 +16,34 @@ extension WorkerFence {
   private static let leastBytes = 64.0 * 1024 * 1024
 
   /// A probe decodes a second or two, and writes nothing.
-  static func probe(_ configuration: Configuration, processorSeconds: Int64) -> WorkerFence {
+  package static func probe(_ settings: WorkerSettings, processorSeconds: Int64) -> WorkerFence {
     WorkerFence(
-      memoryBytes: configuration.workerMemoryBytes, processorSeconds: processorSeconds, outputBytes: 0)
+      memoryBytes: settings.memoryBytes, processorSeconds: processorSeconds, outputBytes: 0)
   }
 
   /// A preview or a spectrum: some seconds of a recording, in one file at the most.
-  static func preview(of source: Recording, _ configuration: Configuration) -> WorkerFence {
+  package static func preview(of source: Recording, _ settings: WorkerSettings) -> WorkerFence {
     let samples = 60 * Double(source.format.sampleRate) * Double(source.format.channels)
-    return WorkerFence(configuration, samples: samples, leastSeconds: 120)
+    return WorkerFence(settings, samples: samples, leastSeconds: 120)
   }
 
   /// A job on the whole of a recording.
-  static func job(on source: Recording, _ configuration: Configuration) -> WorkerFence {
-    WorkerFence(configuration, samples: expectedSamples(of: source, configuration), leastSeconds: leastSeconds)
+  static func job(on source: Recording, _ settings: WorkerSettings) -> WorkerFence {
+    WorkerFence(settings, samples: expectedSamples(of: source, settings), leastSeconds: leastSeconds)
   }
 
   /// Samples of all channels that decoding may bring.
-  private static func expectedSamples(of source: Recording, _ configuration: Configuration) -> Double {
-    let (format, limits) = (source.format, configuration.audioLimits)
+  private static func expectedSamples(of source: Recording, _ settings: WorkerSettings) -> Double {
+    let (format, limits) = (source.format, settings.audioLimits)
     let most = limits.durationSeconds * Double(format.sampleRate)
     // Where the file doesn't say, only the limits do: two hours of silence are a megabyte of FLAC.
     let frames = format.frames.map { min(Double($0), most) } ?? most
     return max(frames * Double(format.channels), 8 * Double(source.bytes ?? 0))
   }
 
-  private init(_ configuration: Configuration, samples: Double, leastSeconds: Double) {
+  private init(_ settings: WorkerSettings, samples: Double, leastSeconds: Double) {
     self.init(
-      memoryBytes: configuration.workerMemoryBytes,
+      memoryBytes: settings.memoryBytes,
       processorSeconds: Int64(min(leastSeconds + samples / Self.samplesPerSecond, 1e9)),
       outputBytes: Int64(min(Self.leastBytes + samples * Self.bytesPerSample, 0x1p62)))
   }

@@ -10,18 +10,10 @@
 //                         client is the proxy itself
 
 import HTTP
+import Jobs
 import Webhooks
 
-/// The client that a request counts toward. Supports only comparison.
-struct Client: Hashable, Sendable {
-  /// The key as stored in the row of a job or an upload.
-  let key: String
-
-  /// The client of the service's own work, and of work begun before clients were told apart.
-  static let unknown = Client(key: "")
-
-  init(key: String) { self.key = key }
-
+extension Client {
   /// The client of a request, trusting `proxies` to name the clients they forward for.
   init(_ request: HTTPRequest, trusting proxies: [Network]) {
     self.init(peer: request.peer, forwarded: request.fields["X-Forwarded-For"], trusting: proxies)
@@ -46,7 +38,8 @@ struct Client: Hashable, Sendable {
 
   private init(_ address: NetworkAddress) {
     let kept = address.bytes.count == 4 ? 4 : 8
-    key = address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined()
+    self.init(
+      key: address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined())
   }
 
   /// Returns the rightmost address in the list that isn't a trusted proxy. nil if the peer isn't a trusted proxy

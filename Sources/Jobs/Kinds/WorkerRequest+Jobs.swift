@@ -9,10 +9,10 @@ extension WorkerRequest {
   ///
   /// Throws if the row's parameters can't be read.
   init(
-    _ job: Job, source: Recording, sourceFolder: String, folder: String, _ configuration: Configuration
-  ) throws(ServiceError) {
+    _ job: Job, source: Recording, sourceFolder: String, folder: String, _ settings: WorkerSettings
+  ) throws(JobsError) {
     // Of another version's making.
-    guard source.media == nil || source.mediaFacts != nil else { throw .unreadable(job) }
+    guard source.media == nil || source.mediaFacts != nil else { throw .unreadableParameters(job.id) }
     let attempt = "\(folder)/attempt-\(job.attempts)"
     let original = "\(sourceFolder)/\(source.audioFile ?? "audio")"
     let sound = source.soundFile.map { "\(sourceFolder)/\($0)" }
@@ -26,27 +26,29 @@ extension WorkerRequest {
           pyramid: "\(attempt).pyramid", copy: copy, soundMap: copy == nil ? "\(attempt).map" : nil,
           findsNoiseRegions: true))
     case .denoise:
-      guard let asked = RowJSON.value(DenoiseParameters.self, from: job.parameters) else { throw .unreadable(job) }
+      guard let asked = RowJSON.value(DenoiseParameters.self, from: job.parameters) else {
+        throw .unreadableParameters(job.id)
+      }
       input = sound ?? original
       work = .denoise(.init(asked, of: source, original: original, attempt: attempt))
     case .convert:
       guard let asked = RowJSON.value(ConvertParameters.self, from: job.parameters), let shape = source.audioFormat,
         let sound
-      else { throw .unreadable(job) }
+      else { throw .unreadableParameters(job.id) }
       input = sound
       let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
       work = .convert(
         ConvertWork(output: "\(attempt).audio", format: asked.format, resampled: needsFFmpeg ? shape : nil))
     }
-    self.init(work, on: input, in: folder, fence: .job(on: source, configuration), configuration)
+    self.init(work, on: input, in: folder, fence: .job(on: source, settings), settings)
   }
 
   /// A request with the service's limits and its ffmpeg.
-  init(
-    _ work: Work, on source: String, in folder: String? = nil, fence: WorkerFence, _ configuration: Configuration
+  package init(
+    _ work: Work, on source: String, in folder: String? = nil, fence: WorkerFence, _ settings: WorkerSettings
   ) {
     self.init(
-      work, on: source, in: folder, limits: configuration.audioLimits, fence: fence, ffmpeg: configuration.ffmpeg)
+      work, on: source, in: folder, limits: settings.audioLimits, fence: fence, ffmpeg: settings.ffmpeg)
   }
 
   /// The pyramid file that the work writes, if any.
@@ -81,7 +83,7 @@ extension DenoiseWork {
 extension DenoiseParameters {
   /// The same with the noise that `auto` comes to for a recording that has been read; in one that hasn't, the worker
   /// looks for it.
-  func resolved(for source: Recording) -> DenoiseParameters {
+  package func resolved(for source: Recording) -> DenoiseParameters {
     var resolved = self
     resolved.noise =
       noise
@@ -89,11 +91,5 @@ extension DenoiseParameters {
         regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(NoiseSource.usualQuantile)
       }
     return resolved
-  }
-}
-
-extension ServiceError {
-  fileprivate static func unreadable(_ job: Job) -> ServiceError {
-    .workerUnavailable(reason: "the parameters of job \(job.id) can't be read")
   }
 }

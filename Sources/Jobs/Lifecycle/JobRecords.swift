@@ -3,24 +3,18 @@ import Storage
 
 /// Writes down how a job's attempt ended, in rows, files and the log. Everything blocks, on a worker thread.
 struct JobRecords: Sendable {
-  private let configuration: Configuration
-  private let catalog: Catalog
-  private let store: MediaStore
-  private let live: LiveJobs
-  private let log: ServiceLog
-
-  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, live: LiveJobs, log: ServiceLog) {
-    self.configuration = configuration
-    self.catalog = catalog
-    self.store = store
-    self.live = live
-    self.log = log
-  }
+  let settings: JobSettings
+  let catalog: Catalog
+  let store: MediaStore
+  let live: LiveJobs
+  let log: any JobLog
+  /// Makes what a failed job's row says of its failure.
+  let jobError: @Sendable (WorkerFailure) -> JobError
 
   /// A child has said what it made.
   func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
     do {
-      let ended = try JobOutcome(job, report, of: request, store: store, configuration).record(in: catalog)
+      let ended = try JobOutcome(job, report, of: request, store: store, settings).record(in: catalog)
       guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
       log.job(ended)
       // Cancelled while it was finished: what it made has no row, or is not wanted.
@@ -75,7 +69,7 @@ struct JobRecords: Sendable {
   /// The job has failed for good.
   func fail(_ job: Job, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     let reached = live[job.id]?.fraction ?? 0
-    let error = JobError(failure)
+    let error = jobError(failure)
     // Before the row: on a disk that the attempt has filled, the catalog has no room for it. No row names these files.
     store.removeWorkFolder(of: job.id)
     do {

@@ -1,13 +1,14 @@
 import Dispatch
 
 /// Runs blocking work (SQLite, files), so that the connections' queues never wait for a disk.
-final class WorkQueue: Sendable {
+package final class WorkQueue: Sendable {
   private let queue: DispatchQueue
 
-  init(label: String) { queue = DispatchQueue(label: label, attributes: .concurrent) }
+  /// A queue without work.
+  package init(label: String) { queue = DispatchQueue(label: label, attributes: .concurrent) }
 
   /// Runs `body` on a worker thread and returns its result.
-  func run<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
+  package func run<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
     let result: Result<R, E> = await withCheckedContinuation { continuation in
       queue.async {
         continuation.resume(returning: Result { () throws(E) in try body() })
@@ -17,5 +18,5 @@ final class WorkQueue: Sendable {
   }
 
   /// Runs `body` without waiting for it.
-  func start(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+  package func start(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 }

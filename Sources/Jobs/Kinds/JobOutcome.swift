@@ -9,16 +9,16 @@ struct JobOutcome {
   private let report: WorkerReport
   private let request: WorkerRequest
   private let store: MediaStore
-  private let configuration: Configuration
+  private let settings: JobSettings
 
   init(
-    _ job: Job, _ report: WorkerReport, of request: WorkerRequest, store: MediaStore, _ configuration: Configuration
+    _ job: Job, _ report: WorkerReport, of request: WorkerRequest, store: MediaStore, _ settings: JobSettings
   ) {
     self.job = job
     self.report = report
     self.request = request
     self.store = store
-    self.configuration = configuration
+    self.settings = settings
   }
 
   /// Makes the files durable, then job and recording finished in one transaction. The job as it is then, nil where it
@@ -34,7 +34,7 @@ struct JobOutcome {
 
   private func record(_ analysis: Analysis, of work: WaveformWork, in catalog: Catalog) throws(StorageError) -> Job? {
     guard let recording = try catalog.recording(job.recording) else { return nil }
-    configuration.willAddFiles(job.id)
+    settings.willAddFiles(job.id)
     if let map = work.soundMap, let audio = recording.audioFile {
       store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
     }
@@ -54,7 +54,7 @@ struct JobOutcome {
         $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
       } else {
         // What its own job said is not said again by a reading of what that made.
-        $0.warnings.removeAll { $0.code == WaveformRepairs.code }
+        $0.warnings.removeAll { $0.code == RecordingWarning.damagedWaveformCode }
       }
       $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
     }
@@ -70,12 +70,12 @@ struct JobOutcome {
   /// this.
   private func recordConversion(_ work: ConvertWork, in catalog: Catalog) throws(StorageError) -> Job? {
     guard try catalog.recording(job.recording) != nil else { return nil }
-    configuration.willAddFiles(job.id)
+    settings.willAddFiles(job.id)
     let stored = try adopt(work.output, name: "converted-\(job.id).\(work.format)")
     let conversion = Conversion(
       recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
       sha256: stored.sha256)
-    guard let forgotten = try catalog.keep(conversion, limit: configuration.maximumConversionBytes) else { return nil }
+    guard let forgotten = try catalog.keep(conversion, limit: settings.maximumConversionBytes) else { return nil }
     for one in forgotten { store.remove(one.file, of: one.recording) }
     return try catalog.update(job.id) { job in
       guard !job.state.isFinished else { return }
@@ -89,7 +89,7 @@ struct JobOutcome {
   private func record(_ outcome: DenoiseOutcome, of work: DenoiseWork, in catalog: Catalog) throws(StorageError) -> Job?
   {
     guard let output = job.output, let made = try catalog.recording(output), let path = work.pyramid else { return nil }
-    configuration.willAddFiles(job.id)
+    settings.willAddFiles(job.id)
     let fileExtension = made.fileExtension ?? "audio"
     let audio = try store.adopt(
       path: work.replacement?.output ?? work.output, as: output, name: "audio.\(fileExtension)")
@@ -162,6 +162,11 @@ extension Job {
   var pyramidName: String { "waveform-\(id).pyramid" }
 }
 
+extension RecordingWarning {
+  /// The warning of a waveform that was given up, until it is built again.
+  package static let damagedWaveformCode = "waveform_damaged"
+}
+
 extension RecordingNoiseRegion {
   fileprivate static func all(_ found: [FoundNoiseRegion]) -> [RecordingNoiseRegion] {
     found.map { RecordingNoiseRegion(start: $0.start, end: $0.end, level: $0.level, score: $0.score) }
@@ -177,16 +182,16 @@ extension Recording {
   }
 
   /// What is known of a file that ffmpeg reads.
-  var mediaFacts: MediaFacts? { media.flatMap(MediaFacts.init(json:)) }
+  package var mediaFacts: MediaFacts? { media.flatMap(MediaFacts.init(json:)) }
 
   /// What the names of its own file end in.
-  var fileExtension: String? { mediaFacts?.fileExtension ?? audioFormat?.fileExtension }
+  package var fileExtension: String? { mediaFacts?.fileExtension ?? audioFormat?.fileExtension }
 
   /// The media type of its own file, as sound.
-  var mediaType: String { mediaFacts?.mediaType ?? audioFormat?.mediaType ?? "application/octet-stream" }
+  package var mediaType: String { mediaFacts?.mediaType ?? audioFormat?.mediaType ?? "application/octet-stream" }
 
   /// The format that its sound is read in, in AudioIO's terms; FLAC's depth is not kept and counts as 16 bits.
-  var audioFormat: AudioFormat? {
+  package var audioFormat: AudioFormat? {
     if media != nil { return mediaFacts?.workingFormat }
     guard let container = AudioContainer(rawValue: format.container),
       let codec = AudioCodec.allCases.first(where: { $0.name == format.codec && $0 != .flacS8 })
