@@ -31,11 +31,13 @@ let package = Package(
     .target(name: "CCurl"),
     .target(name: "CViewer"),
 
+    // The vocabulary that the siblings share.
+    .target(name: "Terms", swiftSettings: strict),
     // The six siblings, which never import each other.
     .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
-      dependencies: ["CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
@@ -43,27 +45,28 @@ let package = Package(
       name: "Waveform", dependencies: ["CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
-      name: "Denoise", dependencies: ["CFFTW"], swiftSettings: strict,
+      name: "Denoise", dependencies: ["Terms", "CFFTW"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
 
     .target(
-      name: "Processing", dependencies: ["AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
+      name: "Processing", dependencies: ["Terms", "AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
       swiftSettings: strict),
     .target(
-      name: "Jobs", dependencies: ["Storage", "Processing", "AudioIO", "Media", "CLinux"], swiftSettings: strict),
+      name: "Jobs", dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Media", "CLinux"],
+      swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
-        "HTTP", "Storage", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise", "CLinux",
-        "CViewer",
+        "Terms", "HTTP", "Storage", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise",
+        "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "AudioIO", "AudioService", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
+        "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -72,26 +75,27 @@ let package = Package(
     .testTarget(
       name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
-    .testTarget(name: "DenoiseTests", dependencies: ["Denoise"], swiftSettings: strict),
-    .testTarget(name: "StorageTests", dependencies: ["Storage", "Randomness"], swiftSettings: strict),
+    .testTarget(name: "DenoiseTests", dependencies: ["Terms", "Denoise"], swiftSettings: strict),
+    .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "ProcessingTests", dependencies: ["Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced"],
+      name: "ProcessingTests",
+      dependencies: ["Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced"],
       swiftSettings: strict),
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform", "Webhooks",
-        "Contract", "Receivers",
+        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform",
+        "Webhooks", "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "JobsTests", dependencies: ["Jobs", "Processing", "Storage", "Randomness"], swiftSettings: strict),
+      name: "JobsTests", dependencies: ["Terms", "Jobs", "Processing", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "WebhooksTests", dependencies: ["Webhooks", "Storage", "Receivers"], swiftSettings: strict),
+      name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "Receivers"], swiftSettings: strict),
     // Receives webhooks; for tests.
     .target(name: "Receivers", dependencies: ["HTTP"], path: "Tests/Receivers", swiftSettings: strict),
     // The seed for random choices in tests.

@@ -10,22 +10,11 @@ package struct ConversionOutcome: Codable, Sendable, Equatable {
 
 /// Writes a recording's audio in another format, frame for frame.
 package struct ConvertRecording {
-  /// The audio file to read.
-  package let source: String
-  /// The audio file to write.
-  package let output: String
-  /// The kind of file to write.
-  package let format: OutputFormat
+  let source: String
+  let output: String
+  let format: OutputFormat
   /// The encoder to use; nil for libsndfile.
-  package let encoding: MediaEncoding?
-
-  /// Creates a task for `source`; nothing happens before `run`.
-  package init(source: String, output: String, format: OutputFormat, encoding: MediaEncoding? = nil) {
-    self.source = source
-    self.output = output
-    self.format = format
-    self.encoding = encoding
-  }
+  var encoding: MediaEncoding?
 
   /// Returns the ffmpeg codec needed to write a recording in a format, or nil if libsndfile can write it. ffmpeg is
   /// used for sample rates or channels that the codec lacks, because it resamples. Throws `.unwritable` if neither can
@@ -46,7 +35,7 @@ package struct ConvertRecording {
   }
 
   /// Reads to the end and writes a durable file. Memory use is constant; calls `progress` after every chunk.
-  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
+  func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: .none) }
     let length = ExpectedLength(reader, path: source)
     var writer: AudioWriter?

@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Terms
 
 /// The parameters of noise removal: the same value in a job's row, in a worker's request, and on the command line.
 ///

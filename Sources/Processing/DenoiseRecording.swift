@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Media
+import Terms
 import Waveform
 
 /// The result of a denoise job.
@@ -16,61 +17,35 @@ package struct DenoiseOutcome: Codable, Sendable, Equatable {
   /// Samples of the result that exceeded full scale and were clipped.
   package var clippedSamples: Int64
   /// Errors in the source's header, and how they were handled.
-  package var warnings: [Anomaly]
+  package var warnings: [Warning]
 }
 
 /// Removes a recording's noise from beginning to end. Writes the result and its waveform in the same pass.
-package struct DenoiseRecording {
-  /// The audio file to clean.
-  package let source: String
+struct DenoiseRecording {
+  let source: String
   /// The audio file to write.
-  package let output: String
+  let output: String
   /// The result's pyramid file; nil for none.
-  package let pyramid: String?
-  /// Where to learn the noise profile from; nil for the best region found.
-  package let noise: NoiseSource?
-  /// The settings of the noise removal.
-  package let settings: DenoiseSettings
-  /// The file format to write.
-  package let format: OutputFormat
-  /// Limits for the recording.
-  package let limits: AudioLimits
+  let pyramid: String?
+  let parameters: DenoiseParameters
+  var limits = AudioLimits()
   /// Whether to look for noise regions in the result.
-  package let findsNoiseRegions: Bool
+  var findsNoiseRegions = false
   /// The part of the result to write; nil for all of it.
-  package let window: TimeWindow?
+  var window: TimeWindow?
   /// Whether to use a second core, which doesn't change the result.
-  package let usesSecondThread: Bool
+  var usesSecondThread = false
   /// Also receives the result, to put it into a copy of the source; nil for none.
-  package let encoding: (any CleanedFile)?
-
-  /// Creates a task for `source`; nothing happens before `run`.
-  package init(
-    source: String, output: String, pyramid: String?, noise: NoiseSource?, settings: DenoiseSettings,
-    format: OutputFormat = .same, limits: AudioLimits = AudioLimits(), findsNoiseRegions: Bool = false,
-    window: TimeWindow? = nil, usesSecondThread: Bool = false, encoding: (any CleanedFile)? = nil
-  ) {
-    self.source = source
-    self.output = output
-    self.pyramid = pyramid
-    self.noise = noise
-    self.settings = settings
-    self.format = format
-    self.limits = limits
-    self.findsNoiseRegions = findsNoiseRegions
-    self.window = window
-    self.usesSecondThread = usesSecondThread
-    self.encoding = encoding
-  }
+  var encoding: (any CleanedFile)?
 
   /// Runs in constant memory and calls `progress` after every chunk. The output has as many frames as the source
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
   /// frames, with the same bits as in the whole; only a few seconds around the window are read.
-  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
+  func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
     var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
-    let learner = NoiseLearner(source: source, noise: noise, limits: limits, map: reader.map)
+    let learner = NoiseLearner(source: source, noise: parameters.noise, limits: limits, map: reader.map)
     let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(
@@ -84,7 +59,7 @@ package struct DenoiseRecording {
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
     var target = try DenoisedFile(self, source: format, expectedFrames: expected)
     // The residue is what's missing from the written file, not what the gains removed.
-    var kept = settings
+    var kept = parameters.settings
     kept.output = .denoised
     var denoiser = Denoiser(
       profile: learnt.profile, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
@@ -116,7 +91,7 @@ package struct DenoiseRecording {
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish()
     progress(length.finished(frames: target.frames))
-    let warnings = Anomaly.ofReading(
+    let warnings = Warning.ofReading(
       reader.map, claimedFrames: reader.promisedFrames, decodedFrames: window == nil ? reader.position : nil,
       nonFiniteSamples: reader.nonFiniteSamples, lostFrames: reader.lostFrames)
     return DenoiseOutcome(
@@ -139,76 +114,46 @@ package struct DenoiseRecording {
   }
 }
 
-/// The denoised file and its waveform, made from the signal given to the encoder, in 16 bits.
+/// The denoised file, its waveform, and the encoded file for users, if there is one.
 private struct DenoisedFile: ~Copyable {
-  private var audio: AudioWriter?
+  private var files: SoundWriter
   private let encoding: (any CleanedFile)?
-  private var waveform: PyramidWriter?
-  private var finder: NoiseRegionFinder?
   private var requantiser: Requantiser
   private var samples: [Float] = []
-  private var quantised: [Int16] = []
   private let channels: Int
   /// The number of frames written.
   private(set) var frames: Int64 = 0
-  private(set) var readyFrames: Int64 = 0
-  private(set) var clippedSamples: Int64 = 0
-  private(set) var noiseRegions: [NoiseRegion]?
+
+  var readyFrames: Int64 { files.readyFrames }
+  var clippedSamples: Int64 { requantiser.clippedSamples + files.clippedSamples }
+  var noiseRegions: [NoiseRegion]? { files.noiseRegions }
 
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
       try AudioWriter(
-        creating: job.output, format: job.format.format(for: source), expectedFrames: expectedFrames,
+        creating: job.output, format: job.parameters.format.format(for: source), expectedFrames: expectedFrames,
         tags: SoundTags(path: job.source))
     }
     let requantiser = Requantiser(
-      audio.format.codec.sampleKind, changesNothing: job.settings.reductionDB <= 0,
-      isResidue: job.settings.output == .residue)
-    let waveform = try Self.pyramid(at: job.pyramid, of: source)
+      audio.format.codec.sampleKind, changesNothing: job.parameters.settings.reductionDB <= 0,
+      isResidue: job.parameters.settings.output == .residue)
+    let files = try SoundWriter(audio, pyramid: job.pyramid, of: source, findsNoiseRegions: job.findsNoiseRegions)
     self.requantiser = requantiser
+    self.files = files
     encoding = job.encoding
-    self.audio = consume audio
-    self.waveform = consume waveform
     channels = source.channels
-    if job.findsNoiseRegions {
-      finder = NoiseRegionFinder(sampleRate: source.sampleRate, channels: source.channels)
-    }
   }
 
-  private static func pyramid(at path: String?, of source: AudioFormat) throws(ProcessingError) -> PyramidWriter? {
-    guard let path else { return nil }
-    return try Processing.waveform { () throws(WaveformError) in
-      try PyramidWriter(creating: path, sampleRate: source.sampleRate, channels: source.channels)
-    }
-  }
-
-  /// Writes samples to both files. After a writer throws, it isn't used again, because the job ends.
-  ///
   /// - Parameters:
   ///   - cleaned: interleaved samples.
   ///   - original: the original samples of the same frames.
   ///   - number: number of the first sample in the recording, counting all channels.
   mutating func write(_ cleaned: Span<Float>, original: Span<Float>, number: Int64) throws(ProcessingError) {
-    guard var audio = audio.take() else { return }
     requantise(cleaned, original, number)
     let samples = self.samples
-    do { try audio.write(samples.span.extracting(0..<cleaned.count), quantised: &quantised) } catch {
-      throw .audio(error)
-    }
-    clippedSamples = requantiser.clippedSamples + audio.clippedSamples
-    self.audio = consume audio
-    if let encoding {
-      try encoding.append(samples.span.extracting(0..<cleaned.count))
-    }
+    try files.append(samples.span.extracting(0..<cleaned.count))
+    try encoding?.append(samples.span.extracting(0..<cleaned.count))
     frames += Int64(cleaned.count / channels)
-    if var finder = finder.take() {
-      finder.append(quantised.span)
-      self.finder = consume finder
-    }
-    guard var waveform = waveform.take() else { return }
-    do { try waveform.append(quantised.span) } catch { throw .waveform(error) }
-    readyFrames = waveform.readyFrames
-    self.waveform = consume waveform
   }
 
   private mutating func requantise(_ cleaned: Span<Float>, _ original: Span<Float>, _ number: Int64) {
@@ -221,15 +166,9 @@ private struct DenoisedFile: ~Copyable {
     self.samples = samples
   }
 
-  /// Completes both files and makes them durable.
+  /// Completes the files and makes them durable.
   mutating func finish() throws(ProcessingError) {
-    if let finder = finder.take() { noiseRegions = finder.finish() }
-    if let audio = audio.take() {
-      do { try audio.finish() } catch { throw .audio(error) }
-    }
     try encoding?.close()
-    if var waveform = waveform.take() {
-      do { try waveform.finish() } catch { throw .waveform(error) }
-    }
+    try files.finish()
   }
 }

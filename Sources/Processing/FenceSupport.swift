@@ -1,5 +1,6 @@
 import CLinux
 import Media
+import Terms
 
 /// The means that this machine has for fencing in workers and ffmpeg.
 package struct FenceSupport: Sendable, Equatable {
@@ -33,7 +34,7 @@ package struct FenceSupport: Sendable, Equatable {
   }
 
   /// A warning for the operator about the fence; nil if nothing is missing.
-  package var warning: (code: String, detail: String)? {
+  package var warning: Warning? {
     var parts: [String] = []
     if landlockVersion == 0 {
       parts.append("The kernel has no Landlock: other files of the same user are open to a decoder that is taken over.")
@@ -47,6 +48,6 @@ package struct FenceSupport: Sendable, Equatable {
         "ffmpeg runs as root, because no other user can start \(closedProgram): open it and its folders to all.")
     }
     guard !parts.isEmpty else { return nil }
-    return ("fence_incomplete", parts.joined(separator: " "))
+    return Warning(code: "fence_incomplete", detail: parts.joined(separator: " "))
   }
 }

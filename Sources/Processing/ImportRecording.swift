@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Media
+import Terms
 import Waveform
 
 // Files that libsndfile can't read are decoded once, by ffmpeg, into a lossless working copy: 24-bit FLAC if the source
@@ -29,41 +30,37 @@ extension MediaFacts {
 }
 
 /// Writes a recording's working copy and, in the same pass, its waveform.
-package struct ImportRecording {
-  /// The source to decode.
-  package let decoding: any WorkingSource
+struct ImportRecording {
+  let decoding: any WorkingSource
   /// The audio file to write.
-  package let working: String
+  let working: String
   /// The pyramid file to write; nil for none.
-  package let pyramid: String?
-  /// Limits for the recording.
-  package let limits: AudioLimits
+  var pyramid: String?
+  var limits = AudioLimits()
   /// Whether to look for noise regions in the same pass.
-  package let findsNoiseRegions: Bool
-
-  /// Creates a task for `decoding`; nothing is read before `run`.
-  package init(
-    _ decoding: any WorkingSource, working: String, pyramid: String? = nil, limits: AudioLimits = AudioLimits(),
-    findsNoiseRegions: Bool = false
-  ) {
-    self.decoding = decoding
-    self.working = working
-    self.pyramid = pyramid
-    self.limits = limits
-    self.findsNoiseRegions = findsNoiseRegions
-  }
+  var findsNoiseRegions = false
 
   /// Reads to the end and makes both files durable. Calls `progress` after every chunk; the frames it reports can be
   /// read from the pyramid by then. Memory use is constant.
-  package func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
+  func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let (facts, format) = (decoding.facts, decoding.facts.workingFormat)
     try audio { () throws(AudioIOError) in
       try limits.check(channels: format.channels, sampleRate: Int64(format.sampleRate), frames: nil)
     }
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
     let estimate = facts.estimatedFrames(inFileAt: decoding.path)
-    var files = try ImportedFiles(self, format)
-    while try decoding.read({ (samples) throws(ProcessingError) in try files.append(samples) }) > 0 {
+    // If the length is unknown, write a header that fits any.
+    let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
+    let copy = try audio { () throws(AudioIOError) in
+      try AudioWriter(creating: working, format: format, expectedFrames: expected)
+    }
+    var files = try SoundWriter(copy, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
+    var (finite, notFinite): ([Float], Int64) = ([], 0)
+    func append(_ samples: Span<Float>) throws(ProcessingError) {
+      notFinite += replaceNonFinite(samples, into: &finite)
+      try files.append(finite.span)
+    }
+    while try decoding.read({ (samples) throws(ProcessingError) in try append(samples) }) > 0 {
       let position = decoding.position
       guard position <= frameLimit else {
         throw .audio(
@@ -81,77 +78,18 @@ package struct ImportRecording {
     if pyramid != nil {
       progress(WorkerProgress(fraction: 1, readyFrames: frames, totalFrames: frames, estimatedFrames: nil))
     }
-    var analysis = Analysis(frames: frames, warnings: decoding.warnings(notFinite: files.nonFiniteSamples))
-    analysis.noiseRegions = files.noiseRegions
-    return analysis
+    return Analysis(
+      frames: frames, warnings: decoding.warnings(notFinite: notFinite), noiseRegions: files.noiseRegions)
   }
 }
 
-/// The working copy and its waveform.
-private struct ImportedFiles: ~Copyable {
-  private var copy: AudioWriter?
-  private var waveform: PyramidWriter?
-  private var finder: NoiseRegionFinder?
-  private var finite: [Float] = []
-  private var quantised: [Int16] = []
-  private(set) var nonFiniteSamples: Int64 = 0
-  private(set) var readyFrames: Int64 = 0
-  private(set) var noiseRegions: [NoiseRegion]?
-
-  init(_ job: ImportRecording, _ format: AudioFormat) throws(ProcessingError) {
-    // If the length is unknown, write a header that fits any.
-    let facts = job.decoding.facts
-    let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
-    let copy = try audio { () throws(AudioIOError) in
-      try AudioWriter(creating: job.working, format: format, expectedFrames: expected)
-    }
-    self.copy = consume copy
-    if let pyramid = job.pyramid {
-      let writer = try Processing.waveform { () throws(WaveformError) in
-        try PyramidWriter(creating: pyramid, sampleRate: format.sampleRate, channels: format.channels)
-      }
-      waveform = consume writer
-    }
-    guard job.findsNoiseRegions else { return }
-    finder = NoiseRegionFinder(sampleRate: format.sampleRate, channels: format.channels)
-  }
-
-  /// Appends to both files. After a writer throws, it isn't used again, because the task ends.
-  mutating func append(_ samples: Span<Float>) throws(ProcessingError) {
-    guard var copy = copy.take() else { return }
-    nonFiniteSamples += replaceNonFinite(samples, into: &finite)
-    let finite = finite
-    do { try copy.write(finite.span, quantised: &quantised) } catch { throw .audio(error) }
-    self.copy = consume copy
-    if var finder = finder.take() {
-      finder.append(quantised.span)
-      self.finder = consume finder
-    }
-    guard var waveform = waveform.take() else { return }
-    do { try waveform.append(quantised.span) } catch { throw .waveform(error) }
-    readyFrames = waveform.readyFrames
-    self.waveform = consume waveform
-  }
-
-  /// Completes both files and makes them durable.
-  mutating func finish() throws(ProcessingError) {
-    if let finder = finder.take() { noiseRegions = finder.finish() }
-    if let copy = copy.take() {
-      do { try copy.finish() } catch { throw .audio(error) }
-    }
-    if var waveform = waveform.take() {
-      do { try waveform.finish() } catch { throw .waveform(error) }
-    }
-  }
-}
-
-extension Anomaly {
+extension Warning {
   /// Returns the warnings from reading the headers.
-  static func ofHeaders(_ facts: MediaFacts) -> [Anomaly] {
-    var found: [Anomaly] = []
+  static func ofHeaders(_ facts: MediaFacts) -> [Warning] {
+    var found: [Warning] = []
     if facts.audioTracks > 1 {
       found.append(
-        Anomaly(
+        Warning(
           code: "audio_tracks_left_out",
           detail: "The file has \(facts.audioTracks) audio tracks; the first one is used."
         ))
@@ -164,7 +102,7 @@ extension Anomaly {
   }
 
   /// Returns the warnings from decoding everything.
-  static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Anomaly] {
+  static func ofImport(_ facts: MediaFacts, frames: Int64, notFinite: Int64) -> [Warning] {
     var found = ofHeaders(facts)
     // Codecs work in blocks, and some containers count milliseconds, so a tenth of a second doesn't count as lost.
     if facts.promisesLength, let promised = facts.promisedFrames,
@@ -183,9 +121,9 @@ extension Anomaly {
     return found
   }
 
-  private static func lengthMisstated(_ promised: Int64, _ frames: Int64, sampleRate: Int) -> Anomaly {
+  private static func lengthMisstated(_ promised: Int64, _ frames: Int64, sampleRate: Int) -> Warning {
     func seconds(_ frames: Int64) -> Double { (Double(frames) / Double(sampleRate) * 100).rounded() / 100 }
-    return Anomaly(
+    return Warning(
       code: "length_misstated",
       detail: "The header says \(seconds(promised)) s, the file holds \(seconds(frames)) s; what is there is used.")
   }

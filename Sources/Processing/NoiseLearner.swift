@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Terms
 
 /// A noise profile and the region or quantile that it was learned from.
 struct LearntNoise {

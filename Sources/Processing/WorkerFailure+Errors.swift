@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Glibc
 import Media
+import Terms
 import Waveform
 
 // Maps everything that can go wrong with a file to a stable code and a text for the client.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Terms
 
 /// The resources that a worker may use. It gives up all others by fencing itself in before it opens a file made by
 /// others.

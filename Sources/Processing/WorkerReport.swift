@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import FoundationEssentials
+import Terms
 
 // A worker process answers with one JSON object per line on its standard output.
 //
@@ -116,36 +117,5 @@ package struct WorkerProgress: Codable, Sendable, Equatable {
     self.readyFrames = readyFrames
     self.totalFrames = totalFrames
     self.estimatedFrames = estimatedFrames
-  }
-}
-
-/// Why a worker failed.
-package struct WorkerFailure: Codable, Sendable, Equatable {
-  /// Stable code in snake_case.
-  package var code: String
-  /// A sentence for the client.
-  package var detail: String
-  /// Whether a retry may succeed; false if the file itself is at fault.
-  package var retry: Bool
-
-  /// Creates a value from its parts.
-  package init(code: String, detail: String, retry: Bool) {
-    self.code = code
-    self.detail = detail
-    self.retry = retry
-  }
-}
-
-/// An error in a file's header, and how it was handled.
-package struct Anomaly: Codable, Sendable, Equatable {
-  /// Stable code in snake_case.
-  package var code: String
-  /// A sentence for the client.
-  package var detail: String
-
-  /// Creates a value from its parts.
-  package init(code: String, detail: String) {
-    self.code = code
-    self.detail = detail
   }
 }

@@ -1,6 +1,7 @@
 import AudioIO
 import Glibc
 import Media
+import Terms
 
 extension WorkerRequest {
   /// The work to do after all other programs it needs have been started. Call it only once; it calls its argument with
@@ -51,7 +52,7 @@ extension WorkerRequest {
       }
       return .analyzed(
         try ImportRecording(
-          decoding, working: copy.path, pyramid: work.pyramid, limits: limits,
+          decoding: decoding, working: copy.path, pyramid: work.pyramid, limits: limits,
           findsNoiseRegions: work.findsNoiseRegions
         ).run(progress: progress))
     }
@@ -65,11 +66,10 @@ extension WorkerRequest {
     return { (progress) throws(ProcessingError) in
       var outcome = try DenoiseRecording(
         source: sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
-        noise: work.parameters.noise, settings: work.parameters.settings, format: work.parameters.format,
-        limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
+        parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
         usesSecondThread: threadCount > 1, encoding: cleaned
       ).run(progress: progress)
-      if let kept { outcome.warnings += Anomaly.leftOut(kept) }
+      if let kept { outcome.warnings += Warning.leftOut(kept) }
       return .denoised(outcome)
     }
   }
@@ -118,7 +118,7 @@ extension WorkerRequest {
   ) throws(ProcessingError) -> String {
     guard let decoding, let copy else { return source }
     // A small part of the work, reported as 0 so that the fraction never decreases later.
-    _ = try ImportRecording(decoding, working: copy.path, limits: limits).run { _ in
+    _ = try ImportRecording(decoding: decoding, working: copy.path, limits: limits).run { _ in
       progress(WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     }
     return copy.path

@@ -1,8 +1,9 @@
 import AudioIO
 import Media
+import Terms
 
 /// The source of a working copy: audio decoded once, from the first frame to the last. Not for concurrent use; blocks.
-package protocol WorkingSource: AnyObject {
+protocol WorkingSource: AnyObject {
   /// The facts about the file.
   var facts: MediaFacts { get }
   /// The path of the file.
@@ -18,41 +19,38 @@ package protocol WorkingSource: AnyObject {
   func end() throws(ProcessingError)
 
   /// Returns the warnings after reading everything. `notFinite` is the number of non-finite samples.
-  func warnings(notFinite: Int64) -> [Anomaly]
+  func warnings(notFinite: Int64) -> [Warning]
 }
 
 extension MediaDecoding: WorkingSource {
   /// Waits for ffmpeg to end.
-  package func end() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
+  func end() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 
   /// Returns the warnings from the headers and the decoder.
-  package func warnings(notFinite: Int64) -> [Anomaly] {
-    Anomaly.ofImport(facts, frames: position, notFinite: notFinite)
+  func warnings(notFinite: Int64) -> [Warning] {
+    Warning.ofImport(facts, frames: position, notFinite: notFinite)
   }
 }
 
 /// The audio of a file that libsndfile can decode but not seek in. The file is opened on the first read, inside the
 /// fence.
-package final class SoundDecoding: WorkingSource {
-  /// The facts about the file.
-  package let facts: MediaFacts
-  /// The path of the file.
-  package let path: String
+final class SoundDecoding: WorkingSource {
+  let facts: MediaFacts
+  let path: String
   private let limits: AudioLimits
   private var reader: AudioReader?
   private var failure: AudioIOError?
-  /// The number of frames read.
-  package private(set) var position: Int64 = 0
+  private(set) var position: Int64 = 0
 
   /// Creates a source; nothing is read before `read`.
-  package init(path: String, facts: MediaFacts, limits: AudioLimits) {
+  init(path: String, facts: MediaFacts, limits: AudioLimits) {
     self.path = path
     self.facts = facts
     self.limits = limits
   }
 
   /// Opens the file on the first call.
-  package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
+  func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     guard var reader = open() else { return 0 }
     // If `body` throws, the work ends.
     let got = try reader.readFloat(body)
@@ -71,22 +69,22 @@ package final class SoundDecoding: WorkingSource {
   }
 
   /// Throws the error from opening the file, or `.empty` if it has no frames.
-  package func end() throws(ProcessingError) {
+  func end() throws(ProcessingError) {
     if let failure { throw .audio(failure) }
     guard position > 0 else { throw .audio(.empty) }
   }
 
   /// Returns the warnings from the header and the decoder.
-  package func warnings(notFinite: Int64) -> [Anomaly] {
+  func warnings(notFinite: Int64) -> [Warning] {
     guard let reader = reader.take() else { return [] }
-    return Anomaly.ofReading(
+    return Warning.ofReading(
       reader.map, claimedFrames: reader.claimedFrames, decodedFrames: position, nonFiniteSamples: notFinite,
       lostFrames: reader.lostFrames)
   }
 }
 
 /// Receives a cleaned recording's samples along with its working copy, and writes the file that users get.
-package protocol CleanedFile: AnyObject {
+protocol CleanedFile: AnyObject {
   /// Appends interleaved samples with full scale ±1.
   func append(_ samples: Span<Float>) throws(ProcessingError)
   /// Completes the file.
@@ -95,16 +93,16 @@ package protocol CleanedFile: AnyObject {
 
 extension MediaEncoding: CleanedFile {
   /// Passes the samples to ffmpeg.
-  package func append(_ samples: Span<Float>) throws(ProcessingError) {
+  func append(_ samples: Span<Float>) throws(ProcessingError) {
     try media { () throws(MediaError) in try write(samples) }
   }
 
   /// Waits for ffmpeg to end.
-  package func close() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
+  func close() throws(ProcessingError) { try media { () throws(MediaError) in try finish() } }
 }
 
 /// A file in the source's own format, written by libsndfile.
-package final class SoundEncoding: CleanedFile {
+final class SoundEncoding: CleanedFile {
   private let path: String
   private let format: AudioFormat
   private let source: String
@@ -115,7 +113,7 @@ package final class SoundEncoding: CleanedFile {
   /// first samples.
   ///
   /// Throws `.unwritable` if libsndfile can't write such a file.
-  package init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
+  init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
     guard let format = facts.soundFormat, AudioWriter.canWrite(format) else {
       throw .audio(.unwritable(facts.soundFormat ?? facts.workingFormat))
     }
@@ -125,7 +123,7 @@ package final class SoundEncoding: CleanedFile {
   }
 
   /// Creates the file on the first call.
-  package func append(_ samples: Span<Float>) throws(ProcessingError) {
+  func append(_ samples: Span<Float>) throws(ProcessingError) {
     var writer: AudioWriter
     if let begun = self.writer.take() {
       writer = begun
@@ -141,7 +139,7 @@ package final class SoundEncoding: CleanedFile {
   }
 
   /// Makes the file durable.
-  package func close() throws(ProcessingError) {
+  func close() throws(ProcessingError) {
     guard let writer = writer.take() else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .audio(error) }
   }

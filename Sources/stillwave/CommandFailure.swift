@@ -1,5 +1,6 @@
 import Glibc
 import Processing
+import Terms
 
 /// Why a command can't do its work, found out before it starts.
 struct CommandFailure: Error {

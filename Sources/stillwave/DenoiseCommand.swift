@@ -3,6 +3,7 @@ import AudioIO
 import Denoise
 import Media
 import Processing
+import Terms
 
 struct DenoiseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -106,8 +107,8 @@ struct DenoiseCommand: ParsableCommand {
     try OutputEnding(of: destination)?.check(isOf: written)
   }
 
-  private func warningsOfKind(_ facts: MediaFacts?) -> [Anomaly] {
-    facts.map(Anomaly.ofKind) ?? sourceFormat.map(Anomaly.ofKind) ?? []
+  private func warningsOfKind(_ facts: MediaFacts?) -> [Warning] {
+    facts.map(Warning.ofKind) ?? sourceFormat.map(Warning.ofKind) ?? []
   }
 
   private var sourceFormat: AudioFormat? { try? AudioReader(path: input).format }

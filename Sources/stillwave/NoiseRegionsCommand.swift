@@ -2,6 +2,7 @@ import ArgumentParser
 import Denoise
 import FoundationEssentials
 import Processing
+import Terms
 
 struct NoiseRegionsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Processing
+import Terms
 
 /// How a command shows its progress.
 enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
@@ -45,7 +46,7 @@ struct ProgressDisplay {
       switch report {
       case .analyzed(let analysis): analysis.warnings
       case .denoised(let outcome): outcome.warnings
-      default: [Anomaly]()
+      default: [Warning]()
       }
     for warning in warnings { StandardStreams.complain("warning: \(warning.detail)") }
   }

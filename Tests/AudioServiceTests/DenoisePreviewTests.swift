@@ -2,6 +2,7 @@ import Contract
 import Foundation
 import HTTP
 import Storage
+import Terms
 import Testing
 
 @testable import AudioService
@@ -20,7 +21,7 @@ import Testing
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) {
-      $0.noiseRegions = [RecordingNoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)]
+      $0.noiseRegions = [NoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)]
     }
     let path = "/v1/recordings/\(source.id)/denoise/preview"
     let answer = try await bench.check(

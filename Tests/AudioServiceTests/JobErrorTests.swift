@@ -1,4 +1,5 @@
 import Processing
+import Terms
 import Testing
 
 @testable import AudioService

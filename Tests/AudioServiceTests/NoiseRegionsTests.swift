@@ -1,6 +1,7 @@
 import Contract
 import Foundation
 import Storage
+import Terms
 import Testing
 
 @testable import AudioService
@@ -8,8 +9,8 @@ import Testing
 
 /// The regions best suited to learn noise from: found by the waveform's child, stored, served, and used for `auto`.
 @Suite struct NoiseRegionsTests {
-  private static let best = RecordingNoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)
-  private static let second = RecordingNoiseRegion(start: 9, end: 10, level: -50, score: 0.5)
+  private static let best = NoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)
+  private static let second = NoiseRegion(start: 9, end: 10, level: -50, score: 0.5)
 
   /// A child that reports these two regions for any recording.
   private static let script = """
@@ -57,9 +58,9 @@ import Testing
   @Test(
     "auto means the best region, the quantile if there is none, and a search if none is known",
     arguments: [([best, second], #"{"end":2.76,"start":1.26}"#), ([], #"{"quantile":0.2}"#), (nil, "auto")]
-      as [([RecordingNoiseRegion]?, String)]
+      as [([NoiseRegion]?, String)]
   )
-  func automatic(regions: [RecordingNoiseRegion]?, noise: String) async throws {
+  func automatic(regions: [NoiseRegion]?, noise: String) async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.noiseRegions = regions }

@@ -22,7 +22,7 @@ import Testing
   /// Codes of warnings, which aren't problems.
   private static let warnings: Set = ["waveform_damaged"]
   private static let filesOfWarnings: Set = [
-    "Anomalies.swift", "Anomaly+Result.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
+    "Warnings.swift", "Warning+Result.swift", "ImportRecording.swift", "FenceSupport.swift", "ReadinessWarning.swift",
   ]
 
   /// Returns the codes in a source file: the strings at those places, and the names of limits.
@@ -34,7 +34,7 @@ import Testing
         return nil
       }
       let before = pieces[index - 1].trimmingCharacters(in: .whitespacesAndNewlines)
-      if ["Anomaly(code:", "Warning(code:"].contains(where: before.hasSuffix) { return nil }
+      if before.hasSuffix("Warning(code:") { return nil }
       if let place = places.first(where: { before.hasSuffix($0.before) }) { return place.prefix + word }
       let isName = before.hasSuffix("name:") || before.hasSuffix("name =")
       return isName && word.hasPrefix("waiting_") ? "limit_\(word)" : nil

@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Storage
+import Terms
 import Testing
 
 @testable import AudioService
@@ -90,7 +91,7 @@ final class TestBench: Sendable {
       gate() { read -r line < "$folder/gate-$job$1"; }
       finish() {
         case $command in
-          probe) echo '{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000,'\
+          probe) echo '{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000},'\
       '"file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
           ffmpegCheck) echo '{"ffmpeg_works":true}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
@@ -151,7 +152,7 @@ final class TestBench: Sendable {
     let stored = try store.adopt(file, as: id, name: "audio.wav")
     let recording = Recording(
       id: id, name: name, bytes: stored.bytes, sha256: stored.sha256,
-      format: RecordingFormat(
+      format: SoundShape(
         container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000, duration: 60),
       waveformState: state, waveformJob: job, audioFile: stored.name)
     try catalog.insert(recording)

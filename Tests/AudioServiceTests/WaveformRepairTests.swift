@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Media
 import Storage
+import Terms
 import Testing
 import Waveform
 
@@ -231,7 +232,7 @@ import Waveform
     let (bench, recording, path) = try bench()
     try bench.catalog.update(recording.id) {
       $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
-      $0.warnings = [RecordingWarning(code: "tracks_left_out", detail: "One.")]
+      $0.warnings = [Warning(code: "tracks_left_out", detail: "One.")]
     }
     try Damage.pageFlipped.happen(to: path)
     #expect(try await get(bench, "/v1/recordings/\(recording.id)/waveform?scale=256").isEmpty)

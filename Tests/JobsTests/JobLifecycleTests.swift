@@ -1,6 +1,7 @@
 import Processing
 import Randomness
 import Storage
+import Terms
 import Testing
 
 @testable import Jobs

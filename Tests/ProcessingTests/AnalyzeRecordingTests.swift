@@ -110,7 +110,7 @@ struct AnalyzeRecordingTests {
     #expect(equal)
     // The answer to the upload reports it already.
     let probe = try ProbeRecording(source: path).run()
-    #expect(probe.frames == 90_000 && probe.warnings.map(\.code) == [code])
+    #expect(probe.shape.frames == 90_000 && probe.warnings.map(\.code) == [code])
   }
 
   @Test func joinedFlacFilesAreOneRecording() throws {

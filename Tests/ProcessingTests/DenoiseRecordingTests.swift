@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Foundation
+import Terms
 import Testing
 import Waveform
 
@@ -42,8 +43,8 @@ struct DenoiseRecordingTests {
     window: TimeWindow? = nil, progress: (WorkerProgress) -> Void = { _ in }
   ) throws(ProcessingError) -> DenoiseOutcome {
     try DenoiseRecording(
-      source: folder("in"), output: folder(name), pyramid: pyramid ? folder(name + ".pyramid") : nil, noise: noise,
-      settings: settings, format: format, window: window
+      source: folder("in"), output: folder(name), pyramid: pyramid ? folder(name + ".pyramid") : nil,
+      parameters: DenoiseParameters(noise: noise, settings: settings, format: format), window: window
     ).run(progress: progress)
   }
 
@@ -320,7 +321,7 @@ struct DenoiseRecordingTests {
 
   @Test func aRegionTooShortForAProfileIsRefused() throws {
     _ = try source(.wav, .pcmS16)
-    let needed = NoiseSource.minimumFrames(sampleRate: 16_000)
+    let needed = NoiseProfile.minimumFrames(sampleRate: 16_000)
     let enough = Double(needed) / 16_000
     try denoise(noise: .region(start: 0.1, end: 0.1 + enough))
     #expect {

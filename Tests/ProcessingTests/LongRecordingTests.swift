@@ -1,8 +1,9 @@
 import AudioIO
 import Foundation
-import Processing
 import Testing
 import Waveform
+
+@testable import Processing
 
 /// Positions beyond 2^31 and 2^32, in files that consist almost entirely of a hole.
 struct LongRecordingTests {

@@ -1,6 +1,8 @@
 import AudioIO
-import Processing
+import Terms
 import Testing
+
+@testable import Processing
 
 struct ProbeRecordingTests {
   private let folder: TemporaryFolder
@@ -32,9 +34,9 @@ struct ProbeRecordingTests {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     try encode(swell(frames: 48_000, channels: 2, sampleRate: 48_000), to: folder("upload"), format)
     let probe = try probe(folder("upload"))
-    #expect(probe.container == container.rawValue && probe.codec == name)
-    #expect(probe.sampleRate == 48_000 && probe.channels == 2 && probe.warnings.isEmpty)
-    let frames = try #require(probe.frames ?? probe.estimatedFrames)
+    #expect(probe.shape.container == container.rawValue && probe.shape.codec == name)
+    #expect(probe.shape.sampleRate == 48_000 && probe.shape.channels == 2 && probe.warnings.isEmpty)
+    let frames = try #require(probe.shape.frames ?? probe.shape.estimatedFrames)
     #expect((48_000...48_300).contains(frames))
     #expect(probe.fileExtension == fileExtension && probe.mediaType == mediaType)
   }
@@ -66,7 +68,7 @@ struct ProbeRecordingTests {
   @Test func damageIsAcceptedWithAWarning() throws {
     let whole = wave([Int16](repeating: 1, count: 5000))
     let cut = try probe(try folder.file("cut", Array(whole.dropLast(4000))))
-    #expect(cut.frames == 3000 && cut.warnings.map(\.code) == ["truncated"])
+    #expect(cut.shape.frames == 3000 && cut.warnings.map(\.code) == ["truncated"])
     let odd = try probe(try folder.file("nan", floatWave([.nan, 0.5, 0.25])))
     #expect(odd.warnings.map(\.code) == ["non_finite_samples"])
     let piped = riff(waveFormat() + chunk("data", [1, 2, 3, 4], claiming: 0xFFFF_FFFF))

@@ -3,13 +3,14 @@ import Denoise
 import Foundation
 import Glibc
 import Processing
+import Terms
 import Testing
 import Waveform
 
 struct WorkerReportTests {
   static let reports: [WorkerReport] = {
-    let warning = Anomaly(code: "truncated", detail: "a \"quoted\" line\nand another – ü")
-    let probe = #"{"probe":{"container":"wav","codec":"pcm_s16","sample_rate":44100,"channels":2,"frames":5,"#
+    let warning = Warning(code: "truncated", detail: "a \"quoted\" line\nand another – ü")
+    let probe = #"{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":44100,"channels":2,"frames":5},"#
     let known: [WorkerReport] = [
       .progress(WorkerProgress(fraction: 0.42, readyFrames: 1 << 40, totalFrames: nil, estimatedFrames: 7)),
       .unfenced(22), .failed(WorkerFailure(code: "io_error", detail: "a/b", retry: true)), .ffmpegWorks(false),
@@ -27,7 +28,7 @@ struct WorkerReportTests {
     return known + read
   }()
 
-  private static func json(_ warning: Anomaly) -> String {
+  private static func json(_ warning: Warning) -> String {
     String(decoding: (try? JSONEncoder().encode(warning)) ?? Data(), as: UTF8.self)
   }
 

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import GRDB
 import Randomness
+import Terms
 import Testing
 
 @testable import Storage
@@ -25,7 +26,7 @@ import Testing
     full.waveformState = .ready
     full.waveformFile = "waveform-2.dat"
     full.audioFile = "audio.wav"
-    full.warnings = [RecordingWarning(code: "truncated", detail: "12 \"bytes\" \u{1F622} short\n")]
+    full.warnings = [Warning(code: "truncated", detail: "12 \"bytes\" \u{1F622} short\n")]
     full.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
     for recording in [full, sample()] {
       try catalog.insert(recording)
@@ -125,7 +126,7 @@ import Testing
     try catalog.insert(recording)
     let changed = try catalog.update(recording.id) {
       $0.waveformState = .building
-      $0.warnings.append(RecordingWarning(code: "a", detail: "b"))
+      $0.warnings.append(Warning(code: "a", detail: "b"))
     }
     #expect(changed?.waveformState == .building)
     #expect(try catalog.recording(recording.id) == changed)

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Terms
 import Testing
 
 @testable import Storage
@@ -26,7 +27,7 @@ struct DataFolder {
       let stored = try store.adopt(file, as: id, name: "audio.wav")
       let recording = Recording(
         id: id, name: "talk \(number).wav", bytes: stored.bytes, sha256: stored.sha256,
-        format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
+        format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
         waveformState: .failed, audioFile: stored.name)
       try catalog.insert(recording)
       recordings.append(recording)

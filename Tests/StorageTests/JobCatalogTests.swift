@@ -1,5 +1,6 @@
 import Foundation
 import Randomness
+import Terms
 import Testing
 
 @testable import Storage
@@ -100,7 +101,7 @@ import Testing
       let id = JobID()
       let recording = Recording(
         id: RecordingID(), name: "a.wav",
-        format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1, frames: 1),
+        format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1, frames: 1),
         waveformState: .building, waveformJob: isItsOwn ? id : JobID())
       try catalog.insert(recording, jobs: [Job(id: id, kind: .waveform, recording: recording.id)])
       let writes = catalog.changeCount

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Terms
 import Testing
 
 @testable import Storage
@@ -31,7 +32,7 @@ import Testing
   func recording(_ stored: StoredFile, id: RecordingID) -> Recording {
     Recording(
       id: id, name: "talk “1”.wav", bytes: stored.bytes, sha256: stored.sha256,
-      format: RecordingFormat(
+      format: SoundShape(
         container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9, duration: 1),
       waveformState: .ready, waveformFile: nil, audioFile: stored.name)
   }
@@ -133,8 +134,8 @@ import Testing
       try catalog.update(recording.id) {
         $0.name = "renamed.wav"
         $0.waveformFile = "waveform-1.pyramid"
-        $0.warnings = [RecordingWarning(code: "truncated", detail: "short")]
-        $0.noiseRegions = [RecordingNoiseRegion(start: 0.1, end: 0.6, level: -52.1, score: 0.9)]
+        $0.warnings = [Warning(code: "truncated", detail: "short")]
+        $0.noiseRegions = [NoiseRegion(start: 0.1, end: 0.6, level: -52.1, score: 0.9)]
         $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
       })
     let older = try olderCatalog()

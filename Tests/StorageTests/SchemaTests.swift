@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Terms
 import Testing
 
 @testable import Storage
@@ -31,7 +32,7 @@ import Testing
   func noiseRegions(count: Int) throws {
     var recording = sample()
     recording.noiseRegions = (0..<count).map {
-      RecordingNoiseRegion(start: Double($0) + 0.1, end: Double($0) + 0.6, level: -52.1, score: 0.93)
+      NoiseRegion(start: Double($0) + 0.1, end: Double($0) + 0.6, level: -52.1, score: 0.93)
     }
     try Catalog(path: path).insert(recording)
     #expect(try Catalog(path: path).recording(recording.id) == recording)
@@ -58,7 +59,7 @@ import Testing
     let recording = try #require(try catalog.recordings(limit: 9, nameContaining: "TALK").first)
     #expect(recording.name == "Talk.wav")
     #expect(recording.format.frames == 79_380_000)
-    #expect(recording.warnings == [RecordingWarning(code: "truncated", detail: "short")])
+    #expect(recording.warnings == [Warning(code: "truncated", detail: "short")])
     #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
     #expect(recording.noiseRegions == nil && recording.media == nil && recording.workingFile == nil)
     #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])

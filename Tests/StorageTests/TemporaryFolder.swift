@@ -1,4 +1,5 @@
 import Foundation
+import Terms
 
 @testable import Storage
 
@@ -34,6 +35,6 @@ func read(_ path: String) throws -> String {
 func sample(_ name: String = "talk.wav", job: JobID? = nil) -> Recording {
   Recording(
     name: name, createdAt: Timestamp(milliseconds: 1_795_233_906_789),
-    format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, estimatedFrames: 9),
+    format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, estimatedFrames: 9),
     waveformJob: job)
 }

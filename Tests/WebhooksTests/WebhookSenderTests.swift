@@ -2,6 +2,7 @@ import Foundation
 import Receivers
 import Storage
 import Synchronization
+import Terms
 import Testing
 
 @testable import Webhooks
@@ -50,7 +51,7 @@ private final class Bench {
   @discardableResult
   func endedJob(callback: String) throws -> JobID {
     let recording = Recording(
-      name: "a", format: RecordingFormat(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1))
+      name: "a", format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1))
     let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
     let webhook = Webhook(job: job.id, url: callback)
     try catalog.insert(recording, jobs: [job], webhooks: [webhook])

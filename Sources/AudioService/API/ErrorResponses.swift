@@ -4,6 +4,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 import Waveform
 
 // The one table that maps an error to a status, a stable code, and text that is safe to show; details go to the log.

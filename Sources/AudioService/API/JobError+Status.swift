@@ -1,6 +1,7 @@
 import HTTP
 import Jobs
 import Processing
+import Terms
 
 // The single table that maps the reasons for a job's failure to a status: 4xx if the recording or the request is at
 // fault and another attempt would end the same way, 5xx if the service is.

@@ -1,6 +1,7 @@
 import CViewer
 import HTTP
 import Jobs
+import Terms
 
 /// Requests by operators: health, readiness, and metrics; and the service's own files.
 struct Operations: Sendable {
@@ -16,7 +17,7 @@ struct Operations: Sendable {
 
   private struct Ready: Encodable {
     let status = "ready"
-    let warnings: [ReadinessWarning]
+    let warnings: [Warning]
   }
 
   @Sendable func health(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

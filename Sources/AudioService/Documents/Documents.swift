@@ -1,8 +1,10 @@
+import Denoise
 import HTTP
 import Jobs
 import Media
 import Processing
 import Storage
+import Terms
 
 /// The Recording object of the API.
 struct RecordingDocument: Encodable, Sendable {
@@ -20,10 +22,6 @@ struct RecordingDocument: Encodable, Sendable {
     var available: Double
     @Nullable var job: String?
     var scales: [Int]
-  }
-
-  struct Warning: Encodable, Sendable {
-    var code, detail: String
   }
 
   struct Video: Encodable, Sendable {
@@ -65,7 +63,7 @@ struct RecordingDocument: Encodable, Sendable {
       waveform.available = Double(live.progress?.readyFrames ?? 0) / Double(format.sampleRate)
     }
     video = recording.mediaFacts?.video.map { Video(codec: $0.codec, width: $0.width, height: $0.height) }
-    warnings = recording.warnings.map { Warning(code: $0.code, detail: $0.detail) }
+    warnings = recording.warnings
     derivedFrom = recording.derivedFrom.map {
       DerivedFrom(recording: $0.recording.text, job: $0.job.text, operation: $0.operation)
     }
@@ -85,13 +83,9 @@ struct RecordingDocument: Encodable, Sendable {
 /// The Job object of the API.
 struct JobDocument: Encodable, Sendable {
   struct Result: Encodable, Sendable {
-    struct Profile: Encodable, Sendable {
-      var frequencies, powerDb: [Double]
-    }
-
     var recording: String
     @Nullable var noise: NoiseSource?
-    var profile: Profile?
+    var profile: PowerSpectrum?
     var clippedSamples: Int64?
   }
 
@@ -136,7 +130,7 @@ struct JobDocument: Encodable, Sendable {
       self.result = Result(
         recording: result.recording.text,
         noise: result.noise,
-        profile: result.profile.map { Result.Profile(frequencies: $0.frequencies, powerDb: $0.powerDB) },
+        profile: result.profile,
         clippedSamples: result.clippedSamples)
     }
     error = RowJSON.value(JobError.self, from: job.error).map {

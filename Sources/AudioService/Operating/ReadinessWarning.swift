@@ -1,14 +1,10 @@
 import Processing
+import Terms
 
-/// A finding for a person to look at, although the service can take work.
-struct ReadinessWarning: Encodable, Sendable, Equatable {
-  /// Stable, in snake_case.
-  let code: String
-  /// What it means and what to do.
-  let detail: String
-
+/// The findings that `/readyz` reports for a person to look at, although the service can take work.
+enum ReadinessWarning {
   /// All current warnings. Blocks.
-  static func all(_ context: Context) -> [ReadinessWarning] {
+  static func all(_ context: Context) -> [Warning] {
     let report = context.catalog.startReport.withLock { $0 }
     let all = [
       fence(context.configuration), orphans(context.store.orphanCount()), unreadable(report.unreadable),
@@ -17,29 +13,29 @@ struct ReadinessWarning: Encodable, Sendable, Equatable {
     return all.compactMap { $0 }
   }
 
-  private static func unreadable(_ count: Int) -> ReadinessWarning? {
+  private static func unreadable(_ count: Int) -> Warning? {
     guard count > 0 else { return nil }
-    return ReadinessWarning(
+    return Warning(
       code: "unreadable_rows",
       detail:
         "The catalog has \(count) recordings whose rows can't be read. Run “stillwave check”, or restore a backup.")
   }
 
-  private static func unverified(_ isUnverified: Bool) -> ReadinessWarning? {
+  private static func unverified(_ isUnverified: Bool) -> Warning? {
     guard isUnverified else { return nil }
-    return ReadinessWarning(
+    return Warning(
       code: "catalog_unverified",
       detail: "The catalog could not be checked within ten seconds at the start, so nothing was tidied up.")
   }
 
   /// The parts of the fence that are missing here.
-  static func fence(_ configuration: Configuration) -> ReadinessWarning? {
-    FenceSupport.current(with: configuration.ffmpeg).warning.map { ReadinessWarning(code: $0.code, detail: $0.detail) }
+  static func fence(_ configuration: Configuration) -> Warning? {
+    FenceSupport.current(with: configuration.ffmpeg).warning
   }
 
-  private static func orphans(_ count: Int) -> ReadinessWarning? {
+  private static func orphans(_ count: Int) -> Warning? {
     guard count > 0 else { return nil }
-    return ReadinessWarning(
+    return Warning(
       code: "orphaned_files",
       detail: """
         The data folder's folder “orphaned” contains \(count) folders or uploads that nothing explains. Look at \

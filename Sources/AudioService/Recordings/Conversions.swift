@@ -3,6 +3,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 
 /// `GET …/audio?format=`: a recording's audio in a format that the client can play, made by a job on first use and kept
 /// while there is space.

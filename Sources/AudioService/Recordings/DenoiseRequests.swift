@@ -5,6 +5,7 @@ import Jobs
 import Media
 import Processing
 import Storage
+import Terms
 
 /// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
 struct DenoiseRequests: Sendable {
@@ -97,7 +98,7 @@ struct DenoiseRequests: Sendable {
     job.result = RowJSON.text(JobResult(recording: output))
     let made = Recording(
       id: output, name: name,
-      format: RecordingFormat(
+      format: SoundShape(
         container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
         sampleRate: target.sampleRate,
         channels: target.channels, frames: source.format.frames, estimatedFrames: source.format.estimatedFrames,
@@ -150,9 +151,9 @@ struct DenoiseRequests: Sendable {
 
   /// Checks what can be known before the job: that the region is within the recording and long enough to learn from.
   static func check(
-    _ noise: NoiseSource?, fits format: RecordingFormat, _ members: JSONMembers
+    _ noise: NoiseSource?, fits format: SoundShape, _ members: JSONMembers
   ) throws {
-    let needed = NoiseSource.minimumFrames(sampleRate: format.sampleRate)
+    let needed = NoiseProfile.minimumFrames(sampleRate: format.sampleRate)
     let needs = NoiseNeeds(frames: needed, sampleRate: format.sampleRate)
     guard case .region(let start, let end) = noise else {
       guard let frames = format.frames, frames < needed else { return }

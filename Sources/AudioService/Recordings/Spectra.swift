@@ -2,6 +2,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 
 /// `GET …/spectrum`: the mean power spectrum of a time range, computed while the request waits.
 struct Spectra: Sendable {
@@ -9,10 +10,6 @@ struct Spectra: Sendable {
 
   /// The longest time range, in seconds.
   private static let stretchLimit = 600.0
-
-  private struct Spectrum: Encodable {
-    let frequencies, powerDb: [Double]
-  }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     let query = try QueryParameters(request, known: ["start", "end"])
@@ -30,10 +27,9 @@ struct Spectra: Sendable {
     guard case .measured(let spectrum) = report else {
       throw ServiceError.workerUnavailable(reason: "no spectrum came")
     }
-    let answer = Spectrum(frequencies: spectrum.frequencies, powerDb: spectrum.powerDB)
     return HTTPResponse(
       Representation(
-        body: .bytes(try JSONDocument.encoded(answer)), contentType: "application/json",
+        body: .bytes(try JSONDocument.encoded(spectrum)), contentType: "application/json",
         etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: "private, max-age=31536000, immutable"),
       for: request)
   }
@@ -53,7 +49,7 @@ extension Context {
 
 extension TimeWindow {
   /// Throws if the window begins at or after the recording's end; `parameter` names the start in the request.
-  func check(startsIn format: RecordingFormat, parameter: String) throws {
+  func check(startsIn format: SoundShape, parameter: String) throws {
     guard let duration = format.duration, start >= duration else { return }
     throw RequestError.windowOutside(start: start, duration: duration, parameter: parameter)
   }

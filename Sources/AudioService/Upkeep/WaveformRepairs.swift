@@ -1,6 +1,7 @@
 import Jobs
 import Storage
 import Synchronization
+import Terms
 import Waveform
 
 /// A file made from the audio that was lost or damaged on disk.
@@ -30,7 +31,7 @@ struct SpoiledWaveform: Error {
 /// and the next request that finds it tries again. A waveform that isn't to be rebuilt has no file.
 final class WaveformRepairs: Sendable {
   /// The code of the warning about a discarded waveform, shown until it's rebuilt.
-  static let code = RecordingWarning.damagedWaveformCode
+  static let code = Warning.damagedWaveformCode
 
   private static let pause = Duration.seconds(3600)
 
@@ -116,7 +117,7 @@ extension WaveformLoss {
   }
 
   /// The warning for clients; nil if nothing was damaged.
-  fileprivate var warning: RecordingWarning? {
+  fileprivate var warning: Warning? {
     let what =
       switch self {
       case .waveform(_, .outdatedPyramid), .owed: nil as String?
@@ -124,7 +125,7 @@ extension WaveformLoss {
       case .waveform: "The waveform's file was damaged on the service's disk"
       case .workingCopy: "The recording's working copy was lost or damaged on the service's disk"
       }
-    return what.map { RecordingWarning(code: WaveformRepairs.code, detail: $0 + "; it has to be built again.") }
+    return what.map { Warning(code: WaveformRepairs.code, detail: $0 + "; it has to be built again.") }
   }
 }
 

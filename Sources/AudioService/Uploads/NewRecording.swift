@@ -12,20 +12,10 @@ struct NewRecording: Sendable {
     job = Job(kind: .waveform, recording: id, client: client.key)
     recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
-      sha256: stored.sha256, format: RecordingFormat(probe), waveformJob: job.id, audioFile: stored.name,
-      media: probe.media?.json,
-      warnings: probe.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) })
+      sha256: stored.sha256, format: probe.shape, waveformJob: job.id, audioFile: stored.name,
+      media: probe.media?.json, warnings: probe.warnings)
   }
 
   /// The name of the recording's file on disk.
   static func fileName(_ probe: Probe) -> String { "audio.\(probe.fileExtension)" }
-}
-
-extension RecordingFormat {
-  init(_ probe: Probe) {
-    self.init(
-      container: probe.container, codec: probe.codec, sampleRate: probe.sampleRate, channels: probe.channels,
-      frames: probe.frames, estimatedFrames: probe.estimatedFrames,
-      duration: probe.frames.map { Double($0) / Double(probe.sampleRate) })
-  }
 }

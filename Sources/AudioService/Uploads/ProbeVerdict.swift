@@ -1,5 +1,6 @@
 import Glibc
 import Processing
+import Terms
 
 /// The outcome of one probe of a file.
 enum ProbeVerdict: Sendable, Equatable {

@@ -48,8 +48,8 @@ struct UploadAdmission: Sendable {
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     let probe = try await probes.probe(path: path, bytes: bytes, for: client)
     // The working copy must fit as well: four bytes per sample. If the length is only a guess, the job finds out.
-    if let media = probe.media, media.promisesLength, let frames = probe.estimatedFrames {
-      let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.channels))
+    if let media = probe.media, media.promisesLength, let frames = probe.shape.estimatedFrames {
+      let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.shape.channels))
       try await checkDisk(for: overflow ? .max : bytes)
     }
     return probe

@@ -66,3 +66,10 @@ package struct NoiseProfileBuilder: ~Copyable {
     return NoiseProfile(power: power, sampleRate: sampleRate)
   }
 }
+
+extension NoiseProfile {
+  /// Minimum number of frames to learn a profile from: two analysis frames.
+  package static func minimumFrames(sampleRate: Int) -> Int64 {
+    2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
+  }
+}

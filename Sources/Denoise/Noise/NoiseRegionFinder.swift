@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 // Finds the parts of a recording that contain only noise: those in which the level of every band is steady.
 //

@@ -2,6 +2,7 @@ import AudioIO
 import Media
 import Processing
 import Storage
+import Terms
 
 /// Turns what a child left into rows and files.
 struct JobOutcome {
@@ -49,14 +50,14 @@ struct JobOutcome {
       $0.waveformState = .ready
       $0.waveformFile = file.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
-      $0.setLength(frames: analysis.frames)
+      $0.format.setLength(frames: analysis.frames)
       if $0.derivedFrom == nil {
-        $0.warnings = analysis.warnings.map { RecordingWarning(code: $0.code, detail: $0.detail) }
+        $0.warnings = analysis.warnings
       } else {
         // What its own job said is not said again by a reading of what that made.
-        $0.warnings.removeAll { $0.code == RecordingWarning.damagedWaveformCode }
+        $0.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
       }
-      $0.noiseRegions = analysis.noiseRegions.map(RecordingNoiseRegion.all)
+      $0.noiseRegions = analysis.noiseRegions
     }
   }
 
@@ -106,34 +107,30 @@ struct JobOutcome {
       $0.waveformState = .ready
       $0.waveformFile = pyramid.name
       $0.warnings = warnings
-      $0.noiseRegions = outcome.noiseRegions.map(RecordingNoiseRegion.all)
+      $0.noiseRegions = outcome.noiseRegions
       $0.audioFile = audio.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
-      $0.setLength(frames: outcome.frames)
+      $0.format.setLength(frames: outcome.frames)
     }
   }
 
   /// What the job told, and what its source's first reading did, where the job read a working copy, which has no
   /// faults. What is wrong with the source's file alone is not said of the result's.
-  private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [RecordingWarning] {
-    let told = outcome.warnings.filter { Anomaly.isOfSound($0.code) || Anomaly.isOfResult($0.code) }
-    guard let source = try catalog.recording(job.recording) else { return Self.rows(told) }
+  private func warnings(of outcome: DenoiseOutcome, in catalog: Catalog) throws(StorageError) -> [Warning] {
+    let told = outcome.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
+    guard let source = try catalog.recording(job.recording) else { return told }
     let keepsKind = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.format == .same
-    let changed = keepsKind ? source.mediaFacts.map(Anomaly.ofKind) ?? source.audioFormat.map(Anomaly.ofKind) ?? [] : []
-    guard let facts = source.mediaFacts else { return Self.rows(told + changed) }
+    let changed = keepsKind ? source.mediaFacts.map(Warning.ofKind) ?? source.audioFormat.map(Warning.ofKind) ?? [] : []
+    guard let facts = source.mediaFacts else { return told + changed }
     // Beside the cleaned track the others stay.
     let keepsTracks = keepsKind && facts.writtenCodec != nil && !told.contains { $0.code == "tracks_left_out" }
-    return Self.rows(told + changed)
+    return told + changed
       + source.warnings.filter { known in
-        (Anomaly.isOfSound(known.code) || keepsTracks && known.code == "audio_tracks_left_out")
+        (Warning.isOfSound(known.code) || keepsTracks && known.code == "audio_tracks_left_out")
           && !told.contains { $0.code == known.code }
       }
-  }
-
-  private static func rows(_ anomalies: [Anomaly]) -> [RecordingWarning] {
-    anomalies.map { RecordingWarning(code: $0.code, detail: $0.detail) }
   }
 
   /// A job that was cancelled meanwhile makes nothing finished. If the recording that it was making has been deleted,
@@ -162,25 +159,12 @@ extension Job {
   var pyramidName: String { "waveform-\(id).pyramid" }
 }
 
-extension RecordingWarning {
+extension Warning {
   /// The warning of a waveform that was given up, until it is built again.
   package static let damagedWaveformCode = "waveform_damaged"
 }
 
-extension RecordingNoiseRegion {
-  fileprivate static func all(_ found: [FoundNoiseRegion]) -> [RecordingNoiseRegion] {
-    found.map { RecordingNoiseRegion(start: $0.start, end: $0.end, level: $0.level, score: $0.score) }
-  }
-}
-
 extension Recording {
-  /// The length that decoding has shown.
-  mutating func setLength(frames: Int64) {
-    format.frames = frames
-    format.estimatedFrames = nil
-    format.duration = Double(frames) / Double(format.sampleRate)
-  }
-
   /// What is known of a file that ffmpeg reads.
   package var mediaFacts: MediaFacts? { media.flatMap(MediaFacts.init(json:)) }
 

@@ -1,7 +1,9 @@
 import AudioIO
+import Denoise
 import FoundationEssentials
 import Processing
 import Storage
+import Terms
 
 /// What a conversion was asked to make, as it is kept in its row.
 package struct ConvertParameters: Codable, Sendable, Equatable {
@@ -19,13 +21,13 @@ package struct JobResult: Codable, Sendable, Equatable {
   /// What the noise was learned from.
   package var noise: NoiseSource?
   /// The noise as it was learned.
-  package var profile: NoiseSpectrum?
+  package var profile: PowerSpectrum?
   /// Samples that had to be cut to full scale.
   package var clippedSamples: Int64?
 
   /// A result of known parts.
   package init(
-    recording: RecordingID, noise: NoiseSource? = nil, profile: NoiseSpectrum? = nil, clippedSamples: Int64? = nil
+    recording: RecordingID, noise: NoiseSource? = nil, profile: PowerSpectrum? = nil, clippedSamples: Int64? = nil
   ) {
     self.recording = recording
     self.noise = noise

@@ -2,6 +2,7 @@ import AudioIO
 import Media
 import Processing
 import Storage
+import Terms
 
 extension WorkerRequest {
   /// What a job's worker is asked to do. Each attempt writes new files in the job's folder: what an earlier attempt
@@ -85,11 +86,7 @@ extension DenoiseParameters {
   /// looks for it.
   package func resolved(for source: Recording) -> DenoiseParameters {
     var resolved = self
-    resolved.noise =
-      noise
-      ?? source.noiseRegions.map { regions in
-        regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(NoiseSource.usualQuantile)
-      }
+    resolved.noise = noise ?? source.noiseRegions.map(NoiseSource.init(best:))
     return resolved
   }
 }

@@ -1,5 +1,6 @@
 import Processing
 import Storage
+import Terms
 
 extension JobLifecycle {
   /// What happened.

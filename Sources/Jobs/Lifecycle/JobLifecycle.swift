@@ -54,6 +54,7 @@
 
 import Processing
 import Storage
+import Terms
 
 /// What happens to jobs next, given what happened to them.
 package struct JobLifecycle {

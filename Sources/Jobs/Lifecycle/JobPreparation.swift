@@ -1,6 +1,7 @@
 import Glibc
 import Processing
 import Storage
+import Terms
 
 /// What is done for an attempt before its child starts. Everything blocks, on a worker thread.
 struct JobPreparation: Sendable {

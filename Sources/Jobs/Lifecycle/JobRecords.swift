@@ -1,5 +1,6 @@
 import Processing
 import Storage
+import Terms
 
 /// Writes down how a job's attempt ended, in rows, files and the log. Everything blocks, on a worker thread.
 struct JobRecords: Sendable {

@@ -2,6 +2,7 @@ import Dispatch
 import Processing
 import Storage
 import Synchronization
+import Terms
 
 /// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each
 /// job to its end, also over a restart of the service.

@@ -1,5 +1,6 @@
 import Processing
 import Storage
+import Terms
 
 /// Compares the rows with the files: the disk may have lost or truncated a file that the catalog still names, or a
 /// backup may have brought one back.
@@ -77,7 +78,7 @@ extension MissingFiles.Fault {
     }
   }
 
-  var warning: RecordingWarning { RecordingWarning(code: code, detail: detail) }
+  var warning: Warning { Warning(code: code, detail: detail) }
 
   /// The failure of a job that needed the file.
   var failure: WorkerFailure { WorkerFailure(code: code, detail: detail, retry: false) }

@@ -1,5 +1,6 @@
 import Glibc
 import Processing
+import Terms
 
 /// Why the service itself ended a worker.
 enum Overrun: Sendable, Equatable {

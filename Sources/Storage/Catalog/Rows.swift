@@ -1,5 +1,6 @@
 import FoundationEssentials
 import GRDB
+import Terms
 
 /// A recording as a row of `recordings`.
 struct RecordingRow: FetchableRecord, PersistableRecord {
@@ -22,7 +23,7 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
       id: try identifier(row, "id"), name: try value(row, "name"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       bytes: try nullable(row, "bytes"), sha256: try nullable(row, "sha256"),
-      format: RecordingFormat(
+      format: SoundShape(
         container: try value(row, "container"), codec: try value(row, "codec"),
         sampleRate: try value(row, "sample_rate"), channels: try value(row, "channels"),
         frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames"),

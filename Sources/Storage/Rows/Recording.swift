@@ -1,3 +1,5 @@
+import Terms
+
 /// A recording: what is known about it, and which of its files are complete.
 ///
 /// Its sound never changes once `audioFile` is set. `name`, `format`, and `warnings` come from untrusted files.
@@ -13,7 +15,7 @@ package struct Recording: Sendable, Codable, Equatable {
   /// SHA-256 of the audio file as 64 lower-case hexadecimal digits; nil until it is complete.
   package var sha256: String?
   /// The format of the sound.
-  package var format: RecordingFormat
+  package var format: SoundShape
   /// The state of its waveform.
   package var waveformState: WaveformState
   /// The job that builds, or built, the waveform.
@@ -29,19 +31,19 @@ package struct Recording: Sendable, Codable, Equatable {
   /// Length of the working copy in bytes; nil if there is none, or if an earlier version made it.
   package var workingBytes: Int64?
   /// Errors in the file's headers.
-  package var warnings: [RecordingWarning]
+  package var warnings: [Warning]
   /// The origin of the recording; nil for an upload.
   package var derivedFrom: Derivation?
   /// The regions that contain only noise, best first; nil until the recording has been read.
-  package var noiseRegions: [RecordingNoiseRegion]?
+  package var noiseRegions: [NoiseRegion]?
 
   /// Creates a recording. By default nothing about it is complete.
   package init(
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
-    sha256: String? = nil, format: RecordingFormat, waveformState: WaveformState = .queued,
+    sha256: String? = nil, format: SoundShape, waveformState: WaveformState = .queued,
     waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil, media: String? = nil,
     workingFile: String? = nil, workingBytes: Int64? = nil,
-    warnings: [RecordingWarning] = [], derivedFrom: Derivation? = nil, noiseRegions: [RecordingNoiseRegion]? = nil
+    warnings: [Warning] = [], derivedFrom: Derivation? = nil, noiseRegions: [NoiseRegion]? = nil
   ) {
     self.id = id
     self.name = name
@@ -65,72 +67,6 @@ package struct Recording: Sendable, Codable, Equatable {
 extension Recording {
   /// The name of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
   package var soundFile: String? { media == nil ? audioFile : workingFile }
-}
-
-/// The format of a recording's sound.
-package struct RecordingFormat: Sendable, Codable, Equatable {
-  /// The container: "wav", "flac", "ogg" …
-  package var container: String
-  /// The codec: "pcm_s16", "vorbis" …
-  package var codec: String
-  /// In Hz.
-  package var sampleRate: Int
-  /// Number of channels.
-  package var channels: Int
-  /// Number of frames; nil until it is known for certain.
-  package var frames: Int64?
-  /// Number of frames suggested by the file, while `frames` is nil.
-  package var estimatedFrames: Int64?
-  /// In seconds.
-  package var duration: Double?
-
-  /// Creates a format; the lengths may be set later.
-  package init(
-    container: String, codec: String, sampleRate: Int, channels: Int, frames: Int64? = nil,
-    estimatedFrames: Int64? = nil, duration: Double? = nil
-  ) {
-    self.container = container
-    self.codec = codec
-    self.sampleRate = sampleRate
-    self.channels = channels
-    self.frames = frames
-    self.estimatedFrames = estimatedFrames
-    self.duration = duration
-  }
-}
-
-/// An error in a file's headers, and how it was handled.
-package struct RecordingWarning: Sendable, Codable, Equatable {
-  /// A stable identifier in snake_case: "truncated".
-  package var code: String
-  /// An explanation for people.
-  package var detail: String
-
-  /// Creates a warning.
-  package init(code: String, detail: String) {
-    self.code = code
-    self.detail = detail
-  }
-}
-
-/// A region that contains only noise.
-package struct RecordingNoiseRegion: Sendable, Codable, Equatable {
-  /// Start, in seconds.
-  package var start: Double
-  /// End, in seconds.
-  package var end: Double
-  /// Level, in dB of full scale.
-  package var level: Double
-  /// Suitability for a noise profile, 0 … 1.
-  package var score: Double
-
-  /// Creates a region from its parts.
-  package init(start: Double, end: Double, level: Double, score: Double) {
-    self.start = start
-    self.end = end
-    self.level = level
-    self.score = score
-  }
 }
 
 /// The recording and job that produced a recording. Both may have been deleted since.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Terms
 
 // recording.json, next to a recording's audio: the catalog's data about the recording, so that a lost catalog can be
 // rebuilt from the folders alone.
@@ -75,7 +76,7 @@ extension Recording {
   }
 }
 
-extension RecordingFormat {
+extension SoundShape {
   fileprivate var isPlausible: Bool {
     let counts = [frames, estimatedFrames].compactMap { $0 }
     let words = [container, codec]

@@ -1,13 +1,14 @@
 import AudioIO
 import Media
+import Terms
 
-extension Anomaly {
+extension Warning {
   /// Names the source's tracks that are missing from the cleaned file.
-  package static func leftOut(_ tracks: CopiedTracks) -> [Anomaly] {
+  package static func leftOut(_ tracks: CopiedTracks) -> [Warning] {
     let parts = tracks.leftOut
     guard !parts.isEmpty else { return [] }
     return [
-      Anomaly(
+      Warning(
         code: "tracks_left_out",
         detail: "What could not be written beside the cleaned sound is left out: \(parts.joined(separator: ", ")).")
     ]
@@ -15,12 +16,12 @@ extension Anomaly {
 
   /// Says how a cleaned file that should have its source's format differs from it: in container, in codec, or because
   /// its audio is no longer lossless. At most one warning. `facts` are the source's.
-  package static func ofKind(_ facts: MediaFacts) -> [Anomaly] {
+  package static func ofKind(_ facts: MediaFacts) -> [Warning] {
     guard facts.demuxer != nil else { return facts.soundFormat.map(ofKind) ?? [] }
     guard let written = facts.writtenCodec else {
       let pictures = facts.video == nil ? "" : " The pictures are left out."
       return [
-        Anomaly(
+        Warning(
           code: "format_changed",
           detail: "This service doesn't write \(facts.container.words) with \(facts.codec): the result is "
             + "\(facts.isInteger ? "FLAC" : "WAV with 32-bit floats"), which loses nothing.\(pictures)")
@@ -29,7 +30,7 @@ extension Anomaly {
     if facts.writtenContainer != facts.container {
       let (source, result) = (facts.container.words, facts.writtenContainer.words)
       return [
-        Anomaly(
+        Warning(
           code: "format_changed",
           detail:
             "Copied into \(source), pictures of \(facts.pictures ?? "unknown") would lose their times: the result "
@@ -38,7 +39,7 @@ extension Anomaly {
     }
     if facts.losesSound {
       return [
-        Anomaly(
+        Warning(
           code: "lossy_result",
           detail: "The source's sound is lossless (\(facts.codec)), the result's is not (\(written)): such a file "
             + "can't hold it. With \"format\":\"wav\" nothing is lost.")
@@ -46,19 +47,19 @@ extension Anomaly {
     }
     guard written != facts.codec else { return [] }
     return [
-      Anomaly(
+      Warning(
         code: "format_changed",
         detail: "The sound of \(facts.container.words) with \(facts.codec) is written as \(written).")
     ]
   }
 
   /// The same for a source that libsndfile reads.
-  package static func ofKind(_ source: AudioFormat) -> [Anomaly] {
+  package static func ofKind(_ source: AudioFormat) -> [Warning] {
     guard let target = try? OutputFormat.same.format(for: source),
       target.container != source.container || target.codec.name != source.codec.name
     else { return [] }
     return [
-      Anomaly(
+      Warning(
         code: "format_changed",
         detail: "This service doesn't write \(source.container.rawValue) with \(source.codec.name): the result is "
           + "\(target.container.rawValue) with \(target.codec.name).")

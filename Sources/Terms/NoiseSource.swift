@@ -1,17 +1,24 @@
-import Denoise
-
 /// Where to learn a noise profile from: in JSON, `{"start":1.25,"end":2.75}` or `{"quantile":0.2}`.
 package enum NoiseSource: Sendable, Equatable {
   /// Seconds of the recording that contain only noise.
   case region(start: Double, end: Double)
   /// The quiet quantile of every frequency over the whole recording, 0 … 1, for recordings without such a region. In a
-  /// recording longer than `NoiseLearner.wholeSeconds`, that many seconds spread over it stand for the whole.
+  /// long recording, some seconds spread over it stand for the whole.
   case quantile(Double)
 
   /// The default quantile.
   package static let usualQuantile = 0.2
-  /// Maximum number of regions found in a recording.
-  package static let regionLimit = NoiseRegionFinder.regionLimit
+
+  /// Creates the best source, given the regions found, best first.
+  package init(best regions: [NoiseRegion]) {
+    self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
+  }
+
+  /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
+  /// clamped: times are rounded for display and input.
+  package static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
+    start >= 0 && start < end && start < duration && end <= duration + 0.01
+  }
 }
 
 extension NoiseSource: Codable {
@@ -39,23 +46,5 @@ extension NoiseSource: Codable {
       try container.encode(end, forKey: .end)
     case .quantile(let quantile): try container.encode(quantile, forKey: .quantile)
     }
-  }
-}
-
-extension NoiseSource {
-  /// Creates the best source, given the regions found, best first.
-  package init(best regions: [NoiseRegion]) {
-    self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
-  }
-
-  /// Minimum number of frames in a region: two analysis frames.
-  package static func minimumFrames(sampleRate: Int) -> Int64 {
-    2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
-  }
-
-  /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
-  /// clamped: times are rounded for display and input.
-  package static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
-    start >= 0 && start < end && start < duration && end <= duration + 0.01
   }
 }

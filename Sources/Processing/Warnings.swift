@@ -1,8 +1,9 @@
 import AudioIO
+import Terms
 
 // A recording's warnings: each a stable code and a sentence that says what was wrong and how it was handled.
 
-extension Anomaly {
+extension Warning {
   /// Returns the warnings from reading a file.
   ///
   /// - Parameters:
@@ -13,7 +14,7 @@ extension Anomaly {
   ///   - lostFrames: frames read as silence.
   static func ofReading(
     _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64, lostFrames: Int64
-  ) -> [Anomaly] {
+  ) -> [Warning] {
     var found = inHeader(map.header) + Self.found(map.findings)
     // The decoder itself may have put silence in place of missing frames.
     let missing = max(lostFrames, map.findings.missingFrames)
@@ -28,11 +29,11 @@ extension Anomaly {
   }
 
   /// Returns the header's promises that the file doesn't keep, judging only by sizes.
-  private static func inHeader(_ header: ContainerHeader) -> [Anomaly] {
+  private static func inHeader(_ header: ContainerHeader) -> [Warning] {
     guard let declared = header.declaredDataBytes, let present = header.presentDataBytes else { return [] }
     if header.lengthIsUnknown {
       return [
-        Anomaly(
+        Warning(
           code: "length_unknown",
           detail: "The header was written before the length was known; the file is read to its end.")
       ]
@@ -40,7 +41,7 @@ extension Anomaly {
     guard declared > present else {
       guard header.strayBytes > 0 else { return [] }
       return [
-        Anomaly(
+        Warning(
           code: "bytes_left_out",
           detail:
             "The header promises \(declared) bytes of sound; \(header.strayBytes) more follow that it doesn't tell "
@@ -48,18 +49,18 @@ extension Anomaly {
       ]
     }
     return [
-      Anomaly(
+      Warning(
         code: "truncated",
         detail: "The header promises \(declared) bytes of sound, the file holds \(present); what is there is used.")
     ]
   }
 
   /// Returns the contradictions between the file's bytes and its headers.
-  private static func found(_ findings: SoundMap.Findings) -> [Anomaly] {
-    var found: [Anomaly] = []
+  private static func found(_ findings: SoundMap.Findings) -> [Warning] {
+    var found: [Warning] = []
     if findings.streams > 1 {
       found.append(
-        Anomaly(
+        Warning(
           code: "chained_stream",
           detail: "\(findings.streams) streams follow one another in the file; all are used, one after the other."))
     }
@@ -74,55 +75,55 @@ extension Anomaly {
     if findings.leadingBytes > 0 { found.append(.leading(findings.leadingBytes)) }
     if findings.foreignBytes > 0 {
       found.append(
-        Anomaly(
+        Warning(
           code: "foreign_bytes",
           detail: "\(findings.foreignBytes) bytes between the frames are no sound; they are passed over."))
     }
     return found
   }
 
-  private static func lost(_ frames: Int64) -> Anomaly {
-    Anomaly(
+  private static func lost(_ frames: Int64) -> Warning {
+    Warning(
       code: "frames_missing",
       detail: "\(frames) frames in the middle of the file are lost; silence stands for them.")
   }
 
-  private static func leftOut(_ streams: Int, seconds: Double) -> Anomaly {
+  private static func leftOut(_ streams: Int, seconds: Double) -> Warning {
     let rounded = (seconds * 10).rounded() / 10
-    return Anomaly(
+    return Warning(
       code: "streams_left_out",
       detail:
         "\(streams) of the streams in the file have another sample rate, number of channels or codec than most of "
         + "it, or can't be decoded; they are left out (\(rounded) s).")
   }
 
-  static func leading(_ bytes: Int64) -> Anomaly {
-    Anomaly(
+  static func leading(_ bytes: Int64) -> Warning {
+    Warning(
       code: "leading_bytes",
       detail: "\(bytes) bytes before the first frame are no sound; they are passed over.")
   }
 
-  static let endsWithin = Anomaly(
+  static let endsWithin = Warning(
     code: "truncated", detail: "The file ends within its sound; what is there is used.")
 
-  static let lengthUnknown = Anomaly(
+  static let lengthUnknown = Warning(
     code: "length_unknown", detail: "No header tells how long the sound is; the file is read to its end.")
 
-  static func silenceLeftOut(_ seconds: Double) -> Anomaly {
-    Anomaly(
+  static func silenceLeftOut(_ seconds: Double) -> Warning {
+    Warning(
       code: "silence_left_out",
       detail: "The telephone left out \((seconds * 100).rounded() / 100) s while nobody spoke; silence stands for them."
     )
   }
 
-  static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Anomaly {
-    Anomaly(
+  static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Warning {
+    Warning(
       code: decoded < claimed ? "truncated" : "longer_than_claimed",
       detail: "The header promises \(claimed) frames, \(decoded) could be decoded; these are used.")
   }
 
-  static func nonFinite(_ samples: Int64) -> Anomaly {
-    Anomaly(
+  static func nonFinite(_ samples: Int64) -> Warning {
+    Warning(
       code: "non_finite_samples",
       detail: "\(samples) samples are not finite numbers (NaN or infinity); they count as 0.")
   }

@@ -1,0 +1,74 @@
+import AudioIO
+import Denoise
+import Terms
+import Waveform
+
+/// Writes a sound and its waveform and searches for noise regions, all in one pass over the samples. The waveform is
+/// computed from 16-bit samples.
+///
+/// After an error, the writer must not be used again.
+struct SoundWriter: ~Copyable {
+  private var audio: AudioWriter?
+  private var waveform: PyramidWriter?
+  private var finder: NoiseRegionFinder?
+  private var quantised: [Int16] = []
+  /// The number of frames whose waveform can be read from the pyramid file.
+  private(set) var readyFrames: Int64 = 0
+  /// The number of samples that exceeded full scale and were clipped.
+  private(set) var clippedSamples: Int64 = 0
+  /// The noise regions, best first; nil before `finish`, or if they aren't searched for.
+  private(set) var noiseRegions: [NoiseRegion]?
+
+  /// Creates the pyramid file.
+  /// - Parameters:
+  ///   - audio: writes the sound; nil if a file already contains it.
+  ///   - pyramid: the path of the pyramid file; nil for none.
+  ///   - sound: the sample rate and channels.
+  init(
+    _ audio: consuming AudioWriter?, pyramid: String?, of sound: AudioFormat, findsNoiseRegions: Bool
+  ) throws(ProcessingError) {
+    var waveform: PyramidWriter?
+    if let pyramid {
+      let writer = try Processing.waveform { () throws(WaveformError) in
+        try PyramidWriter(creating: pyramid, sampleRate: sound.sampleRate, channels: sound.channels)
+      }
+      waveform = consume writer
+    }
+    self.audio = consume audio
+    self.waveform = consume waveform
+    finder = findsNoiseRegions ? NoiseRegionFinder(sampleRate: sound.sampleRate, channels: sound.channels) : nil
+  }
+
+  /// Appends interleaved samples with full scale ±1 to all files.
+  mutating func append(_ samples: Span<Float>) throws(ProcessingError) {
+    guard var audio = audio.take() else { return }
+    do { try audio.write(samples, quantised: &quantised) } catch { throw .audio(error) }
+    clippedSamples = audio.clippedSamples
+    self.audio = consume audio
+    let quantised = quantised
+    try append(quantised.span)
+  }
+
+  /// Appends interleaved samples of a sound that a file already contains.
+  mutating func append(_ samples: Span<Int16>) throws(ProcessingError) {
+    if var finder = finder.take() {
+      finder.append(samples)
+      self.finder = consume finder
+    }
+    guard var waveform = waveform.take() else { return }
+    do { try waveform.append(samples) } catch { throw .waveform(error) }
+    readyFrames = waveform.readyFrames
+    self.waveform = consume waveform
+  }
+
+  /// Completes the files and makes them durable.
+  mutating func finish() throws(ProcessingError) {
+    if let finder = finder.take() { noiseRegions = finder.finish() }
+    if let audio = audio.take() {
+      do { try audio.finish() } catch { throw .audio(error) }
+    }
+    if var waveform = waveform.take() {
+      do { try waveform.finish() } catch { throw .waveform(error) }
+    }
+  }
+}
