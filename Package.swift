@@ -93,7 +93,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "JobsTests", dependencies: ["Terms", "Jobs", "Processing", "Storage", "Randomness"], swiftSettings: strict),
+      name: "JobsTests",
+      dependencies: ["Terms", "Jobs", "AudioIO", "Denoise", "Media", "Processing", "Storage", "Randomness"],
+      swiftSettings: strict),
     .testTarget(
       name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "Receivers"], swiftSettings: strict),
     // Receives webhooks; for tests.

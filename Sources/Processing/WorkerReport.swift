@@ -45,6 +45,16 @@ package enum WorkerReport: Sendable, Equatable {
     self = report
   }
 
+  /// Whether this is the result of the given work.
+  package func isResult(of work: WorkerRequest.Work) -> Bool {
+    switch (work, self) {
+    case (.probe, .probed), (.ffmpegCheck, .ffmpegWorks), (.waveform, .analyzed), (.denoise, .denoised),
+      (.convert, .converted), (.noiseRegions, .noiseRegions), (.spectrum, .measured):
+      true
+    default: false
+    }
+  }
+
   /// Why the worker failed, if the report says so.
   package var failure: WorkerFailure? {
     if case .failed(let failure) = self { failure } else { nil }

@@ -206,6 +206,15 @@ extension WorkerRequest {
     self = request
   }
 
+  /// The pyramid file that the work writes, if any.
+  package var pyramid: String? {
+    switch work {
+    case .waveform(let work): work.pyramid
+    case .denoise(let work): work.pyramid
+    default: nil
+    }
+  }
+
   /// The files that the worker may lend to ffmpeg's user; see `LentFiles`.
   package var lentFiles: [String] {
     switch work {

@@ -37,8 +37,9 @@ import Testing
   }
 
   @Test func aConvertJobsParametersAreRead() {
-    #expect(RowJSON.value(ConvertParameters.self, from: #"{"format":"mp3"}"#) == ConvertParameters(format: .mp3))
-    #expect(RowJSON.text(ConvertParameters(format: .mp3)) == #"{"format":"mp3"}"#)
+    #expect(
+      RowJSON.value(ConvertJob.Parameters.self, from: #"{"format":"mp3"}"#) == ConvertJob.Parameters(format: .mp3))
+    #expect(RowJSON.text(ConvertJob.Parameters(format: .mp3)) == #"{"format":"mp3"}"#)
   }
 
   @Test(arguments: [

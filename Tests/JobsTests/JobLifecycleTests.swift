@@ -44,7 +44,7 @@ import Testing
 
     @discardableResult
     func submit(_ id: JobID, client: String = "") -> [String] {
-      on(.submitted(id, .init(.waveform, samples: 1), Client(key: client)))
+      on(.submitted(id, WaveformJob.cost(samples: 1), Client(key: client)))
     }
 
     /// Goes from the claim of a job to its child.

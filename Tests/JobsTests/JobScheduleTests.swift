@@ -9,10 +9,10 @@ struct JobScheduleTests {
   private static func hours(_ count: Double) -> Double { count * 3600 * 44_100 * 2 }
 
   private let alone = Client(key: "alone")
-  private let long = JobSchedule.Work(.denoise, samples: hours(2))
-  private let short = JobSchedule.Work(.denoise, samples: hours(0.01))
-  private let waveform = JobSchedule.Work(.waveform, samples: hours(1))
-  private let longWaveform = JobSchedule.Work(.waveform, samples: hours(2))
+  private let long = DenoiseJob.cost(samples: hours(2))
+  private let short = DenoiseJob.cost(samples: hours(0.01))
+  private let waveform = WaveformJob.cost(samples: hours(1))
+  private let longWaveform = WaveformJob.cost(samples: hours(2))
 
   @Test func equallyLongJobsBeginInOrder() {
     var schedule = JobSchedule(places: 1)

@@ -84,7 +84,7 @@ struct LifecycleWorld {
 
   private func submission(of id: JobID) -> Step {
     .event(
-      .submitted(id, JobSchedule.Work(.waveform, samples: 1), Client(key: "\((order.firstIndex(of: id) ?? 0) % 2)")))
+      .submitted(id, WaveformJob.cost(samples: 1), Client(key: "\((order.firstIndex(of: id) ?? 0) % 2)")))
   }
 
   /// Runs until nothing is under way any more, or until the service has stopped or crashed. `jobs` come in meanwhile;
@@ -310,7 +310,7 @@ struct LifecycleWorld {
     // Every place is free if so many jobs can be begun.
     for _ in 0..<Self.limits.places {
       let id = JobID()
-      let actions = lifecycle.on(.submitted(id, .init(.waveform, samples: 1), Client(key: "")), at: now)
+      let actions = lifecycle.on(.submitted(id, WaveformJob.cost(samples: 1), Client(key: "")), at: now)
       check(actions.count == 1, "a place is still taken")
     }
   }

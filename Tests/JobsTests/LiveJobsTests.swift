@@ -142,4 +142,12 @@ import Testing
     jobs.remove(id)
     #expect(jobs.job(writing: recording) == nil && jobs.count == 0)
   }
+
+  @Test func aJobThatWritesNoWaveformBelongsToNoRecording() {
+    let (jobs, id) = (LiveJobs(), JobID())
+    jobs.insert(id, LiveJob(recording: nil))
+    #expect(jobs[id] != nil && jobs.job(writing: RecordingID()) == nil)
+    jobs.remove(id)
+    #expect(jobs.count == 0)
+  }
 }

@@ -52,11 +52,13 @@ struct JobPreparation: Sendable {
       if let fault = try files.settle(source) { return .failed(fault.failure) }
       // The child makes one for itself.
       if files.hasLostWorkingCopy(source) { source.workingFile = nil }
-      if job.kind == .waveform { _ = try catalog.update(job.recording) { $0.waveformState = .building } }
-      if let output = job.output { _ = try catalog.update(output) { $0.waveformState = .building } }
-      let request = try WorkerRequest(
-        job, source: source, sourceFolder: store.folder(of: source.id), folder: try store.makeWorkFolder(of: job.id),
-        settings.workers)
+      if let written = job.kind.definition.writtenRecording(of: job) {
+        _ = try catalog.update(written) { $0.waveformState = .building }
+      }
+      let attempt = JobAttempt(
+        job: job, source: source, sourceFolder: store.folder(of: source.id),
+        folder: try store.makeWorkFolder(of: job.id))
+      let request = try WorkerRequest(attempt, settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's worker is fenced in") }
       return .ready(request, fence)
     } catch { return .failed(failure(job.id, error)) }

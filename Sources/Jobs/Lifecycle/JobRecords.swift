@@ -15,7 +15,9 @@ struct JobRecords: Sendable {
   /// A child has said what it made.
   func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
     do {
-      let ended = try JobOutcome(job, report, of: request, store: store, settings).record(in: catalog)
+      let ended = try JobOutcome(
+        job: job, report: report, request: request, catalog: catalog, store: store, settings: settings
+      ).record()
       guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
       log.job(ended)
       // Cancelled while it was finished: what it made has no row, or is not wanted.

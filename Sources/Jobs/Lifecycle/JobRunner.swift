@@ -93,11 +93,10 @@ package final class JobRunner: Sendable {
     let client = Client(key: job.client)
     let room = room ?? JobRoom(adding: client, to: tally)
     rooms.withLock { $0[job.id] = room }
-    // A conversion writes no recording's waveform.
-    let written = job.kind == .convert ? RecordingID() : job.output ?? job.recording
-    live.insert(job.id, LiveJob(attempts: job.attempts, recording: written))
+    let kind = job.kind.definition
+    live.insert(job.id, LiveJob(attempts: job.attempts, recording: kind.writtenRecording(of: job)))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
-    let work = JobSchedule.Work(job.kind, samples: samples ?? 0)
+    let work = kind.cost(samples: samples ?? 0)
     queue.async { [self] in take(.submitted(job.id, work, client)) }
   }
 
@@ -219,7 +218,8 @@ package final class JobRunner: Sendable {
     guard let job = state.value.attempts[id]?.job, var request = state.value.attempts[id]?.request else {
       preconditionFailure("what is started was prepared")
     }
-    request.threads = Self.threads(for: job, idlePlaces)
+    // Places that no other job uses or waits for.
+    request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
     live.update(id) { live in
@@ -228,17 +228,11 @@ package final class JobRunner: Sendable {
       live.startedAt = .now
       live.progress = nil
       live.pyramidPath = request.pyramid
-      live.finishedPyramidPath = store.folder(of: job.output ?? job.recording) + "/" + job.pyramidName
+      live.finishedPyramidPath = live.recording.map { store.folder(of: $0) + "/" + job.pyramidName }
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
       program: settings.workers.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },
       onExit: { [self] in take(.exited(id, $0)) })
-  }
-
-  /// A child may use the cores that nobody else is using or waiting for; noise removal has use for two.
-  private static func threads(for job: Job, _ idlePlaces: Int) -> Int? {
-    guard job.kind != .convert else { return nil }
-    return 1 + (job.kind == .waveform ? idlePlaces : min(idlePlaces, 1))
   }
 
   private func heard(_ report: WorkerReport, _ id: JobID, _ work: WorkerRequest.Work) {
@@ -283,11 +277,7 @@ package final class JobRunner: Sendable {
 extension WorkerReport {
   /// What it says about the end of the child's work, if anything.
   fileprivate func verdict(on work: WorkerRequest.Work) -> JobLifecycle.Verdict? {
-    switch (work, self) {
-    case (_, .failed(let failure)): .failure(failure)
-    case (.waveform, .analyzed), (.denoise, .denoised), (.convert, .converted): .result
-    default: nil
-    }
+    if let failure { .failure(failure) } else { isResult(of: work) ? .result : nil }
   }
 }
 

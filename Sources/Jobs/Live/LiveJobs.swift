@@ -13,8 +13,8 @@ package struct LiveJob: Sendable {
   package var progress: WorkerProgress?
   /// When the present attempt began.
   var startedAt: ContinuousClock.Instant?
-  /// The recording whose waveform the job writes, and where.
-  package let recording: RecordingID
+  /// The recording whose waveform the job writes; nil if it writes none.
+  package let recording: RecordingID?
   /// The file in its work folder.
   package var pyramidPath: String?
   /// Where the waveform goes when it is whole; its row says so a little later.
@@ -108,7 +108,7 @@ package final class LiveJobs: Sendable {
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
       state.jobs[id] = job
-      state.byRecording[job.recording] = id
+      if let recording = job.recording { state.byRecording[recording] = id }
       state.arrivals += 1
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       return Array((state.waiters.removeValue(forKey: id) ?? [:]).values)
@@ -132,8 +132,8 @@ package final class LiveJobs: Sendable {
   /// The job has ended, and its row says how.
   func remove(_ id: JobID) {
     let (ready, action) = state.withLock { state in
-      if let job = state.jobs.removeValue(forKey: id), state.byRecording[job.recording] == id {
-        state.byRecording[job.recording] = nil
+      if let recording = state.jobs.removeValue(forKey: id)?.recording, state.byRecording[recording] == id {
+        state.byRecording[recording] = nil
       }
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       return (Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved)

@@ -24,12 +24,10 @@ struct JobSchedule {
     /// Long is what takes a core longer than this, in seconds.
     private static let longSeconds = 10.0
 
-    /// `samples` counts all channels. On one core of the machine this was written on a waveform takes a second for some
-    /// 40 million samples of MP3, denoising for some 8 million.
-    init(_ kind: JobKind, samples: Double) {
-      seconds = samples / (kind == .waveform ? 40e6 : 8e6)
+    init(seconds: Double, isWaveform: Bool = false) {
+      self.seconds = seconds
       isLong = seconds > Self.longSeconds
-      isWaveform = kind == .waveform
+      self.isWaveform = isWaveform
     }
   }
 

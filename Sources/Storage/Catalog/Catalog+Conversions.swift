@@ -13,7 +13,7 @@ extension Catalog {
   package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
     try write { db in
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
-        $0.kind == .convert && $0.recording == job.recording && $0.parameters == job.parameters
+        $0.kind == job.kind && $0.recording == job.recording && $0.parameters == job.parameters
       }
       if let same { return (same, false) }
       try Self.insert(job, db)

@@ -72,8 +72,8 @@ extension Catalog {
       guard !before.state.isFinished, let job = try Self.update(id, db, change) else { return [before] }
       precondition(job.state.isFinished, "an abandoned job is finished")
       // In the same transaction: a crash in between would leave a waveform in state building forever.
-      if job.kind == .waveform {
-        _ = try Self.update(job.recording, db) { if $0.waveformJob == id { $0.waveformState = .failed } }
+      if try Self.recording(job.recording, db)?.waveformJob == id {
+        _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
       }
       return [job] + (try job.output.map { try Self.delete($0, db) } ?? [])
     }

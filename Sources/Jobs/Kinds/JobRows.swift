@@ -1,18 +1,8 @@
-import AudioIO
 import Denoise
 import FoundationEssentials
 import Processing
 import Storage
 import Terms
-
-/// What a conversion was asked to make, as it is kept in its row.
-package struct ConvertParameters: Codable, Sendable, Equatable {
-  /// The kind of file to write.
-  package var format: OutputFormat
-
-  /// Parameters of known parts.
-  package init(format: OutputFormat) { self.format = format }
-}
 
 /// What a job brought, as it is kept in its row.
 package struct JobResult: Codable, Sendable, Equatable {

@@ -1,0 +1,50 @@
+import AudioIO
+import Processing
+import Storage
+
+/// Writes a recording's sound in another format, for downloads.
+package enum ConvertJob: JobDefinition {
+  /// The parameters, as stored in the job's row.
+  package struct Parameters: Codable, Sendable, Equatable {
+    /// The format to write.
+    package var format: OutputFormat
+
+    /// Creates parameters.
+    package init(format: OutputFormat) { self.format = format }
+  }
+
+  private static let samplesPerSecond = 8e6
+  static let threadLimit = 1
+
+  static func cost(samples: Double) -> JobSchedule.Work { .init(seconds: samples / samplesPerSecond) }
+
+  static func writtenRecording(of job: Job) -> RecordingID? { nil }
+
+  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+    guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters),
+      let shape = attempt.source.audioFormat, let sound = attempt.sound
+    else { return nil }
+    let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
+    let work = ConvertWork(
+      output: attempt.path("audio"), format: asked.format, resampled: needsFFmpeg ? shape : nil)
+    return (work: .convert(work), source: sound)
+  }
+
+  /// The conversion's row is stored before the job's: after a crash in between, the job runs again and replaces the file.
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+    let (job, catalog) = (outcome.job, outcome.catalog)
+    guard case .convert(let work) = outcome.request.work, case .converted = outcome.report,
+      try catalog.recording(job.recording) != nil
+    else { return nil }
+    outcome.settings.willAddFiles(job.id)
+    let stored = try outcome.add(work.output, as: "converted-\(job.id).\(work.format)")
+    let conversion = Conversion(
+      recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
+      sha256: stored.sha256)
+    guard let forgotten = try catalog.keep(conversion, limit: outcome.settings.maximumConversionBytes) else {
+      return nil
+    }
+    for one in forgotten { outcome.store.remove(one.file, of: one.recording) }
+    return try catalog.update(job.id) { $0.succeed(with: JobResult(recording: job.recording)) }
+  }
+}

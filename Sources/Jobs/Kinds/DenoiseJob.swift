@@ -1,0 +1,100 @@
+import AudioIO
+import Media
+import Processing
+import Storage
+import Terms
+
+/// Removes the noise from a recording, which makes a new recording with its waveform. The job's row contains
+/// `DenoiseParameters`.
+enum DenoiseJob: JobDefinition {
+  private static let samplesPerSecond = 8e6
+  static let threadLimit = 2
+
+  static func cost(samples: Double) -> JobSchedule.Work { .init(seconds: samples / samplesPerSecond) }
+
+  static func writtenRecording(of job: Job) -> RecordingID? { job.output }
+
+  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+    guard let asked = RowJSON.value(DenoiseParameters.self, from: attempt.job.parameters) else { return nil }
+    let source = attempt.source
+    var work = DenoiseWork(asked.resolved(for: source), output: attempt.path("audio"), findsNoiseRegions: true)
+    work.pyramid = attempt.path("pyramid")
+    if let facts = source.mediaFacts {
+      // Requested so early that there is no working copy yet: the worker makes one for itself.
+      if source.soundFile == nil { work.copy = WorkingCopy(facts, at: attempt.path("decoded")) }
+      if asked.format == .same { work.keepKind(facts, of: attempt) }
+    }
+    return (work: .denoise(work), source: attempt.sound ?? attempt.original)
+  }
+
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+    let (job, store) = (outcome.job, outcome.store)
+    guard case .denoise(let work) = outcome.request.work, case .denoised(let cleaned) = outcome.report,
+      let output = job.output, let path = work.pyramid, let made = try outcome.catalog.recording(output)
+    else { return nil }
+    outcome.settings.willAddFiles(job.id)
+    let audio = try store.adopt(
+      path: work.replacement?.output ?? work.output, as: output, name: "audio.\(made.fileExtension ?? "audio")")
+    let pyramid = try store.adopt(path: path, as: output, name: job.pyramidName)
+    var working: StoredFile?
+    if work.replacement != nil {
+      let ending = made.audioFormat?.fileExtension ?? "wav"
+      working = try store.adopt(path: work.output, as: output, name: "working-\(job.id).\(ending)")
+    }
+    let result = JobResult(
+      recording: output, noise: cleaned.noise, profile: cleaned.profile, clippedSamples: cleaned.clippedSamples)
+    let warnings = try self.warnings(cleaned, outcome)
+    return try outcome.finish(result) {
+      $0.waveformState = .ready
+      $0.waveformFile = pyramid.name
+      $0.warnings = warnings
+      $0.noiseRegions = cleaned.noiseRegions
+      $0.audioFile = audio.name
+      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
+      $0.bytes = audio.bytes
+      $0.sha256 = audio.sha256
+      $0.format.setLength(frames: cleaned.frames)
+    }
+  }
+
+  /// Returns the warnings for the result: the worker's, and those of the source if the worker read its working copy,
+  /// which shows no errors itself. Warnings about the source's file that don't concern its sound are left out.
+  private static func warnings(_ cleaned: DenoiseOutcome, _ outcome: JobOutcome) throws(StorageError) -> [Warning] {
+    let told = cleaned.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
+    guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
+    let keepsKind = RowJSON.value(DenoiseParameters.self, from: outcome.job.parameters)?.format == .same
+    let changed = keepsKind ? source.mediaFacts.map(Warning.ofKind) ?? source.audioFormat.map(Warning.ofKind) ?? [] : []
+    guard let facts = source.mediaFacts else { return told + changed }
+    // The other tracks are kept beside the cleaned one.
+    let keepsTracks = keepsKind && facts.writtenCodec != nil && !told.contains { $0.code == "tracks_left_out" }
+    return told + changed
+      + source.warnings.filter { known in
+        (Warning.isOfSound(known.code) || keepsTracks && known.code == "audio_tracks_left_out")
+          && !told.contains { $0.code == known.code }
+      }
+  }
+}
+
+extension DenoiseWork {
+  /// Writes the result as the same kind of file as the source, if possible.
+  fileprivate mutating func keepKind(_ facts: MediaFacts, of attempt: JobAttempt) {
+    guard facts.writtenCodec == nil else {
+      replacement = .init(of: attempt.original, facts, output: output)
+      output = attempt.path("working")
+      return
+    }
+    // A kind of file that can't be written becomes WAV or FLAC. `same` would be the container of the working copy, which
+    // is RF64 if the length wasn't known in advance.
+    parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
+  }
+}
+
+extension DenoiseParameters {
+  /// Returns the same parameters with the noise source that `auto` stands for. If the recording hasn't been read yet, the
+  /// worker finds it.
+  package func resolved(for source: Recording) -> DenoiseParameters {
+    var resolved = self
+    resolved.noise = noise ?? source.noiseRegions.map(NoiseSource.init(best:))
+    return resolved
+  }
+}

@@ -1,0 +1,107 @@
+import AudioIO
+import Denoise
+import Media
+import Processing
+import Storage
+import Terms
+import Testing
+
+@testable import Jobs
+
+/// The work that each kind of job asks a worker for.
+@Suite struct JobDefinitionTests {
+  /// Facts of an m4a file, as version 0.1.0 wrote them.
+  private static let m4a =
+    #"{"audioTracks":1,"bitRate":68781,"channels":1,"codec":"aac","container":"m4a","demuxer":"mov","#
+    + #""endsAsPromised":true,"firstFrame":0,"isCut":false,"promisedFrames":96000,"promisesLength":true,"#
+    + #""sampleRate":16000}"#
+  private static let wma = m4a.replacing("\"m4a\"", with: "\"asf\"").replacing("aac", with: "wmavoice")
+    .replacing("\"mov\"", with: "\"asf\"")
+
+  private func attempt(
+    _ kind: JobKind, _ parameters: String = "{}", media: String? = nil, workingFile: String? = nil
+  ) -> JobAttempt {
+    let source = Recording(
+      id: RecordingID(), name: "a",
+      format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 16_000, channels: 1, frames: 96_000),
+      waveformState: .ready, audioFile: "audio.x", media: media, workingFile: workingFile)
+    var job = Job(kind: kind, recording: source.id, output: RecordingID(), parameters: parameters)
+    job.attempts = 2
+    return JobAttempt(job: job, source: source, sourceFolder: "/recording", folder: "/job")
+  }
+
+  @Test func aWaveformJobReadsTheRecordingsOwnFile() throws {
+    let (work, source) = try #require(WaveformJob.work(of: attempt(.waveform)))
+    #expect(source == "/recording/audio.x")
+    let expected = WaveformWork(
+      pyramid: "/job/attempt-2.pyramid", soundMap: "/job/attempt-2.map", findsNoiseRegions: true)
+    #expect(work == .waveform(expected))
+    // Even if there is a working copy, because that may be the lost file.
+    let media = try #require(WaveformJob.work(of: attempt(.waveform, media: Self.m4a, workingFile: "working.wav")))
+    let facts = try #require(MediaFacts(json: Self.m4a))
+    #expect(media.source == "/recording/audio.x")
+    let copy = WorkingCopy(facts, at: "/job/attempt-2.working")
+    #expect(
+      media.work == .waveform(WaveformWork(pyramid: "/job/attempt-2.pyramid", copy: copy, findsNoiseRegions: true)))
+  }
+
+  private func denoising(_ attempt: JobAttempt) throws -> (work: DenoiseWork, source: String) {
+    guard let (work, source) = DenoiseJob.work(of: attempt), case .denoise(let denoising) = work else {
+      throw JobsError.unreadableParameters(attempt.job.id)
+    }
+    return (denoising, source)
+  }
+
+  @Test func aDenoiseJobKeepsTheKindOfFileIfItCanBeWritten() throws {
+    let same = RowJSON.text(DenoiseParameters())
+    let plain = try denoising(attempt(.denoise, same))
+    #expect(plain.source == "/recording/audio.x" && plain.work.output == "/job/attempt-2.audio")
+    #expect(plain.work.replacement == nil && plain.work.copy == nil && plain.work.parameters.format == .same)
+
+    let media = try denoising(attempt(.denoise, same, media: Self.m4a, workingFile: "working.wav"))
+    #expect(media.source == "/recording/working.wav" && media.work.output == "/job/attempt-2.working")
+    #expect(media.work.replacement?.original == "/recording/audio.x")
+    #expect(media.work.replacement?.output == "/job/attempt-2.audio" && media.work.copy == nil)
+
+    let early = try denoising(attempt(.denoise, same, media: Self.m4a))
+    #expect(early.source == "/recording/audio.x" && early.work.copy?.path == "/job/attempt-2.decoded")
+
+    let other = try denoising(attempt(.denoise, same, media: Self.wma, workingFile: "working.wav"))
+    #expect(other.work.replacement == nil && other.work.parameters.format == .wav)
+    let asked = RowJSON.text(DenoiseParameters(format: .mp3))
+    let mp3 = try denoising(attempt(.denoise, asked, media: Self.m4a, workingFile: "working.wav"))
+    #expect(mp3.work.replacement == nil && mp3.work.parameters.format == .mp3)
+  }
+
+  @Test func aConversionUsesFFmpegIfTheSampleRateRequiresIt() throws {
+    var attempt = attempt(.convert, #"{"format":"mp3"}"#)
+    let (work, source) = try #require(ConvertJob.work(of: attempt))
+    #expect(source == "/recording/audio.x")
+    #expect(work == .convert(ConvertWork(output: "/job/attempt-2.audio", format: .mp3)))
+    var odd = attempt.source
+    odd.format.sampleRate = 96_000
+    attempt = JobAttempt(job: attempt.job, source: odd, sourceFolder: "/recording", folder: "/job")
+    guard case .convert(let resampling)? = ConvertJob.work(of: attempt)?.work else {
+      Issue.record("no conversion")
+      return
+    }
+    #expect(resampling.resampled?.sampleRate == 96_000)
+    let undecoded = ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a))
+    #expect(undecoded?.source == nil)
+  }
+
+  @Test(arguments: [JobKind.denoise, .convert])
+  func parametersThatCantBeReadGiveNoWork(kind: JobKind) {
+    for parameters in ["", "{}", #"{"format":"tape"}"#] {
+      let isRead = kind.definition.work(of: attempt(kind, parameters)) != nil
+      #expect(!isRead)
+    }
+  }
+
+  @Test func eachKindNamesTheRecordingWhoseWaveformItWrites() {
+    let job = attempt(.denoise).job
+    #expect(WaveformJob.writtenRecording(of: job) == job.recording)
+    #expect(DenoiseJob.writtenRecording(of: job) == job.output)
+    #expect(ConvertJob.writtenRecording(of: job) == nil)
+  }
+}
