@@ -42,14 +42,18 @@ package final class Service: Sendable {
       "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
     ]
     http.refusal = refusal(configuration)
-    if log.tellsRequests { http.onCompleted = log.request }
+    let idleMemory = IdleMemory()
+    http.onCompleted = { [log] request in
+      idleMemory.requestEnded()
+      if log.tellsRequests { log.request(request) }
+    }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       context.log.answered(request, with: problem, for: error)
       return problem.response()
     }
     HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
-    let server = HTTPServer(http, responder: IdleMemory().counting(responder))
+    let server = HTTPServer(http, responder: responder)
     self.server = server
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     Self.settle(context, verified: catalogIsVerified)

@@ -22,18 +22,18 @@ import Testing
     let trims = Trims()
     let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     for flood in 1...3 {
-      for _ in 0..<IdleMemory.requestsWorthALook { memory.requestCame() }
+      for _ in 0..<IdleMemory.requestsWorthALook { memory.requestEnded() }
       try await eventually { trims.value == flood }
     }
     // The count starts over each time.
-    for _ in 1..<IdleMemory.requestsWorthALook { memory.requestCame() }
+    for _ in 1..<IdleMemory.requestsWorthALook { memory.requestEnded() }
     #expect(trims.value == 3)
   }
 
   @Test func nothingIsDoneWhileTheFloodLasts() async throws {
     let trims = Trims()
     let memory = IdleMemory(pauseSeconds: 1000) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    for _ in 0..<1000 { memory.requestCame() }
+    for _ in 0..<1000 { memory.requestEnded() }
     #expect(trims.value == 0)
   }
 }

@@ -1,6 +1,5 @@
 import CLinux
 import Dispatch
-import HTTP
 import Synchronization
 
 /// Returns memory that malloc has kept to the system after a flood of requests.
@@ -8,6 +7,9 @@ import Synchronization
 /// glibc keeps freed memory in the arena of the thread that allocated it, up to eight arenas per core, and returns only
 /// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
 /// page.
+///
+/// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for longer
+/// than the pause.
 final class IdleMemory: Sendable {
   private let pauseSeconds: Double
   private let trim: @Sendable () -> Void
@@ -25,21 +27,8 @@ final class IdleMemory: Sendable {
     (self.pauseSeconds, self.trim) = (pauseSeconds, trim)
   }
 
-  /// Returns a responder that counts each request and passes it on to `next`.
-  func counting(_ next: any HTTPResponder) -> any HTTPResponder { Counting(memory: self, next: next) }
-
-  private struct Counting: HTTPResponder {
-    let memory: IdleMemory
-    let next: any HTTPResponder
-
-    func respond(to request: HTTPRequest) -> HTTPAnswer {
-      memory.requestCame()
-      return next.respond(to: request)
-    }
-  }
-
   /// Takes nanoseconds, except for the first request after a pause.
-  func requestCame() {
+  func requestEnded() {
     let count = requests.wrappingAdd(1, ordering: .relaxed).newValue
     guard count - trimmedAt.load(ordering: .relaxed) >= Self.requestsWorthALook,
       !isWatching.load(ordering: .relaxed), !isWatching.exchange(true, ordering: .acquiringAndReleasing)
