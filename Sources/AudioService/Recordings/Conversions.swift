@@ -107,8 +107,8 @@ struct Conversions: Sendable {
     let room = try context.runner.reserve(for: client)
     let (catalog, admission) = (context.catalog, context.admission)
     let wanted = Job(
-      kind: .convert, recording: recording.id, parameters: RowJSON.text(ConvertJob.Parameters(format: format.outputFormat)),
-      client: client.key)
+      kind: .convert, recording: recording.id,
+      parameters: RowJSON.text(ConvertJob.Parameters(format: format.outputFormat)), client: client.key)
     let begun = try await context.work.run {
       try admission.checkDiskNow(for: recording.bytes ?? 0)
       return try catalog.conversionJob(orElse: wanted)

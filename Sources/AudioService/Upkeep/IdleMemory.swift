@@ -8,8 +8,8 @@ import Synchronization
 /// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
 /// page.
 ///
-/// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for longer
-/// than the pause.
+/// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for
+/// longer than the pause.
 final class IdleMemory: Sendable {
   private let pauseSeconds: Double
   private let trim: @Sendable () -> Void

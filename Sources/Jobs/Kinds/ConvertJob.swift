@@ -30,7 +30,8 @@ package enum ConvertJob: JobDefinition {
     return (work: .convert(work), source: sound)
   }
 
-  /// The conversion's row is stored before the job's: after a crash in between, the job runs again and replaces the file.
+  /// The conversion's row is stored before the job's: after a crash in between, the job runs again and replaces the
+  /// file.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
     let (job, catalog) = (outcome.job, outcome.catalog)
     guard case .convert(let work) = outcome.request.work, case .converted = outcome.report,

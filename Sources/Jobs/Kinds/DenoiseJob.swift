@@ -83,15 +83,15 @@ extension DenoiseWork {
       output = attempt.path("working")
       return
     }
-    // A kind of file that can't be written becomes WAV or FLAC. `same` would be the container of the working copy, which
-    // is RF64 if the length wasn't known in advance.
+    // A kind of file that can't be written becomes WAV or FLAC. `same` would be the container of the working copy,
+    // which is RF64 if the length wasn't known in advance.
     parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
   }
 }
 
 extension DenoiseParameters {
-  /// Returns the same parameters with the noise source that `auto` stands for. If the recording hasn't been read yet, the
-  /// worker finds it.
+  /// Returns the same parameters with the noise source that `auto` stands for. If the recording hasn't been read yet,
+  /// the worker finds it.
   package func resolved(for source: Recording) -> DenoiseParameters {
     var resolved = self
     resolved.noise = noise ?? source.noiseRegions.map(NoiseSource.init(best:))

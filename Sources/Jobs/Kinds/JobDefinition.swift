@@ -3,8 +3,8 @@ import Storage
 
 /// Everything that differs between kinds of jobs. Each kind is defined in a file of its own.
 protocol JobDefinition {
-  /// The estimated work of a job for a recording with `samples` samples, counting all channels. The speeds were measured
-  /// on one core of the development machine.
+  /// The estimated work of a job for a recording with `samples` samples, counting all channels. The speeds were
+  /// measured on one core of the development machine.
   static func cost(samples: Double) -> JobSchedule.Work
 
   /// The number of threads that a worker can use.
@@ -16,8 +16,8 @@ protocol JobDefinition {
   /// Returns the work for a worker and the file to read; nil if the parameters in the job's row can't be read.
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)?
 
-  /// Stores the result in rows and files. Returns the job as stored, or nil if the job or its recording has been deleted
-  /// or the worker's report is of a different kind.
+  /// Stores the result in rows and files. Returns the job as stored, or nil if the job or its recording has been
+  /// deleted or the worker's report is of a different kind.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job?
 }
 
@@ -32,8 +32,8 @@ extension JobKind {
   }
 }
 
-/// One attempt at a job, and the location of its files. Each attempt writes new files in the job's folder, because files
-/// of earlier attempts may still be mapped.
+/// One attempt at a job, and the location of its files. Each attempt writes new files in the job's folder, because
+/// files of earlier attempts may still be mapped.
 struct JobAttempt: Sendable {
   let job: Job
   let source: Recording

@@ -18,8 +18,8 @@ struct JobOutcome {
   /// their folder.
   func record() throws(StorageError) -> Job? { try job.kind.definition.record(self) }
 
-  /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its folder
-  /// is gone; a folder that is still there is removed later, with everything in it.
+  /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
+  /// folder is gone; a folder that is still there is removed later, with everything in it.
   func add(_ path: String, as name: String) throws(StorageError) -> StoredFile {
     try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
   }
