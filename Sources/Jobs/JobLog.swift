@@ -1,11 +1,11 @@
 import Storage
 
-/// Where the queue of jobs writes what becomes of them.
+/// The log of the job queue.
 package protocol JobLog: Sendable {
-  /// Writes the line of a job that has ended.
+  /// Logs a job that has ended.
   func job(_ job: Job)
-  /// Writes something an operator may want to know.
+  /// Logs a fact that may interest an operator.
   func notice(_ message: String, _ metadata: [String: String])
-  /// Writes something that went wrong.
+  /// Logs an error.
   func failure(_ message: String, _ metadata: [String: String])
 }

@@ -1,18 +1,18 @@
 import AudioIO
 import Storage
 
-/// How workers are started, and what they may use up.
+/// How workers are started, and the limits on what they use.
 package struct WorkerSettings: Sendable {
-  /// The program that children run.
+  /// The path of the program that children run.
   package var program: String
-  /// The ffmpeg that workers use: a path, or a name to be looked for on PATH.
+  /// The ffmpeg that workers use: a path, or a name to look up on PATH.
   package var ffmpeg: String
-  /// Limits of a recording.
+  /// The limits on a recording.
   package var audioLimits: AudioLimits
-  /// Maximum memory of one child in bytes, not counting files that it maps.
+  /// The maximum memory of one child in bytes, not counting mapped files.
   package var memoryBytes: Int64
 
-  /// Settings of known parts.
+  /// Creates settings.
   package init(program: String, ffmpeg: String, audioLimits: AudioLimits, memoryBytes: Int64) {
     self.program = program
     self.ffmpeg = ffmpeg
@@ -21,24 +21,25 @@ package struct WorkerSettings: Sendable {
   }
 }
 
-/// What the queue of jobs takes from the service's configuration.
+/// The configuration of the job queue.
 package struct JobSettings: Sendable {
-  /// How jobs' children are started.
+  /// How the jobs' children are started.
   package var workers: WorkerSettings
-  /// Children at once, which attempts a job has, and when its child is ended.
+  /// The limits on children, attempts, and running times.
   package var lifecycle: JobLifecycle.Limits
-  /// Jobs that may wait or run.
+  /// The maximum number of waiting and running jobs.
   package var maximumQueued: Int
-  /// Of these, those of one client.
+  /// The maximum number of one client's waiting and running jobs.
   package var maximumQueuedPerClient: Int
-  /// Jobs leave half of these bytes of disk free.
+  /// The disk space to reserve, in bytes. Jobs are stopped before they use more than half of it.
   package var reservedDiskBytes: Int64
-  /// Bytes that all conversions may take together.
+  /// The maximum size of all conversions together, in bytes.
   package var maximumConversionBytes: Int64
-  /// Called when a finished job has found its recording and is about to add files to it, where tests delete it.
+  /// Called when a finished job has found its recording and is about to add files to it. Tests delete the recording
+  /// here.
   package var willAddFiles: @Sendable (JobID) -> Void
 
-  /// Settings of known parts.
+  /// Creates settings.
   package init(
     workers: WorkerSettings, lifecycle: JobLifecycle.Limits, maximumQueued: Int, maximumQueuedPerClient: Int,
     reservedDiskBytes: Int64, maximumConversionBytes: Int64,

@@ -2,10 +2,10 @@ import Storage
 
 /// Why a job can't be queued or begun.
 package enum JobsError: Error, Equatable {
-  /// As many jobs wait and run as may, of all clients.
+  /// The number of jobs that wait or run, of all clients, is at its limit.
   case queueFull(limit: Int)
-  /// As many jobs of this client do.
+  /// The number of this client's jobs that wait or run is at its limit.
   case clientQueueFull(limit: Int)
-  /// The parameters in the job's row are another version's.
+  /// The parameters in the job's row can't be read; another version may have written them.
   case unreadableParameters(JobID)
 }

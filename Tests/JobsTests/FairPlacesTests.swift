@@ -13,7 +13,7 @@ import Testing
     return FairPlaces(limits)
   }
 
-  /// A waiting caller, in the queue on return.
+  /// Starts a caller that waits. It is in the queue on return.
   private func waiter(_ places: FairPlaces, _ client: Client) async throws -> Task<Void, any Error> {
     let before = places.waitingCount
     let task = Task { try await places.take(for: client) }
@@ -24,7 +24,7 @@ import Testing
   private func eventually(_ condition: () -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
     while !condition() {
-      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      try #require(ContinuousClock.now < deadline, "timed out")
       await Task.yield()
     }
   }
@@ -39,7 +39,7 @@ import Testing
     try await waiting.value
   }
 
-  @Test func whoWaitsIsServedInTurn() async throws {
+  @Test func waitingClientsTakeTurns() async throws {
     let places = places { $0.placesPerClient = 3 }
     for _ in 0..<3 { try await places.take(for: crowd) }
     let first = try await waiter(places, crowd)
@@ -60,7 +60,7 @@ import Testing
     var waiting: [Task<Void, any Error>] = []
     for _ in 0..<4 { waiting.append(try await waiter(places, crowd)) }
     await #expect(throws: FairPlaces.Refusal.clientIsFull(limit: 4)) { try await places.take(for: crowd) }
-    // The one free place, then the rest of the queue.
+    // One caller takes the free place, and the others fill the queue.
     try await places.take(for: other)
     waiting.append(try await waiter(places, Client(key: "a")))
     waiting.append(try await waiter(places, Client(key: "b")))
@@ -79,7 +79,7 @@ import Testing
     await #expect(throws: FairPlaces.Refusal.cancelled) { try await gone.value }
     places.give(back: crowd)
     try await next.value
-    // Cancelled before it was called.
+    // Cancelled before the call.
     let never = Task { try await places.take(for: other) }
     never.cancel()
     _ = await never.result

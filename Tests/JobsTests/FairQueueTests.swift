@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jobs
 
-/// Only the order: no clock, no threads.
+/// Tests only the order; there is no clock and there are no threads.
 struct FairQueueTests {
   private let crowd = Client(key: "crowd")
   private let other = Client(key: "other")
@@ -47,7 +47,7 @@ struct FairQueueTests {
 
   /// A client that sends each request as soon as the last is answered isn't served more often than one that sent all at
   /// once.
-  @Test func nobodyIsPassedForEver() {
+  @Test func noClientIsPassedForever() {
     var queue = FairQueue<String>()
     for _ in 0..<10 { queue.append("crowd", for: crowd) }
     var begun: [String] = []
@@ -94,7 +94,7 @@ struct FairQueueTests {
     #expect(drain(&queue) == ["a1"])
   }
 
-  @Test func entriesInServiceSurviveARemovalOfAll() {
+  @Test func removingAllEntriesKeepsThoseInService() {
     var queue = FairQueue<String>()
     queue.append("a0", for: crowd)
     queue.append("b0", for: other)
@@ -105,7 +105,7 @@ struct FairQueueTests {
     #expect(queue.servedCount(of: crowd) == 0)
   }
 
-  @Test func aClientWhoseEntriesCannotBeginDelaysNoOther() {
+  @Test func aClientWhoseEntriesCannotBeginDoesNotDelayOthers() {
     var queue = FairQueue<String>()
     queue.append("long", for: crowd)
     queue.append("short", for: other)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Jobs
 
-/// The work that each kind of job asks a worker for.
+/// The work that each kind of job requests from a worker.
 @Suite struct JobDefinitionTests {
-  /// Facts of an m4a file, as version 0.1.0 wrote them.
+  /// The facts of an m4a file as version 0.1.0 wrote them.
   private static let m4a =
     #"{"audioTracks":1,"bitRate":68781,"channels":1,"codec":"aac","container":"m4a","demuxer":"mov","#
     + #""endsAsPromised":true,"firstFrame":0,"isCut":false,"promisedFrames":96000,"promisesLength":true,"#

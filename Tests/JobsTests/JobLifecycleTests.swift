@@ -7,7 +7,7 @@ import Testing
 @testable import Jobs
 
 @Suite struct JobLifecycleTests {
-  /// A lifecycle at a time that the test sets, with the actions so far.
+  /// A lifecycle with a clock that the test sets.
   private final class Driver {
     var lifecycle: JobLifecycle
     var now = 0.0
@@ -19,7 +19,7 @@ import Testing
           secondsPerProcessorSecond: 10))
     }
 
-    /// The actions in short.
+    /// Sends an event and returns short names of the actions.
     @discardableResult
     func on(_ event: JobLifecycle.Event) -> [String] {
       lifecycle.on(event, at: now).map { action in
@@ -47,13 +47,13 @@ import Testing
       on(.submitted(id, WaveformJob.cost(samples: 1), Client(key: client)))
     }
 
-    /// Goes from the claim of a job to its child.
+    /// Takes a submitted job through its claim to the start of its child.
     func start(_ id: JobID, attempt: Int = 1, interruptions: Int = 0) {
       on(.claimed(id, attempts: attempt, failures: attempt - interruptions - 1))
       on(.prepared(id, JobLifecycleTests.fence))
     }
 
-    /// A running job.
+    /// Submits and starts a job.
     func running() -> JobID {
       let id = JobID()
       submit(id)
@@ -67,7 +67,7 @@ import Testing
   // MARK: Any order of events
 
   @Test(
-    "whatever the order of events, what the table promises holds", arguments: 0..<8)
+    "the invariants hold whatever the order of events", arguments: 0..<8)
   func anyOrder(batch: Int) {
     var (events, results) = (0, 0)
     for run in 0..<250 {
@@ -111,7 +111,7 @@ import Testing
     let (driver, other) = (Driver(), Driver())
     let (id, second) = (driver.running(), other.running())
     #expect(driver.on(.exited(id, .status(0))) == ["retry worker_failed"])
-    // Its last report counts.
+    // The last report counts.
     other.on(.reported(second, .result))
     other.on(.reported(second, nil))
     #expect(other.on(.exited(second, .status(0))) == ["retry worker_failed"])
@@ -139,7 +139,7 @@ import Testing
     #expect(pauses == seconds.map { ["pause \($0)"] })
   }
 
-  @Test func theLastAttemptIsTheLast() {
+  @Test func aJobFailsAfterItsLastAttempt() {
     let driver = Driver(maximumAttempts: 3)
     let id = JobID()
     driver.submit(id)
@@ -161,7 +161,8 @@ import Testing
     driver.on(.prepared(id, Self.fence))
     #expect(driver.on(.exited(id, .signal(9))) == ["failure worker_failed"])
     driver.on(.recorded(id, .over(with: [])))
-    // A crash after each attempt's claim counts as interruption; a job that the rows say failed three times is over.
+    // A crash after the claim counts as an interruption. According to its row, this job has failed three times, so it
+    // is not tried again.
     driver.submit(other)
     #expect(driver.on(.claimed(other, attempts: 4, failures: 3)) == ["failure worker_failed"])
   }
@@ -177,7 +178,7 @@ import Testing
     #expect(driver.on(.tick) == ["watch 75.0"])
     driver.now = 1000.1
     #expect(driver.on(.tick) == ["kill"])
-    #expect(driver.on(.tick) == [], "it is killed once, and not watched any more")
+    #expect(driver.on(.tick) == [], "it is killed once and no longer watched")
     #expect(driver.on(.exited(id, .signal(9))) == ["retry stalled"])
   }
 
@@ -221,7 +222,7 @@ import Testing
     #expect(driver.on(.prepared(ids[1], Self.fence)).first == "start 0")
   }
 
-  // MARK: What can't be begun or written
+  // MARK: Failures to begin or record
 
   @Test func aJobThatCannotBeginFailsOrIsRetried() {
     let failure = WorkerFailure(code: "disk_full", detail: "", retry: true)
@@ -258,14 +259,14 @@ import Testing
 
   // MARK: Cancellation
 
-  @Test("a cancelled job is cleared when nobody writes any more", arguments: 0..<8)
+  @Test("a cancelled job is cleared when its child and writer have ended", arguments: 0..<8)
   func cancellation(step: Int) {
     let driver = Driver()
     let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
     let id = job.id
     let cleared = ["clear"]
     if step == 0 {
-      // Its row says so before the submission comes.
+      // The cancellation arrives before the submission.
       #expect(driver.on(.cancelled(job)) == cleared && driver.on(.cleared(id)) == [])
       #expect(driver.submit(id) == ["forget"])
       return
@@ -276,7 +277,7 @@ import Testing
       #expect(driver.on(.cancelled(job)) == ["forget"])
       #expect(driver.on(.refused(id, cancelled: job)) == cleared)
     case 2:
-      // The claim sees it first.
+      // The claim reads the cancelled row before the event arrives.
       #expect(driver.on(.refused(id, cancelled: job)) == ["forget", "clear"])
       #expect(driver.on(.cancelled(job)) == [])
     case 3:
@@ -326,7 +327,7 @@ import Testing
     #expect(driver.on(.stop) == ["stopped"])
   }
 
-  @Test func aStopDoesNotWaitForWaits() {
+  @Test func aStopDoesNotWaitForPauses() {
     let driver = Driver()
     let pausing = driver.running()
     driver.on(.exited(pausing, .signal(9)))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jobs
 
-/// Only the order: no clock, no children.
+/// Tests only the order; there is no clock and there are no children.
 struct JobScheduleTests {
   /// The number of samples in `count` hours of stereo.
   private static func hours(_ count: Double) -> Double { count * 3600 * 44_100 * 2 }

@@ -5,17 +5,17 @@ import Terms
 
 @testable import Jobs
 
-/// Everything around `JobLifecycle`: rows, worker threads, children, timers, clients and a service that stops or
-/// crashes. What is under way goes on in random order; each action is checked against what must hold.
+/// Simulates everything around `JobLifecycle`: rows, worker threads, children, timers, clients and a service that stops
+/// or crashes. Pending steps run in random order, and every action is checked against the invariants.
 struct LifecycleWorld {
-  /// What goes on by itself, a step at a time.
+  /// A pending step.
   private enum Step {
     case claim(JobID)
     case prepare(JobID)
     case child(JobID)
     case record(JobID, JobLifecycle.Ending)
     case clear(Job)
-    /// On its way to the lifecycle; timers too.
+    /// An event, or a timer, that hasn't reached the lifecycle yet.
     case event(JobLifecycle.Event)
   }
 
@@ -24,18 +24,18 @@ struct LifecycleWorld {
     var isKilled = false
   }
 
-  /// A job's row, and what was seen of the job in the present life of the service.
+  /// A job's row, and what has happened to the job since the service started.
   private struct Row {
     var job: Job
     var child: Child?
     var lastChild: (verdict: JobLifecycle.Verdict?, exit: WorkerExit)?
-    /// Whether a worker thread writes its row or its files.
+    /// Whether a worker thread is writing its row or its files.
     var isBeingWritten = false
     var cancelHasCome = false
     var starts = 0
     var clears = 0
     var forgets = 0
-    /// Whether it came in in the present life of the service.
+    /// Whether it has been submitted since the service started.
     var isLive = false
   }
 
@@ -45,13 +45,13 @@ struct LifecycleWorld {
   private var random: TestRandom
   private var lifecycle = JobLifecycle(Self.limits)
   private var rows: [JobID: Row] = [:]
-  /// The jobs as they came: a dictionary's order differs in each process.
+  /// The jobs in the order of submission, because a dictionary's order differs between processes.
   private var order: [JobID] = []
   private var pending: [Step] = []
   private var now = 0.0
   private var isStopping = false
   private var isStopped = false
-  /// What didn't hold.
+  /// The violated invariants.
   private(set) var violations: [String] = []
   private(set) var events = 0
   private(set) var results = 0
@@ -64,9 +64,9 @@ struct LifecycleWorld {
     if !condition { violations.append(message) }
   }
 
-  // MARK: One life of the service
+  // MARK: From a start of the service to its end
 
-  /// Takes up what an earlier life left, as `JobRunner.resume` does.
+  /// Queues the unfinished jobs, as `JobRunner.resume` does.
   private mutating func begin() {
     (lifecycle, pending, isStopping, isStopped) = (JobLifecycle(Self.limits), [], false, false)
     for id in order {
@@ -87,8 +87,8 @@ struct LifecycleWorld {
       .submitted(id, WaveformJob.cost(samples: 1), Client(key: "\((order.firstIndex(of: id) ?? 0) % 2)")))
   }
 
-  /// Runs until nothing is under way any more, or until the service has stopped or crashed. `jobs` come in meanwhile;
-  /// some are cancelled.
+  /// Runs until no steps are pending, or until the service has stopped or crashed. Meanwhile, `jobs` jobs are submitted
+  /// and some are cancelled.
   mutating func live(jobs: Int, cancelling: Bool, ending: Bool) {
     begin()
     var coming = jobs
@@ -108,7 +108,7 @@ struct LifecycleWorld {
       }
       stepsLeft -= 1
       if stepsLeft == 0 {
-        // A crash: the process is gone as it is.
+        // A crash: nothing is cleaned up.
         if chance(30) { return leaveTheRestToTheNextStart() }
         isStopping = true
         take(.stop)
@@ -118,14 +118,14 @@ struct LifecycleWorld {
     check(!isStopping, "a stop never completed")
   }
 
-  /// It removes what cancelled jobs have left: nobody else does it any more.
+  /// The next start removes the files of cancelled jobs.
   private mutating func leaveTheRestToTheNextStart() {
     for id in order where rows[id]?.job.state == .cancelled { rows[id]?.clears = 1 }
   }
 
   private var unfinished: [JobID] { order.filter { rows[$0]?.job.state.isFinished == false } }
 
-  /// A cancellation writes the row first, and reaches the lifecycle later.
+  /// Cancels a job at random. The row is written first; the event reaches the lifecycle later.
   private mutating func cancelAny() {
     guard let id = unfinished.randomElement(using: &random), let job = cancel(id) else { return }
     pending.append(.event(.cancelled(job)))
@@ -136,7 +136,7 @@ struct LifecycleWorld {
     return rows[id]?.job
   }
 
-  // MARK: What is under way
+  // MARK: Pending steps
 
   private mutating func go(_ step: Step) {
     switch step {
@@ -177,7 +177,7 @@ struct LifecycleWorld {
     pending.append(.event(event))
   }
 
-  /// A child gets on, reports, or ends; one that is killed may do all of it before it is gone.
+  /// A child makes progress, reports, or exits. A killed child may still do all of this before it exits.
   private mutating func goOn(child id: JobID) {
     guard let child = rows[id]?.child else { return }
     if !child.isKilled || chance(30) {
@@ -198,7 +198,7 @@ struct LifecycleWorld {
     take(.exited(id, exit))
   }
 
-  /// Writes the end of an attempt as `JobRecords` does.
+  /// Records the end of an attempt as `JobRecords` does.
   private mutating func recorded(_ ending: JobLifecycle.Ending, _ id: JobID) -> JobLifecycle.Recorded {
     guard let job = rows[id]?.job else { return .over(with: []) }
     if job.state == .cancelled { return .unwanted(job) }
@@ -230,7 +230,7 @@ struct LifecycleWorld {
     for action in lifecycle.on(event, at: now) { perform(action) }
     for row in rows.values {
       guard let child = row.child, isStopping || row.cancelHasCome else { continue }
-      check(child.isKilled, "a child survives a stop or a cancellation")
+      check(child.isKilled, "a child survived a stop or a cancellation")
     }
   }
 
@@ -242,9 +242,9 @@ struct LifecycleWorld {
     case .prepare(let id): work(on: id, .prepare(id))
     case .start(let id, let idlePlaces):
       check(rows[id]?.child == nil, "a second child")
-      check(rows[id]?.isBeingWritten == false, "a child beside a writer")
+      check(rows[id]?.isBeingWritten == false, "a child while a writer is at work")
       check(!isStopping && rows[id]?.cancelHasCome == false, "started after a stop or a cancellation")
-      check((0..<Self.limits.places).contains(idlePlaces), "more idle places than there are")
+      check((0..<Self.limits.places).contains(idlePlaces), "more idle places than exist")
       rows[id]?.child = Child()
       rows[id]?.starts += 1
       check(rows.values.count { $0.child != nil } <= Self.limits.places, "more children than places")
@@ -260,7 +260,7 @@ struct LifecycleWorld {
     case .recordLater(let id, _): pending.append(.event(.recordDue(id)))
     case .pause(let id, _): pending.append(.event(.pauseEnded(id)))
     case .clear(let job):
-      check(rows[job.id]?.child == nil, "cleared beside a child")
+      check(rows[job.id]?.child == nil, "cleared while a child runs")
       check(rows[job.id]?.job.state == .cancelled, "cleared without a cancellation")
       rows[job.id]?.clears += 1
       check(rows[job.id]?.clears == 1, "cleared again")
@@ -270,10 +270,10 @@ struct LifecycleWorld {
       check(rows[id]?.forgets == 1, "forgotten again")
     case .watch: pending.append(.event(.tick))
     case .stopped:
-      check(isStopping && !isStopped, "stopped unasked")
-      check(rows.values.allSatisfy { $0.child == nil }, "stopped beside a child")
-      check(rows.values.allSatisfy { !$0.isBeingWritten }, "stopped beside a writer")
-      for row in rows.values where row.cancelHasCome { check(row.clears == 1, "stopped before it cleared") }
+      check(isStopping && !isStopped, "stopped without being asked")
+      check(rows.values.allSatisfy { $0.child == nil }, "stopped while a child runs")
+      check(rows.values.allSatisfy { !$0.isBeingWritten }, "stopped while a writer is at work")
+      for row in rows.values where row.cancelHasCome { check(row.clears == 1, "stopped before clearing") }
       isStopped = true
     }
   }
@@ -286,28 +286,28 @@ struct LifecycleWorld {
 
   private mutating func check(ending: JobLifecycle.Ending, _ id: JobID) {
     guard let row = rows[id] else { return }
-    check(row.child == nil, "recorded beside a child")
+    check(row.child == nil, "recorded while a child runs")
     switch ending {
     case .result:
-      check(row.lastChild.map { $0.verdict == .result && $0.exit == .status(0) } ?? false, "a result of no child's")
+      check(row.lastChild.map { $0.verdict == .result && $0.exit == .status(0) } ?? false, "a result by no child")
       check(!row.cancelHasCome, "a result after a cancellation")
     case .retry(let exit, let failure):
-      check(failure.retry && exit == row.lastChild?.exit, "a retry of what is no use")
+      check(failure.retry && exit == row.lastChild?.exit, "a retry of a permanent failure")
     case .interruption: check(isStopping, "an interruption without a stop")
     case .failure: break
     }
   }
 
-  // MARK: In the end
+  // MARK: The final state
 
-  /// After a life that nothing ended: all jobs have, and all that they held is free.
+  /// Checks, after a run without a stop or a crash, that all jobs have ended and released what they held.
   mutating func checkEnd() {
     for row in rows.values {
       check(row.job.state.isFinished, "a job never ended: \(row.job.state)")
       check(row.clears == (row.job.state == .cancelled ? 1 : 0), "\(row.job.state), cleared \(row.clears) times")
       check(row.forgets == (row.isLive ? 1 : 0), "\(row.job.state), forgotten \(row.forgets) times")
     }
-    // Every place is free if so many jobs can be begun.
+    // Every place is free if that many jobs can begin.
     for _ in 0..<Self.limits.places {
       let id = JobID()
       let actions = lifecycle.on(.submitted(id, WaveformJob.cost(samples: 1), Client(key: "")), at: now)

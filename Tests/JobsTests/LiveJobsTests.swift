@@ -10,8 +10,8 @@ import Testing
     WorkerProgress(fraction: fraction, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)
   }
 
-  /// Waits far longer than the test may take, so returning at all shows that the change was noticed. On return, the
-  /// task is already waiting.
+  /// Starts a wait that would outlast the test, so that its return shows that the change was noticed. The task is
+  /// already waiting on return.
   private func waiting(for id: JobID, in jobs: LiveJobs) -> Task<Void, Never> {
     let task = Task.immediate { await jobs.waitForChange(of: id, seconds: 10_000) }
     #expect(jobs.waiterCount(of: id) == 1)
@@ -63,11 +63,11 @@ import Testing
     jobs.update(id) { $0.startedAt = .now }
     let second = jobs.look(at: id)
     jobs.remove(id)
-    // None of these jobs is live, which was also true at the first look. But they have been, so the wait must end.
+    // These jobs aren't live now and weren't at the first look, but they have been in between, so the wait must end.
     for look in [before, queued, first, second] { await jobs.waitForChange(of: id, since: look, seconds: 10_000) }
     jobs.insert(id, LiveJob(isRunning: true, startedAt: .now, recording: RecordingID()))
     await jobs.waitForChange(of: id, since: first, seconds: 10_000)
-    // A caller that looked after the end waits for the job to return, whatever happens to others.
+    // A caller that looked after the end waits until the job is live again, whatever happens to other jobs.
     jobs.remove(id)
     let last = jobs.look(at: id)
     let task = Task.immediate { await jobs.waitForChange(of: id, since: last, seconds: 10_000) }
@@ -77,7 +77,7 @@ import Testing
     await task.value
   }
 
-  @Test func waitingReturnsWhenItsTimeIsOver() async {
+  @Test func waitingReturnsAfterItsTimeout() async {
     let jobs = LiveJobs()
     let id = JobID()
     jobs.insert(id, LiveJob(recording: RecordingID()))
@@ -85,7 +85,7 @@ import Testing
     #expect(jobs.waiterCount(of: id) == 0)
   }
 
-  @Test func whoGoesAwayIsForgotten() async {
+  @Test func aCancelledWaitIsRemoved() async {
     let jobs = LiveJobs()
     let id = JobID()
     jobs.insert(id, LiveJob(recording: RecordingID()))
@@ -109,7 +109,7 @@ import Testing
     await jobs.waitForChange(of: id, seconds: 10_000)
   }
 
-  @Test func manyWaitsOfDifferentLengthsEndEachInItsTime() async {
+  @Test func waitsOfDifferentLengthsEndAtTheirOwnTimeouts() async {
     let jobs = LiveJobs()
     let id = JobID()
     jobs.insert(id, LiveJob(recording: RecordingID()))

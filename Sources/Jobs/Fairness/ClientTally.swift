@@ -29,7 +29,7 @@ final class ClientTally: Sendable {
     if let found = state.withLock({ refusal(of: client, $0) }) { throw found }
   }
 
-  /// Counts one more for the client, or throws if that exceeds a limit.
+  /// Counts one more for the client. Throws if that would exceed a limit.
   func take(_ client: Client) throws(Refusal) {
     let found = state.withLock { state -> Refusal? in
       let found = refusal(of: client, state)
@@ -45,7 +45,7 @@ final class ClientTally: Sendable {
   /// Counts one fewer.
   func give(back client: Client) {
     state.withLock { state in
-      guard let held = state.held[client] else { preconditionFailure("what is given back was taken") }
+      guard let held = state.held[client] else { preconditionFailure("the client holds nothing to give back") }
       state.total -= 1
       state.held[client] = held > 1 ? held - 1 : nil
     }

@@ -1,18 +1,19 @@
 import Synchronization
 
-/// Places that callers take and give back. Callers that find none free wait without a thread, and clients take turns.
+/// A fixed number of places that callers take and give back. If none is free, a caller waits without blocking a thread,
+/// and clients take turns.
 package final class FairPlaces: Sendable {
-  /// How many callers may have a place, and how many may wait.
+  /// Limits on the callers that have a place and on those that wait.
   package struct Limits: Sendable {
-    /// Callers with a place at the same time.
+    /// The number of callers that can have a place at the same time.
     var places: Int
-    /// Places one client can have at the same time. Fewer than `places`, so that another client needn't wait for one to
-    /// be given back.
+    /// The number of places one client can have at the same time. With fewer than `places`, another client never has to
+    /// wait for this one to give a place back.
     var placesPerClient: Int
     var waiting: Int
     var waitingPerClient: Int
 
-    /// Limits of known parts.
+    /// Creates limits.
     package init(places: Int, placesPerClient: Int, waiting: Int, waitingPerClient: Int) {
       self.places = places
       self.placesPerClient = placesPerClient
@@ -47,9 +48,9 @@ package final class FairPlaces: Sendable {
   private let state: Mutex<State>
   private let nextKey = Atomic<UInt64>(0)
 
-  /// Places that are all free.
+  /// Creates places that are all free.
   package init(_ limits: Limits) {
-    precondition(limits.places > 0 && limits.placesPerClient > 0, "somebody gets a place")
+    precondition(limits.places > 0 && limits.placesPerClient > 0, "at least one place, also per client")
     self.limits = limits
     state = Mutex(State(free: limits.places))
   }
@@ -57,8 +58,8 @@ package final class FairPlaces: Sendable {
   /// The number of waiting callers.
   package var waitingCount: Int { state.withLock { $0.queue.count } }
 
-  /// Returns once the caller has a place, to be given back with `give`. With `evenIfFull`, it waits even if the queue
-  /// is full.
+  /// Waits until the caller has a place, which it gives back with `give`. With `evenIfFull`, the caller is queued even
+  /// if the queue is full.
   package func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     var refusal: Refusal?
@@ -67,7 +68,7 @@ package final class FairPlaces: Sendable {
         refusal = enter(Waiter(key: key, continuation: continuation), client, evenIfFull)
         if refusal != nil { return continuation.resume(returning: false) }
         begin()
-        // A cancellation before this point found no waiter to remove.
+        // If the Task was cancelled before this point, `onCancel` found no waiter to remove.
         if Task.isCancelled { giveUp(key) }
       }
     } onCancel: {
@@ -77,7 +78,7 @@ package final class FairPlaces: Sendable {
     throw refusal ?? .cancelled
   }
 
-  /// Frees a place of this client.
+  /// Gives back one of the client's places.
   package func give(back client: Client) {
     state.withLock { state in
       state.queue.end(client)

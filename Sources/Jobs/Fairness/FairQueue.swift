@@ -1,12 +1,13 @@
 /// A queue that serves its clients in turn, and each client's own entries in the order they came.
 ///
-/// The next client is the one served least recently, counting from when an entry of it last began or ended, or from
+/// The next client is the one served least recently, counting from when one of its entries last began or ended, or from
 /// when it joined the queue. A client that joins behind another's thousand entries is thus served soon, because each
 /// entry that ends moves that other client behind it. A client that was just served goes to the back, so no client
 /// starves.
 ///
-/// This is a value without a clock or limits; its owner knows how many places there are. Adding and ending take
-/// constant time, beginning is linear in the waiting clients, and removing is linear in the client's entries.
+/// This is a value without a clock or limits; its owner limits the number of entries in service. Adding and ending an
+/// entry take constant time, beginning one is linear in the number of waiting clients, and removing one is linear in
+/// the client's entries.
 struct FairQueue<Element> {
   /// Identifies an entry while it waits.
   struct Ticket: Hashable, Sendable {
@@ -70,7 +71,7 @@ struct FairQueue<Element> {
     count = 0
   }
 
-  /// Begins the next entry, which counts as served from then on. nil if none can begin.
+  /// Begins the next entry, which is in service until `end`. Returns nil if none can begin.
   ///
   /// Clients with `limit` entries in service are skipped. `choose` picks from a client's waiting entries, given in
   /// order, or returns nil if none of them can begin now.
@@ -91,9 +92,9 @@ struct FairQueue<Element> {
     return (next.client, take(next.index, of: next.client))
   }
 
-  /// Ends an entry that the client began earlier.
+  /// Ends one of the client's entries in service.
   mutating func end(_ client: Client) {
-    guard let line = lines[client], line.served > 0 else { preconditionFailure("what ends was begun") }
+    guard let line = lines[client], line.served > 0 else { preconditionFailure("the client has no entry in service") }
     let now = step()
     lines[client]?.served -= 1
     lines[client]?.since = now
@@ -101,7 +102,7 @@ struct FairQueue<Element> {
   }
 
   private mutating func take(_ index: Int, of client: Client) -> Element {
-    guard let entry = lines[client]?.waiting.remove(at: index) else { preconditionFailure("the entry waits") }
+    guard let entry = lines[client]?.waiting.remove(at: index) else { preconditionFailure("the entry isn't waiting") }
     count -= 1
     dropLine(of: client)
     return entry.element

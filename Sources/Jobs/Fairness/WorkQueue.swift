@@ -1,10 +1,10 @@
 import Dispatch
 
-/// Runs blocking work (SQLite, files), so that the connections' queues never wait for a disk.
+/// Runs blocking work (SQLite, files), so that connections' queues never wait for a disk.
 package final class WorkQueue: Sendable {
   private let queue: DispatchQueue
 
-  /// A queue without work.
+  /// Creates an empty queue.
   package init(label: String) { queue = DispatchQueue(label: label, attributes: .concurrent) }
 
   /// Runs `body` on a worker thread and returns its result.
@@ -17,6 +17,6 @@ package final class WorkQueue: Sendable {
     return try result.get()
   }
 
-  /// Runs `body` without waiting for it.
+  /// Runs `body` on a worker thread without waiting for it.
   package func start(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
 }

@@ -2,9 +2,9 @@ import AudioIO
 import Processing
 import Storage
 
-/// Writes a recording's sound in another format, for downloads.
+/// Converts a recording's audio to another format, for downloads.
 package enum ConvertJob: JobDefinition {
-  /// The parameters, as stored in the job's row.
+  /// The parameters as stored in the job's row.
   package struct Parameters: Codable, Sendable, Equatable {
     /// The format to write.
     package var format: OutputFormat

@@ -4,7 +4,7 @@ import Processing
 import Storage
 import Terms
 
-/// Removes the noise from a recording, which makes a new recording with its waveform. The job's row contains
+/// Removes the noise from a recording. The result is a new recording with its waveform. The job's row contains
 /// `DenoiseParameters`.
 enum DenoiseJob: JobDefinition {
   private static let samplesPerSecond = 8e6
@@ -20,7 +20,7 @@ enum DenoiseJob: JobDefinition {
     var work = DenoiseWork(asked.resolved(for: source), output: attempt.path("audio"), findsNoiseRegions: true)
     work.pyramid = attempt.path("pyramid")
     if let facts = source.mediaFacts {
-      // Requested so early that there is no working copy yet: the worker makes one for itself.
+      // The working copy doesn't exist yet, so the worker writes one for itself.
       if source.soundFile == nil { work.copy = WorkingCopy(facts, at: attempt.path("decoded")) }
       if asked.format == .same { work.keepKind(facts, of: attempt) }
     }
@@ -57,15 +57,16 @@ enum DenoiseJob: JobDefinition {
     }
   }
 
-  /// Returns the warnings for the result: the worker's, and those of the source if the worker read its working copy,
-  /// which shows no errors itself. Warnings about the source's file that don't concern its sound are left out.
+  /// Returns the warnings for the result: the worker's, and the source's if the worker read its working copy, in which
+  /// the errors of the original file no longer show. Warnings about the source's file that don't concern its sound are
+  /// left out.
   private static func warnings(_ cleaned: DenoiseOutcome, _ outcome: JobOutcome) throws(StorageError) -> [Warning] {
     let told = cleaned.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
     guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
     let keepsKind = RowJSON.value(DenoiseParameters.self, from: outcome.job.parameters)?.format == .same
     let changed = keepsKind ? source.mediaFacts.map(Warning.ofKind) ?? source.audioFormat.map(Warning.ofKind) ?? [] : []
     guard let facts = source.mediaFacts else { return told + changed }
-    // The other tracks are kept beside the cleaned one.
+    // The source's other tracks are copied to the result.
     let keepsTracks = keepsKind && facts.writtenCodec != nil && !told.contains { $0.code == "tracks_left_out" }
     return told + changed
       + source.warnings.filter { known in
@@ -76,22 +77,22 @@ enum DenoiseJob: JobDefinition {
 }
 
 extension DenoiseWork {
-  /// Writes the result as the same kind of file as the source, if possible.
+  /// Sets the result's format to the source's, if that can be written.
   fileprivate mutating func keepKind(_ facts: MediaFacts, of attempt: JobAttempt) {
     guard facts.writtenCodec == nil else {
       replacement = .init(of: attempt.original, facts, output: output)
       output = attempt.path("working")
       return
     }
-    // A kind of file that can't be written becomes WAV or FLAC. `same` would be the container of the working copy,
-    // which is RF64 if the length wasn't known in advance.
+    // If the source's kind of file can't be written, the result is WAV or FLAC. `same` would be the container of the
+    // working copy, which is RF64 if the length wasn't known in advance.
     parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
   }
 }
 
 extension DenoiseParameters {
-  /// Returns the same parameters with the noise source that `auto` stands for. If the recording hasn't been read yet,
-  /// the worker finds it.
+  /// Returns the parameters with `auto` replaced by the noise source that it stands for. If the recording hasn't been
+  /// analyzed yet, the worker finds one.
   package func resolved(for source: Recording) -> DenoiseParameters {
     var resolved = self
     resolved.noise = noise ?? source.noiseRegions.map(NoiseSource.init(best:))

@@ -1,23 +1,23 @@
 import Processing
 import Storage
 
-/// Everything that differs between kinds of jobs. Each kind is defined in a file of its own.
+/// Everything that differs between kinds of jobs. Each kind has its own file.
 protocol JobDefinition {
-  /// The estimated work of a job for a recording with `samples` samples, counting all channels. The speeds were
+  /// Returns the estimated work of a job for a recording with `samples` samples, counting all channels. The speeds were
   /// measured on one core of the development machine.
   static func cost(samples: Double) -> JobSchedule.Work
 
-  /// The number of threads that a worker can use.
+  /// The maximum number of threads that a worker can use.
   static var threadLimit: Int { get }
 
-  /// The recording whose waveform the job writes; nil if it writes none.
+  /// Returns the recording whose waveform the job writes; nil if it writes none.
   static func writtenRecording(of job: Job) -> RecordingID?
 
   /// Returns the work for a worker and the file to read; nil if the parameters in the job's row can't be read.
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)?
 
   /// Stores the result in rows and files. Returns the job as stored, or nil if the job or its recording has been
-  /// deleted or the worker's report is of a different kind.
+  /// deleted or the worker's report is for a different kind of work.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job?
 }
 
@@ -32,7 +32,7 @@ extension JobKind {
   }
 }
 
-/// One attempt at a job, and the location of its files. Each attempt writes new files in the job's folder, because
+/// One attempt at a job, and the locations of its files. Each attempt writes new files in the job's folder, because
 /// files of earlier attempts may still be mapped.
 struct JobAttempt: Sendable {
   let job: Job
@@ -40,10 +40,10 @@ struct JobAttempt: Sendable {
   let sourceFolder: String
   let folder: String
 
-  /// The source's own file.
+  /// The path of the source's original file.
   var original: String { "\(sourceFolder)/\(source.audioFile ?? "audio")" }
 
-  /// The file to read the source's sound from; nil if it needs a working copy and has none yet.
+  /// The path of the file to read the source's audio from; nil if it needs a working copy and has none yet.
   var sound: String? { source.soundFile.map { "\(sourceFolder)/\($0)" } }
 
   /// Returns the path of one of this attempt's files.

@@ -4,7 +4,7 @@ import Processing
 import Storage
 import Terms
 
-/// What a worker left behind, to be stored in rows and files.
+/// The result of a worker that succeeded, to be stored in rows and files.
 struct JobOutcome {
   let job: Job
   let report: WorkerReport
@@ -19,7 +19,7 @@ struct JobOutcome {
   func record() throws(StorageError) -> Job? { try job.kind.definition.record(self) }
 
   /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
-  /// folder is gone; a folder that is still there is removed later, with everything in it.
+  /// folder is gone; a folder that still exists is removed later, with everything in it.
   func add(_ path: String, as name: String) throws(StorageError) -> StoredFile {
     try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
   }
@@ -37,7 +37,7 @@ struct JobOutcome {
 }
 
 extension Job {
-  /// The name of the waveform file that the job writes, in the recording's folder.
+  /// The name of the waveform file that the job writes in the recording's folder.
   var pyramidName: String { "waveform-\(id).pyramid" }
 
   /// Marks the job as succeeded. Returns false and changes nothing if it has finished already.
@@ -53,21 +53,21 @@ extension Job {
 }
 
 extension Warning {
-  /// The warning of a waveform that was given up, until it is built again.
+  /// The code of the warning about a damaged waveform, until the waveform has been rebuilt.
   package static let damagedWaveformCode = "waveform_damaged"
 }
 
 extension Recording {
-  /// What is known of a file that ffmpeg reads.
+  /// What the probe found in a file that needs a working copy; nil for other files.
   package var mediaFacts: MediaFacts? { media.flatMap(MediaFacts.init(json:)) }
 
-  /// What the names of its own file end in.
+  /// The file extension of the original file.
   package var fileExtension: String? { mediaFacts?.fileExtension ?? audioFormat?.fileExtension }
 
-  /// The media type of its own file, as sound.
+  /// The media type of the original file, as audio.
   package var mediaType: String { mediaFacts?.mediaType ?? audioFormat?.mediaType ?? "application/octet-stream" }
 
-  /// The format that its sound is read in, in AudioIO's terms; FLAC's depth is not kept and counts as 16 bits.
+  /// The format that the audio is read in. FLAC's bit depth isn't stored and counts as 16.
   package var audioFormat: AudioFormat? {
     if media != nil { return mediaFacts?.workingFormat }
     guard let container = AudioContainer(rawValue: format.container),

@@ -4,18 +4,18 @@ import Processing
 import Storage
 import Terms
 
-/// What a job brought, as it is kept in its row.
+/// The result of a job, as stored in its row.
 package struct JobResult: Codable, Sendable, Equatable {
-  /// The recording that the job made, or worked on.
+  /// The recording that the job produced, or worked on.
   package var recording: RecordingID
-  /// What the noise was learned from.
+  /// The source that the noise was learned from.
   package var noise: NoiseSource?
-  /// The noise as it was learned.
+  /// The learned noise profile.
   package var profile: PowerSpectrum?
-  /// Samples that had to be cut to full scale.
+  /// The number of samples that were clipped to full scale.
   package var clippedSamples: Int64?
 
-  /// A result of known parts.
+  /// Creates a result.
   package init(
     recording: RecordingID, noise: NoiseSource? = nil, profile: PowerSpectrum? = nil, clippedSamples: Int64? = nil
   ) {
@@ -26,18 +26,18 @@ package struct JobResult: Codable, Sendable, Equatable {
   }
 }
 
-/// Why a job failed: the members of a problem document, but for its type, which follows from the code.
+/// Why a job failed: the members of a problem document except the type, which follows from the code.
 package struct JobError: Codable, Sendable, Equatable {
-  /// Of the class of failures, in a few words.
+  /// A short title for this class of failures.
   package var title: String
-  /// An HTTP status.
+  /// The HTTP status.
   package var status: Int
   /// A sentence for the client.
   package var detail: String
-  /// Stable, snake_case.
+  /// A stable code in snake_case.
   package var code: String
 
-  /// An error of known parts.
+  /// Creates an error.
   package init(title: String, status: Int, detail: String, code: String) {
     self.title = title
     self.status = status
@@ -46,9 +46,9 @@ package struct JobError: Codable, Sendable, Equatable {
   }
 }
 
-/// The JSON that rows hold.
+/// Encodes and decodes the JSON in rows.
 package enum RowJSON {
-  /// A value as JSON.
+  /// Returns a value as JSON.
   package static func text(_ value: some Encodable) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -56,7 +56,7 @@ package enum RowJSON {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// The value of a JSON text; nil if it can't be read.
+  /// Returns the value of a JSON text; nil if it can't be decoded.
   package static func value<Value: Decodable>(_ type: Value.Type, from text: String?) -> Value? {
     guard let text else { return nil }
     return try? JSONDecoder().decode(type, from: Data(text.utf8))

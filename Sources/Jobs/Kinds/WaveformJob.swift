@@ -4,10 +4,10 @@ import Processing
 import Storage
 import Terms
 
-/// Reads a recording from beginning to end: writes its waveform and, if needed, its working copy, and finds its actual
-/// length and its noise regions.
+/// Reads a whole recording: writes its waveform and, if needed, its working copy, and finds its actual length and its
+/// noise regions.
 enum WaveformJob: JobDefinition {
-  /// Measured with MP3.
+  /// Measured for MP3.
   private static let samplesPerSecond = 40e6
   static let threadLimit = Int.max
 
@@ -35,7 +35,7 @@ enum WaveformJob: JobDefinition {
     var working: StoredFile?
     if let path = work.copy?.path {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
-      // Replaces a file of the same content, so that readers who have its path can go on.
+      // Replaces a file with the same content, so that readers that have its path can continue.
       working = try outcome.add(path, as: recording.workingFile ?? "working-\(job.id).\(ending)")
     }
     let file = try outcome.add(work.pyramid, as: job.pyramidName)
@@ -47,7 +47,7 @@ enum WaveformJob: JobDefinition {
       if $0.derivedFrom == nil {
         $0.warnings = analysis.warnings
       } else {
-        // The job that made it has reported its warnings already.
+        // The job that produced the recording has already reported its warnings.
         $0.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
       }
       $0.noiseRegions = analysis.noiseRegions

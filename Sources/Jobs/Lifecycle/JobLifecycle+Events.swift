@@ -3,69 +3,70 @@ import Storage
 import Terms
 
 extension JobLifecycle {
-  /// What happened.
+  /// An event in the life of a job or of the service.
   enum Event {
-    /// A job whose row is in the catalog came in.
+    /// A job whose row is in the catalog was submitted.
     case submitted(JobID, JobSchedule.Work, Client)
-    /// Another client waits for a job.
+    /// Another client waits for the job as well.
     case joined(JobID, Client)
-    /// The row says running. `attempts` counts this one; `failures` counts earlier ones that weren't interrupted.
+    /// The row has been set to running. `attempts` includes this attempt; `failures` counts the earlier ones that
+    /// weren't interrupted.
     case claimed(JobID, attempts: Int, failures: Int)
-    /// The row says that the job has finished, or is gone; `cancelled` is the job if it was cancelled.
+    /// The job has finished or been deleted, according to its row. `cancelled` is the job if it was cancelled.
     case refused(JobID, cancelled: Job?)
-    /// The job can't begin: for good with a failure, else it is tried again.
+    /// The job can't begin. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
-    /// A child can be started, under these limits.
+    /// A child can be started with these limits.
     case prepared(JobID, WorkerFence)
-    /// The child got on.
+    /// The child reported progress.
     case progressed(JobID, diskIsFull: Bool)
-    /// The child said how its work ended.
+    /// The child reported how its work ended; nil if the report makes no sense for this work.
     case reported(JobID, Verdict?)
-    /// The child has ended, or couldn't be started. Its last report came before.
+    /// The child has exited, or couldn't be started. All its reports came before.
     case exited(JobID, WorkerExit)
-    /// The end of an attempt has been written, or not.
+    /// The end of an attempt has been recorded, or recording it failed.
     case recorded(JobID, Recorded)
-    /// The time has come to record a failure again.
+    /// It's time to try again to record a failure.
     case recordDue(JobID)
-    /// The time has come for the next attempt.
+    /// It's time for the next attempt.
     case pauseEnded(JobID)
-    /// The row says cancelled.
+    /// The row has been set to cancelled.
     case cancelled(Job)
-    /// What a cancelled job had written is removed.
+    /// The files of a cancelled job have been removed.
     case cleared(JobID)
-    /// Time has passed.
+    /// It's time to check the running children against their limits.
     case tick
-    /// The service stops.
+    /// The service is stopping.
     case stop
   }
 
-  /// What to do about it.
+  /// An action for `JobRunner` to perform.
   enum Action {
     /// Set the row to running and count an attempt, unless the job has finished.
     case claim(JobID)
     /// Check the source's files and make the job's folder.
     case prepare(JobID)
-    /// Start a child. `idlePlaces`: cores that no other job uses or waits for.
+    /// Start a child. `idlePlaces` is the number of cores that no other job uses or waits for.
     case start(JobID, idlePlaces: Int)
-    /// End the child at once.
+    /// Kill the child.
     case kill(JobID)
-    /// Write how the attempt ended.
+    /// Record how the attempt ended.
     case record(JobID, Ending)
-    /// Send `recordDue` after a while.
+    /// Send `recordDue` after this time.
     case recordLater(JobID, seconds: Double)
-    /// The job waits again: send `pauseEnded` after a while.
+    /// Show the job as waiting, and send `pauseEnded` after this time.
     case pause(JobID, seconds: Double)
-    /// Remove everything that the job has written, and the folder of the recording that it was making.
+    /// Remove everything that the job has written, and the folder of the recording that it was producing.
     case clear(Job)
-    /// The job neither waits nor runs any more: release its room.
+    /// Release the job's room: it no longer waits or runs.
     case forget(JobID)
-    /// Send `tick` after a while.
+    /// Send `tick` after this time.
     case watch(seconds: Double)
-    /// The stop is complete.
+    /// Resume the callers of `stop`: it's complete.
     case stopped
   }
 
-  /// What a child said about its work.
+  /// The result of the work, as reported by the child.
   enum Verdict: Equatable {
     case result
     case failure(WorkerFailure)
@@ -74,40 +75,40 @@ extension JobLifecycle {
   /// How an attempt ended.
   enum Ending: Equatable {
     case result
-    /// A later attempt may succeed.
+    /// The attempt failed, but a later one may succeed.
     case retry(WorkerExit, WorkerFailure)
     /// The job has failed for good.
     case failure(WorkerFailure)
-    /// The service stops: the next start begins the job again.
+    /// The service is stopping. The job begins again at the next start.
     case interruption
   }
 
-  /// What came of writing how an attempt ended.
+  /// The outcome of recording how an attempt ended.
   enum Recorded {
-    /// The job has ended, and with it these, which worked on the recording that it was making.
+    /// The job has ended, and so have the jobs that used the recording it was producing.
     case over(with: [Job])
-    /// It is begun again.
+    /// The job begins again.
     case again
-    /// Its row says that it was cancelled.
+    /// The job was cancelled, according to its row.
     case unwanted(Job)
-    /// The failure could not be written.
+    /// The failure couldn't be written to the catalog.
     case unwritten(WorkerFailure)
   }
 
-  /// What an operator sets.
+  /// The limits that an operator can set.
   package struct Limits: Sendable {
-    /// Children at once, 1 or more.
+    /// The maximum number of children at the same time, 1 or more.
     let places: Int
-    /// Attempts that a job has, those that were interrupted aside.
+    /// The maximum number of attempts at a job, not counting interrupted ones.
     let maximumAttempts: Int
     /// Half of the pause before the second attempt.
     let retryPauseSeconds: Double
-    /// A child without progress for longer is ended.
+    /// A child without progress for longer than this is killed.
     let stallSeconds: Double
-    /// A child may run for this many times the processor time it is allowed.
+    /// A child is killed once it has run for this many times its limit of processor time.
     let secondsPerProcessorSecond: Double
 
-    /// Limits of known parts.
+    /// Creates limits.
     package init(
       places: Int, maximumAttempts: Int, retryPauseSeconds: Double, stallSeconds: Double,
       secondsPerProcessorSecond: Double

@@ -1,7 +1,7 @@
-// The life of a job from its submission to its end, attempt by attempt, decided without a clock, a queue, a disk or a
-// child process. `JobRunner` performs the actions and feeds back what comes of them.
+// The life of a job from its submission to its end, attempt by attempt, as a state machine without a clock, a queue, a
+// disk or a child process. `JobRunner` performs the actions and returns their outcomes as events.
 //
-//   state       meaning; what it holds                     event                      next state   actions
+//   state       meaning; resources held                    event                      next state   actions
 //   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //   (none)                                                 submitted                  queued
 //   queued      waits for its turn                         (its turn)                 claimed      claim
@@ -9,59 +9,59 @@
 //               one more attempt; a place                  claimed, failed too often  ending       record failure
 //                                                          refused, cancelled         clearing     forget, clear
 //                                                          refused                    (none)       forget
-//   preparing   its files are checked, its folder made;    prepared                   running      start
-//               a place
+//   preparing   its files are checked and its folder is    prepared                   running      start
+//               created; a place
 //   (both)                                                 notBegun, with a failure   ending       record failure
 //                                                          notBegun                   pausing      pause
-//   running     its child works; a place, a child          exited 0 after a result    ending       record result
+//   running     its child is working; a place, a child     exited 0 after a result    ending       record result
 //                                                          exited, may be retried     ending       record retry
 //                                                          exited                     ending       record failure
 //                                                          tick or progress, over a   overrun      kill
 //                                                          limit
-//   overrun     its child is being killed for that;        (as running)
-//               a place, a child
+//   overrun     its child is being killed for exceeding    (as running)
+//               a limit; a place, a child
 //   stopping    its child is being killed because the      exited                     ending       record interruption
 //               service stops; a place, a child
-//   ending      the end of the attempt is being written;   recorded over              (none)       forget
+//   ending      the attempt's end is being recorded;       recorded over              (none)       forget
 //               a place                                    recorded again             pausing      pause
 //                                                          recorded unwanted          clearing     forget, clear
 //                                                          recorded unwritten         unrecorded   record later
-//   unrecorded  the catalog didn't take its failure:       recordDue                  ending       record failure
-//               a place, as a catalog that takes no end
-//               takes no beginning either
-//   pausing     waits before its next attempt              pauseEnded                 queued
+//   unrecorded  its failure couldn't be written to the     recordDue                  ending       record failure
+//               catalog; a place, because starting jobs
+//               would fail in the same way
+//   pausing     waits until its next attempt               pauseEnded                 queued
 //   cancelled   its row is cancelled; a child or a         (the event that ends       clearing     clear
-//               writer is still at work; a place           the work)
-//   clearing    what it has written is being removed;      cleared                    (none)
+//               writer is still working; a place           the work)
+//   clearing    its files are being removed;               cleared                    (none)
 //               perhaps a place
 //
 //   cancel      queued, pausing, unrecorded → clearing: forget, clear          claimed, preparing, ending → cancelled:
 //               running, overrun, stopping → cancelled: kill, forget           forget
-//   stop        running, overrun → stopping: kill; unrecorded → (none). Nothing begins any more: claimed and preparing
-//               go on to ending, by recording an interruption, and what would pause ends instead. Jobs that the stop
-//               leaves unfinished are not forgotten: they are live for as long as the service answers.
+//   stop        running, overrun → stopping: kill; unrecorded → (none). No job begins any more: claimed and preparing
+//               go to ending and record an interruption, and jobs that would pause end instead. Jobs that the stop
+//               leaves unfinished are not forgotten: they stay live as long as the service answers requests.
 //
-// What holds, whatever the order of events (JobLifecycleTests):
+// Invariants, whatever the order of events (JobLifecycleTests):
 //
-//   - A job has one child at most.
-//   - After a cancellation no result is recorded, no child is started, and what the job has written is removed exactly
-//     once, after its child and its writer have ended.
-//   - Every place in the schedule is given back, and every job that ends is forgotten once: that releases its room.
+//   - A job has at most one child.
+//   - After a cancellation no result is recorded, no child is started, and the job's files are removed exactly once,
+//     after its child and its writer have ended.
+//   - Every place in the schedule is freed, and every job that ends is forgotten once, which releases its room.
 //   - A stop completes as soon as the work under way has ended.
 //   - A child counts as a success only if it reported a result and then exited with 0.
-//   - A job has `maximumAttempts` attempts at most, not counting those that a stop or a crash of the service
+//   - A job has at most `maximumAttempts` attempts, not counting those that a stop or a crash of the service
 //     interrupted; the pause before each is twice as long as the one before.
 
 import Processing
 import Storage
 import Terms
 
-/// What happens to jobs next, given what happened to them.
+/// Decides what happens to jobs, given the events so far.
 package struct JobLifecycle {
   private struct Child {
     let fence: WorkerFence
     let startedAt: Double
-    /// When it last got on.
+    /// The time of its last progress.
     var heardAt: Double
     var verdict: Verdict?
   }
@@ -79,17 +79,17 @@ package struct JobLifecycle {
 
   private struct Entry {
     var state: State
-    /// Attempts so far, with the present one.
+    /// Attempts so far, including the current one.
     var attempts = 0
-    /// Earlier attempts that came to nothing by themselves.
+    /// Earlier attempts that failed without being interrupted.
     var failures = 0
   }
 
   private let limits: Limits
   private var schedule: JobSchedule
   private var jobs: [JobID: Entry] = [:]
-  /// Jobs that were cleared before the second of two messages about them came: the cancellation of one whose row said
-  /// so first, or the submission of one that was cancelled first. That message changes nothing any more.
+  /// Jobs that were cleared before an expected event arrived: the cancellation, if the row already showed it, or the
+  /// submission, if the cancellation arrived first. The late event changes nothing.
   private var clearedEarly: Set<JobID> = []
   private var isStopping = false
   private var stopIsAwaited = false
@@ -101,14 +101,15 @@ package struct JobLifecycle {
     schedule = JobSchedule(places: limits.places)
   }
 
-  /// The failure of a job that was tried too often.
+  /// The failure of a job that has used up its attempts.
   static let gaveUp = WorkerFailure(
     code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
     retry: false)
 
-  /// Takes an event and returns what to do, in this order. `now` is in seconds since any fixed moment and never falls.
+  /// Handles an event and returns the actions to perform, in order. `now` is in seconds since any fixed moment and
+  /// never decreases.
   ///
-  /// Events about jobs that have ended meanwhile are ignored.
+  /// Ignores events about jobs that have ended meanwhile.
   mutating func on(_ event: Event, at now: Double) -> [Action] {
     switch event {
     case .submitted(let id, let work, let client): submit(id, work, client)
@@ -139,11 +140,11 @@ package struct JobLifecycle {
     return actions
   }
 
-  // MARK: Coming
+  // MARK: Beginning
 
   private mutating func submit(_ id: JobID, _ work: JobSchedule.Work, _ client: Client) {
     if clearedEarly.remove(id) != nil { return actions.append(.forget(id)) }
-    precondition(jobs[id] == nil, "a job is submitted once")
+    precondition(jobs[id] == nil, "a job is submitted twice")
     jobs[id] = Entry(state: .queued)
     schedule.add(id, work, for: client)
   }
@@ -250,7 +251,7 @@ package struct JobLifecycle {
     }
   }
 
-  /// A child that dies after its report may not have written everything: it has failed.
+  /// A child that dies after its report counts as failed, because it may not have written everything.
   private mutating func ended(_ id: JobID, _ child: Child, _ exit: WorkerExit, _ overrun: Overrun?) {
     var failure = WorkerFailure(exit, overrun, child.fence)
     switch child.verdict {
@@ -287,7 +288,7 @@ package struct JobLifecycle {
   /// The pause doubles with each attempt.
   private mutating func pause(_ id: JobID, attempts: Int) {
     if isStopping { return leave(id) }
-    guard let ended = schedule.end(id) else { preconditionFailure("a job that ran was begun") }
+    guard let ended = schedule.end(id) else { preconditionFailure("a job without a place can't pause") }
     jobs[id]?.state = .pausing(ended)
     actions.append(.pause(id, seconds: limits.retryPauseSeconds * Double(1 << min(attempts, 10))))
   }
@@ -298,13 +299,13 @@ package struct JobLifecycle {
     schedule.add(id, ended.work, for: ended.client)
   }
 
-  /// The job has ended. One that ended while the service stops stays live, with those that the stop interrupted.
+  /// Ends a job. While the service is stopping, the job stays live, like those that the stop interrupted.
   private mutating func end(_ id: JobID) {
     if !isStopping { actions.append(.forget(id)) }
     leave(id)
   }
 
-  /// Gives the job's place back.
+  /// Frees the job's place and removes the job.
   private mutating func leave(_ id: JobID) {
     schedule.end(id)
     jobs[id] = nil
@@ -315,7 +316,7 @@ package struct JobLifecycle {
   private mutating func cancel(_ job: Job) {
     switch jobs[job.id]?.state {
     case nil:
-      // Its row was read before this came, or it isn't submitted yet.
+      // The row was read before this event arrived, or the job hasn't been submitted yet.
       if clearedEarly.remove(job.id) == nil { clearUnannounced(job) }
     case .queued, .pausing, .unrecorded:
       schedule.remove(job.id)
@@ -332,14 +333,15 @@ package struct JobLifecycle {
     }
   }
 
-  /// Whatever was still at work on a cancelled job has ended: nobody writes any more. Returns whether it was cancelled.
+  /// Clears a job if it was cancelled, now that its child or writer has ended and can't write any more. Returns whether
+  /// it was cancelled.
   private mutating func clearIfCancelled(_ id: JobID) -> Bool {
     guard case .cancelled(let job) = jobs[id]?.state else { return false }
     clear(job)
     return true
   }
 
-  /// Clears a job before its cancellation or its submission came.
+  /// Clears a job before its cancellation or its submission has arrived.
   private mutating func clearUnannounced(_ job: Job) {
     clearedEarly.insert(job.id)
     if jobs[job.id] != nil { actions.append(.forget(job.id)) }
@@ -353,7 +355,7 @@ package struct JobLifecycle {
 
   // MARK: Stopping
 
-  /// Whether something is under way that a stop waits for.
+  /// Whether a stop has to wait for any job.
   private var isWorking: Bool {
     jobs.values.contains { entry in
       switch entry.state {

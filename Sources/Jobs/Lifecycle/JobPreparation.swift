@@ -3,32 +3,32 @@ import Processing
 import Storage
 import Terms
 
-/// What is done for an attempt before its child starts. Everything blocks, on a worker thread.
+/// Prepares an attempt before its child starts. All methods block and run on a worker thread.
 struct JobPreparation: Sendable {
   let settings: JobSettings
   let catalog: Catalog
   let store: MediaStore
   let log: any JobLog
 
-  /// What came of claiming a job.
+  /// The outcome of claiming a job.
   enum Claim {
-    /// The job's row says running; with its source.
+    /// The job's row has been set to running. The recording is the job's source.
     case claimed(Job, Recording)
-    /// The job has finished, or is gone; the job if it was cancelled.
+    /// The job has finished or been deleted. The value is the job if it was cancelled.
     case refused(Job?)
-    /// Nothing could be written: the failure, if it is for good.
+    /// The row couldn't be updated. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
   }
 
-  /// What came of preparing an attempt.
+  /// The outcome of preparing an attempt.
   enum Preparation {
     /// A child can be started.
     case ready(WorkerRequest, WorkerFence)
-    /// It can't: the failure, if it is for good.
+    /// A child can't be started. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
   }
 
-  /// Writes that a job runs, and counts an attempt.
+  /// Sets a job's row to running and counts an attempt.
   func claim(_ id: JobID) -> Claim {
     do {
       let job = try catalog.update(id) { job in
@@ -44,13 +44,13 @@ struct JobPreparation: Sendable {
     } catch { return .failed(failure(id, error)) }
   }
 
-  /// Checks the source's files, says what is being built, and makes the job's folder.
+  /// Checks the source's files, marks the waveform that the job writes as building, and creates the job's folder.
   func prepare(_ job: Job, _ source: Recording) -> Preparation {
     do {
       var source = source
       let files = MissingFiles(catalog: catalog, store: store)
       if let fault = try files.settle(source) { return .failed(fault.failure) }
-      // The child makes one for itself.
+      // The child writes one for itself.
       if files.hasLostWorkingCopy(source) { source.workingFile = nil }
       if let written = job.kind.definition.writtenRecording(of: job) {
         _ = try catalog.update(written) { $0.waveformState = .building }
@@ -59,22 +59,22 @@ struct JobPreparation: Sendable {
         job: job, source: source, sourceFolder: store.folder(of: source.id),
         folder: try store.makeWorkFolder(of: job.id))
       let request = try WorkerRequest(attempt, settings.workers)
-      guard let fence = request.fence else { preconditionFailure("a job's worker is fenced in") }
+      guard let fence = request.fence else { preconditionFailure("a job's request has no fence") }
       return .ready(request, fence)
     } catch { return .failed(failure(job.id, error)) }
   }
 
-  /// nil if the job may be tried again.
+  /// Returns the failure for an error; nil if the job may be tried again.
   private func failure(_ id: JobID, _ error: any Error) -> WorkerFailure? {
     switch error {
     case StorageError.diskFull: return .diskFull
     case StorageError.io(_, _, EROFS): return Self.diskIsReadOnly
     default:
-      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
+      log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
       return nil
     }
   }
 
   private static let diskIsReadOnly = WorkerFailure(
-    code: "io_error", detail: "The service can't write to its disk now; nothing is wrong with the file.", retry: false)
+    code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
 }

@@ -2,17 +2,17 @@ import Processing
 import Storage
 import Terms
 
-/// Writes down how a job's attempt ended, in rows, files and the log. Everything blocks, on a worker thread.
+/// Records how an attempt ended, in rows, files and the log. All methods block and run on a worker thread.
 struct JobRecords: Sendable {
   let settings: JobSettings
   let catalog: Catalog
   let store: MediaStore
   let live: LiveJobs
   let log: any JobLog
-  /// Makes what a failed job's row says of its failure.
+  /// Returns the error to store in the row of a failed job.
   let jobError: @Sendable (WorkerFailure) -> JobError
 
-  /// A child has said what it made.
+  /// Stores the result of a child that succeeded.
   func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
     do {
       let ended = try JobOutcome(
@@ -20,30 +20,30 @@ struct JobRecords: Sendable {
       ).record()
       guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
       log.job(ended)
-      // Cancelled while it was finished: what it made has no row, or is not wanted.
+      // The job was cancelled while its result was stored, so its files have no row or aren't wanted.
       guard ended.state == .succeeded else { return .unwanted(job) }
     } catch {
       guard isWanted(job) else { return .unwanted(job) }
       if case .diskFull = error { return fail(job, .diskFull) }
-      log.failure("a finished job could not be kept", ["job": job.id.text, "error": "\(error)"])
+      log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
       return .again
     }
     store.removeWorkFolder(of: job.id)
     return .over(with: [])
   }
 
-  /// A child has ended without a result, and a later attempt may succeed.
+  /// Logs that a child has ended without a result, when a later attempt may succeed.
   func retry(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     guard isWanted(job) else { return .unwanted(job) }
     log.failure(
-      "a worker ended early; its job will be tried again",
+      "a worker ended without a result; its job will be tried again",
       ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
-    // The next attempt writes files of its own; these would only take their room.
+    // The next attempt writes new files and needs the room that these take.
     store.removeWorkFolder(of: job.id)
     return .again
   }
 
-  /// The service stops: the next start begins the job again.
+  /// Puts a job back in the queue because the service is stopping. The job begins again at the next start.
   func interrupt(_ job: Job) -> JobLifecycle.Recorded {
     do {
       let now = try catalog.update(job.id) { job in
@@ -58,22 +58,23 @@ struct JobRecords: Sendable {
     return .over(with: [])
   }
 
-  /// The job has failed for good before its row could be claimed, or read.
+  /// Fails a job for good before its row could be claimed or read.
   func fail(_ id: JobID, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     do {
       guard let job = try catalog.job(id) else { return .over(with: []) }
       return fail(job, failure)
     } catch {
-      log.failure("a job could not be begun", ["job": id.text, "error": "\(error)"])
+      log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
       return .again
     }
   }
 
-  /// The job has failed for good.
+  /// Fails a job for good.
   func fail(_ job: Job, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     let reached = live[job.id]?.fraction ?? 0
     let error = jobError(failure)
-    // Before the row: on a disk that the attempt has filled, the catalog has no room for it. No row names these files.
+    // Before the row is written: if the attempt has filled the disk, the catalog has no room either. No row names these
+    // files.
     store.removeWorkFolder(of: job.id)
     do {
       let ended = try catalog.abandon(job.id) { job in
@@ -85,18 +86,18 @@ struct JobRecords: Sendable {
       log.job(ended?.first ?? job)
       switch ended?.first?.state {
       case nil, .cancelled: return .unwanted(job)
-      // The commit that said so had only seemed to fail: it keeps what it made.
+      // The commit of the result had only seemed to fail, so the result stays.
       case .succeeded: store.removeWorkFolder(of: job.id)
       default: removeLeftovers(of: job)
       }
       return .over(with: Array((ended ?? []).dropFirst()))
     } catch {
-      log.failure("a failed job could not be kept", ["job": job.id.text, "error": "\(error)"])
+      log.failure("the failure of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
       return .unwritten(failure)
     }
   }
 
-  /// Removes what a job that came to nothing has written, and the folder of the recording it was making.
+  /// Removes the files of a job without a result, and the folder of the recording it was producing.
   func removeLeftovers(of job: Job) {
     store.removeWorkFolder(of: job.id)
     guard let output = job.output else { return }
@@ -105,19 +106,18 @@ struct JobRecords: Sendable {
     }
   }
 
-  /// Whether anything may still come of a job. Deleting its recording cancels it in the same transaction, a little
-  /// before its child is ended: what fails from then on fails for that reason. A catalog that fails to answer wants
-  /// every job.
+  /// Whether a job's result is still wanted. Deleting its recording cancels it in the same transaction, slightly before
+  /// its child is killed, and causes any failure from then on. If the catalog can't be read, every job is wanted.
   private func isWanted(_ job: Job) -> Bool {
     do {
       guard let state = try catalog.job(job.id)?.state else { return false }
-      // One that succeeded after all keeps what it made: the commit that said so had only seemed to fail.
+      // A job that has succeeded keeps its result: the commit had only seemed to fail.
       return !state.isFinished || state == .succeeded
     } catch { return true }
   }
 }
 
 extension Job {
-  /// Attempts before the present one that came to nothing by themselves.
+  /// The number of earlier attempts that failed without being interrupted.
   var failures: Int { attempts - interruptions - 1 }
 }

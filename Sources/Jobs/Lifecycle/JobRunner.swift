@@ -4,23 +4,23 @@ import Storage
 import Synchronization
 import Terms
 
-/// The queue of jobs: runs at most as many children as there are cores, in the order of `JobSchedule`, and sees each
-/// job to its end, also over a restart of the service.
+/// The job queue. It runs a limited number of children at the same time, in the order of `JobSchedule`, and continues
+/// unfinished jobs after a restart of the service.
 ///
-/// `JobLifecycle` decides; here its actions are performed, blocking ones on a worker thread, and what comes of them is
-/// fed back to it on one serial queue.
+/// `JobLifecycle` decides which actions to take. `JobRunner` performs them, blocking ones on a worker thread, and
+/// returns their outcomes to it as events, on one serial queue.
 ///
-/// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start begins
-/// it again), the files of a result are durable before one transaction makes job and recording finished, and a result
-/// that was given up loses its row before its files.
+/// The order of writes makes every crash harmless: a row says `running` before its child starts (the next start of the
+/// service begins the job again), the files of a result are durable before one transaction finishes the job and the
+/// recording, and a discarded result loses its row before its files.
 package final class JobRunner: Sendable {
-  /// What the actions on an attempt need, from its claim to its end.
+  /// The data of an attempt, from its claim to its end.
   private struct Attempt {
     let job: Job
     let source: Recording
     var request: WorkerRequest?
     var worker: WorkerProcess?
-    /// The last one that was no progress.
+    /// The last report that wasn't about progress.
     var report: WorkerReport?
   }
 
@@ -43,12 +43,12 @@ package final class JobRunner: Sendable {
   private let queue = DispatchQueue(label: "jobs")
   private let state: Confined<State>
   private let started = ContinuousClock.now
-  /// Jobs that wait or run, and requests that are about to bring one.
+  /// Counts jobs that wait or run, and requests that are about to submit one.
   private let tally: ClientTally
-  /// The room of each job, until it neither waits nor runs any more.
+  /// The room of each job that waits or runs.
   private let rooms = Mutex<[JobID: JobRoom]>([:])
 
-  /// A queue without jobs. `jobError` makes what a failed job's row says of its failure.
+  /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
     _ settings: JobSettings, catalog: Catalog, store: MediaStore, work: WorkQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
@@ -72,8 +72,8 @@ package final class JobRunner: Sendable {
     do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.refusal(error) }
   }
 
-  /// Room for a job that the client is about to submit, so that of many requests at once only so many come through.
-  /// Throws as `checkRoom` does.
+  /// Reserves room for a job that the client is about to submit, so that simultaneous requests can't exceed the limits.
+  /// Throws the same errors as `checkRoom`.
   package func reserve(for client: Client) throws(JobsError) -> JobRoom {
     do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.refusal(error) }
   }
@@ -85,10 +85,11 @@ package final class JobRunner: Sendable {
     }
   }
 
-  // MARK: Coming and going
+  // MARK: Jobs
 
-  /// Queues a job whose row is in the catalog, for the client that its row names; `source` tells how much work it is.
-  /// Without one it counts as short. `room`: what was reserved for it; without it the job counts whatever the limits.
+  /// Queues a job whose row is in the catalog, for the client named in the row. The work is estimated from `source`;
+  /// without it, the job counts as short. `room` is the room reserved for the job; without it, the job is queued
+  /// regardless of the limits.
   package func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
     let client = Client(key: job.client)
     let room = room ?? JobRoom(adding: client, to: tally)
@@ -100,16 +101,16 @@ package final class JobRunner: Sendable {
     queue.async { [self] in take(.submitted(job.id, work, client)) }
   }
 
-  /// Has another client wait for a job, so that it runs when the turn of either comes.
+  /// Queues a job for another client as well, so that it begins when the turn of either comes.
   package func join(_ id: JobID, for client: Client) {
     queue.async { [self] in take(.joined(id, client)) }
   }
 
-  /// Queues what an earlier life of the service left unfinished.
+  /// Queues the jobs that were unfinished when the service last ended.
   package func resume() throws(StorageError) {
     for job in try catalog.unfinishedJobs() {
       if job.state == .running {
-        // Its service was killed: as little the job's fault as a stop.
+        // The service was killed, which isn't the job's fault, so it counts as an interruption.
         try catalog.update(job.id) { job in
           job.state = .queued
           job.interruptions += 1
@@ -119,15 +120,15 @@ package final class JobRunner: Sendable {
     }
   }
 
-  /// Ends the children of jobs whose rows say `cancelled` already, and removes what they wrote.
+  /// Ends the children of jobs whose rows already say `cancelled`, and removes the jobs' files.
   package func cancel(_ jobs: [Job]) {
     queue.async { [self] in
       for job in jobs { take(.cancelled(job)) }
     }
   }
 
-  /// Ends all children; their rows say `queued` again, for the next start to begin them. That attempt is not held
-  /// against the job.
+  /// Ends all children and sets their rows back to `queued`, so that the next start begins them again. The interrupted
+  /// attempts don't count as failures.
   package func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
@@ -137,7 +138,7 @@ package final class JobRunner: Sendable {
     }
   }
 
-  /// Waits as `LiveJobs.waitForChange` does.
+  /// Waits for a change of a job; see `LiveJobs.waitForChange`.
   package func waitForChange(of id: JobID, seconds: Double) async {
     await live.waitForChange(of: id, seconds: seconds)
   }
@@ -149,12 +150,12 @@ package final class JobRunner: Sendable {
     for action in state.value.lifecycle.on(event, at: (.now - started) / .seconds(1)) { perform(action) }
   }
 
-  /// Takes an event after `seconds`.
+  /// Handles an event after `seconds`.
   private func take(_ event: JobLifecycle.Event, after seconds: Double) {
     queue.asyncAfter(deadline: .now() + seconds) { [self] in take(event) }
   }
 
-  /// Does blocking work on a worker thread, then takes the event that `note` makes of what came of it.
+  /// Does blocking work on a worker thread, then handles the event that `note` returns for its outcome.
   private func run<Outcome: Sendable>(
     _ body: @escaping @Sendable () -> Outcome, then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
   ) {
@@ -203,7 +204,7 @@ package final class JobRunner: Sendable {
   }
 
   private func prepare(_ id: JobID) {
-    guard let attempt = state.value.attempts[id] else { preconditionFailure("what is prepared was claimed") }
+    guard let attempt = state.value.attempts[id] else { preconditionFailure("the job has not been claimed") }
     run({ [preparation] in preparation.prepare(attempt.job, attempt.source) }) { [self] preparation in
       switch preparation {
       case .ready(let request, let fence):
@@ -216,9 +217,9 @@ package final class JobRunner: Sendable {
 
   private func start(_ id: JobID, _ idlePlaces: Int) {
     guard let job = state.value.attempts[id]?.job, var request = state.value.attempts[id]?.request else {
-      preconditionFailure("what is started was prepared")
+      preconditionFailure("the attempt has not been prepared")
     }
-    // Places that no other job uses or waits for.
+    // One for its own place, and those that no other job uses or waits for.
     request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
@@ -243,14 +244,14 @@ package final class JobRunner: Sendable {
     case .unfenced(let errno):
       guard !state.value.hasNotedUnfenced else { return }
       state.value.hasNotedUnfenced = true
-      log.notice("workers run without a filter of system calls: the kernel refuses it", ["errno": "\(errno)"])
+      log.notice("workers run without a system call filter: the kernel refuses it", ["errno": "\(errno)"])
     default:
       state.value.attempts[id]?.report = report
       take(.reported(id, report.verdict(on: work)))
     }
   }
 
-  /// Whether jobs have used up half of the reserve: the rest is the catalog's.
+  /// Whether jobs have used up half of the reserved disk space. The other half is for the catalog.
   private var diskIsFull: Bool {
     guard let free = try? store.freeBytes() else { return false }
     return free < settings.reservedDiskBytes / 2
@@ -268,20 +269,20 @@ package final class JobRunner: Sendable {
       case (.result, let job?):
         guard let request, let report else { return records.fail(job, JobLifecycle.gaveUp) }
         return records.succeed(job, report, of: request)
-      case (_, nil): preconditionFailure("an attempt that ends was claimed")
+      case (_, nil): preconditionFailure("the job has not been claimed")
       }
     }) { .recorded(id, $0) }
   }
 }
 
 extension WorkerReport {
-  /// What it says about the end of the child's work, if anything.
+  /// The end of the work according to this report; nil if it's the result of different work.
   fileprivate func verdict(on work: WorkerRequest.Work) -> JobLifecycle.Verdict? {
     if let failure { .failure(failure) } else { isResult(of: work) ? .result : nil }
   }
 }
 
-/// A value that one serial queue protects; the owner sees to it that it is touched there only.
+/// A value that a serial queue protects. The owner accesses it only on that queue.
 private final class Confined<Value>: @unchecked Sendable {
   var value: Value
 

@@ -2,35 +2,36 @@ import Processing
 import Storage
 import Terms
 
-/// Compares the rows with the files: the disk may have lost or truncated a file that the catalog still names, or a
-/// backup may have brought one back.
+/// Compares the rows with the files: the disk may have lost or truncated a file that the catalog still names, or a file
+/// may have been restored from a backup.
 ///
-/// A recording whose own file is missing, or not as long as its row says, gets a warning, and requests for its audio
-/// are answered with 410. The waveform and the working copy are made from that file and get rebuilt
+/// A recording whose original file is missing, or has a different size than its row says, gets a warning, and requests
+/// for its audio are answered with 410. The waveform and the working copy are made from that file and get rebuilt
 /// (`WaveformRepairs`).
 package struct MissingFiles: Sendable {
-  /// The rows.
+  /// The catalog with the rows.
   package let catalog: Catalog
-  /// The files.
+  /// The store with the files.
   package let store: MediaStore
 
-  /// Of a catalog and the files it names.
+  /// Creates a comparison of a catalog with the files it names.
   package init(catalog: Catalog, store: MediaStore) { (self.catalog, self.store) = (catalog, store) }
 
   /// The code of the warning about a missing file and of the answer to requests for it.
   package static let code = "audio_missing"
-  /// The same for a file whose size has changed.
+  /// The code of the warning and the answer if the file's size has changed.
   package static let damagedCode = "audio_damaged"
 
-  /// What happened to a recording's own file.
+  /// What is wrong with a recording's original file.
   package enum Fault: Sendable, Equatable {
-    /// There is no file.
+    /// The file doesn't exist.
     case missing
     /// Its size has changed.
     case damaged(bytes: Int64, expected: Int64)
   }
 
-  /// Returns what happened to a recording's own file, and updates its warnings accordingly. Blocks.
+  /// Returns what is wrong with a recording's original file, or nil, and updates the recording's warnings accordingly.
+  /// Blocks.
   @discardableResult
   package func settle(_ recording: Recording) throws(StorageError) -> Fault? {
     let fault = fault(of: recording)
@@ -62,7 +63,7 @@ package struct MissingFiles: Sendable {
 }
 
 extension MissingFiles.Fault {
-  /// Stable code of the warning, the answer, and the failed job.
+  /// The stable code of the warning, the answer, and the failed job.
   var code: String {
     switch self {
     case .missing: MissingFiles.code
@@ -80,7 +81,7 @@ extension MissingFiles.Fault {
 
   var warning: Warning { Warning(code: code, detail: detail) }
 
-  /// The failure of a job that needed the file.
+  /// The failure of a job that needs the file.
   var failure: WorkerFailure { WorkerFailure(code: code, detail: detail, retry: false) }
 }
 

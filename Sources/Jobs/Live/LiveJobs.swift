@@ -3,31 +3,31 @@ import Processing
 import Storage
 import Synchronization
 
-/// What is known of a job that waits or runs, beyond its row.
+/// The state of a job that waits or runs, as far as it isn't in the job's row.
 package struct LiveJob: Sendable {
-  /// Whether its child runs.
+  /// Whether its child is running.
   package var isRunning = false
-  /// How often its child was started; its row counts an attempt a little before that.
+  /// The number of attempts, counted when a child is started. The row counts an attempt slightly earlier.
   package var attempts = 0
-  /// The last progress that its child reported.
+  /// The last progress reported by its child.
   package var progress: WorkerProgress?
-  /// When the present attempt began.
+  /// The start of the current attempt.
   var startedAt: ContinuousClock.Instant?
   /// The recording whose waveform the job writes; nil if it writes none.
   package let recording: RecordingID?
-  /// The file in its work folder.
+  /// The path of the waveform file in the job's work folder.
   package var pyramidPath: String?
-  /// Where the waveform goes when it is whole; its row says so a little later.
+  /// The path of the waveform file after the job has succeeded. The recording's row names it slightly later.
   package var finishedPyramidPath: String?
 
-  /// 0 … 1.
+  /// The completed part of the work, 0 to 1.
   package var fraction: Double { progress?.fraction ?? 0 }
 
-  /// What those who wait for news compare with.
+  /// The state that waiting callers compare a job with.
   struct Mark: Sendable {
     let isRunning: Bool
     let fraction: Double
-    /// Tells attempts apart: between two looks one may have failed and the next begun.
+    /// Distinguishes attempts, because one may have failed and the next begun in between.
     let startedAt: ContinuousClock.Instant?
 
     /// Whether progress is worth a notification: the state changed, or it grew by 1 %.
@@ -38,23 +38,24 @@ package struct LiveJob: Sendable {
 
   var mark: Mark { Mark(isRunning: isRunning, fraction: fraction, startedAt: startedAt) }
 
-  /// What a caller saw of a job, live or not.
+  /// The state of a job, live or not, at the time of a call to `look`.
   package struct Look: Sendable {
     fileprivate let mark: Mark?
-    /// Jobs that had become live by then: one that was not may have come and gone before the caller waits for it.
+    /// The number of jobs inserted by then. If the job wasn't live and the number has grown since, the job may have
+    /// come and gone.
     fileprivate let arrivals: UInt64
   }
 
-  /// Seconds left, judged by the pace so far; nil before there is one.
+  /// The estimated number of seconds left, assuming the pace so far; nil before 1 % is done.
   package var secondsLeft: Double? {
-    // A pace needs a distance: the first thousandths would promise hours.
+    // The first thousandths of the work would give estimates of hours.
     guard let startedAt, fraction >= 0.01 else { return nil }
     let elapsed = (ContinuousClock.now - startedAt) / .seconds(1)
     return max(elapsed / fraction - elapsed, 0)
   }
 }
 
-/// The jobs that wait or run, as handlers see them: a look costs a lock and no query.
+/// The jobs that wait or run. Reading them takes a lock but no query.
 package final class LiveJobs: Sendable {
   private struct Waiter {
     let look: LiveJob.Look
@@ -77,32 +78,34 @@ package final class LiveJobs: Sendable {
   private let nextKey = Atomic<UInt64>(0)
   private let timers = DispatchQueue(label: "job waits")
 
-  /// Grows with every step of a job: what was read after the count was taken is current for as long as the count stays.
+  /// A count that increases with every change of a job. Anything read after the count stays current until the count
+  /// changes.
   package var changeCount: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
 
-  /// How many jobs there are.
+  /// The number of jobs that wait or run.
   package var count: Int { state.withLock { $0.jobs.count } }
 
-  /// The job, if it waits or runs.
+  /// The job, or nil if it neither waits nor runs.
   package subscript(_ id: JobID) -> LiveJob? { state.withLock { $0.jobs[id] } }
 
-  /// To be taken before the row is read, and given to `waitForChange`.
+  /// Returns the state of a job for `waitForChange`. Call it before reading the job's row.
   package func look(at id: JobID) -> LiveJob.Look {
     state.withLock { LiveJob.Look(mark: $0.jobs[id]?.mark, arrivals: $0.arrivals) }
   }
 
-  /// How many callers wait for news of a job.
+  /// Returns the number of callers that wait for a change of a job.
   package func waiterCount(of id: JobID) -> Int { state.withLock { $0.waiters[id]?.count ?? 0 } }
 
-  /// The job that writes the waveform of a recording now.
+  /// Returns the job that is writing the waveform of a recording, or nil.
   package func job(writing recording: RecordingID) -> LiveJob? {
     state.withLock { state in state.byRecording[recording].flatMap { state.jobs[$0] } }
   }
 
-  /// Whether the service stops, so that nobody waits any more.
+  /// Whether `endWaits` was called, after which every wait returns at once.
   package var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
 
-  /// Has every job's end told, after its row says how it ended. Set once, before the first job.
+  /// Sets the action to call after each job is removed, when its row already says how it ended. Call this once, before
+  /// the first job.
   package func whenRemoved(_ action: @escaping @Sendable (JobID) -> Void) { state.withLock { $0.onRemoved = action } }
 
   func insert(_ id: JobID, _ job: LiveJob) {
@@ -129,7 +132,7 @@ package final class LiveJobs: Sendable {
     for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// The job has ended, and its row says how.
+  /// Removes a job that has ended. Its row must already say how it ended.
   func remove(_ id: JobID) {
     let (ready, action) = state.withLock { state in
       if let recording = state.jobs.removeValue(forKey: id)?.recording, state.byRecording[recording] == id {
@@ -142,23 +145,23 @@ package final class LiveJobs: Sendable {
     action?(id)
   }
 
-  /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, or the caller's Task is
-  /// cancelled; at once where the job is not live, or when `endWaits` was called.
+  /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, `endWaits` is called, or
+  /// the caller's Task is cancelled. Returns at once if the job isn't live.
   package func waitForChange(of id: JobID, seconds: Double) async {
     let look = look(at: id)
     guard look.mark != nil else { return }
     await waitForChange(of: id, since: look, seconds: seconds)
   }
 
-  /// The same, counted from what the job was when the caller looked, so that nothing in between is missed: returns at
-  /// once where the job has changed or ended since. A job that was not live then is waited for until it is; where it
-  /// may have been meanwhile, returns at once.
+  /// The same, but compares with the state in `look`, so that no change in between is missed: returns at once if the
+  /// job has changed or ended since. If the job wasn't live then, waits until it is, or returns at once if it may have
+  /// been live in between.
   package func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         insert(Waiter(look: look, deadline: .now() + seconds, continuation: continuation), key, id)
-        // A cancellation that came before found nobody to wake.
+        // If the Task was cancelled before this point, `onCancel` found no waiter to wake.
         if Task.isCancelled { wake(key, id) }
       }
     } onCancel: {
@@ -166,7 +169,7 @@ package final class LiveJobs: Sendable {
     }
   }
 
-  /// The service stops: who waits is answered with what there is, and nobody waits any more.
+  /// Ends all waits, now and in future, because the service is stopping. Callers answer with the current state.
   package func endWaits() {
     let waiting = state.withLock { state in
       defer { (state.waiters, state.hasEnded) = ([:], true) }
@@ -192,15 +195,15 @@ package final class LiveJobs: Sendable {
   private func wake(_ key: UInt64, _ id: JobID) {
     let waiter = state.withLock { state in
       let waiter = state.waiters[id]?.removeValue(forKey: key)
-      // Of a job that never becomes live nobody else would remove it.
+      // If the job never becomes live, nothing else removes the empty entry.
       if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
       return waiter
     }
     waiter?.continuation.resume()
   }
 
-  /// Sees to it that somebody looks for late waiters then: one timer for all of them, which goes off at most ten times
-  /// a second.
+  /// Schedules a check for waiters whose deadline has passed. One timer serves them all and fires at most ten times a
+  /// second.
   private func sweep(by deadline: DispatchTime) {
     let isNeeded = state.withLock { state in
       guard state.nextSweep.map({ deadline < $0 }) ?? true else { return false }
@@ -214,7 +217,7 @@ package final class LiveJobs: Sendable {
   private func wakeLate(at deadline: DispatchTime) {
     let now = DispatchTime.now()
     let (late, next) = state.withLock { state -> ([Waiter], DispatchTime?) in
-      // An earlier sweep was asked for since, and has asked for the next.
+      // An earlier sweep has been scheduled since, which schedules the next one.
       guard state.nextSweep == deadline else { return ([], nil) }
       state.nextSweep = nil
       var late: [Waiter] = []

@@ -1,4 +1,5 @@
-/// Room in the queue for one job, given back when nobody holds it any more: the request that reserved it, then the job.
+/// Room in the queue for one job. It's held first by the request that reserved it, then by the job, and released on
+/// deinit.
 package final class JobRoom: Sendable {
   private let client: Client
   private let tally: ClientTally
@@ -8,7 +9,7 @@ package final class JobRoom: Sendable {
     (self.client, self.tally) = (client, tally)
   }
 
-  /// Whatever the limits: the job is there already.
+  /// Takes room regardless of the limits, for a job that already exists.
   init(adding client: Client, to tally: ClientTally) {
     tally.add(client)
     (self.client, self.tally) = (client, tally)

@@ -1,27 +1,28 @@
 import Storage
 
-/// Which job is begun next.
+/// Decides which job begins next.
 ///
-/// Clients take turns (see `FairQueue`), so that one client's thousand jobs never hold up another's one: a newcomer
-/// waits only for what runs already. A job that several clients wait for is in the lines of all of them.
+/// Clients take turns (see `FairQueue`), so that one client's thousand jobs never delay another client's single job,
+/// which waits only for jobs that are already running. A job that several clients wait for is queued for each of them.
 ///
-/// Among a client's own jobs there are two rules. *A job is overtaken by shorter ones, but never by more work than it
-/// is itself*: its rank is the work that had been begun when it came, plus its own; the lowest rank goes first, and of
-/// equals the one that came first. So short jobs pass long ones, and a long one that has waited for as much work as it
-/// is passes whatever comes then. *Long jobs leave a place free*, where there is more than one: those of one client, so
-/// that another's never waits for their end; and all long denoising, so that no waveform and no short job does.
+/// Among a client's own jobs there are two rules. *Shorter jobs overtake a longer one, but their total work never
+/// exceeds its own*: a job's rank is the work begun before it was added, plus its own work. The lowest rank goes first,
+/// and of equal ranks the job that was added first. So short jobs pass a long one until it has waited for as much work
+/// as it is itself; then it goes before all later jobs. *Long jobs leave a place free*, if there is more than one: one
+/// client's long jobs do, so that another client's job never waits for one of them to end, and so do all long denoise
+/// jobs, so that no waveform or short job waits for them.
 ///
-/// A value without a clock: work is counted in seconds of one core, as estimated beforehand.
+/// This is a value without a clock: work is counted in estimated seconds of one core.
 struct JobSchedule {
-  /// What is known of a job beforehand.
+  /// The estimated work of a job.
   struct Work {
-    /// Seconds of one core, estimated.
+    /// The estimate, in seconds of one core.
     var seconds: Double
-    /// Whether it must leave a place to others.
+    /// Whether the job must leave a place free.
     var isLong: Bool
     var isWaveform: Bool
 
-    /// Long is what takes a core longer than this, in seconds.
+    /// A job that takes one core more than this many seconds is long.
     private static let longSeconds = 10.0
 
     init(seconds: Double, isWaveform: Bool = false) {
@@ -38,7 +39,7 @@ struct JobSchedule {
     let rank: Double
   }
 
-  /// A job that ended, as it was added.
+  /// The client and the work of a job that has ended.
   struct Ended {
     let client: Client
     let work: Work
@@ -46,16 +47,16 @@ struct JobSchedule {
 
   private let places: Int
   private var queue = FairQueue<Waiting>()
-  /// The places in line of each job that waits, its own client's first.
+  /// The tickets of each waiting job, its own client's first.
   private var tickets: [JobID: [FairQueue<Waiting>.Ticket]] = [:]
-  /// With the client in whose turn it was begun.
+  /// The running jobs, each with the client in whose turn it began.
   private var running: [JobID: (turn: Client, job: Ended)] = [:]
-  /// The work of all jobs that were begun so far.
+  /// The work of all jobs begun so far.
   private var begunSeconds = 0.0
 
-  /// `places`: jobs that may run at once, 1 or more.
+  /// Creates an empty schedule for at most `places` running jobs, 1 or more.
   init(places: Int) {
-    precondition(places >= 1, "a schedule has a place")
+    precondition(places >= 1, "at least one place")
     self.places = places
   }
 
@@ -67,8 +68,8 @@ struct JobSchedule {
     tickets[id, default: []].append(queue.append(waiting, for: client))
   }
 
-  /// Has another client wait for a job as well. Nothing happens where it doesn't wait (any more), or that client is in
-  /// line for it already.
+  /// Queues a waiting job for another client as well. Does nothing if the job isn't waiting, or is already queued for
+  /// that client.
   mutating func join(_ id: JobID, for client: Client) {
     guard let lines = tickets[id], let first = lines.first, !lines.contains(where: { $0.client == client }),
       let waiting = queue[first]
@@ -76,7 +77,7 @@ struct JobSchedule {
     tickets[id]?.append(queue.append(waiting, for: client))
   }
 
-  /// Takes back a job that waits.
+  /// Removes a waiting job.
   mutating func remove(_ id: JobID) {
     for ticket in tickets.removeValue(forKey: id) ?? [] { queue.remove(ticket) }
   }
@@ -86,7 +87,7 @@ struct JobSchedule {
     tickets = [:]
   }
 
-  /// The job to begin now, which has a place from then on; nil where none may be begun.
+  /// Returns the job to begin now, which takes a place until `end`; nil if none can begin.
   mutating func begin() -> JobID? {
     guard freePlaces > 0 else { return nil }
     let long = running.values.map(\.job).filter(\.work.isLong)
@@ -102,14 +103,14 @@ struct JobSchedule {
     return job.id
   }
 
-  /// Whether a place stays free where one must when this is begun.
+  /// Whether the place that long jobs must leave is still free after `next` begins.
   private static func leavesPlace(_ next: Waiting, beside long: [Ended], _ most: Int) -> Bool {
     guard next.work.isLong else { return true }
     return long.count { $0.client == next.client } < most
       && (next.work.isWaveform || long.count { !$0.work.isWaveform } < most)
   }
 
-  /// The place of a job that was begun is free again; nil where it was not.
+  /// Frees the place of a job. Returns nil if the job isn't running.
   @discardableResult
   mutating func end(_ id: JobID) -> Ended? {
     guard let (turn, job) = running.removeValue(forKey: id) else { return nil }

@@ -2,18 +2,18 @@ import Glibc
 import Processing
 import Terms
 
-/// Why the service itself ended a worker.
+/// Why the service killed a worker.
 enum Overrun: Sendable, Equatable {
-  /// Nothing was heard of it for so long.
+  /// It reported no progress for this long.
   case stalled(seconds: Double)
-  /// It ran for longer than any such work takes.
+  /// It ran for longer than this limit.
   case tooLong(seconds: Double)
-  /// The disk was getting full.
+  /// The disk was almost full.
   case diskFull
 }
 
 extension WorkerFailure {
-  /// What to tell of a worker that ended without telling it itself, in words for the client.
+  /// Creates the failure, with a text for the client, of a worker that ended without reporting one itself.
   init(_ exit: WorkerExit, _ overrun: Overrun?, _ fence: WorkerFence) {
     let work = "The work on this recording"
     switch (overrun, exit) {

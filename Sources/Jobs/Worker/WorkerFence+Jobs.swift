@@ -1,42 +1,43 @@
 import Processing
 import Storage
 
-// What each kind of work may use up. All of it grows with what is known of the recording, with room to spare: the
-// limits end work that will not end by itself, they don't hurry the rest. A header may claim less than the file holds,
-// so its bytes count too, as eight samples each: MP3 at 64 kbit/s.
+// The limits for each kind of work. They grow with the size of the recording and are generous: they stop work that
+// would never end, and don't affect any other. A header may claim less audio than the file contains, so the file's
+// bytes count too, as eight samples each, as in MP3 at 64 kbit/s.
 
 extension WorkerFence {
-  /// A release build works through five million samples a second and more, a debug build through half of one.
+  /// A release build processes at least five million samples a second, a debug build half a million.
   private static let samplesPerSecond = 100_000.0
-  /// Started, and with the file opened.
+  /// For starting and opening the file.
   private static let leastSeconds = 60.0
-  /// 64-bit floats.
+  /// The size of a 64-bit float.
   private static let bytesPerSample = 8.0
-  /// Headers, and the waveform of a short file.
+  /// For headers, and the waveform of a short file.
   private static let leastBytes = 64.0 * 1024 * 1024
 
-  /// A probe decodes a second or two, and writes nothing.
+  /// Returns the limits of a probe, which decodes a second or two and writes nothing.
   package static func probe(_ settings: WorkerSettings, processorSeconds: Int64) -> WorkerFence {
     WorkerFence(
       memoryBytes: settings.memoryBytes, processorSeconds: processorSeconds, outputBytes: 0)
   }
 
-  /// A preview or a spectrum: some seconds of a recording, in one file at the most.
+  /// Returns the limits of a preview or a spectrum, which reads a few seconds of a recording and writes at most one
+  /// file.
   package static func preview(of source: Recording, _ settings: WorkerSettings) -> WorkerFence {
     let samples = 60 * Double(source.format.sampleRate) * Double(source.format.channels)
     return WorkerFence(settings, samples: samples, leastSeconds: 120)
   }
 
-  /// A job on the whole of a recording.
+  /// Returns the limits of a job, which reads a whole recording.
   static func job(on source: Recording, _ settings: WorkerSettings) -> WorkerFence {
     WorkerFence(settings, samples: expectedSamples(of: source, settings), leastSeconds: leastSeconds)
   }
 
-  /// Samples of all channels that decoding may bring.
+  /// Returns the maximum number of samples, of all channels, to expect from decoding.
   private static func expectedSamples(of source: Recording, _ settings: WorkerSettings) -> Double {
     let (format, limits) = (source.format, settings.audioLimits)
     let most = limits.durationSeconds * Double(format.sampleRate)
-    // Where the file doesn't say, only the limits do: two hours of silence are a megabyte of FLAC.
+    // If the length is unknown, the service's limit counts: a megabyte of FLAC can hold two hours of silence.
     let frames = format.frames.map { min(Double($0), most) } ?? most
     return max(frames * Double(format.channels), 8 * Double(source.bytes ?? 0))
   }

@@ -3,25 +3,26 @@ import Dispatch
 import Glibc
 import Processing
 
-/// How a worker's life ended.
+/// How a worker ended.
 package enum WorkerExit: Sendable, Equatable {
   /// It exited with this status.
   case status(Int32)
-  /// This signal ended it.
+  /// It was killed by this signal.
   case signal(Int32)
   /// It could not be started.
   case notStarted(errno: Int32)
 }
 
-/// One running child: `stillwave worker`, which works on one file.
+/// A running child process, `stillwave worker`, which works on one file.
 ///
-/// Its standard output carries `WorkerReport` lines. Its standard input is a pipe: its `WorkerRequest` is written there
-/// before it starts, and the pipe stays open, so that the child ends itself if the service dies. It leads a session of
-/// its own, so that a terminal's Ctrl-C reaches only the service, and runs at lower priority than the service.
+/// It writes `WorkerReport` lines to its standard output. Its standard input is a pipe, to which its `WorkerRequest` is
+/// written before it starts. The pipe stays open while the service lives: when it closes, the child exits. The child
+/// leads its own session, so that Ctrl-C in a terminal reaches only the service, and runs at lower priority than the
+/// service.
 ///
-/// Confined to the queue it is given; the handlers are called there. A thread of its own reads the output with blocking
-/// calls: a dispatch source for each child would be torn down while epoll tells of its hang-up, which libdispatch on
-/// Linux answers now and then with a use after free (`_dispatch_event_loop_drain`, within ten uploads).
+/// Confined to `queue`, on which the handlers are called. A separate thread reads the output with blocking calls,
+/// because a dispatch source per child would be torn down while epoll reports its hang-up, which occasionally causes a
+/// use after free in libdispatch on Linux (`_dispatch_event_loop_drain`, within ten uploads).
 package final class WorkerProcess: @unchecked Sendable {  // all state is touched on `queue` only
   private let queue: DispatchQueue
   private let identifier: pid_t
@@ -29,29 +30,30 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private let output: Int32
   private var isAlive = true
   private var line: [UInt8] = []
-  /// What of these it lends to ffmpeg it takes back, unless it ends before.
+  /// Files that the child may lend to ffmpeg. They are taken back here if the child ends before it does so itself.
   private let files: [String]
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
 
-  /// Longest line a child may send.
+  /// The maximum length of a line from a child, in bytes.
   private static let lineLimit = 1 << 20
 
-  /// Starts `program` on a request. `onReport` is called for every line, `onExit` once, after the last line.
+  /// Starts `program` with a request. Calls `onReport` for every report and `onExit` once, after the last report.
+  /// Returns nil if the program can't be started; `onExit` is called then too.
   ///
   /// Takes about a millisecond, on `queue`.
   package static func start(
     program: String, _ request: WorkerRequest, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
-    // The label is for those who look at processes.
+    // The arguments after `worker` are only labels for process listings.
     start(
       program: program, arguments: ["worker", request.work.name, request.folder ?? request.source],
       input: request.line(),
       files: request.lentFiles, queue: queue, onReport: onReport, onExit: onExit)
   }
 
-  /// The same for any program.
+  /// Starts any program.
   static func start(
     program: String, arguments: [String], input: [UInt8], files: [String], queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void,
@@ -61,7 +63,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     switch spawn(program, arguments, input: input) {
     case .success(let child):
       let worker = WorkerProcess(child, files: files, queue: queue, onReport: onReport, onExit: onExit)
-      // A serial queue of its own, so that the thread is never counted against others'.
+      // Each child gets its own serial queue, so that its blocked thread doesn't occupy one of a shared queue's.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
     case .failure(let failure):
@@ -81,13 +83,13 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     self.onExit = onExit
   }
 
-  /// Ends the child, and whatever it has started, at once; `onExit` follows.
+  /// Kills the child and every process that it has started. `onExit` is called afterwards.
   package func kill() {
     dispatchPrecondition(condition: .onQueue(queue))
     if isAlive { _ = Glibc.kill(-identifier, SIGKILL) }
   }
 
-  /// Reads to the end of the output, then waits for the child's. On the child's thread.
+  /// Reads the child's output to its end, then waits for the child to exit. Runs on the child's thread.
   private func listen() {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -95,14 +97,15 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { break }
       let piece = buffer.prefix(count)
-      // Waits, so that a child that talks faster than it is heard is slowed down.
+      // Blocks until the lines are handled, which slows down a child that writes faster than that.
       queue.sync { receive(piece) }
     }
-    // It is exiting, which a signal doesn't change any more; one that closed its output and goes on ends here.
+    // Usually the child is already exiting and the signal has no effect. A child that has closed its output but
+    // continues to run is killed.
     queue.sync { kill() }
     close(output)
     close(input)
-    // Not reaped yet: until `isAlive` says so, the number must not become another process's.
+    // Doesn't reap the child: while `isAlive` is true, its process ID must not be reused.
     var information = unsafe siginfo_t()
     while unsafe waitid(P_PID, id_t(identifier), &information, WEXITED | WNOWAIT) < 0 && errno == EINTR {}
     queue.async { [self] in reap() }
@@ -120,12 +123,12 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     }
   }
 
-  /// The child has ended; asking how takes no time.
+  /// Reaps the child. Doesn't block, because the child has already exited.
   private func reap() {
     isAlive = false
     var status: Int32 = 0
     while unsafe waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
-    // Its ffmpeg, which was killed with it, may hold them for a moment yet.
+    // The child's ffmpeg, which was killed with it, may still have them open for a moment.
     if status != 0 { LentFiles.takeBack(files) }
     onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
   }
@@ -141,8 +144,8 @@ private struct SpawnFailure: Error {
   let errno: Int32
 }
 
-/// `posix_spawn` with pipes for standard input and output. Every other descriptor of ours is close-on-exec. `input` is
-/// what standard input begins with; it fails with EAGAIN if the pipe can't hold it.
+/// Starts a program with pipes for standard input and output. All other descriptors of this process are close-on-exec.
+/// `input` is written to the standard input; fails with EAGAIN if the pipe can't hold it.
 private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> Result<SpawnedChild, SpawnFailure> {
   var inputPipe: [Int32] = [-1, -1]
   var outputPipe: [Int32] = [-1, -1]
@@ -152,7 +155,7 @@ private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> 
     inputPipe.forEach { close($0) }
     return .failure(failure)
   }
-  // Before there is a reader that could go away. The pipe is empty, so that all is written or this fails.
+  // Written before a reader exists that could close the pipe. The pipe is empty, so this writes everything or fails.
   _ = fcntl(inputPipe[1], F_SETFL, O_NONBLOCK)
   let written = unsafe input.withUnsafeBytes { unsafe write(inputPipe[1], $0.baseAddress, $0.count) }
   guard written == input.count else {
@@ -165,8 +168,8 @@ private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> 
   defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
   unsafe posix_spawn_file_actions_adddup2(&actions, inputPipe[0], STDIN_FILENO)
   unsafe posix_spawn_file_actions_adddup2(&actions, outputPipe[1], STDOUT_FILENO)
-  // Decoders complain there. Into a log file they could not: no worker may write to a file that is longer than its
-  // result.
+  // Decoders write their messages to standard error. A log file wouldn't work: a worker can't write to a file that is
+  // longer than the result it may write.
   unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
 
   var attributes = posix_spawnattr_t()
@@ -187,7 +190,7 @@ private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> 
     close(outputPipe[0])
     return .failure(SpawnFailure(errno: failure))
   }
-  // Answers come before jobs: a worker gets the processor when no request wants it.
+  // Lower priority, so that workers don't delay answers to requests.
   _ = stillwave_lower_priority(identifier, 10)
   return .success(SpawnedChild(identifier: identifier, input: inputPipe[1], output: outputPipe[0]))
 }
