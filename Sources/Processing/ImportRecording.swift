@@ -125,7 +125,7 @@ extension Warning {
     func seconds(_ frames: Int64) -> Double { (Double(frames) / Double(sampleRate) * 100).rounded() / 100 }
     return Warning(
       code: "length_misstated",
-      detail: "The header says \(seconds(promised)) s, the file holds \(seconds(frames)) s; what is there is used.")
+      detail: "The header says \(seconds(promised)) s, but the file has \(seconds(frames)) s, which are used.")
   }
 }
 

@@ -10,7 +10,7 @@ extension Warning {
     return [
       Warning(
         code: "tracks_left_out",
-        detail: "What could not be written beside the cleaned sound is left out: \(parts.joined(separator: ", ")).")
+        detail: "These could not be written to the cleaned file and are left out: \(parts.joined(separator: ", ")).")
     ]
   }
 
@@ -24,7 +24,7 @@ extension Warning {
         Warning(
           code: "format_changed",
           detail: "This service doesn't write \(facts.container.words) with \(facts.codec): the result is "
-            + "\(facts.isInteger ? "FLAC" : "WAV with 32-bit floats"), which loses nothing.\(pictures)")
+            + "\(facts.isInteger ? "FLAC" : "WAV with 32-bit floats"), which is lossless.\(pictures)")
       ]
     }
     if facts.writtenContainer != facts.container {
@@ -41,8 +41,8 @@ extension Warning {
       return [
         Warning(
           code: "lossy_result",
-          detail: "The source's sound is lossless (\(facts.codec)), the result's is not (\(written)): such a file "
-            + "can't hold it. With \"format\":\"wav\" nothing is lost.")
+          detail: "The source's sound is lossless (\(facts.codec)), but the result's is not (\(written)), because this "
+            + "kind of file can't hold it. Use \"format\":\"wav\" for a lossless result.")
       ]
     }
     guard written != facts.codec else { return [] }

@@ -44,14 +44,13 @@ extension Warning {
         Warning(
           code: "bytes_left_out",
           detail:
-            "The header promises \(declared) bytes of sound; \(header.strayBytes) more follow that it doesn't tell "
-            + "of, and are left out.")
+            "The header promises \(declared) bytes of sound; \(header.strayBytes) more follow and are left out.")
       ]
     }
     return [
       Warning(
         code: "truncated",
-        detail: "The header promises \(declared) bytes of sound, the file holds \(present); what is there is used.")
+        detail: "The header promises \(declared) bytes of sound, but the file has only \(present), which are used.")
     ]
   }
 
@@ -62,7 +61,7 @@ extension Warning {
       found.append(
         Warning(
           code: "chained_stream",
-          detail: "\(findings.streams) streams follow one another in the file; all are used, one after the other."))
+          detail: "The file consists of \(findings.streams) streams; all are used, one after the other."))
     }
     if findings.streamsLeftOut > 0 {
       found.append(.leftOut(findings.streamsLeftOut, seconds: findings.secondsLeftOut))
@@ -77,7 +76,7 @@ extension Warning {
       found.append(
         Warning(
           code: "foreign_bytes",
-          detail: "\(findings.foreignBytes) bytes between the frames are no sound; they are passed over."))
+          detail: "\(findings.foreignBytes) bytes between the frames are not sound and are skipped."))
     }
     return found
   }
@@ -85,7 +84,7 @@ extension Warning {
   private static func lost(_ frames: Int64) -> Warning {
     Warning(
       code: "frames_missing",
-      detail: "\(frames) frames in the middle of the file are lost; silence stands for them.")
+      detail: "\(frames) frames in the middle of the file are lost and replaced by silence.")
   }
 
   private static func leftOut(_ streams: Int, seconds: Double) -> Warning {
@@ -100,26 +99,26 @@ extension Warning {
   static func leading(_ bytes: Int64) -> Warning {
     Warning(
       code: "leading_bytes",
-      detail: "\(bytes) bytes before the first frame are no sound; they are passed over.")
+      detail: "\(bytes) bytes before the first frame are not sound and are skipped.")
   }
 
   static let endsWithin = Warning(
-    code: "truncated", detail: "The file ends within its sound; what is there is used.")
+    code: "truncated", detail: "The file ends before its sound is complete; the part that exists is used.")
 
   static let lengthUnknown = Warning(
-    code: "length_unknown", detail: "No header tells how long the sound is; the file is read to its end.")
+    code: "length_unknown", detail: "No header states the length of the sound; the file is read to its end.")
 
   static func silenceLeftOut(_ seconds: Double) -> Warning {
     Warning(
       code: "silence_left_out",
-      detail: "The telephone left out \((seconds * 100).rounded() / 100) s while nobody spoke; silence stands for them."
+      detail: "The telephone left out \((seconds * 100).rounded() / 100) s of silence, which are filled in again."
     )
   }
 
   static func decodedFrames(_ decoded: Int64, claimed: Int64) -> Warning {
     Warning(
       code: decoded < claimed ? "truncated" : "longer_than_claimed",
-      detail: "The header promises \(claimed) frames, \(decoded) could be decoded; these are used.")
+      detail: "The header promises \(claimed) frames, but \(decoded) could be decoded and are used.")
   }
 
   static func nonFinite(_ samples: Int64) -> Warning {

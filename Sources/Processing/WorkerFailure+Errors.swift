@@ -12,11 +12,11 @@ extension WorkerFailure {
   package static let probeTooSlow = WorkerFailure(
     code: "probe_too_slow",
     detail:
-      "Looking at this file takes more processor time than an upload may use: it has too many or too large headers, "
-      + "tags or tracks. Write the sound to a new file, for example as FLAC.", retry: false)
+      "Probing this file takes more processor time than an upload may use: it has too many or too large headers, tags "
+      + "or tracks. Save the sound as a new file, for example as FLAC.", retry: false)
 
   /// Creates a failure whose sentence says what is wrong and, if there's a remedy, what would be right. `namesPaths`
-  /// says if paths may be named, because the reader is the person who gave the files.
+  /// says if paths may be named, because the reader is the person who supplied the files.
   package init(_ error: ProcessingError, namesPaths: Bool = false) {
     switch error {
     case .audio(let error): self.init(error)
@@ -26,7 +26,7 @@ extension WorkerFailure {
       self.init(
         code: "noise_region_too_short",
         detail:
-          "The stretch to measure has \(Words.count(frames, "frame")); it takes \(needed) at this sample rate.",
+          "The noise region has \(Words.count(frames, "frame")); at least \(needed) are needed at this sample rate.",
         retry: false)
     case .regionOutside(let start, let end, let duration):
       self.init(
@@ -43,7 +43,7 @@ extension WorkerFailure {
     case .request(let fault):
       let what =
         switch fault {
-        case .truncated: "ends before its end"
+        case .truncated: "is cut off"
         case .tooLong: "is longer than \(WorkerRequest.sizeLimit) bytes"
         case .malformed: "can't be read"
         }
@@ -57,7 +57,7 @@ extension WorkerFailure {
     } else if let complaint = QueryComplaint(error) {
       self.init(code: complaint.code, detail: complaint.detail, retry: false)
     } else {
-      self.init(code: "waveform_failed", detail: "The waveform could not be made: \(error).", retry: false)
+      self.init(code: "waveform_failed", detail: "The waveform could not be built: \(error).", retry: false)
     }
   }
 
@@ -82,14 +82,14 @@ extension WorkerFailure {
     case .undecodable(let container, let codec?):
       self.init(
         code: "unsupported_media",
-        detail: "This is \(container.words), but not one frame of its sound (\(codec)) could be decoded.",
+        detail: "This is \(container.words), but not a single frame of its sound (\(codec)) could be decoded.",
         retry: false)
     case .tooSlow: self = .probeTooSlow
     case .encoderFailed:
       self.init(code: "encoder_failed", detail: "ffmpeg could not write the result.", retry: true)
     case .tooLong:
       self.init(
-        code: "cpu_limit", detail: "ffmpeg took more processor time on this recording than it may.", retry: true)
+        code: "cpu_limit", detail: "ffmpeg took more processor time on this recording than is allowed.", retry: true)
     case .programFailed(let failure): self.init(failure)
     case .system(let operation, let number):
       self = Self.system(operation, number)
@@ -104,7 +104,7 @@ extension WorkerFailure {
       self.init(code: "memory_limit", detail: "ffmpeg ran out of memory on this file.", retry: true)
     case .killed:
       self.init(
-        code: "worker_failed", detail: "ffmpeg was killed from outside, as the system does if memory runs out.",
+        code: "worker_failed", detail: "ffmpeg was killed, perhaps by the system because memory ran out.",
         retry: true)
     case .notStarted(let status):
       self.init(code: "worker_failed", detail: "ffmpeg could not be started (status \(status)).", retry: true)
@@ -117,9 +117,9 @@ extension WorkerFailure {
       self.init(code: "unsupported_media", detail: Self.unsupported(found: found), retry: false)
     case .undecodable(_, let reason):
       self.init(
-        code: "unsupported_media", detail: "The file looks like sound but can't be decoded: \(reason)", retry: false)
+        code: "unsupported_media", detail: "The file looks like audio, but can't be decoded: \(reason)", retry: false)
     case .empty:
-      self.init(code: "unsupported_media", detail: "Not one frame of sound could be decoded.", retry: false)
+      self.init(code: "unsupported_media", detail: "Not a single frame of sound could be decoded.", retry: false)
     case .channelsOutOfRange(let channels, let limit):
       self.init(
         code: "unsupported_format",
@@ -141,7 +141,7 @@ extension WorkerFailure {
         detail: "\(Self.name(of: format)) can't hold \(Words.count(format.channels, "channel")) at "
           + "\(format.sampleRate) Hz; wav can.", retry: false)
     case .seekFailed(let frame):
-      self.init(code: "seek_failed", detail: "The decoder could not go to frame \(frame).", retry: false)
+      self.init(code: "seek_failed", detail: "The decoder could not seek to frame \(frame).", retry: false)
     case .writeFailed(_, let reason):
       self.init(code: "write_failed", detail: "The result could not be written: \(reason).", retry: true)
     case .system(let operation, let number):
@@ -151,7 +151,7 @@ extension WorkerFailure {
 
   /// Not retried, because the disk will still be full half a second later.
   package static let diskFull = WorkerFailure(
-    code: "disk_full", detail: "The service's disk has no room for the result.", retry: false)
+    code: "disk_full", detail: "The service's disk doesn't have enough room for the result.", retry: false)
 
   /// A container that has only one codec is called by that codec's name.
   private static func name(of format: AudioFormat) -> String {
@@ -166,7 +166,7 @@ extension WorkerFailure {
     // On a thread that blocks SIGXFSZ, exceeding the limit is reported as this error.
     if number == EFBIG {
       return WorkerFailure(
-        code: "output_limit", detail: "The work on this recording made a longer file than it may.", retry: true)
+        code: "output_limit", detail: "The work on this recording wrote a longer file than is allowed.", retry: true)
     }
     return WorkerFailure(
       code: "io_error",
@@ -176,9 +176,9 @@ extension WorkerFailure {
   }
 
   private static func unsupported(found: String?) -> String {
-    let what = found.map { "This is \($0)" } ?? "The bytes are no sound that is known here"
-    return "\(what); WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3 are read, and by way of ffmpeg MP4, "
-      + "M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3, the other kinds of Ogg, MPEG-TS and -PS, AVI, FLV, "
-      + "WavPack, Monkey's Audio, Musepack, True Audio, DTS, VOC and the other kinds of CAF."
+    let what = found.map { "This is \($0)." } ?? "This is not a known kind of audio."
+    return "\(what) These can be read: WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3, and with ffmpeg "
+      + "MP4, M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3, the other kinds of Ogg, MPEG-TS and -PS, AVI, "
+      + "FLV, WavPack, Monkey's Audio, Musepack, True Audio, DTS, VOC and the other kinds of CAF."
   }
 }

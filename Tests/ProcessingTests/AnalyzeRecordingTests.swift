@@ -102,7 +102,7 @@ struct AnalyzeRecordingTests {
     for threads in [1, 2] {
       let analysis = try AnalyzeRecording(source: path, pyramid: folder("pyramid"), threads: threads).run { _ in }
       #expect(analysis.frames == 90_000 && analysis.warnings.map(\.code) == [code])
-      let isNamed = claim == 0 || analysis.warnings[0].detail.contains("promises \(claim) frames, 90000 could")
+      let isNamed = claim == 0 || analysis.warnings[0].detail.contains("promises \(claim) frames, but 90000 could")
       #expect(isNamed)
     }
     try writePyramid(of: try decode(folder("a")), format)
@@ -174,7 +174,7 @@ struct AnalyzeRecordingTests {
     let path = try folder.file("c", try contents(folder("a")) + contents(folder("b")))
     let analysis = try analyze(path)
     #expect(analysis.frames == 160_000 && analysis.warnings.map(\.code) == ["chained_stream"])
-    #expect(analysis.warnings[0].detail.hasPrefix("2 streams"))
+    #expect(analysis.warnings[0].detail.contains(" 2 streams"))
     try writePyramid(of: try decode(folder("a")) + decode(folder("b")), format)
     let equal = try contents(folder("pyramid")) == contents(folder("expected"))
     #expect(equal)

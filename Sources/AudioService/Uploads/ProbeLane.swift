@@ -43,7 +43,7 @@ final class ProbeLane: Sendable {
         throw ServiceError.workerUnavailable(reason: "ffmpeg fails on a known sound as it does on this file")
       }
       throw ServiceError.rejectedByProbe(
-        code: "unsupported_media", detail: "The file looks like sound, but the decoder failed on it.")
+        code: "unsupported_media", detail: "The file looks like audio, but the decoder failed on it.")
     }
   }
 

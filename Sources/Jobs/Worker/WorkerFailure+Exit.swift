@@ -28,11 +28,11 @@ extension WorkerFailure {
         code: "cpu_limit", detail: "\(work) took more than \(fence.processorSeconds) s of processor time.", retry: true)
     case (nil, .signal(SIGXFSZ)):
       self.init(
-        code: "output_limit", detail: "\(work) made a file of more than \(fence.outputBytes) bytes.", retry: true)
+        code: "output_limit", detail: "\(work) wrote a file of more than \(fence.outputBytes) bytes.", retry: true)
     case (nil, .signal(SIGKILL)):
       self.init(
         code: "worker_failed",
-        detail: "\(work) was killed from outside, as the system does where memory runs out (signal 9).", retry: true)
+        detail: "\(work) was killed (signal 9), perhaps by the system because memory ran out.", retry: true)
     case (nil, .signal(let number)):
       self.init(
         code: "worker_failed", detail: "\(work) crashed (signal \(number)); the file may be damaged.", retry: true)
