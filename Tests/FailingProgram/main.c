@@ -1,9 +1,9 @@
-// Stands in for ffmpeg and ffprobe, and fails as the name of the folder that it was started from says:
+// Replaces ffmpeg and ffprobe in tests, and fails in the way named by its folder:
 //
 //   FailingProgram/…/DEED/ffmpeg WORD…
 //
-// A program, not a script: behind the fence it can start no other. It is linked without the toolchain's libraries,
-// which the fence keeps closed.
+// It is a program rather than a script, because a fenced process can't start an interpreter. It's linked without the
+// toolchain's libraries, because the fence denies access to them.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static _Noreturn void crash(void) {
   abort();
 }
 
-// As a program does that doesn't look at what malloc returns.
+// Fails like a program that doesn't check the result of malloc.
 static _Noreturn void use_up_memory(void) {
   for (;;) {
     char *piece = malloc(16 << 20);
@@ -43,9 +43,9 @@ int main(int count, char **words) {
   if (is(deed, "abort")) abort();
   if (is(deed, "killed")) raise(SIGKILL);
   if (is(deed, "use-up-memory")) use_up_memory();
-  // AVERROR(ENOMEM), as ffmpeg exits with it.
+  // AVERROR(ENOMEM), as an exit status of ffmpeg.
   if (is(deed, "no-memory")) return 244;
-  // As the loader does if a library is missing.
+  // The loader's exit status if a library is missing.
   if (is(deed, "no-library")) return 127;
   if (is(deed, "exit-3")) return 3;
   while (is(deed, "endless"))
@@ -53,6 +53,6 @@ int main(int count, char **words) {
   while (is(deed, "silent")) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   if (is(deed, "crash-on-files") && reads_a_file(count, words)) crash();
   if (is(deed, "crash-on-files")) return puts("{}") < 0;
-  // What ffmpeg says of a file that it can't read.
+  // ffmpeg's message about a file that it can't read.
   return 1;
 }

@@ -14,27 +14,27 @@ struct call {
 #define CALL(name) {#name, SYS_##name}
 
 static const struct call calls[] = {
-    // The network.
+    // Network.
     CALL(socket), CALL(socketpair), CALL(connect), CALL(bind), CALL(listen), CALL(accept), CALL(accept4), CALL(sendto),
     CALL(sendmsg), CALL(sendmmsg), CALL(recvfrom), CALL(recvmsg), CALL(recvmmsg), CALL(setsockopt), CALL(getsockopt),
-    // What processes share.
+    // Resources shared between processes.
     CALL(shmget), CALL(shmat), CALL(shmctl), CALL(semget), CALL(semop), CALL(msgget), CALL(msgsnd), CALL(mq_open),
     CALL(memfd_create),
-    // Other programs and processes.
+    // Starting programs, and acting on other processes.
     CALL(execve), CALL(execveat), CALL(ptrace), CALL(process_vm_readv), CALL(process_vm_writev), CALL(tkill),
     CALL(rt_sigqueueinfo), CALL(rt_tgsigqueueinfo), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pidfd_getfd),
     CALL(process_madvise), CALL(kcmp), CALL(setpgid), CALL(setsid), CALL(migrate_pages), CALL(move_pages),
     CALL(sched_setaffinity), CALL(sched_setscheduler), CALL(sched_setattr), CALL(ioprio_set),
-    // More rights, or another view of the system.
+    // Gaining privileges, or another view of the system.
     CALL(setuid), CALL(setgid), CALL(setreuid), CALL(setregid), CALL(setresuid), CALL(setresgid), CALL(setgroups),
     CALL(setfsuid), CALL(setfsgid), CALL(capset), CALL(unshare), CALL(setns), CALL(chroot), CALL(pivot_root),
     CALL(mount), CALL(umount2), CALL(move_mount), CALL(open_tree), CALL(fsopen), CALL(fsconfig), CALL(fsmount),
     CALL(fspick), CALL(personality), CALL(open_by_handle_at), CALL(name_to_handle_at), CALL(setrlimit), CALL(seccomp),
-    // Files that are more than files, and those of others.
+    // Special files, and other users' files.
     CALL(mknodat), CALL(linkat), CALL(symlinkat), CALL(fchown), CALL(fchownat), CALL(fchmodat), CALL(setxattr),
     CALL(lsetxattr), CALL(fsetxattr), CALL(truncate), CALL(openat2), CALL(utimensat), CALL(mkdirat), CALL(chdir),
     CALL(inotify_init1), CALL(inotify_add_watch),
-    // The kernel.
+    // The kernel itself.
     CALL(bpf), CALL(perf_event_open), CALL(userfaultfd), CALL(io_uring_setup), CALL(io_uring_enter),
     CALL(io_uring_register), CALL(io_setup), CALL(init_module), CALL(finit_module), CALL(delete_module),
     CALL(kexec_load), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(add_key), CALL(request_key), CALL(keyctl),
@@ -44,7 +44,7 @@ static const struct call calls[] = {
     CALL(fork), CALL(vfork), CALL(mknod), CALL(link), CALL(symlink), CALL(chown), CALL(lchown), CALL(chmod),
     CALL(creat), CALL(mkdir), CALL(iopl), CALL(ioperm), CALL(modify_ldt), CALL(uselib), CALL(kexec_file_load),
 #endif
-    // One that will be there some day.
+    // A number that a future kernel may use.
     {"4095", 4095},
 };
 

@@ -1,14 +1,13 @@
-// A program that was put in the place of ffmpeg, or that a hostile file has made of it: it tries to get at the service,
-// at other recordings and at the system. Whom to attack stands in its input, behind what makes that look like a sound
-// file:
+// Simulates an ffmpeg that was replaced, or taken over by a hostile file: it attacks the service, other recordings and
+// the system. Its input looks like an audio file and then names the targets:
 //
 //   service=PID
 //   data=PATH       the data folder
 //   other=PATH      another recording's audio
-//   hang=yes        do nothing, for ever
+//   hang=yes        hang forever
 //
-// What came of each attempt goes out as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13
-// …`, the errno, or 0 for what was done.
+// The results are printed as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13 …`, where
+// the number is the errno, or 0 if the attempt succeeded.
 #define _GNU_SOURCE
 #include "tests.h"
 
@@ -32,7 +31,7 @@
 
 static char input[4096];
 
-// What stands behind `name=` in the input; nothing if it isn't there.
+// Returns the value after `name=` in the input; an empty string if there is none.
 static const char *target(const char *name) {
   static char found[8][1024];
   static int next;
@@ -64,7 +63,7 @@ static const char *in_data(const char *name) {
   return path;
 }
 
-// 0 if any of the service's descriptors can be opened.
+// Returns 0 if any of the service's descriptors can be opened.
 static int open_descriptors(void) {
   int failure = ENOENT;
   for (int number = 0; number < 64; number++) {
@@ -97,25 +96,26 @@ static int be_connected(void) {
   return result(connect(end, (struct sockaddr *)&address, sizeof address)) == EPERM ? EPERM : 0;
 }
 
-// Memory of a kind that no limit counts.
+// Maps memory of a kind that no limit counts.
 static int map(int flags) {
   return mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? errno : 0;
 }
 
-// 0 if it may have any number of threads. The limit is the user's: to use it up would fail the programs of other tests.
+// Returns 0 if the number of threads isn't limited. The limit counts all threads of the user, so actually reaching it
+// would make other tests' programs fail.
 static int has_many_tasks(void) {
   struct rlimit limit;
   return getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_max <= 512 ? EAGAIN : 0;
 }
 
-// 0 if it has descriptors besides those that it is meant to have.
+// Returns 0 if it has inherited descriptors that it shouldn't have.
 static int has_others(int last) {
   for (int number = last + 1; number < 1024; number++)
     if (fcntl(number, F_GETFD) >= 0) return 0;
   return EBADF;
 }
 
-// 0 if it has variables besides those that it is meant to have.
+// Returns 0 if it has environment variables that it shouldn't have.
 static int has_variables(void) {
   for (char **entry = environ; *entry != NULL; entry++)
     if (strncmp(*entry, "PATH=", 5) != 0 && strncmp(*entry, "LD_LIBRARY_PATH=", 16) != 0 &&
@@ -137,7 +137,7 @@ int be_hostile(const char *name) {
   pid_t service = atoi(target("service"));
   const char *other = target("other");
   bool is_probe = strcmp(name, "ffprobe") == 0;
-  // Before it opens any itself.
+  // Checked before this program opens any descriptors itself.
   int inherited = has_others(is_probe ? 3 : 4);
   if (is_probe) printf("{\"streams\":[{\"codec_type\":\"audio\",\"codec_name\":\"");
 #define TRY(name, attempt) printf("%s=%d ", name, attempt)
@@ -170,7 +170,7 @@ int be_hostile(const char *name) {
   TRY("change-input", try_open("/proc/self/fd/3", O_RDWR));
   TRY("cut-input", result(ftruncate(3, 0)));
   TRY("expose-input", result(fchmod(3, 0666)));
-  // What it is there for.
+  // What ffmpeg must be able to do.
   TRY("read-input", try_open("/proc/self/fd/3", O_RDONLY) == 0 ? EPERM : 0);
   TRY("user", (int)geteuid());
   if (!is_probe) TRY("open-output", try_open("/proc/self/fd/4", O_WRONLY | O_CREAT | O_TRUNC));

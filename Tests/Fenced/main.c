@@ -1,10 +1,10 @@
-// Three programs in one, for tests of the fence:
+// Three programs in one, for testing the fence:
 //
 //   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED   Fences itself in as a worker does, tries the deed, and prints
-//                                                     what came of it: `0` if it was done, else the errno. If a signal
-//                                                     ends it, it prints nothing.
-//   Fenced --without CALL,… PROGRAM ARGUMENT …        Becomes the program on a kernel that lacks these calls.
-//   ffmpeg … or ffprobe …                             A hostile program in their place: see hostile.c.
+//                                                     the result: `0` if it succeeded, else the errno. If a signal
+//                                                     kills it, it prints nothing.
+//   Fenced --without CALL,… PROGRAM ARGUMENT …        Runs the program as on a kernel without these calls.
+//   ffmpeg … or ffprobe …                             A hostile program in place of them; see hostile.c.
 #define _GNU_SOURCE
 #include "tests.h"
 
@@ -84,7 +84,7 @@ static int allocate(size_t megabytes) {
   return 0;
 }
 
-// Past the limit of 64 MiB, as memory of a kind that the limit doesn't count.
+// Uses more than the limit of 64 MiB, in memory of a kind that the limit doesn't count.
 static int map(int flags) {
   size_t length = 256 << 20;
   char *piece = mmap(NULL, length, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
@@ -93,7 +93,7 @@ static int map(int flags) {
   return 0;
 }
 
-// As a runtime does that can't go on.
+// Ends as a runtime does when it can't continue.
 static int die_for_want_of_memory(void) {
   allocate(1 << 14);
   __builtin_trap();
@@ -143,7 +143,7 @@ static int has_no_capabilities(void) {
   return first == 0 && rights[1].effective == 0 && rights[1].permitted == 0 ? 0 : EINVAL;
 }
 
-// A descriptor that sends a signal to another process when there is something to read.
+// Sets up a descriptor that sends a signal to another process when data can be read.
 static int signal_by_descriptor(void) {
   int ends[2];
   if (pipe(ends) != 0) return errno;
@@ -156,7 +156,7 @@ static int try_in_parent(const char *name, int flags) {
   return result(open(path, flags));
 }
 
-// Started before the fence, as ffmpeg is.
+// Started before the fence is set up, like ffmpeg.
 static pid_t child;
 
 static int wait_for_child(void) {
@@ -246,7 +246,7 @@ static int try(const char *deed, const char *source, int folder) {
   return -1;
 }
 
-// A kernel without these calls, as far as the program can see.
+// Makes the kernel look to the program as if it lacked these calls.
 static int run_without(char *names, char **words) {
   scmp_filter_ctx rules = seccomp_init(SCMP_ACT_ALLOW);
   for (char *name; (name = strsep(&names, ",")) != NULL;)
@@ -270,7 +270,7 @@ int main(int count, char **words) {
   pthread_t early;
   pthread_create(&early, NULL, other_thread, &fenced);
   stillwave_lower_limits(strtoull(words[1], NULL, 10), strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10), 64);
-  // Without a deed that works there, the worker has no folder: it writes nothing.
+  // For deeds that only read, the worker has no folder, as it writes nothing.
   bool reads = strncmp(deed, "reading-", 8) == 0;
   int refusal = stillwave_fence_worker(source, reads ? NULL : words[5]);
   __atomic_store_n(&fenced, 1, __ATOMIC_RELEASE);
