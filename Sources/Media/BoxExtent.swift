@@ -2,7 +2,7 @@
 // that includes itself and a type of four letters; a size of 1 is followed by a 64-bit size, and a size of 0 means up
 // to the end of the file.
 
-// A file with a "moof" is fragmented: it was written during the recording, so its header predates its length.
+// A file with a "moof" is fragmented: it was written during the recording, and its header before the length was known.
 
 /// Whether an MP4 file is complete, according to the sizes of its top-level boxes.
 struct BoxExtent: Equatable {

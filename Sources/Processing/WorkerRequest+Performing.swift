@@ -117,7 +117,7 @@ extension WorkerRequest {
     _ decoding: (any WorkingSource)?, _ copy: WorkingCopy?, _ progress: (WorkerProgress) -> Void
   ) throws(ProcessingError) -> String {
     guard let decoding, let copy else { return source }
-    // A small part of the work, reported as 0 so that the fraction never decreases later.
+    // The import is a small part of the work. It is reported as 0, so that the fraction never decreases later.
     _ = try ImportRecording(decoding: decoding, working: copy.path, limits: limits).run { _ in
       progress(WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     }

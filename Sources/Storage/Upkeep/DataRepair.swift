@@ -87,7 +87,7 @@ package struct DataRepair: Sendable {
     }
   }
 
-  /// Replaces the damaged catalog, which is kept, by a complete new one.
+  /// Replaces the damaged catalog with a complete new one, and keeps the damaged file.
   private func replaceCatalog(with rebuilt: String, _ done: inout [String]) throws(StorageError) {
     let aside = store.catalogPath + Self.damaged + UUIDv7().text
     var isMoved = false

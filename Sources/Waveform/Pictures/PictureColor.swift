@@ -53,7 +53,7 @@ package struct PictureColor: Sendable, Hashable {
       blue: UInt8(truncatingIfNeeded: value))
   }
 
-  /// Returns the same color with its opacity multiplied.
+  /// Returns the same color with its opacity multiplied by `factor`.
   func opacity(_ factor: Double) -> PictureColor {
     var color = self
     color.alpha = UInt8((Double(alpha) * factor).rounded())
