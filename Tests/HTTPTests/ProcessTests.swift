@@ -85,6 +85,27 @@ private func waiting(
     }
   }
 
+  @Test func aServerStopsThoughHandlersOnAllItsLoopsHang() async throws {
+    let (started, ended) = ([Signal(), Signal()], [Signal(), Signal()])
+    let release = Signal()
+    try await withServer(
+      { request in
+        let number = request.target.path == "/0" ? 0 : 1
+        started[number].give()
+        await release.wait()
+        ended[number].give()
+        return text("late")
+      }, configuration: configured { $0.loopCount = 2 }
+    ) { port, server in
+      let clients = try (0..<2).map { _ in try WireClient(port: port) }
+      for (number, client) in clients.enumerated() { try client.send("GET /\(number) HTTP/1.1\r\nHost: a\r\n\r\n") }
+      for signal in started { await signal.wait() }
+      await server.stop(within: 0.01)
+      release.give()
+      for signal in ended { await signal.wait() }
+    }
+  }
+
   @Test func manyExcessConnectionsAreClosedAtOnce() async throws {
     try await withServer(echo, configuration: configured { $0.limits.connectionCount = 1 }) { port, server in
       let first = try WireClient(port: port)

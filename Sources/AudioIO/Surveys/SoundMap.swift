@@ -57,23 +57,23 @@ package struct SoundMap: Sendable {
   /// How a file's bytes compare with its headers.
   package struct Findings: Sendable, Equatable {
     /// Number of consecutive streams that are decoded as one.
-    public internal(set) var streams = 1
+    package internal(set) var streams = 1
     /// Number of streams left out because their sample rate or number of channels differs or they can't be decoded.
-    public internal(set) var streamsLeftOut = 0
+    package internal(set) var streamsLeftOut = 0
     /// Duration of the streams left out, in seconds, as far as known.
-    public internal(set) var secondsLeftOut = 0.0
+    package internal(set) var secondsLeftOut = 0.0
     /// Whether the structure of a compressed file shows that its end is missing.
-    public internal(set) var lacksEnd = false
+    package internal(set) var lacksEnd = false
     /// Whether an MP3 with a variable bit rate, or a FLAC file's header, doesn't give the length.
-    public internal(set) var lacksLength = false
+    package internal(set) var lacksLength = false
     /// The number of frames promised by an MP3's or FLAC file's header and the actual number, if they differ.
-    public internal(set) var wrongCount: WrongCount?
+    package internal(set) var wrongCount: WrongCount?
     /// Bytes before the first frame of an MP3 that belong neither to a frame nor to a tag.
-    public internal(set) var leadingBytes: Int64 = 0
+    package internal(set) var leadingBytes: Int64 = 0
     /// Bytes between the frames of an MP3 that belong to none of them.
-    public internal(set) var foreignBytes: Int64 = 0
+    package internal(set) var foreignBytes: Int64 = 0
     /// Frames missing from a FLAC file, according to their numbers; silence replaces them.
-    public internal(set) var missingFrames: Int64 = 0
+    package internal(set) var missingFrames: Int64 = 0
   }
 
   /// The number of samples per channel that a header promises and the number found.

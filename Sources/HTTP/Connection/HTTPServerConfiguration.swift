@@ -51,19 +51,19 @@ package struct RequestRecord: Sendable {
 /// A server's counters, for metrics.
 package struct ServerStatistics: Sendable {
   /// Number of connections open now.
-  public internal(set) var openConnections = 0
+  package internal(set) var openConnections = 0
   /// Connections accepted since the start.
-  public internal(set) var acceptedConnections = 0
+  package internal(set) var acceptedConnections = 0
   /// Connections answered with 429 or 503, or closed unanswered, because there were too many.
-  public internal(set) var refusedConnections = 0
+  package internal(set) var refusedConnections = 0
   /// Request heads answered, including refused ones.
-  public internal(set) var requests = 0
+  package internal(set) var requests = 0
   /// Responses by the first digit of their status; index 0 counts requests whose client left before the answer.
-  public internal(set) var responses = [Int](repeating: 0, count: 6)
+  package internal(set) var responses = [Int](repeating: 0, count: 6)
   /// All bytes sent: heads, framing, and content.
-  public internal(set) var bytesSent = 0
+  package internal(set) var bytesSent = 0
   /// Total time spent on requests, each from its complete head to the last byte of its answer.
-  public internal(set) var requestSeconds = 0.0
+  package internal(set) var requestSeconds = 0.0
 
   /// Creates counters at zero.
   package init() {}

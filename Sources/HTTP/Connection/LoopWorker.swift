@@ -16,6 +16,8 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   private var isStopping = false
   private var stopTimer: RetryTimer?
   private var whenEmpty: CheckedContinuation<Void, Never>?
+  /// Whether the stop no longer waits for handlers, which may hang.
+  private var hasGivenUp = false
   /// Handlers outlive their connections: one whose client has gone may still have a file to remove.
   private var handlerCount = 0
   private let load = Atomic<Int>(0)
@@ -151,7 +153,10 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   }
 
   private func breakOffAll() {
-    later(Self.cleanUpSeconds) { $0.finish() }
+    later(Self.cleanUpSeconds) { worker in
+      worker.hasGivenUp = true
+      worker.finishIfEmpty()
+    }
     for connection in Array(connections.values) { connection.breakOff() }
   }
 
@@ -164,7 +169,7 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
   }
 
   private func finishIfEmpty() {
-    if isStopping, connections.isEmpty, handlerCount == 0 { finish() }
+    if isStopping, hasGivenUp || connections.isEmpty && handlerCount == 0 { finish() }
   }
 
   private func finish() {
