@@ -54,7 +54,7 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
       remove(key)
       return nil
     }
-    if young == nil { insert(settle(entry.value), for: key, entry.version, entry.cost) }
+    if young == nil { insert(settle(entry.value), for: key, now, entry.cost) }
     return entry.value
   }
 
@@ -63,8 +63,6 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
     let cost = cost(value)
     guard cost <= limit / 2 else { return }
     insert(settle(value), for: key, version, cost)
-    // A value that is already outdated would only keep its files open.
-    if self.version(key) != version { remove(key) }
   }
 
   /// Removes the value of a key, to close its files early.
@@ -89,5 +87,7 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
       return (dropped, replaced, state.old.removeValue(forKey: key))
     }
     withExtendedLifetime(removed) {}
+    // Changed or removed since: the value would only keep its files open.
+    if self.version(key) != version { remove(key) }
   }
 }

@@ -48,6 +48,34 @@ import Testing
     #expect(cache[0] == nil && cache[1] != nil)
   }
 
+  /// A value holds files, which must not stay open.
+  @Test func aValueThatIsOutdatedWhileALookupMovesItIsReleased() throws {
+    final class Value: Sendable {}
+    let made = Mutex<Cache<Int, Int, Value>?>(nil)
+    let bench = bench
+    let cache = Cache<Int, Int, Value>(
+      limit: 4,
+      settle: { value in
+        // The recording is deleted and its files are closed.
+        if let cache = made.withLock({ $0 }) {
+          bench.change(1)
+          cache.remove(1)
+        }
+        return value
+      }, version: { bench.version($0) })
+    weak var released: Value?
+    do {
+      let value = Value()
+      released = value
+      cache.keep(value, for: 1, version: 0)
+    }
+    for key in 2...3 { cache.keep(Value(), for: key, version: 0) }
+    made.withLock { $0 = cache }
+    #expect(cache[1] != nil)
+    made.withLock { $0 = nil }
+    #expect(released == nil)
+  }
+
   @Test func theCostsOfAllValuesStayWithinTheLimit() {
     let cache = bench.cache()
     for key in 0..<50 { cache.keep(text(10), for: key, version: 0) }

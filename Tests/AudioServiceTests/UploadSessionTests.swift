@@ -243,6 +243,20 @@ import Testing
     await bench.runner.stop()
   }
 
+  @Test func anExpiredUploadThatCannotBeRemovedDoesNotKeepTheOthers() async throws {
+    let bench = try TestBench { $0.uploadExpirySeconds = 100_000 }
+    for _ in 0..<3 { _ = try await bench.context.uploads.create(length: 8, metadata: nil, for: .unknown) }
+    // The part can't be opened.
+    let damaged = try #require(bench.parts().sorted().first)
+    let path = bench.store.directory + "/uploads/" + damaged
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.createDirectory(atPath: path + "/in", withIntermediateDirectories: true)
+    let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 150_000_000)
+    await bench.context.uploads.removeExpired(now: later)
+    #expect(try bench.parts().filter { $0 != damaged } == [])
+    #expect(try bench.catalog.unfinishedUploads().count == 1, "the damaged one caused a failure")
+  }
+
   @Test func anExpiredUploadIsGoneEvenBeforeItIsRemoved() async throws {
     let bench = try TestBench { $0.uploadExpirySeconds = -1 }
     let id = try await bench.context.uploads.create(length: 4, metadata: nil, for: .unknown)

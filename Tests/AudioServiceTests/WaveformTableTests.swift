@@ -129,4 +129,19 @@ import Waveform
     for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
     #expect(opened.withLock { $0 } == [folder + "/first", folder + "/second"])
   }
+
+  @Test func theFileOfAJobThatEndsWithoutAResultIsClosed() async throws {
+    let bench = try TestBench()
+    let path = bench.folder.path + "/growing"
+    let recording = try growing(bench, at: path) { LiveJob(isRunning: true, recording: $0, pyramidPath: path) }
+    #expect(try await bench.context.waveforms.open(recording.id).pyramid != nil)
+    func isOpen() throws -> Bool {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").contains {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == path
+      }
+    }
+    #expect(try isOpen())
+    bench.runner.live.remove(try #require(recording.waveformJob))
+    #expect(try !isOpen())
+  }
 }

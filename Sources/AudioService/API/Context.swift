@@ -46,11 +46,14 @@ final class Context: Sendable {
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }
-    runner.live.whenRemoved { [webhooks] in webhooks.jobEnded($0) }
     files = MissingFiles(catalog: catalog, store: store)
     waveforms = WaveformTable(
       catalog: catalog, store: store, live: runner.live, work: work,
       repairs: WaveformRepairs(catalog: catalog, store: store, runner: runner, log: log))
+    runner.live.whenRemoved { [webhooks, weak waveforms] id, job in
+      webhooks.jobEnded(id)
+      if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
+    }
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }

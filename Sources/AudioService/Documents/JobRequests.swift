@@ -60,7 +60,6 @@ struct JobRequests: Sendable {
     guard let ended, let now = ended.first else { throw ServiceError.noSuchJob(job.id.text) }
     guard now.state == .cancelled else { throw ServiceError.jobIsFinished(now.id, now.state) }
     context.runner.cancel(ended)
-    if let output = job.output { context.waveforms.close(output) }
     context.log.job(now)
     return .changed(try JSONDocument(context.document(now)), .accepted, location: "/v1/jobs/\(job.id)")
   }

@@ -79,6 +79,9 @@ final class WaveformTable: Sendable {
     growing.remove(id)
   }
 
+  /// Closes the file that a job was writing: it has been moved or removed.
+  func jobEnded(writing id: RecordingID) { growing.remove(id) }
+
   /// A job that ends while its row is being read moves its file; a second look finds it.
   private func load(_ id: RecordingID) throws -> OpenWaveform {
     if let waveform = try look(at: id) ?? look(at: id) { return waveform }

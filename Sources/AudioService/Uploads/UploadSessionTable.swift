@@ -104,16 +104,20 @@ final class UploadSessionTable: Sendable {
   /// Removes uploads that expired before `now` and have no request in progress, and answers too old to be repeated.
   func removeExpired(now: Timestamp = .now) async {
     let dependencies = dependencies
+    var expired: [UploadID] = []
     do {
-      let expired = try await work.run { () throws(StorageError) in
+      expired = try await work.run { () throws(StorageError) in
         try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
         return try dependencies.catalog.uploads(expiredBefore: now)
       }
-      for id in expired where !isUsed(id) {
-        try await using(id) { try await $0.remove(ifExpiredBefore: now) }
-      }
     } catch {
-      log.failure("expired uploads could not be removed", ["error": logText(error)])
+      log.failure("expired uploads could not be listed", ["error": logText(error)])
+    }
+    for id in expired where !isUsed(id) {
+      do { try await using(id) { try await $0.remove(ifExpiredBefore: now) } } catch {
+        // One whose file can't be removed must not keep the others.
+        log.failure("an expired upload could not be removed", ["upload": id.text, "error": logText(error)])
+      }
     }
   }
 

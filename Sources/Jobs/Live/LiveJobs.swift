@@ -70,7 +70,7 @@ package final class LiveJobs: Sendable {
     var waiters: [JobID: [UInt64: Waiter]] = [:]
     var nextSweep: DispatchTime?
     var hasEnded = false
-    var onRemoved: (@Sendable (JobID) -> Void)?
+    var onRemoved: (@Sendable (JobID, LiveJob) -> Void)?
   }
 
   private let state = Mutex(State())
@@ -106,7 +106,9 @@ package final class LiveJobs: Sendable {
 
   /// Sets the action to call after each job is removed, when its row already says how it ended. Call this once, before
   /// the first job.
-  package func whenRemoved(_ action: @escaping @Sendable (JobID) -> Void) { state.withLock { $0.onRemoved = action } }
+  package func whenRemoved(_ action: @escaping @Sendable (JobID, LiveJob) -> Void) {
+    state.withLock { $0.onRemoved = action }
+  }
 
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
@@ -134,15 +136,14 @@ package final class LiveJobs: Sendable {
 
   /// Removes a job that has ended. Its row must already say how it ended.
   func remove(_ id: JobID) {
-    let (ready, action) = state.withLock { state in
-      if let recording = state.jobs.removeValue(forKey: id)?.recording, state.byRecording[recording] == id {
-        state.byRecording[recording] = nil
-      }
+    let (job, ready, action) = state.withLock { state in
+      let job = state.jobs.removeValue(forKey: id)
+      if let recording = job?.recording, state.byRecording[recording] == id { state.byRecording[recording] = nil }
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
-      return (Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved)
+      return (job, Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved)
     }
     for waiter in ready { waiter.continuation.resume() }
-    action?(id)
+    if let job { action?(id, job) }
   }
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, `endWaits` is called, or
