@@ -89,6 +89,7 @@ extension WorkerRequest {
   }
 
   private func begin(_ work: ConvertWork) throws(ProcessingError) -> Begun {
+    let decoding = try decode(work.copy)
     var encoding: MediaEncoding?
     if let shape = work.resampled, let codec = MediaEncoding.Codec(rawValue: work.format.rawValue) {
       encoding = try media { () throws(MediaError) in
@@ -97,8 +98,13 @@ extension WorkerRequest {
           in: encoderFencing)
       }
     }
-    let job = ConvertRecording(source: source, output: work.output, format: work.format, encoding: encoding)
-    return { (progress) throws(ProcessingError) in .converted(try job.run(progress: progress)) }
+    let encoded = encoding
+    return { (progress) throws(ProcessingError) in
+      .converted(
+        try ConvertRecording(
+          source: sound(decoding, work.copy, progress), output: work.output, format: work.format, encoding: encoded
+        ).run(progress: progress))
+    }
   }
 
   private func beginNoiseRegions(_ copy: WorkingCopy?) throws(ProcessingError) -> Begun {

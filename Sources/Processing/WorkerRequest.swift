@@ -163,6 +163,8 @@ package struct ConvertWork: Codable, Sendable, Equatable {
   package var format: OutputFormat
   /// The source's format if ffmpeg has to resample it; nil if libsndfile writes the file.
   package var resampled: AudioFormat?
+  /// The working copy to make first; nil if the source is read directly.
+  package var copy: WorkingCopy?
 
   /// Creates a value from its parts.
   package init(output: String, format: OutputFormat, resampled: AudioFormat? = nil) {

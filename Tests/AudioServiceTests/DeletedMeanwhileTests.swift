@@ -60,6 +60,32 @@ import Testing
     try await expectNothingLeft(of: try #require(try bench.catalog.jobs(limit: 1).first), on: bench)
   }
 
+  @Test("a conversion that is cancelled while its result is added leaves no file and no row")
+  func cancelledConversion() async throws {
+    let made = Mutex<TestBench?>(nil)
+    let bench = try TestBench {
+      $0.conversionWaitSeconds = 1000
+      $0.willAddFiles = { id in
+        guard let bench = made.withLock({ $0 }) else { return }
+        do {
+          bench.runner.cancel(try bench.catalog.abandon(id) { $0.state = .cancelled } ?? [])
+        } catch { Issue.record(error) }
+      }
+    }
+    made.withLock { $0 = bench }
+    let source = try bench.recording()
+    let before = try names("recordings/\(source.id)", of: bench)
+    _ = try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac")
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    try await bench.eventually { bench.runner.live[job.id] == nil }
+    await bench.runner.stop()
+    #expect(job.state == .cancelled)
+    #expect(try bench.catalog.conversion(of: source.id, to: "flac") == nil)
+    #expect(try names("recordings/\(source.id)", of: bench) == before)
+    #expect(try names("jobs", of: bench) == [])
+    made.withLock { $0 = nil }
+  }
+
   @Test("a result deleted before its job has finished stays deleted", arguments: ["source", "result"])
   func denoised(deleted: String) async throws {
     let bench = try bench { deleted == "source" ? $0.recording : $0.output }

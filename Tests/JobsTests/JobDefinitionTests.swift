@@ -86,8 +86,12 @@ import Testing
       return
     }
     #expect(resampling.resampled?.sampleRate == 96_000)
-    let undecoded = ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a))
-    #expect(undecoded?.source == nil)
+    // Without its working copy, the worker makes one.
+    let undecoded = try #require(ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a)))
+    #expect(undecoded.source == "/recording/audio.x")
+    var expected = ConvertWork(output: "/job/attempt-2.audio", format: .mp3)
+    expected.copy = WorkingCopy(try #require(MediaFacts(json: Self.m4a)), at: "/job/attempt-2.decoded")
+    #expect(undecoded.work == .convert(expected))
   }
 
   @Test(arguments: [JobKind.denoise, .convert])

@@ -22,16 +22,18 @@ package enum ConvertJob: JobDefinition {
 
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters),
-      let shape = attempt.source.audioFormat, let sound = attempt.sound
+      let shape = attempt.source.audioFormat
     else { return nil }
     let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
-    let work = ConvertWork(
+    var work = ConvertWork(
       output: attempt.path("audio"), format: asked.format, resampled: needsFFmpeg ? shape : nil)
-    return (work: .convert(work), source: sound)
+    // The working copy was lost since the request: the worker makes one for itself.
+    if attempt.sound == nil, let facts = attempt.source.mediaFacts {
+      work.copy = WorkingCopy(facts, at: attempt.path("decoded"))
+    }
+    return (work: .convert(work), source: attempt.sound ?? attempt.original)
   }
 
-  /// The conversion's row is stored before the job's: after a crash in between, the job runs again and replaces the
-  /// file.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
     let (job, catalog) = (outcome.job, outcome.catalog)
     guard case .convert(let work) = outcome.request.work, case .converted = outcome.report,
@@ -42,10 +44,14 @@ package enum ConvertJob: JobDefinition {
     let conversion = Conversion(
       recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
       sha256: stored.sha256)
-    guard let forgotten = try catalog.keep(conversion, limit: outcome.settings.maximumConversionBytes) else {
+    let kept = try catalog.keep(conversion, limit: outcome.settings.maximumConversionBytes, finishing: job.id) {
+      $0.succeed(with: JobResult(recording: job.recording))
+    }
+    guard let kept else {
+      outcome.store.remove(stored.name, of: job.recording)
       return nil
     }
-    for one in forgotten { outcome.store.remove(one.file, of: one.recording) }
-    return try catalog.update(job.id) { $0.succeed(with: JobResult(recording: job.recording)) }
+    for one in kept.forgotten { outcome.store.remove(one.file, of: one.recording) }
+    return kept.job
   }
 }

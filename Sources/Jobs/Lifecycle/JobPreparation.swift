@@ -69,12 +69,16 @@ struct JobPreparation: Sendable {
     switch error {
     case StorageError.diskFull: return .diskFull
     case StorageError.io(_, _, EROFS): return Self.diskIsReadOnly
+    case JobsError.unreadableParameters: return Self.parametersAreUnreadable
     default:
       log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
       return nil
     }
   }
 
+  private static let parametersAreUnreadable = WorkerFailure(
+    code: "worker_failed", detail: "The catalog's entry for this job can't be read. Request the work again.",
+    retry: false)
   private static let diskIsReadOnly = WorkerFailure(
     code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
 }

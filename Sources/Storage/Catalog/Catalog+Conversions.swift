@@ -22,11 +22,21 @@ extension Catalog {
   }
 
   /// Inserts a conversion, replacing an older one of its kind, and deletes the least recently requested ones until all
-  /// of them together have at most `limit` bytes. Returns the deleted ones, whose files the caller must remove. If the
-  /// recording was deleted, inserts nothing and returns nil.
-  package func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) -> [Conversion]? {
+  /// of them together have at most `limit` bytes. Returns the deleted ones, whose files the caller must remove, and
+  /// `job` as `finish` has changed it in the same transaction.
+  ///
+  /// If the recording was deleted, or if `finish` returns false, changes nothing and returns nil.
+  package func keep(
+    _ conversion: Conversion, limit: Int64, finishing job: JobID? = nil, _ finish: (inout Job) -> Bool = { _ in true }
+  ) throws(StorageError) -> (job: Job?, forgotten: [Conversion])? {
     try write { db in
       guard try Self.recording(conversion.recording, db) != nil else { return nil }
+      var finished: Job?
+      if let job {
+        guard var row = try Self.job(job, db), finish(&row) else { return nil }
+        try JobRow(row).update(db)
+        finished = row
+      }
       var forgotten: [Conversion] = []
       if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
         older.file != conversion.file
@@ -44,7 +54,7 @@ extension Catalog {
         total -= other.bytes
         forgotten.append(other)
       }
-      return forgotten
+      return (finished, forgotten)
     }
   }
 
