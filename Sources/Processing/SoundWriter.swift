@@ -41,16 +41,21 @@ struct SoundWriter: ~Copyable {
 
   /// Appends interleaved samples with full scale ±1 to all files.
   mutating func append(_ samples: Span<Float>) throws(ProcessingError) {
-    guard var audio = audio.take() else { return }
+    guard var audio = audio.take() else { preconditionFailure("samples to write need a file for them") }
     do { try audio.write(samples, quantised: &quantised) } catch { throw .audio(error) }
     clippedSamples = audio.clippedSamples
     self.audio = consume audio
     let quantised = quantised
-    try append(quantised.span)
+    try add(quantised.span)
   }
 
   /// Appends interleaved samples of a sound that a file already contains.
   mutating func append(_ samples: Span<Int16>) throws(ProcessingError) {
+    precondition(audio == nil, "the file needs the samples before they are rounded")
+    try add(samples)
+  }
+
+  private mutating func add(_ samples: Span<Int16>) throws(ProcessingError) {
     if var finder = finder.take() {
       finder.append(samples)
       self.finder = consume finder

@@ -144,6 +144,19 @@ import Testing
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .ready)
   }
 
+  /// So that a restart doesn't take the attempt for one that it interrupted.
+  @Test func aJobBetweenTwoAttemptsIsQueued() async throws {
+    let bench = try TestBench(script: "exit 1") { $0.retryPauseSeconds = 1000 }
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    try await bench.eventually {
+      try bench.catalog.job(job.id).map { $0.state == .queued && $0.attempts == 1 } ?? false
+    }
+    await bench.runner.stop()
+    let row = try #require(try bench.catalog.job(job.id))
+    #expect(row.state == .queued && row.attempts == 1 && row.interruptions == 0)
+  }
+
   @Test func aProgramThatCannotBeStartedFailsTheJob() async throws {
     let bench = try TestBench { $0.program = "/nonexistent" }
     let job = try bench.waveformJob()

@@ -68,7 +68,7 @@ import Testing
     bench.runner.submit(job)
     try await bench.eventually { bench.starts.count == 1 && !bench.isRunning(job.id) }
     await bench.runner.stop()
-    #expect(try bench.catalog.job(job.id)?.state == .running)
+    #expect(try bench.catalog.job(job.id)?.state == .queued)
   }
 
   @Test func aStoppedServiceBeginsNothing() async throws {

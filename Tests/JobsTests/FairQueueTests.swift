@@ -94,17 +94,6 @@ struct FairQueueTests {
     #expect(drain(&queue) == ["a1"])
   }
 
-  @Test func removingAllEntriesKeepsThoseInService() {
-    var queue = FairQueue<String>()
-    queue.append("a0", for: crowd)
-    queue.append("b0", for: other)
-    #expect(queue.begin()?.element == "a0")
-    queue.removeAll()
-    #expect(queue.isEmpty && queue.begin() == nil && queue.servedCount(of: crowd) == 1)
-    queue.end(crowd)
-    #expect(queue.servedCount(of: crowd) == 0)
-  }
-
   @Test func aClientWhoseEntriesCannotBeginDoesNotDelayOthers() {
     var queue = FairQueue<String>()
     queue.append("long", for: crowd)

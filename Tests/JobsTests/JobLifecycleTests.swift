@@ -32,7 +32,7 @@ import Testing
         case .record(_, .retry(_, let failure)): "retry \(failure.code)"
         case .record(_, .failure(let failure)): "failure \(failure.code)"
         case .record(_, .interruption): "interruption"
-        case .recordLater(_, let seconds): "later \(seconds)"
+        case .hold(_, let seconds): "hold \(seconds)"
         case .pause(_, let seconds): "pause \(seconds)"
         case .clear: "clear"
         case .forget: "forget"
@@ -232,7 +232,8 @@ import Testing
         let id = JobID()
         driver.submit(id)
         if isPreparing { driver.on(.claimed(id, attempts: 3, failures: 0)) }
-        #expect(driver.on(.notBegun(id, reason)) == [reason == nil ? "pause 0.5" : "failure disk_full"])
+        let retry = isPreparing ? "pause 2.0" : "hold 1.0"
+        #expect(driver.on(.notBegun(id, reason)) == [reason == nil ? retry : "failure disk_full"])
       }
     }
   }
@@ -244,9 +245,52 @@ import Testing
     driver.on(.reported(id, .failure(failure)))
     driver.on(.exited(id, .status(1)))
     #expect(driver.submit(next) == [])
-    #expect(driver.on(.recorded(id, .unwritten(failure))) == ["later 1.0"])
-    #expect(driver.on(.recordDue(id)) == ["failure unsupported_media"])
+    #expect(driver.on(.recorded(id, .unwritten(failure))) == ["hold 1.0"])
+    #expect(driver.on(.holdEnded(id)) == ["failure unsupported_media"])
     #expect(driver.on(.recorded(id, .over(with: []))) == ["forget", "claim"])
+  }
+
+  @Test func aCatalogThatTakesNoClaimIsNotAskedForEveryJobInTheQueue() {
+    let driver = Driver()
+    let (id, next) = (JobID(), JobID())
+    #expect(driver.submit(id) == ["claim"] && driver.submit(next) == [])
+    #expect(driver.on(.notBegun(id, nil)) == ["hold 1.0"])
+    #expect(driver.on(.holdEnded(id)) == ["claim"])
+    #expect(driver.on(.notBegun(id, nil)) == ["hold 1.0"])
+    #expect(driver.on(.holdEnded(id)) == ["claim"])
+    #expect(driver.on(.claimed(id, attempts: 1, failures: 0)) == ["prepare"])
+  }
+
+  @Test func aClientThatJoinsAJobIsInLineForEachOfItsAttempts() {
+    let driver = Driver()
+    let (shared, other) = (JobID(), JobID())
+    driver.submit(shared, client: "a")
+    driver.start(shared)
+    // While it runs.
+    driver.on(.joined(shared, Client(key: "b")))
+    driver.on(.exited(shared, .signal(9)))
+    driver.on(.recorded(shared, .again))
+    // While it pauses.
+    driver.on(.joined(shared, Client(key: "c")))
+    let first = JobID()
+    #expect(driver.submit(first, client: "a") == ["claim"])
+    for _ in 0..<3 { driver.submit(JobID(), client: "a") }
+    driver.submit(other, client: "b")
+    driver.on(.pauseEnded(shared))
+    driver.start(first)
+    driver.on(.exited(first, .status(0)))
+    // "b" is next and has another job before it; "c" has only this one.
+    var begun: [JobID] = []
+    for event in [JobLifecycle.Event.recorded(first, .over(with: []))] {
+      for action in driver.lifecycle.on(event, at: 0) { if case .claim(let id) = action { begun.append(id) } }
+    }
+    #expect(begun == [other] || begun == [shared])
+    driver.start(begun[0])
+    driver.on(.exited(begun[0], .signal(9)))
+    for action in driver.lifecycle.on(.recorded(begun[0], .over(with: [])), at: 0) {
+      if case .claim(let id) = action { begun.append(id) }
+    }
+    #expect(Set(begun) == [shared, other], "neither waits for the jobs of “a”")
   }
 
   @Test func aFailedJobCancelsJobsOnItsResult() {
@@ -336,10 +380,10 @@ import Testing
     #expect(driver.on(.pauseEnded(pausing)) == [])
 
     let other = Driver()
-    let unrecorded = other.running()
-    other.on(.exited(unrecorded, .signal(9)))
-    other.on(.recorded(unrecorded, .unwritten(JobLifecycle.gaveUp)))
+    let held = other.running()
+    other.on(.exited(held, .signal(9)))
+    other.on(.recorded(held, .unwritten(JobLifecycle.gaveUp)))
     #expect(other.on(.stop) == ["stopped"])
-    #expect(other.on(.recordDue(unrecorded)) == [])
+    #expect(other.on(.holdEnded(held)) == [])
   }
 }

@@ -208,7 +208,9 @@ struct LifecycleWorld {
       rows[id]?.job.state = .succeeded
       results += 1
       return .over(with: [])
-    case .retry: return .again
+    case .retry:
+      rows[id]?.job.state = .queued
+      return .again
     case .failure(let failure):
       if chance(30) { return .unwritten(failure) }
       rows[id]?.job.state = .failed
@@ -257,7 +259,7 @@ struct LifecycleWorld {
     case .record(let id, let ending):
       check(ending: ending, id)
       work(on: id, .record(id, ending))
-    case .recordLater(let id, _): pending.append(.event(.recordDue(id)))
+    case .hold(let id, _): pending.append(.event(.holdEnded(id)))
     case .pause(let id, _): pending.append(.event(.pauseEnded(id)))
     case .clear(let job):
       check(rows[job.id]?.child == nil, "cleared while a child runs")

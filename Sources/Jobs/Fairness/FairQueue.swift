@@ -64,13 +64,6 @@ struct FairQueue<Element> {
     return take(index, of: ticket.client)
   }
 
-  /// Removes all waiting entries.
-  mutating func removeAll() {
-    for client in lines.keys { lines[client]?.waiting = [] }
-    lines = lines.filter { $0.value.served > 0 }
-    count = 0
-  }
-
   /// Begins the next entry, which is in service until `end`. Returns nil if none can begin.
   ///
   /// Clients with `limit` entries in service are skipped. `choose` picks from a client's waiting entries, given in

@@ -14,7 +14,7 @@ extension JobLifecycle {
     case claimed(JobID, attempts: Int, failures: Int)
     /// The job has finished or been deleted, according to its row. `cancelled` is the job if it was cancelled.
     case refused(JobID, cancelled: Job?)
-    /// The job can't begin. With a failure, it has failed for good; with nil, it's tried again.
+    /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
     /// A child can be started with these limits.
     case prepared(JobID, WorkerFence)
@@ -26,8 +26,8 @@ extension JobLifecycle {
     case exited(JobID, WorkerExit)
     /// The end of an attempt has been recorded, or recording it failed.
     case recorded(JobID, Recorded)
-    /// It's time to try again to record a failure.
-    case recordDue(JobID)
+    /// It's time to try again to claim a held job or to record its failure.
+    case holdEnded(JobID)
     /// It's time for the next attempt.
     case pauseEnded(JobID)
     /// The row has been set to cancelled.
@@ -52,8 +52,8 @@ extension JobLifecycle {
     case kill(JobID)
     /// Record how the attempt ended.
     case record(JobID, Ending)
-    /// Send `recordDue` after this time.
-    case recordLater(JobID, seconds: Double)
+    /// Send `holdEnded` after this time.
+    case hold(JobID, seconds: Double)
     /// Show the job as waiting, and send `pauseEnded` after this time.
     case pause(JobID, seconds: Double)
     /// Remove everything that the job has written, and the folder of the recording that it was producing.

@@ -12,7 +12,8 @@
 //   preparing   its files are checked and its folder is    prepared                   running      start
 //               created; a place
 //   (both)                                                 notBegun, with a failure   ending       record failure
-//                                                          notBegun                   pausing      pause
+//                                                          notBegun: claimed          held         hold
+//                                                          notBegun: preparing        pausing      pause
 //   running     its child is working; a place, a child     exited 0 after a result    ending       record result
 //                                                          exited, may be retried     ending       record retry
 //                                                          exited                     ending       record failure
@@ -25,21 +26,24 @@
 //   ending      the attempt's end is being recorded;       recorded over              (none)       forget
 //               a place                                    recorded again             pausing      pause
 //                                                          recorded unwanted          clearing     forget, clear
-//                                                          recorded unwritten         unrecorded   record later
-//   unrecorded  its failure couldn't be written to the     recordDue                  ending       record failure
-//               catalog; a place, because starting jobs
-//               would fail in the same way
+//                                                          recorded unwritten         held         hold
+//   held        the catalog takes neither its claim nor    holdEnded                  claimed      claim
+//               its failure; a place, because it would     holdEnded, after a         ending       record failure
+//               take no other job's                        failure
 //   pausing     waits until its next attempt               pauseEnded                 queued
 //   cancelled   its row is cancelled; a child or a         (the event that ends       clearing     clear
 //               writer is still working; a place           the work)
 //   clearing    its files are being removed;               cleared                    (none)
 //               perhaps a place
 //
-//   cancel      queued, pausing, unrecorded → clearing: forget, clear          claimed, preparing, ending → cancelled:
+//   cancel      queued, pausing, held → clearing: forget, clear                claimed, preparing, ending → cancelled:
 //               running, overrun, stopping → cancelled: kill, forget           forget
-//   stop        running, overrun → stopping: kill; unrecorded → (none). No job begins any more: claimed and preparing
-//               go to ending and record an interruption, and jobs that would pause end instead. Jobs that the stop
-//               leaves unfinished are not forgotten: they stay live as long as the service answers requests.
+//               (none) → clearing: clear. The job isn't submitted yet, or its row was read before; the later of the
+//               two events changes nothing (`clearedEarly`).
+//   stop        running, overrun → stopping: kill; held → (none). No job begins any more: claimed and preparing go to
+//               ending and record an interruption, and jobs that would pause end instead. Jobs that the stop leaves
+//               unfinished are not forgotten: they stay live as long as the service answers requests.
+//   recorded over   also cancels the jobs on the recording that the job was producing.
 //
 // Invariants, whatever the order of events (JobLifecycleTests):
 //
@@ -50,7 +54,7 @@
 //   - A stop completes as soon as the work under way has ended.
 //   - A child counts as a success only if it reported a result and then exited with 0.
 //   - A job has at most `maximumAttempts` attempts, not counting those that a stop or a crash of the service
-//     interrupted; the pause before each is twice as long as the one before.
+//     interrupted; the pause after each is twice as long as the one before.
 
 import Processing
 import Storage
@@ -71,7 +75,7 @@ package struct JobLifecycle {
     case running(Child)
     case overrun(Child, Overrun)
     case stopping, ending
-    case unrecorded(WorkerFailure)
+    case held(WorkerFailure?)
     case pausing(JobSchedule.Ended)
     case cancelled(Job)
     case clearing
@@ -113,7 +117,7 @@ package struct JobLifecycle {
   mutating func on(_ event: Event, at now: Double) -> [Action] {
     switch event {
     case .submitted(let id, let work, let client): submit(id, work, client)
-    case .joined(let id, let client): schedule.join(id, for: client)
+    case .joined(let id, let client): join(id, client)
     case .claimed(let id, let attempts, let failures): claimed(id, attempts, failures)
     case .refused(let id, let job): refused(id, job)
     case .notBegun(let id, let failure): notBegun(id, failure)
@@ -122,8 +126,7 @@ package struct JobLifecycle {
     case .reported(let id, let verdict): reported(id, verdict)
     case .exited(let id, let exit): exited(id, exit)
     case .recorded(let id, let recorded): self.recorded(id, recorded)
-    case .recordDue(let id):
-      if case .unrecorded(let failure) = jobs[id]?.state { record(id, .failure(failure)) }
+    case .holdEnded(let id): holdEnded(id)
     case .pauseEnded(let id): pauseEnded(id)
     case .cancelled(let job): cancel(job)
     case .cleared(let id):
@@ -147,6 +150,12 @@ package struct JobLifecycle {
     precondition(jobs[id] == nil, "a job is submitted twice")
     jobs[id] = Entry(state: .queued)
     schedule.add(id, work, for: client)
+  }
+
+  private mutating func join(_ id: JobID, _ client: Client) {
+    guard case .pausing(var ended) = jobs[id]?.state else { return schedule.join(id, for: client) }
+    ended.join(client)
+    jobs[id]?.state = .pausing(ended)
   }
 
   private mutating func fill() {
@@ -179,8 +188,10 @@ package struct JobLifecycle {
 
   private mutating func notBegun(_ id: JobID, _ failure: WorkerFailure?) {
     if clearIfCancelled(id) { return }
-    switch jobs[id]?.state {
-    case .claimed, .preparing: if let failure { record(id, .failure(failure)) } else { pause(id, attempts: 1) }
+    switch (jobs[id]?.state, failure) {
+    case (.claimed, let failure?), (.preparing, let failure?): record(id, .failure(failure))
+    case (.claimed, nil): hold(id, nil)
+    case (.preparing, nil): pause(id)
     default: break
     }
   }
@@ -276,27 +287,39 @@ package struct JobLifecycle {
     guard case .ending = jobs[id]?.state else { return }
     switch recorded {
     case .over: end(id)
-    case .again: pause(id, attempts: max(jobs[id]?.attempts ?? 1, 1))
+    case .again: pause(id)
     case .unwanted(let job): clearUnannounced(job)
-    case .unwritten(let failure):
-      if isStopping { return leave(id) }
-      jobs[id]?.state = .unrecorded(failure)
-      actions.append(.recordLater(id, seconds: limits.retryPauseSeconds * 4))
+    case .unwritten(let failure): hold(id, failure)
     }
   }
 
+  /// Keeps the job's place until the catalog is asked again to take its claim or, if it has failed, its failure.
+  private mutating func hold(_ id: JobID, _ failure: WorkerFailure?) {
+    if isStopping { return leave(id) }
+    jobs[id]?.state = .held(failure)
+    actions.append(.hold(id, seconds: limits.retryPauseSeconds * 4))
+  }
+
+  private mutating func holdEnded(_ id: JobID) {
+    guard case .held(let failure) = jobs[id]?.state else { return }
+    if let failure { return record(id, .failure(failure)) }
+    jobs[id]?.state = .claimed
+    actions.append(.claim(id))
+  }
+
   /// The pause doubles with each attempt.
-  private mutating func pause(_ id: JobID, attempts: Int) {
+  private mutating func pause(_ id: JobID) {
     if isStopping { return leave(id) }
     guard let ended = schedule.end(id) else { preconditionFailure("a job without a place can't pause") }
     jobs[id]?.state = .pausing(ended)
+    let attempts = max(jobs[id]?.attempts ?? 1, 1)
     actions.append(.pause(id, seconds: limits.retryPauseSeconds * Double(1 << min(attempts, 10))))
   }
 
   private mutating func pauseEnded(_ id: JobID) {
     guard case .pausing(let ended) = jobs[id]?.state else { return }
     jobs[id]?.state = .queued
-    schedule.add(id, ended.work, for: ended.client)
+    schedule.add(id, ended)
   }
 
   /// Ends a job. While the service is stopping, the job stays live, like those that the stop interrupted.
@@ -318,7 +341,7 @@ package struct JobLifecycle {
     case nil:
       // The row was read before this event arrived, or the job hasn't been submitted yet.
       if clearedEarly.remove(job.id) == nil { clearUnannounced(job) }
-    case .queued, .pausing, .unrecorded:
+    case .queued, .pausing, .held:
       schedule.remove(job.id)
       actions.append(.forget(job.id))
       clear(job)
@@ -359,7 +382,7 @@ package struct JobLifecycle {
   private var isWorking: Bool {
     jobs.values.contains { entry in
       switch entry.state {
-      case .queued, .pausing, .unrecorded: false
+      case .queued, .pausing, .held: false
       default: true
       }
     }
@@ -372,7 +395,7 @@ package struct JobLifecycle {
       case .running, .overrun:
         jobs[id]?.state = .stopping
         actions.append(.kill(id))
-      case .unrecorded: leave(id)
+      case .held: leave(id)
       default: break
       }
     }

@@ -26,7 +26,7 @@ struct JobRecords: Sendable {
       guard isWanted(job) else { return .unwanted(job) }
       if case .diskFull = error { return fail(job, .diskFull) }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
-      return .again
+      return requeue(job)
     }
     store.removeWorkFolder(of: job.id)
     return .over(with: [])
@@ -38,8 +38,20 @@ struct JobRecords: Sendable {
     log.failure(
       "a worker ended without a result; its job will be tried again",
       ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
+    return requeue(job)
+  }
+
+  /// Puts a job back in the queue for another attempt. Otherwise, a restart would take the attempt for one that it
+  /// interrupted, which doesn't count.
+  private func requeue(_ job: Job) -> JobLifecycle.Recorded {
     // The next attempt writes new files and needs the room that these take.
     store.removeWorkFolder(of: job.id)
+    do {
+      let now = try catalog.update(job.id) { if !$0.state.isFinished { $0.state = .queued } }
+      if let now, now.state == .cancelled { return .unwanted(now) }
+    } catch {
+      log.failure("a job could not be queued again", ["job": job.id.text, "error": "\(error)"])
+    }
     return .again
   }
 

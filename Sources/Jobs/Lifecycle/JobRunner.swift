@@ -174,7 +174,7 @@ package final class JobRunner: Sendable {
     case .start(let id, let idlePlaces): start(id, idlePlaces)
     case .kill(let id): state.value.attempts[id]?.worker?.kill()
     case .record(let id, let ending): record(ending, of: id)
-    case .recordLater(let id, let seconds): take(.recordDue(id), after: seconds)
+    case .hold(let id, let seconds): take(.holdEnded(id), after: seconds)
     case .pause(let id, let seconds):
       state.value.attempts[id] = nil
       live.update(id) { $0.isRunning = false }
@@ -223,13 +223,14 @@ package final class JobRunner: Sendable {
     request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
+    let written = live[id]?.recording.map { store.folder(of: $0) + "/" + job.pyramidName }
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
       live.startedAt = .now
       live.progress = nil
       live.pyramidPath = request.pyramid
-      live.finishedPyramidPath = live.recording.map { store.folder(of: $0) + "/" + job.pyramidName }
+      live.finishedPyramidPath = written
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
       program: settings.workers.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },

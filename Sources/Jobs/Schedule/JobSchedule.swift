@@ -41,8 +41,14 @@ struct JobSchedule {
 
   /// The client and the work of a job that has ended.
   struct Ended {
-    let client: Client
+    /// The clients that wait for it, beginning with the one that requested it.
+    fileprivate(set) var clients: [Client]
     let work: Work
+
+    /// Adds a client, to be in line for the job if it is added again.
+    mutating func join(_ client: Client) {
+      if !clients.contains(client) { clients.append(client) }
+    }
   }
 
   private let places: Int
@@ -68,9 +74,16 @@ struct JobSchedule {
     tickets[id, default: []].append(queue.append(waiting, for: client))
   }
 
-  /// Queues a waiting job for another client as well. Does nothing if the job isn't waiting, or is already queued for
-  /// that client.
+  /// Queues a job again, for all clients that wait for it.
+  mutating func add(_ id: JobID, _ ended: Ended) {
+    add(id, ended.work, for: ended.clients[0])
+    for client in ended.clients.dropFirst() { join(id, for: client) }
+  }
+
+  /// Queues a job for another client as well, or, if it has begun, in case it's queued again. Does nothing if that
+  /// client waits for it already.
   mutating func join(_ id: JobID, for client: Client) {
+    running[id]?.job.join(client)
     guard let lines = tickets[id], let first = lines.first, !lines.contains(where: { $0.client == client }),
       let waiting = queue[first]
     else { return }
@@ -80,11 +93,6 @@ struct JobSchedule {
   /// Removes a waiting job.
   mutating func remove(_ id: JobID) {
     for ticket in tickets.removeValue(forKey: id) ?? [] { queue.remove(ticket) }
-  }
-
-  mutating func removeAll() {
-    queue.removeAll()
-    tickets = [:]
   }
 
   /// Returns the job to begin now, which takes a place until `end`; nil if none can begin.
@@ -97,8 +105,9 @@ struct JobSchedule {
         .min { waiting[$0].rank < waiting[$1].rank }
     }
     guard let (turn, job) = next else { return nil }
+    let clients = tickets[job.id, default: []].map(\.client)
     remove(job.id)
-    running[job.id] = (turn, Ended(client: job.client, work: job.work))
+    running[job.id] = (turn, Ended(clients: clients, work: job.work))
     begunSeconds += job.work.seconds
     return job.id
   }
@@ -106,7 +115,7 @@ struct JobSchedule {
   /// Whether the place that long jobs must leave is still free after `next` begins.
   private static func leavesPlace(_ next: Waiting, beside long: [Ended], _ most: Int) -> Bool {
     guard next.work.isLong else { return true }
-    return long.count { $0.client == next.client } < most
+    return long.count { $0.clients[0] == next.client } < most
       && (next.work.isWaveform || long.count { !$0.work.isWaveform } < most)
   }
 
