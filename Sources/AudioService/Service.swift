@@ -106,8 +106,7 @@ package final class Service: Sendable {
   /// Runs after the start, because many recordings take a while.
   private static func tendFolders(_ context: Context, verified: Bool) {
     do {
-      // Jobs are running by now, so a file may have been lent to one's ffmpeg, not only to that of an earlier run that
-      // was killed.
+      // Jobs are running, so a file may be lent to a running ffmpeg as well as to one left by a killed run.
       let report = try Reconciliation(catalog: context.catalog, store: context.store)
         .tendFolders(verified: verified, isLent: LentFiles.settle)
       if report.corrected > 0 {

@@ -29,22 +29,22 @@ package struct QueryComplaint: Sendable, Equatable {
     case .tooManyPixels(let count, let limit):
       self.init(
         "scale", code: "too_many_pixels",
-        "The answer would have \(count) pixels, \(limit) are the most; take a larger scale or a shorter window.")
+        "The response would have \(count) pixels; the limit is \(limit). Use a larger scale or a shorter window.")
     case .tooManyNumbers(let count, let limit, "width"):
       self.init(
         "width", code: "too_many_pixels",
-        "The answer would hold \(count) numbers, \(limit) are the most; take a smaller width, fewer measures or one "
-          + "channel, or the .dat.")
+        "The response would have \(count) numbers; the limit is \(limit). Use a smaller width, fewer measures, one "
+          + "channel, or .dat.")
     case .tooManyNumbers(let count, let limit, let parameter):
       self.init(
         parameter, code: "too_many_pixels",
-        "The answer would hold \(count) numbers, \(limit) are the most; take a larger scale, a shorter window or the "
+        "The response would have \(count) numbers; the limit is \(limit). Use a larger scale, a shorter window, or "
           + ".dat.")
     case .channelOutOfRange(let channel, let channels):
       self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
     case .noMeasures: self.init("measures", "“measures” must name at least one of peak, rms, average.")
     case .measureNotInForm:
-      self.init("measures", "This form holds peaks only; take the JSON of /waveform for the others.")
+      self.init("measures", "This form has only peaks; use the JSON of /waveform for the others.")
     case .versionUnavailable(let version, let lanes):
       self.init("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
     case .pictureOutOfRange(let parameter, let value, let lowest, let highest):
@@ -55,16 +55,16 @@ package struct QueryComplaint: Sendable, Equatable {
     case .pictureTooWide("scale", let pixels, let limit):
       self.init(
         "scale", code: "too_many_pixels",
-        "At this scale the picture would be \(pixels) pixels wide, \(limit) are the most; take a larger scale or a "
+        "At this scale the picture would be \(pixels) pixels wide; the limit is \(limit). Use a larger scale or a "
           + "shorter window.")
     case .pictureTooWide(_, let pixels, let limit):
       self.init(
         "width", code: "too_many_pixels",
-        "The picture would be \(pixels) pixels wide (width × pixel_ratio); \(limit) are the most.")
+        "The picture would be \(pixels) pixels wide (width × pixel_ratio); the limit is \(limit).")
     case .pictureTooLarge(let pixels, let limit):
       self.init(
         "height", code: "too_many_pixels",
-        "The picture would have \(pixels) pixels (width × height × pixel_ratio²); \(limit) are the most.")
+        "The picture would have \(pixels) pixels (width × height × pixel_ratio²); the limit is \(limit).")
     default: return nil
     }
   }

@@ -5,11 +5,12 @@ import Terms
 
 // A worker process answers with one JSON object per line on its standard output.
 //
-//   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
-//   {"unfenced":22}                                                                    at most once, at the start
-//   {"probe":{…}}, {"ffmpeg_works":true}, {"analysis":{…}}, {"denoised":{…}},
-// {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}                       once, the last line, exit status 0
-// {"error":{"code":"…","detail":"…","retry":false}}                                  once, the last line, exit status 1
+//   any number of times:            {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}
+//   at most once, at the start:     {"unfenced":22}
+//   once, at the end, and exits
+//     with status 0:                {"probe":{…}}, {"ffmpeg_works":true}, {"analysis":{…}}, {"denoised":{…}},
+//                                   {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}
+//     with status 1:                {"error":{"code":"…","detail":"…","retry":false}}
 
 /// One line from a worker.
 package enum WorkerReport: Sendable, Equatable {

@@ -4,8 +4,7 @@ import Media
 import Terms
 
 extension WorkerRequest {
-  /// The work to do after all other programs it needs have been started. Call it only once; it calls its argument with
-  /// the progress.
+  /// Performs the work, whose programs are running already, and reports progress to its argument. Call it only once.
   package typealias Begun = ((WorkerProgress) -> Void) throws(ProcessingError) -> WorkerReport
 
   /// Starts ffmpeg if the work needs it, which the fence would prevent. The source isn't read before the returned

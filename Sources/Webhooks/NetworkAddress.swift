@@ -93,9 +93,9 @@ package struct Network: Hashable, Sendable {
   }
 }
 
-/// Which addresses webhooks may go to.
+/// The addresses that webhooks may call.
 struct WebhookNetworks: Sendable {
-  /// Private ones that are allowed all the same.
+  /// Private networks that webhooks may call.
   let allowed: [Network]
 
   func permits(_ address: NetworkAddress) -> Bool {

@@ -37,7 +37,7 @@ enum WebhookOutcome: Sendable, Equatable {
   private let wasPermitted = Atomic(false)
   private let received = Atomic(0)
 
-  /// Bytes of an answer that are read at most; the call ends when more come.
+  /// Maximum number of response bytes read. The call ends if there are more.
   private static let answerLimit = 16 * 1024
 
   /// Whether libcurl could be loaded. Evaluated before any call; not safe at the same time as one.

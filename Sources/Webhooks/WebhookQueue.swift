@@ -16,8 +16,8 @@ struct WebhookQueue {
     var webhook: Webhook
     let address: WebhookAddress
 
-    /// Parses the URL by libcurl. Returns nil if it isn't one: it was checked when it was asked for, so its row was
-    /// changed by hand, and is left alone.
+    /// Parses the URL with libcurl. Returns nil if it's invalid: URLs are checked on request, so the row was edited by
+    /// hand, and is ignored.
     init?(_ webhook: Webhook) {
       guard let address = WebhookAddress(webhook.url) else { return nil }
       self.webhook = webhook
@@ -25,14 +25,14 @@ struct WebhookQueue {
     }
   }
 
-  /// Calls at once.
+  /// Maximum number of simultaneous calls.
   static let callLimit = 8
-  /// Calls at once to one host and port.
+  /// Maximum number of simultaneous calls to one host and port.
   static let callLimitPerHost = 2
 
-  /// Their jobs haven't ended yet.
+  /// Webhooks of unfinished jobs.
   private var expected: [JobID: Delivery] = [:]
-  /// Between two attempts.
+  /// Webhooks between two attempts.
   private var pausing: [JobID: Delivery] = [:]
   private var due: [Delivery] = []
   /// Calls under way, by host and port.
@@ -40,7 +40,7 @@ struct WebhookQueue {
   /// Calls under way.
   private(set) var runningCount = 0
 
-  /// Adds a webhook whose job goes on.
+  /// Adds a webhook of an unfinished job.
   mutating func expect(_ delivery: Delivery) { expected[delivery.webhook.job] = delivery }
 
   /// Adds a webhook that is tried again after a pause.

@@ -70,7 +70,7 @@ package final class WebhookSender: Sendable {
     if state.withLock({ $0.queue.jobEnded(id) }) { fill() }
   }
 
-  /// Breaks off the calls under way, for the next start to repeat, and returns when they have ended.
+  /// Cancels the running calls, which the next start repeats, and waits for them to end.
   package func stop() async {
     isStopping.store(true, ordering: .sequentiallyConsistent)
     await withCheckedContinuation { continuation in
@@ -124,7 +124,7 @@ package final class WebhookSender: Sendable {
       guard job.state.isFinished else { return expect(webhook) }
       try note(call(delivery.address, document(job)), delivery)
     } catch {
-      log.failure("a webhook could not be noted", ["job": webhook.job.text], error)
+      log.failure("the outcome of a webhook could not be recorded", ["job": webhook.job.text], error)
       pause(settings.pauseSeconds, webhook)
     }
   }

@@ -1,8 +1,8 @@
-/// What an operator sets about webhooks.
+/// The settings of webhooks.
 package struct WebhookSettings: Sendable {
-  /// What signs webhooks; without it there are none.
+  /// The key that signs webhooks; nil turns them off.
   package var secret: WebhookSecret?
-  /// Private networks that webhooks may go to; none by default.
+  /// Private networks that webhooks may call; none by default.
   package var networks: [Network] = []
   /// A file with the certificates (PEM) of the authorities that webhooks over https trust; by default the system's.
   package var authorities: String?

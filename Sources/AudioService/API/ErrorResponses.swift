@@ -207,7 +207,7 @@ private func problem(for error: WaveformError) -> Problem {
     .badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
 }
 
-/// What stands in the way of work, as `/readyz` reports it; the particulars are for the log.
+/// Returns the problem for a failed readiness check; details are only logged.
 func problem(for finding: Readiness.Finding) -> Problem {
   switch finding {
   case .ready: internalProblem

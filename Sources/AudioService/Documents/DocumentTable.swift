@@ -2,12 +2,11 @@ import HTTP
 import Jobs
 import Storage
 
-/// The most recently encoded jobs and recordings: polling an object costs no query and no encoding until something
-/// changes, and one read serves all the clients that wait for it.
+/// Caches encoded jobs and recordings, so that polling costs no query and no encoding until something changes, and one
+/// read serves all waiting clients.
 ///
-/// Whether something has is told by two counters, of the catalog's writes and of the live jobs' steps, whatever they
-/// were about: coarse, but with nothing to forget. A miss costs an encoding and, where rows have changed, a read
-/// transaction of SQLite, together some 60 µs on a worker queue; a hit a lock and a look-up.
+/// An entry is current while neither the catalog's write count nor the live jobs' change count has grown. A hit costs a
+/// lock and a lookup; a miss about 60 µs on a worker queue.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
@@ -21,10 +20,10 @@ final class DocumentTable: Sendable {
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
-  /// The Job as it is now, where that needs no look at the catalog.
+  /// Returns the current Job if it's cached.
   func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
 
-  /// The Recording as it is now, where that needs no look at the catalog.
+  /// Returns the current Recording if it's cached.
   func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
 
   /// Returns the current Job, or nil if there is none.

@@ -1,13 +1,12 @@
 // Server-sent events (WHATWG HTML §9.2, text/event-stream):
 //
-//   retry: 2000            how long a client that lost the stream waits before it comes again, in ms; once, at the
-//                          front
+//   retry: 2000            how long a disconnected client waits before reconnecting, in ms; once, at the beginning
 //   (empty line)
 //   event: progress        or, as the last one, done
 //   id: 1-370              a JobStep; the client sends it back as Last-Event-ID
 //   data: {"id":…}         the Job, on one line
 //   (empty line)
-//   : \n\n                 a comment while nothing happens, so that no proxy takes the connection for dead
+//   : \n\n                 sent when idle, so that proxies keep the connection open
 //
 // Each event holds the whole Job, so a reconnecting client needs only the state it hasn't seen: steps only grow, and a
 // step not beyond Last-Event-ID isn't sent. An EventSource also reconnects after the end of the stream; if it has seen
@@ -17,8 +16,8 @@ import HTTP
 import Jobs
 import Storage
 
-/// `GET /v1/jobs/{id}/events`: a job's news as they come. A client that waits is a Task without a thread; what a step
-/// costs the catalog does not grow with their number.
+/// `GET /v1/jobs/{id}/events`: streams a job's progress. Waiting clients hold no thread, and one catalog read serves
+/// them all.
 struct JobEvents: Sendable {
   let context: Context
 

@@ -40,7 +40,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
   /// Returns the current document if it's cached.
   func known(_ key: Key) -> Value? { values[key] }
 
-  /// What holds now; nil where there is no such row. Throws what the catalog throws.
+  /// Returns the current value, or nil if there is no such row. Throws the catalog's error.
   func value(_ key: Key) async throws -> Value? {
     if let known = known(key) { return known }
     let result: Result<Value?, any Error> = await withCheckedContinuation { caller in

@@ -1,12 +1,12 @@
 import Jobs
 
 extension Configuration {
-  /// What all workers take from it.
+  /// The settings of all workers.
   var workerSettings: WorkerSettings {
     WorkerSettings(program: program, ffmpeg: ffmpeg, audioLimits: audioLimits, memoryBytes: workerMemoryBytes)
   }
 
-  /// What the queue of jobs takes from it.
+  /// The settings of the job queue.
   var jobSettings: JobSettings {
     JobSettings(
       workers: workerSettings,

@@ -1,4 +1,4 @@
-// An upload that turns out to be no recording is removed at once. If the client's connection breaks before it reads
+// An upload that isn't a recording is removed at once. If the client's connection breaks before it reads
 // that answer, it asks again; “there is no such upload” would make it send the whole file once more, only to get the
 // same answer. So the answer is kept as long as answers under an Idempotency-Key are: a day, across restarts.
 

@@ -116,7 +116,7 @@ final class UploadSession: @unchecked Sendable {
     spent.store(true, ordering: .releasing)
   }
 
-  // MARK: Telling
+  // MARK: Status
 
   /// Returns the upload's state, after making it durable.
   func status() async throws -> UploadStatus {
@@ -234,7 +234,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Makes the recording of a complete upload, once, no matter how many requests ask for it.
   ///
-  /// Throws the probe's error. An upload that isn't a recording is removed, except for the answer to repeated requests.
+  /// Throws the probe's error. If the upload isn't a recording, it is removed, but the refusal is kept to be repeated.
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()

@@ -10,8 +10,8 @@ final class UploadSessionTable: Sendable {
     var users = 0
   }
 
-  /// Sessions that nobody uses and that are kept open all the same: each has a file open, and spares the next request
-  /// for it a look into the catalog and its end a second reading of the file.
+  /// Number of unused sessions kept open. Each holds a file, but saves the next request a query, and the end of the
+  /// upload a second pass over the file.
   private static let idleLimit = 64
 
   private let dependencies: UploadSession.Dependencies

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The recordings and jobs of a data directory, in SQLite. Thread-safe.
 ///
-/// Every call blocks, on the disk and on other writers (5 s at the most): worker queues only, never an event loop.
-/// Every call is one transaction, and what a writing call has done when it returns survives a power cut.
-/// The closures given to it run inside the transaction: they must be brief and must not call the catalog.
+/// Every call blocks on the disk and, for up to 5 s, on other writers: call it on a worker queue, not on an event loop.
+/// Every call is one transaction. Its writes survive a power failure once it has returned. Closures run inside the
+/// transaction, so they must be brief and must not call the catalog.
 package final class Catalog: Sendable {
   let pool: DatabasePool
   private let file: CatalogFile
@@ -18,7 +18,7 @@ package final class Catalog: Sendable {
   /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
 
-  /// Opens the catalog in the file `path`, makes it where it is missing, and brings an older one up to date.
+  /// Opens the catalog in the file `path`. Creates it if it's missing, and migrates an older one.
   ///
   /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
   package convenience init(path: String) throws(StorageError) {
@@ -92,7 +92,7 @@ package final class Catalog: Sendable {
     return pool
   }
 
-  /// Writes a row, to see that the catalog can: throws what stands in the way, `.diskFull` for one.
+  /// Writes a row to check that the catalog is writable. Throws the cause if it isn't, such as `.diskFull`.
   package func check() throws(StorageError) {
     try checkUsable()
     try file.check()
