@@ -21,7 +21,7 @@ package struct QueryComplaint: Sendable, Equatable {
     case .timeOutOfRange(let parameter, let seconds):
       self.init(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")
     case .windowReversed(let start, let end):
-      self.init("end", "The window ends at \(end) s and starts at \(start) s; “end” must be greater than “start”.")
+      self.init("end", "The window starts at \(start) s and ends at \(end) s; “end” must be greater than “start”.")
     case .scaleOutOfRange(let scale, let limit):
       self.init("scale", "“scale” is \(scale); it must be 1 to \(limit) frames per pixel.")
     case .widthOutOfRange(let width, let limit):
@@ -42,29 +42,30 @@ package struct QueryComplaint: Sendable, Equatable {
           + ".dat.")
     case .channelOutOfRange(let channel, let channels):
       self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
-    case .noMeasures: self.init("measures", "“measures” must name at least one of peak, rms, average.")
+    case .noMeasures: self.init("measures", "“measures” is empty; it must name at least one of peak, rms, and average.")
     case .measureNotInForm:
-      self.init("measures", "This form has only peaks; use the JSON of /waveform for the others.")
+      self.init("measures", "This form can only have the measure peak. Use the JSON of /waveform for rms and average.")
     case .versionUnavailable(let version, let lanes):
-      self.init("version", "Version \(version) of .dat can't hold \(lanes) channels; version 2 can.")
+      self.init("version", "Version \(version) of .dat can't hold \(lanes) channels. Use version 2.")
     case .pictureOutOfRange(let parameter, let value, let lowest, let highest):
       self.init(
         parameter,
         "“\(parameter)” is \(shown(value)); it must be \(shown(lowest)) to \(shown(highest))"
-          + (parameter == "height" ? ": each lane needs 4 pixels, a time axis 22." : "."))
+          + (parameter == "height" ? ": each lane needs 4 pixels, and a time axis 22." : "."))
     case .pictureTooWide("scale", let pixels, let limit):
       self.init(
         "scale", code: "too_many_pixels",
-        "At this scale the picture would be \(pixels) pixels wide; the limit is \(limit). Use a larger scale or a "
+        "The picture would be \(pixels) pixels wide at this scale; the limit is \(limit). Use a larger scale or a "
           + "shorter window.")
     case .pictureTooWide(_, let pixels, let limit):
       self.init(
         "width", code: "too_many_pixels",
-        "The picture would be \(pixels) pixels wide (width × pixel_ratio); the limit is \(limit).")
+        "The picture would be \(pixels) pixels wide (width × pixel_ratio); the limit is \(limit). Reduce either.")
     case .pictureTooLarge(let pixels, let limit):
       self.init(
         "height", code: "too_many_pixels",
-        "The picture would have \(pixels) pixels (width × height × pixel_ratio²); the limit is \(limit).")
+        "The picture would have \(pixels) pixels (width × height × pixel_ratio²); the limit is \(limit). Reduce one "
+          + "of them.")
     default: return nil
     }
   }

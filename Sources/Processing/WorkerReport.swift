@@ -5,12 +5,19 @@ import Terms
 
 // A worker process answers with one JSON object per line on its standard output.
 //
-//   any number of times:            {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}
-//   at most once, at the start:     {"unfenced":22}
-//   once, at the end, and exits
-//     with status 0:                {"probe":{…}}, {"ffmpeg_works":true}, {"analysis":{…}}, {"denoised":{…}},
-//                                   {"converted":{…}}, {"noise_regions":[…]} or {"spectrum":{…}}
-//     with status 1:                {"error":{"code":"…","detail":"…","retry":false}}
+//   {"unfenced":22}                                                                    at most once, at the start
+//   {"progress":{"fraction":0.42,"ready_frames":18874368,"total_frames":45000000}}     any number of times
+//
+// The last line is the result, with exit status 0, or an error, with exit status 1:
+//
+//   {"probe":{…}}                                                                      once, for a probe
+//   {"ffmpeg_works":true}                                                              once, for a check of ffmpeg
+//   {"analysis":{…}}                                                                   once, for a waveform
+//   {"denoised":{…}}                                                                   once, for a denoised copy
+//   {"converted":{…}}                                                                  once, for a conversion
+//   {"noise_regions":[…]}                                                              once, for noise regions
+//   {"spectrum":{…}}                                                                   once, for a spectrum
+//   {"error":{"code":"…","detail":"…","retry":false}}                                  once, instead of the result
 
 /// One line from a worker.
 package enum WorkerReport: Sendable, Equatable {

@@ -4,7 +4,8 @@ import Media
 import Terms
 
 extension WorkerRequest {
-  /// Performs the work, whose programs are running already, and reports progress to its argument. Call it only once.
+  /// Performs the work, for which all other programs have been started, and reports progress to its argument. Call it
+  /// once.
   package typealias Begun = ((WorkerProgress) -> Void) throws(ProcessingError) -> WorkerReport
 
   /// Starts ffmpeg if the work needs it, which the fence would prevent. The source isn't read before the returned

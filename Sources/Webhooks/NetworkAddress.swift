@@ -1,10 +1,10 @@
-// Which addresses are reachable from anywhere, by IANA's registries of special-purpose addresses (RFC 6890 and its
-// updates). An address that isn't certainly on the open net counts as private: a webhook's address comes from a
-// stranger, and a call to a private one would let that stranger reach machines that trust this one.
+// Determines which addresses are reachable from anywhere, according to IANA's registries of special-purpose addresses
+// (RFC 6890 and its updates). An address that isn't certainly public counts as private: a webhook's address comes from
+// a stranger, and a call to a private one would let that stranger reach machines that trust this one.
 //
 //   IPv4, refused:  0/8 10/8 100.64/10 127/8 169.254/16 172.16/12 192.0.0/24 192.0.2/24 192.88.99/24 192.168/16
 //                   198.18/15 198.51.100/24 203.0.113/24 224/4 240/4
-//   IPv6, allowed:  2000::/3, except 2001::/23 (with Teredo), 2001:db8::/32 and 3fff::/20
+//   IPv6, allowed:  2000::/3, except 2001::/23 (includes Teredo), 2001:db8::/32 and 3fff::/20
 //   IPv4 in IPv6:   judged as the IPv4 address: ::ffff:0:0/96 (mapped), 64:ff9b::/96 (NAT64), 2002::/16 (6to4)
 
 import Glibc
@@ -14,13 +14,13 @@ package struct NetworkAddress: Hashable, Sendable {
   /// 4 or 16, in network order.
   package let bytes: [UInt8]
 
-  /// An address of 4 or 16 bytes.
+  /// Creates an address from its bytes; nil unless there are 4 or 16.
   package init?(bytes: [UInt8]) {
     guard bytes.count == 4 || bytes.count == 16 else { return nil }
     self.bytes = bytes
   }
 
-  /// "192.0.2.1" or "2001:db8::1".
+  /// Parses an address such as "192.0.2.1" or "2001:db8::1".
   package init?(_ text: String) {
     var bytes = [UInt8](repeating: 0, count: 16)
     if unsafe inet_pton(AF_INET, text, &bytes) == 1 {
@@ -32,7 +32,7 @@ package struct NetworkAddress: Hashable, Sendable {
     }
   }
 
-  /// Whether it is reachable from anywhere.
+  /// Whether the address is reachable from anywhere.
   var isPublic: Bool {
     if bytes.count == 4 { return !Self.privateIPv4.contains { $0.contains(self) } }
     if let embedded = embeddedIPv4 { return embedded.isPublic }
@@ -69,7 +69,7 @@ package struct Network: Hashable, Sendable {
   private let address: NetworkAddress
   private let prefixLength: Int
 
-  /// "10.0.0.0/8", "fd00::/8", or one address alone.
+  /// Parses a network such as "10.0.0.0/8" or "fd00::/8", or a single address.
   package init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let address = NetworkAddress(String(parts[0])) else { return nil }
@@ -83,7 +83,7 @@ package struct Network: Hashable, Sendable {
     prefixLength = length
   }
 
-  /// Whether an address of the same family begins with the same bits.
+  /// Whether an address has the same family and begins with the same bits.
   package func contains(_ other: NetworkAddress) -> Bool {
     guard other.bytes.count == address.bytes.count else { return false }
     return zip(address.bytes, other.bytes).enumerated().allSatisfy { index, pair in
@@ -93,7 +93,7 @@ package struct Network: Hashable, Sendable {
   }
 }
 
-/// The addresses that webhooks may call.
+/// Decides which addresses webhooks may call.
 struct WebhookNetworks: Sendable {
   /// Private networks that webhooks may call.
   let allowed: [Network]

@@ -1,18 +1,19 @@
 import CCurl
 
-/// Where a webhook goes: an http or https URL, parsed by libcurl, which also makes the call, so that both see the same
-/// host in it.
+/// The destination of a webhook: an http or https URL. libcurl both parses the URL and makes the call, so that both use
+/// the same host.
 struct WebhookAddress: Sendable, Equatable {
   let text: String
-  /// Host and port: the unit of the limit on calls at once.
+  /// Host and port, to which the limit on calls at once applies.
   let authority: String
-  /// The address itself if the URL has no name to look up, in spellings like `0x7f.1` too.
+  /// The host's address if it's an address and not a name, also in spellings such as `0x7f.1`.
   let literal: NetworkAddress?
 
-  /// Longest URL in bytes.
+  /// Maximum length of a URL, in bytes.
   static let lengthLimit = 2000
 
-  /// nil unless it is an absolute http or https URL in ASCII, with a host and without a user or a fragment.
+  /// Parses a URL. Returns nil unless it is an absolute http or https URL in ASCII, with a host and without a user or a
+  /// fragment.
   init?(_ text: String) {
     guard text.utf8.count <= Self.lengthLimit, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
       let url = unsafe curl_url()

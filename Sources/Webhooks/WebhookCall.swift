@@ -1,9 +1,9 @@
-// One POST by libcurl. The URL comes from a stranger, so the address of every connection is checked when its socket is
-// made, after all name lookups: the address that is checked is the address that is called, even if a name server
-// answers differently the second time. Redirects aren't followed, no proxy and no other protocol is used, and only the
-// status of the answer counts. Over https the receiver must have a certificate for the host in the URL, signed by a
-// trusted authority: libcurl checks both by default. Unlike the curl command, it reads no environment variable for
-// that.
+// Makes one POST with libcurl. The URL comes from a stranger, so the address of every connection is checked when its
+// socket is created, after all name lookups: the address that is checked is the address that is called, even if a name
+// server answers differently the second time. Redirects aren't followed, no proxy and no other protocol is used, and
+// only the status of the response counts. Over https, the receiver must have a certificate for the host in the URL,
+// signed by a trusted authority: libcurl checks both by default. Unlike the curl command, the library reads no
+// environment variables for that.
 
 import CCurl
 import Glibc
@@ -15,7 +15,7 @@ enum WebhookOutcome: Sendable, Equatable {
   case answered(Int)
   /// Every address of the host is in a network that must not be called.
   case refused
-  /// No answer came, for this reason in libcurl's words.
+  /// There was no response; the value is libcurl's description of the cause.
   case failed(String)
 
   /// Whether the receiver has acknowledged the webhook.
@@ -24,23 +24,24 @@ enum WebhookOutcome: Sendable, Equatable {
     return false
   }
 
-  /// Whether another attempt would end the same way: the networks that may be called are a setting.
+  /// Whether another attempt would end the same way. Only a change of the settings can permit a refused address.
   var isFinal: Bool { self == .refused }
 }
 
 /// One POST of a few KB.
 @safe final class WebhookCall: Sendable {
   private let networks: WebhookNetworks
-  /// libcurl asks at least once a second.
+  /// Called by libcurl at least once a second.
   private let isCancelled: @Sendable () -> Bool
   private let wasRefused = Atomic(false)
   private let wasPermitted = Atomic(false)
   private let received = Atomic(0)
 
-  /// Maximum number of response bytes read. The call ends if there are more.
+  /// Maximum number of response bytes read; the call ends if there are more.
   private static let answerLimit = 16 * 1024
 
-  /// Whether libcurl could be loaded. Evaluated before any call; not safe at the same time as one.
+  /// Whether libcurl could be loaded. Must be evaluated before any call, because initializing libcurl during one isn't
+  /// safe.
   static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   private init(_ networks: WebhookNetworks, _ isCancelled: @escaping @Sendable () -> Bool) {
@@ -48,7 +49,7 @@ enum WebhookOutcome: Sendable, Equatable {
     self.isCancelled = isCancelled
   }
 
-  /// Sends `body` and blocks until it is answered, for at most `seconds`, including name lookups and connecting.
+  /// Sends `body` and blocks until the response, for at most `seconds`, including name lookups and connecting.
   /// `authorities` is a PEM file with the authorities that may sign certificates; by default the system's.
   static func post(
     _ body: [UInt8], to url: String, fields: [String], seconds: Double, networks: WebhookNetworks,
@@ -83,7 +84,7 @@ enum WebhookOutcome: Sendable, Equatable {
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_POST, 1)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
-    // Time-outs of names by SIGALRM would hit any thread.
+    // Otherwise, name lookups may time out by SIGALRM, which any thread could receive.
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
@@ -136,7 +137,8 @@ enum WebhookOutcome: Sendable, Equatable {
     return true
   }
 
-  /// The bytes behind port and, in IPv6, flow label (RFC 3493 §3.3). libcurl's `addr` is the front of a larger one.
+  /// Returns the address: the bytes after the port and, in IPv6, the flow label (RFC 3493 §3.3). libcurl's `addr` is
+  /// only the start of a longer structure.
   @unsafe
   private static func address(_ socket: UnsafeMutablePointer<curl_sockaddr>) -> NetworkAddress? {
     guard let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) else { return nil }
@@ -153,10 +155,10 @@ enum WebhookOutcome: Sendable, Equatable {
   private func outcome(of result: CURLcode, _ handle: UnsafeMutableRawPointer) -> WebhookOutcome {
     var status = 0
     unsafe _ = stillwave_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status)
-    // The status is there although the content behind it was too long.
+    // The status was received, although the content after it was too long.
     let wasCutShort = result == CURLE_WRITE_ERROR && received.load(ordering: .relaxed) > Self.answerLimit
     if result == CURLE_OK || wasCutShort { return .answered(status) }
-    // With several addresses, one that may be called and failed may answer the next time.
+    // If the host has several addresses, a permitted one that failed may respond next time.
     if wasRefused.load(ordering: .relaxed), !wasPermitted.load(ordering: .relaxed) { return .refused }
     return .failed(unsafe String(cString: curl_easy_strerror(result)))
   }

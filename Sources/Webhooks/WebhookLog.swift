@@ -1,9 +1,9 @@
-/// Where the sender writes the outcome of its calls.
+/// The log that the sender writes the outcomes of its calls to.
 package protocol WebhookLog: Sendable {
-  /// Writes something an operator may want to know.
+  /// Logs an event.
   func notice(_ message: String, _ metadata: [String: String])
-  /// Writes something that went wrong.
+  /// Logs a failure.
   func failure(_ message: String, _ metadata: [String: String])
-  /// Writes something that went wrong, and the error behind it.
+  /// Logs a failure and its cause.
   func failure(_ message: String, _ metadata: [String: String], _ error: any Error)
 }

@@ -1,23 +1,23 @@
 import Storage
 
-/// Which webhook is sent next.
+/// Decides which webhook is sent next.
 ///
 ///     jobEnded              begin              answered
 ///     expected ───────► due ─────► running ─────────────► gone
-///                        ▲            │ to be tried again
+///                        ▲            │ to be retried
 ///                        └── pausing ◄┘
 ///                   pauseEnded
 ///
-/// At most `callLimit` calls run at once, and `callLimitPerHost` to one host and port: a slow receiver doesn't hold up
-/// the others. A value without a clock, a catalog or a network.
+/// At most `callLimit` calls run at once, and `callLimitPerHost` to one host and port, so that a slow receiver doesn't
+/// hold up the others. A value type that uses no clock, catalog, or network.
 struct WebhookQueue {
   /// A webhook with its parsed URL.
   struct Delivery: Sendable {
     var webhook: Webhook
     let address: WebhookAddress
 
-    /// Parses the URL with libcurl. Returns nil if it's invalid: URLs are checked on request, so the row was edited by
-    /// hand, and is ignored.
+    /// Parses the URL with libcurl. Returns nil for an invalid URL. URLs are validated on request, so the row was
+    /// edited by hand; it is ignored.
     init?(_ webhook: Webhook) {
       guard let address = WebhookAddress(webhook.url) else { return nil }
       self.webhook = webhook
@@ -25,31 +25,31 @@ struct WebhookQueue {
     }
   }
 
-  /// Maximum number of simultaneous calls.
+  /// Maximum number of calls at once.
   static let callLimit = 8
-  /// Maximum number of simultaneous calls to one host and port.
+  /// Maximum number of calls at once to one host and port.
   static let callLimitPerHost = 2
 
   /// Webhooks of unfinished jobs.
   private var expected: [JobID: Delivery] = [:]
-  /// Webhooks between two attempts.
+  /// Webhooks that wait between two attempts.
   private var pausing: [JobID: Delivery] = [:]
   private var due: [Delivery] = []
-  /// Calls under way, by host and port.
+  /// Number of running calls by host and port.
   private var running: [String: Int] = [:]
-  /// Calls under way.
+  /// Number of running calls.
   private(set) var runningCount = 0
 
   /// Adds a webhook of an unfinished job.
   mutating func expect(_ delivery: Delivery) { expected[delivery.webhook.job] = delivery }
 
-  /// Adds a webhook that is tried again after a pause.
+  /// Adds a webhook that is retried after a pause.
   mutating func pause(_ delivery: Delivery) { pausing[delivery.webhook.job] = delivery }
 
-  /// The job has ended. Returns whether a webhook is due for it.
+  /// Handles the end of a job. Returns whether its webhook is now due; false if it has none.
   mutating func jobEnded(_ id: JobID) -> Bool { makeDue(expected.removeValue(forKey: id)) }
 
-  /// The pause of a job's webhook is over. Returns whether the webhook is due.
+  /// Handles the end of a pause. Returns whether the job's webhook is now due.
   mutating func pauseEnded(_ id: JobID) -> Bool { makeDue(pausing.removeValue(forKey: id)) }
 
   private mutating func makeDue(_ delivery: Delivery?) -> Bool {
@@ -69,7 +69,7 @@ struct WebhookQueue {
     return delivery
   }
 
-  /// The call of a webhook that was begun has ended.
+  /// Handles the end of a call that `begin` started.
   mutating func end(_ delivery: Delivery) {
     guard let count = running[delivery.address.authority] else { preconditionFailure("a call that ends was begun") }
     running[delivery.address.authority] = count > 1 ? count - 1 : nil

@@ -4,7 +4,7 @@ import Storage
 package struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectable {
   private let key: [UInt8]
 
-  /// Minimum length in bytes, so that it can't be guessed.
+  /// Minimum length of a secret in bytes, so that it can't be guessed.
   package static let leastBytes = 16
   /// Whether webhooks can be sent on this machine: they need libcurl, which is loaded on first use.
   package static var canBeUsed: Bool { WebhookCall.isReady }
@@ -15,9 +15,9 @@ package struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectab
     key = Array(text.utf8)
   }
 
-  /// Not the secret.
+  /// A placeholder, so that the secret doesn't appear in logs.
   package var description: String { "(secret)" }
-  /// Not the secret either.
+  /// Empty, for the same reason.
   package var customMirror: Mirror { Mirror(self, children: []) }
 
   /// The value of `Stillwave-Signature` for a body sent at `time`.

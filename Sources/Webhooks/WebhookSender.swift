@@ -2,11 +2,11 @@
 //
 //   Stillwave-Signature: t=1795233906,v1=<HMAC-SHA256 of "1795233906." and the body, 64 hexadecimal digits>
 //
-// under the configured secret. The second at which it was sent, t, is part of what is signed, so that a receiver can
-// refuse old messages. Any 2xx acknowledges it. Anything else, including a redirect, is tried again after pauses of
-// 10 s, 30 s, 90 s … 6 h, ten times in all over some 15 hours; an address that must not be called is given up at once.
-// The webhook's row in the catalog lasts from the request to the acknowledgment: after a crash in between it is
-// delivered twice rather than never.
+// keyed with the configured secret. The signature covers the time of sending, t, in seconds since 1970, so that a
+// receiver can refuse old messages. Any 2xx acknowledges the webhook. Anything else, including a redirect, is retried
+// after pauses of 10 s, 30 s, 90 s … 6 h: ten attempts in all, over some 15 hours. A webhook whose address must not be
+// called is given up at once. Its row stays in the catalog from the request to the acknowledgment, so after a crash in
+// between, it may be delivered twice but isn't lost.
 
 import Dispatch
 import Storage
@@ -30,7 +30,7 @@ package final class WebhookSender: Sendable {
   private let delivered = Atomic(0)
   private let givenUp = Atomic(0)
 
-  /// `document` encodes a finished job as JSON, as it is sent.
+  /// `document` encodes a finished job as the JSON to send.
   package init(
     _ settings: WebhookSettings, catalog: Catalog, log: any WebhookLog,
     document: @escaping @Sendable (Job) throws -> [UInt8]
@@ -42,13 +42,13 @@ package final class WebhookSender: Sendable {
     networks = WebhookNetworks(allowed: settings.networks)
   }
 
-  /// Webhooks that were acknowledged since the start.
+  /// Number of webhooks acknowledged since the start.
   package var deliveredCount: Int { delivered.load(ordering: .relaxed) }
-  /// Webhooks that were given up since the start.
+  /// Number of webhooks given up since the start.
   package var givenUpCount: Int { givenUp.load(ordering: .relaxed) }
 
-  /// Queues what an earlier run of the service left undelivered. Called before the first job begins. Throws if the
-  /// catalog can't be read.
+  /// Queues the webhooks that earlier runs of the service didn't deliver. Call it before the first job begins. Throws
+  /// if the catalog can't be read.
   package func resume() throws(StorageError) {
     for (webhook, isDue) in try catalog.webhooks() {
       if isDue {
@@ -70,7 +70,7 @@ package final class WebhookSender: Sendable {
     if state.withLock({ $0.queue.jobEnded(id) }) { fill() }
   }
 
-  /// Cancels the running calls, which the next start repeats, and waits for them to end.
+  /// Cancels running calls and waits up to 2 s for them to end; the next start repeats them.
   package func stop() async {
     isStopping.store(true, ordering: .sequentiallyConsistent)
     await withCheckedContinuation { continuation in
@@ -79,7 +79,7 @@ package final class WebhookSender: Sendable {
         return state.queue.runningCount == 0
       }
       if isIdle { return continuation.resume() }
-      // libcurl asks every second; only a name lookup can take longer.
+      // libcurl checks for cancellation every second; only a name lookup can take longer.
       timers.asyncAfter(deadline: .now() + 2) { [self] in becomeIdle() }
     }
   }
@@ -102,7 +102,7 @@ package final class WebhookSender: Sendable {
 
   private func fill() {
     while !isStopping.load(ordering: .sequentiallyConsistent), let next = state.withLock({ $0.queue.begin() }) {
-      // A serial queue of its own: a call that waits for its receiver takes no thread from other work.
+      // Each call has its own serial queue, so that waiting for a receiver takes no thread from other work.
       DispatchQueue(label: "webhook").async { [self] in
         deliver(next)
         let isIdle = state.withLock { state in
@@ -141,7 +141,7 @@ package final class WebhookSender: Sendable {
       isCancelled: { [self] in isStopping.load(ordering: .sequentiallyConsistent) })
   }
 
-  /// The log has the host alone: the rest of a URL may hold a password.
+  /// Logs only the host, because the rest of a URL may contain a password.
   private func note(_ outcome: WebhookOutcome, _ delivery: WebhookQueue.Delivery) throws(StorageError) {
     var webhook = delivery.webhook
     webhook.attempts += 1
@@ -154,7 +154,7 @@ package final class WebhookSender: Sendable {
       delivered.wrappingAdd(1, ordering: .relaxed)
       log.notice("a webhook was delivered", facts)
     } else if isStopping.load(ordering: .sequentiallyConsistent) {
-      // Broken off by the service: not held against the receiver.
+      // The service canceled the call, so it doesn't count as an attempt.
     } else if outcome.isFinal || webhook.attempts >= settings.maximumAttempts {
       try catalog.removeWebhook(of: webhook.job)
       givenUp.wrappingAdd(1, ordering: .relaxed)

@@ -1,27 +1,27 @@
-/// The settings of webhooks.
+/// The operator's settings for webhooks.
 package struct WebhookSettings: Sendable {
   /// The key that signs webhooks; nil turns them off.
   package var secret: WebhookSecret?
   /// Private networks that webhooks may call; none by default.
   package var networks: [Network] = []
-  /// A file with the certificates (PEM) of the authorities that webhooks over https trust; by default the system's.
+  /// A PEM file with the certificates of the authorities trusted for webhooks over https; by default the system's.
   package var authorities: String?
-  /// Attempts before a webhook is given up.
+  /// Number of attempts before a webhook is given up.
   package var maximumAttempts = 10
   /// The pause after a webhook's first attempt; each further pause is three times as long, up to six hours.
   package var pauseSeconds = 10.0
-  /// Seconds that a receiver has to answer.
+  /// Time limit of a call in seconds, including name lookups and connecting.
   package var timeoutSeconds = 15.0
 
   /// All defaults.
   package init() {}
 
-  /// Longest URL in bytes.
+  /// Maximum length of a URL, in bytes.
   package static let urlLengthLimit = WebhookAddress.lengthLimit
   private static let longestPauseSeconds = 6.0 * 3600
 
-  /// Throws if webhooks can't go to a URL, as far as that is known before it is called: a name is looked up, and its
-  /// address checked, at each call.
+  /// Throws if webhooks can't be sent to a URL. Checks an address in the URL but not a name, which each call looks up
+  /// before it checks the address.
   package func check(url: String) throws(WebhookRefusal) {
     guard let address = WebhookAddress(url) else { throw .malformed }
     guard secret != nil else { throw .off }
@@ -35,12 +35,12 @@ package struct WebhookSettings: Sendable {
   }
 }
 
-/// Why webhooks can't go to a URL.
+/// Why webhooks can't be sent to a URL.
 package enum WebhookRefusal: Error, Equatable {
   /// Not an absolute http or https URL in ASCII, or one with a user or a fragment.
   case malformed
   /// There is no secret to sign webhooks with.
   case off
-  /// An address inside a private network that isn't allowed.
+  /// An address in a private network that isn't allowed.
   case privateNetwork
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A cancelled job ends at once and leaves nothing behind.
+/// A canceled job ends at once and leaves nothing behind.
 struct CancelTests {
   private func running(_ server: TestServer) throws -> (source: String, job: String, output: String) {
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)

@@ -29,7 +29,7 @@ struct ManyJobsTests {
     let upload = try client.send("POST", "/v1/recordings", [:], .bytes(BadUploadTests.tone.bytes))
     expectProblem(upload, 429, "queue_full")
     for job in jobs { #expect(try client.delete("/v1/jobs/\(job)").status == 202) }
-    // A cancelled job keeps its place until its child is gone.
+    // A canceled job keeps its place until its child is gone.
     let isTaken = try eventually {
       try client.send("POST", "/v1/recordings", [:], .bytes(BadUploadTests.tone.bytes)).status == 201
     }

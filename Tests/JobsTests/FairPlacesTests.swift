@@ -79,7 +79,7 @@ import Testing
     await #expect(throws: FairPlaces.Refusal.cancelled) { try await gone.value }
     places.give(back: crowd)
     try await next.value
-    // Cancelled before the call.
+    // Canceled before the call.
     let never = Task { try await places.take(for: other) }
     never.cancel()
     _ = await never.result

@@ -88,7 +88,7 @@ struct LifecycleWorld {
   }
 
   /// Runs until no steps are pending, or until the service has stopped or crashed. Meanwhile, `jobs` jobs are submitted
-  /// and some are cancelled.
+  /// and some are canceled.
   mutating func live(jobs: Int, cancelling: Bool, ending: Bool) {
     begin()
     var coming = jobs
@@ -118,7 +118,7 @@ struct LifecycleWorld {
     check(!isStopping, "a stop never completed")
   }
 
-  /// The next start removes the files of cancelled jobs.
+  /// The next start removes the files of canceled jobs.
   private mutating func leaveTheRestToTheNextStart() {
     for id in order where rows[id]?.job.state == .cancelled { rows[id]?.clears = 1 }
   }

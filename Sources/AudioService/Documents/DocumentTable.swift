@@ -6,7 +6,7 @@ import Storage
 /// read serves all waiting clients.
 ///
 /// An entry is current while neither the catalog's write count nor the live jobs' change count has grown. A hit costs a
-/// lock and a lookup; a miss about 60 µs on a worker queue.
+/// lock and a lookup; a miss costs an encoding and, if rows have changed, a query: about 60 µs on a worker queue.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
   private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
@@ -20,10 +20,10 @@ final class DocumentTable: Sendable {
       make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
-  /// Returns the current Job if it's cached.
+  /// Returns the current Job if it's cached, or nil. Doesn't read the catalog.
   func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
 
-  /// Returns the current Recording if it's cached.
+  /// Returns the current Recording if it's cached, or nil. Doesn't read the catalog.
   func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
 
   /// Returns the current Job, or nil if there is none.

@@ -97,7 +97,7 @@ struct JobDocument: Encodable, Sendable {
 
   var id, kind, recording, state: String
   var progress: Double
-  /// Seconds left.
+  /// Estimated seconds left.
   @Nullable var eta: Double?
   var createdAt: String
   @Nullable var startedAt: String?
@@ -117,15 +117,15 @@ struct JobDocument: Encodable, Sendable {
     finishedAt = job.finishedAt?.rfc3339
     attempts = job.attempts
     if !job.state.isFinished, let live {
-      // All taken from the same moment: the row counts an attempt slightly before its child starts, and with that count
-      // the attempt's progress would look old.
+      // All values come from the same moment. The row counts an attempt slightly before its child starts: with that
+      // count, the earlier attempt's progress would be shown as the new one's, and the new one's would then look old.
       state = live.isRunning ? "running" : "queued"
       attempts = live.attempts
       if attempts == 0 { startedAt = nil }
       progress = live.fraction
       eta = live.secondsLeft.map { ($0 * 1000).rounded() / 1000 }
     }
-    // The recording that a failed or cancelled job was making was removed when the job ended, so it's not named.
+    // The recording that a failed or canceled job was producing was removed when the job ended, so it's not named.
     if ![.failed, .cancelled].contains(job.state), let result = RowJSON.value(JobResult.self, from: job.result) {
       self.result = Result(
         recording: result.recording.text,

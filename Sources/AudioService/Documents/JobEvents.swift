@@ -1,12 +1,12 @@
 // Server-sent events (WHATWG HTML §9.2, text/event-stream):
 //
-//   retry: 2000            how long a disconnected client waits before reconnecting, in ms; once, at the beginning
+//   retry: 2000            how long a disconnected client waits before reconnecting, in ms; sent once, first
 //   (empty line)
-//   event: progress        or, as the last one, done
+//   event: progress        or done for the last event
 //   id: 1-370              a JobStep; the client sends it back as Last-Event-ID
 //   data: {"id":…}         the Job, on one line
 //   (empty line)
-//   : \n\n                 sent when idle, so that proxies keep the connection open
+//   : \n\n                 a comment, sent when idle, so that proxies keep the connection open
 //
 // Each event holds the whole Job, so a reconnecting client needs only the state it hasn't seen: steps only grow, and a
 // step not beyond Last-Event-ID isn't sent. An EventSource also reconnects after the end of the stream; if it has seen
@@ -23,7 +23,7 @@ struct JobEvents: Sendable {
 
   private static let fields: HTTPFields = [
     "Content-Type": "text/event-stream", "Cache-Control": "no-store",
-    // nginx buffers a response before it passes it on, unless told not to.
+    // Keeps nginx from buffering the response.
     "X-Accel-Buffering": "no",
   ]
 
@@ -43,8 +43,8 @@ struct JobEvents: Sendable {
   }
 }
 
-/// One client's stream of a job's events. An actor only for its two variables: its one caller asks for one event at a
-/// time.
+/// One client's stream of a job's events. An actor only to protect its variables: its single caller requests one event
+/// at a time.
 private actor Subscription {
   private let context: Context
   private let id: JobID
@@ -68,7 +68,7 @@ private actor Subscription {
     let live = context.runner.live
     let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
     while !Task.isCancelled {
-      // Look before reading the document: a change after the look ends the wait below.
+      // Call `look` before reading the document, so that a later change ends the wait below.
       let look = live.look(at: id)
       guard let job = try await context.documents.snapshot(id) else { return nil }
       if last.map({ $0 < job.step }) ?? true {

@@ -2,7 +2,7 @@ import HTTP
 import Jobs
 import Storage
 
-/// Reading, listing, and cancelling jobs.
+/// Reading, listing, and canceling jobs.
 struct JobRequests: Sendable {
   let context: Context
 
@@ -22,7 +22,7 @@ struct JobRequests: Sendable {
     }
     let context = context
     let (document, next) = try await context.work.run {
-      // One more than asked for, to see if there is another page.
+      // Read one more than requested to detect another page.
       let found = try context.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
       let page = found.prefix(limit)
       let next = found.count > limit ? page.last?.id.text : nil

@@ -1,5 +1,5 @@
-/// How far a job is, as the id of its events: "2-370" is 37 % of the second attempt, "2-wait" the pause after it,
-/// "done" the end. Later steps compare greater, also across a restart of the service, which begins a new attempt.
+/// A job's progress as the id of its events: "2-370" is 37 % of the second attempt, "2-wait" the pause after it, "done"
+/// the end. Later steps compare greater, even across a restart of the service, which begins a new attempt.
 struct JobStep: Comparable, Sendable, CustomStringConvertible {
   private let attempt: Int
   /// Thousandths of the attempt, or `waiting` for the pause after it.
@@ -17,7 +17,7 @@ struct JobStep: Comparable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The step of a `Last-Event-ID`; nil if no event can have carried the text.
+  /// Parses a `Last-Event-ID`; nil if no event can have had this id.
   init?(_ text: String) {
     if text == "done" {
       self = Self.end

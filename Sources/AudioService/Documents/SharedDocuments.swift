@@ -3,8 +3,8 @@ import Storage
 import Synchronization
 
 /// Documents made from rows and live jobs, by id. Only one read per id runs at a time; callers that arrive meanwhile
-/// wait for the next read and share its result. So the cost of a job's step doesn't grow with the number of clients
-/// that wait for it.
+/// wait for the next read and share its result. So the cost of a job's step doesn't grow with the number of waiting
+/// clients.
 final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Sendable>: Sendable {
   private typealias Caller = CheckedContinuation<Result<Value?, any Error>, Never>
 
@@ -23,7 +23,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
   private let read: @Sendable (Key) throws -> Row?
   private let make: @Sendable (Row, LiveJob?) throws -> Value
 
-  /// `limit` is the number of cached documents. They have 1 to 3 KB, so the default is a few MB at most.
+  /// `limit` is the number of cached documents. Each takes 1 to 3 KB, so the default is a few MB at most.
   init(
     catalog: Catalog, live: LiveJobs, work: WorkQueue, limit: Int = 1024,
     liveJob: @escaping @Sendable (Key) -> LiveJob?, read: @escaping @Sendable (Key) throws -> Row?,
@@ -40,7 +40,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
   /// Returns the current document if it's cached.
   func known(_ key: Key) -> Value? { values[key] }
 
-  /// Returns the current value, or nil if there is no such row. Throws the catalog's error.
+  /// Returns the current value, or nil if there is no such row. Throws what the catalog throws.
   func value(_ key: Key) async throws -> Value? {
     if let known = known(key) { return known }
     let result: Result<Value?, any Error> = await withCheckedContinuation { caller in
@@ -72,7 +72,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     }
   }
 
-  /// Reads the live job first, then the row. A job that ends in between has its row finished before it leaves the live
+  /// Reads the live job first, then the row. If the job ends in between, its row is finished before it leaves the live
   /// jobs, so no caller sees a running row without progress.
   private func current(_ key: Key) throws -> Value? {
     if let known = known(key) { return known }
@@ -84,7 +84,7 @@ final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Send
     return value
   }
 
-  /// Returns the row, which is read once for all steps of a job: a step changes its document but not its row.
+  /// Returns the row. A step changes a job's document but not its row, so the row is read only once for all steps.
   private func row(_ key: Key) throws -> Row? {
     if let known = rows[key] { return known }
     let version = rows.version(key)

@@ -1,4 +1,4 @@
-// Which client a request counts toward, by its address:
+// Determines the client that a request counts toward, by its address:
 //
 //   IPv4                  the address
 //   IPv6                  its first 64 bits: one subscriber has them all. An IPv4-mapped address counts as IPv4
@@ -14,12 +14,12 @@ import Jobs
 import Webhooks
 
 extension Client {
-  /// The client of a request, trusting `proxies` to name the clients they forward for.
+  /// Determines the client of a request. `proxies` are trusted to name the clients they forward for.
   init(_ request: HTTPRequest, trusting proxies: [Network]) {
     self.init(peer: request.peer, forwarded: request.fields["X-Forwarded-For"], trusting: proxies)
   }
 
-  /// The same from its parts: `peer` is an address and port, `forwarded` the fields of all lines as one list.
+  /// The same from its parts: `peer` is an address and port, `forwarded` all X-Forwarded-For fields as one list.
   init(peer: String, forwarded: String?, trusting proxies: [Network]) {
     guard let address = Self.address(peer) else {
       self.init(key: peer)
@@ -29,8 +29,8 @@ extension Client {
     self.init(named ?? address)
   }
 
-  /// The client that a connection from an address counts toward; nil for a trusted proxy, whose connections serve many
-  /// clients.
+  /// Returns the client that a connection from an address counts toward; nil for a trusted proxy, whose connections
+  /// serve many clients.
   static func connecting(from address: String, trusting proxies: [Network]) -> Client? {
     guard let found = Self.address(address) else { return Client(key: address) }
     return isTrusted(found, proxies) ? nil : Client(found)
@@ -59,7 +59,7 @@ extension Client {
     proxies.contains { $0.contains(address) }
   }
 
-  /// `192.0.2.1`, `192.0.2.1:50312`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:50312`.
+  /// Parses `192.0.2.1`, `192.0.2.1:50312`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:50312`.
   private static func address(_ text: some StringProtocol) -> NetworkAddress? {
     guard text.utf8.count <= 64 else { return nil }
     if let plain = NetworkAddress(String(text)) { return plain.withoutMapping }

@@ -5,7 +5,7 @@ import Processing
 import Synchronization
 
 /// Runs short children that requests wait for, a few at a time, separately from the jobs' children. Clients take turns,
-/// and no two of them ever hold all the places.
+/// and two clients never hold all the places.
 final class WorkerLane: Sendable {
   /// How a child ended.
   struct Ending: Sendable {
@@ -35,7 +35,7 @@ final class WorkerLane: Sendable {
     queue = DispatchQueue(label: label)
     let places = max(2, configuration.workerCount)
     self.waiting = waiting
-    // One extra for the next client, because the others' children may take a while.
+    // One extra place for the next client, because the others' children may take a while.
     self.places = FairPlaces(
       .init(
         places: places + 1, placesPerClient: places / 2, waiting: waiting.total, waitingPerClient: waiting.perClient))
@@ -48,7 +48,7 @@ final class WorkerLane: Sendable {
   /// waiting for the turn doesn't count.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait, and a problem if the caller's Task is
-  /// cancelled before its turn. With `endsWithCaller`, cancelling the Task also kills a running child.
+  /// canceled before its turn. With `endsWithCaller`, canceling the Task also kills a running child.
   func run(
     _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
   ) async throws -> Ending {
@@ -87,8 +87,8 @@ final class WorkerLane: Sendable {
     }
   }
 
-  /// Returns the report of a child that succeeded; the child is killed if the caller's Task is cancelled. Throws the
-  /// child's problem if the request is at fault, `.workerUnavailable` if the child died or took too long; also what
+  /// Returns the report of a child that succeeded; the child is killed if the caller's Task is canceled. Throws the
+  /// child's problem if the request is at fault, `.workerUnavailable` if the child died or took too long, and what
   /// `run` throws.
   func report(of request: WorkerRequest, for client: Client, timeoutSeconds: Double) async throws -> WorkerReport? {
     let ending = try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)

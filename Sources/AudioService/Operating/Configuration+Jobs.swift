@@ -1,12 +1,12 @@
 import Jobs
 
 extension Configuration {
-  /// The settings of all workers.
+  /// Settings for all workers.
   var workerSettings: WorkerSettings {
     WorkerSettings(program: program, ffmpeg: ffmpeg, audioLimits: audioLimits, memoryBytes: workerMemoryBytes)
   }
 
-  /// The settings of the job queue.
+  /// Settings for the job queue.
   var jobSettings: JobSettings {
     JobSettings(
       workers: workerSettings,

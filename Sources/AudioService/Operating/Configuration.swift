@@ -5,7 +5,7 @@ import Logging
 import Storage
 import Webhooks
 
-/// Every setting of the service, with its default. A row of Setting+Table.swift makes one a flag and a variable.
+/// Every setting of the service, with its default. A row of Setting+Table.swift adds the flag and the variable for one.
 package struct Configuration: Sendable {
   /// Address to listen on. Loopback by default: the service has no password of its own.
   package var host = "127.0.0.1"
@@ -19,7 +19,7 @@ package struct Configuration: Sendable {
   /// The path under which a proxy serves the service, if that isn't the root. `BasePathResponder` adds it to absolute
   /// paths in fields; code that writes such a path into a body must call `basePath.absolute(_:)`.
   package var basePath = BasePath.root
-  /// Where recordings, jobs and the catalog live.
+  /// The folder that holds the recordings and the catalog.
   package var dataDirectory = "stillwave-data"
   /// Maximum size of an upload.
   package var maximumUploadBytes: Int64 = 8 << 30
@@ -69,9 +69,9 @@ package struct Configuration: Sendable {
   package var workerMemoryBytes: Int64 = 1 << 30
   /// Time without progress after which a child is killed.
   package var stallSeconds = 600.0
-  /// A job may run this many times as long as the processor time it's allowed.
+  /// A job's maximum running time, as a multiple of the processor time it's allowed.
   var jobSecondsPerProcessorSecond = 10.0
-  /// Multiplies the time limit of the children of probes and previews, for tests that hold one up.
+  /// Multiplies the time limit of the children of probes and previews, for tests that delay one.
   var childPatience = 1.0
   /// Seconds that running requests have to finish after SIGTERM.
   package var gracePeriodSeconds = 10.0

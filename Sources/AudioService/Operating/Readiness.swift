@@ -3,11 +3,11 @@ import Glibc
 import Storage
 import Synchronization
 
-/// Checks if the service can take work: files and the catalog can be written, the disk has space, and the program that
-/// workers run exists.
+/// Checks whether the service can take work: files and the catalog can be written, the disk has space, and the program
+/// that workers run exists.
 ///
-/// A check costs durable writes, so at most one a second runs, on a thread of its own. Callers wait no longer than a
-/// second: a check that hangs is an answer too.
+/// A check costs durable writes, so at most one a second runs, on a thread of its own. Callers wait at most a second: a
+/// check that hangs counts as “busy”.
 final class Readiness: Sendable {
   /// The outcome of a check.
   enum Finding: Sendable, Equatable {

@@ -10,7 +10,7 @@ struct ServiceLog: JobLog, WebhookLog {
 
   init(_ logger: Logger) { self.logger = logger }
 
-  /// Whether requests are logged. If not, their lines aren't built.
+  /// Whether requests are logged. If false, request lines aren't built.
   var tellsRequests: Bool { logger.logLevel <= .info }
 
   @Sendable func request(_ record: RequestRecord) {

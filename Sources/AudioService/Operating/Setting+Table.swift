@@ -1,7 +1,7 @@
-// Every setting, once. A row makes the flag, the environment variable, the line in `stillwave serve --help` and the row
-// in docs/operating.md, and says where in Configuration the value goes; the default is what Configuration has there.
-// After a row is added, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has updated the
-// docs.
+// Every setting, once. A row defines the flag, the environment variable, the line in `stillwave serve --help`, the row
+// in docs/operating.md, and the property of Configuration that holds the value; the property's initial value is the
+// default. After a row is added, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has
+// updated the docs.
 
 import Glibc
 import HTTP
@@ -138,7 +138,7 @@ extension Setting {
     }
   }
 
-  /// What is separated by commas or spaces. Throws `message` for the first text that `make` returns nil for.
+  /// Parses elements separated by commas or spaces. Throws `message` for the first text that `make` returns nil for.
   private static func elements<Element>(
     _ text: String, _ make: (String) -> Element?, orThrow message: (String) -> String
   ) throws(SettingError) -> [Element] {

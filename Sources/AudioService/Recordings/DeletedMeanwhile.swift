@@ -2,7 +2,7 @@ import HTTP
 import Storage
 
 // A recording can be deleted while a request about it is being served. Then the worker finds no file, the conversion is
-// cancelled, or the waveform can't be opened. The service hasn't failed, and a retry wouldn't help: the recording no
+// canceled, or the waveform can't be opened. The service hasn't failed, and a retry wouldn't help: the recording no
 // longer exists.
 
 extension Context {

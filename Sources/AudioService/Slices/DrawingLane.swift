@@ -18,7 +18,7 @@ final class DrawingLane: Sendable {
   /// The number of callers that wait for a place.
   var waitingCount: Int { places.waitingCount }
 
-  /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is cancelled before.
+  /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is canceled before.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait. `isUnderWay` skips that limit, for
   /// responses that have been sent in part.

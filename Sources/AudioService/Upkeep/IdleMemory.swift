@@ -2,7 +2,7 @@ import CLinux
 import Dispatch
 import Synchronization
 
-/// Returns memory that malloc has kept to the system after a flood of requests.
+/// Returns memory to the system that malloc has kept after a flood of requests.
 ///
 /// glibc keeps freed memory in the arena of the thread that allocated it, up to eight arenas per core, and returns only
 /// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
@@ -21,8 +21,8 @@ final class IdleMemory: Sendable {
   /// With fewer requests than this, a check isn't worth it.
   static let requestsWorthALook = 20
 
-  /// Creates an instance that calls `trim` on its own queue once `pauseSeconds` pass with next to no requests after
-  /// many.
+  /// Creates an instance that calls `trim` on its own queue when many requests are followed by `pauseSeconds` with
+  /// almost none.
   init(pauseSeconds: Double = 10, trim: @escaping @Sendable () -> Void = { stillwave_trim_memory() }) {
     (self.pauseSeconds, self.trim) = (pauseSeconds, trim)
   }

@@ -1,11 +1,11 @@
 import Storage
 
-/// Compares unfinished uploads with their files at the start. A crash never loses a byte that a row counts: this is for
-/// disks that were repaired, restored from a backup, or tidied by hand.
+/// Compares unfinished uploads with their files at the start. A crash never loses a byte that a row counts; this is for
+/// disks that were repaired, restored from a backup, or cleaned up by hand.
 ///
 /// A row whose file is gone is deleted: its client gets 404 and starts over, and the row no longer counts toward the
-/// limit of unfinished uploads. If the file is shorter than the row says, the row is corrected before the first client
-/// asks. Otherwise, the row would count bytes that arrive later as durable before they are.
+/// limit of unfinished uploads. If the file is shorter than its row says, the row is corrected before the first
+/// request. Otherwise, the row would count bytes that arrive later as durable before they are.
 struct LostParts {
   /// The number of uploads that lost all their bytes, and of those that lost some.
   struct Report: Equatable {

@@ -2,8 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Deletes recordings that have reached the configured age: at the start and then hourly, or more often for an age
-/// below an hour.
+/// Deletes recordings that have reached the configured age: at the start and then hourly, or more often if the age is
+/// less than an hour.
 ///
 /// The rows go first, in one transaction that skips recordings that a job works on; then the files. A crash in between
 /// leaves folders that no row owns, which the next start removes.
@@ -12,12 +12,12 @@ final class Retention: Sendable {
   private let queue = DispatchQueue(label: "retention")
   private let isStopped = Atomic(false)
 
-  /// The most rows deleted in one transaction, so that others can write in between.
+  /// Maximum number of rows deleted in one transaction, so that others can write in between.
   private static let batch = 100
 
   init(_ context: Context) { self.context = context }
 
-  /// Sweeps now and then regularly, if an age is configured.
+  /// If an age is configured, starts deleting old recordings, now and regularly.
   func start() {
     guard let age = context.configuration.maximumAgeSeconds else { return }
     queue.async { [weak self] in self?.sweepAndGoOn(age) }

@@ -4,7 +4,7 @@ import Synchronization
 import Terms
 import Waveform
 
-/// A file made from the audio that was lost or damaged on disk.
+/// A lost or damaged file that can be made again from the audio.
 enum WaveformLoss: Sendable, Equatable {
   /// The pyramid with that name; with a nil error, it's missing.
   case waveform(file: String, WaveformError?)
@@ -23,9 +23,9 @@ struct SpoiledWaveform: Error {
 
 /// Discards damaged waveforms and working copies, and has a job rebuild each, once.
 ///
-/// Once means at most one such job per recording and hour. A single damaged file is repaired without a client's
-/// request. If the new file is damaged too, or the job fails, the waveform stays `failed` until a client asks for it.
-/// The hour is kept in memory only, because a restart is a good time to try again.
+/// “Once” means at most one such job per recording and hour. A single damaged file is repaired without a client's
+/// request. If the new file is damaged too, or the job fails, the waveform stays `failed` until a client requests a
+/// rebuild. The hour is kept in memory only, because a restart is a good time to try again.
 ///
 /// The row records a rebuild that is due. While the queue is full, the waveform is `failed` but keeps its file's name,
 /// and the next request that finds it tries again. A waveform that isn't to be rebuilt has no file.
@@ -71,7 +71,7 @@ final class WaveformRepairs: Sendable {
       [
         "recording": id.text, "reason": loss.reason, "job": job?.id.text ?? "none",
       ])
-    // While a rebuild is due, the row keeps the file's name as the mark of that.
+    // While a rebuild is due, the row keeps the file's name to record that.
     if changed.waveformFile == nil || !loss.isWaveform { store.remove(loss.file, of: id) }
     guard let job else { return }
     if !loss.isOutdated { noteBuilding(id) }

@@ -1,6 +1,6 @@
-// An upload that isn't a recording is removed at once. If the client's connection breaks before it reads
-// that answer, it asks again; “there is no such upload” would make it send the whole file once more, only to get the
-// same answer. So the answer is kept as long as answers under an Idempotency-Key are: a day, across restarts.
+// An upload that isn't a recording is removed at once. If the client's connection breaks before it reads that answer,
+// it asks again; “there is no such upload” would make it send the whole file once more, only to get the same answer. So
+// the answer is kept as long as answers under an Idempotency-Key are: a day, across restarts.
 
 import FoundationEssentials
 import Storage

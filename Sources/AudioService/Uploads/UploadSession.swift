@@ -234,7 +234,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Makes the recording of a complete upload, once, no matter how many requests ask for it.
   ///
-  /// Throws the probe's error. If the upload isn't a recording, it is removed, but the refusal is kept to be repeated.
+  /// Throws the probe's error. Removes an upload that isn't a recording but keeps the refusal, to repeat it.
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()

@@ -10,8 +10,8 @@ final class UploadSessionTable: Sendable {
     var users = 0
   }
 
-  /// Number of unused sessions kept open. Each holds a file, but saves the next request a query, and the end of the
-  /// upload a second pass over the file.
+  /// Unused sessions are closed while there are more sessions than this. An open one holds a file, but saves the next
+  /// request a query and finishing a second hash pass.
   private static let idleLimit = 64
 
   private let dependencies: UploadSession.Dependencies

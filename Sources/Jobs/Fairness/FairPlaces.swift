@@ -28,7 +28,7 @@ package final class FairPlaces: Sendable {
     case full(limit: Int)
     /// The number of waiting callers of this client is at its limit.
     case clientIsFull(limit: Int)
-    /// The caller's Task was cancelled while it waited.
+    /// The caller's Task was canceled while it waited.
     case cancelled
   }
 
@@ -68,7 +68,7 @@ package final class FairPlaces: Sendable {
         refusal = enter(Waiter(key: key, continuation: continuation), client, evenIfFull)
         if refusal != nil { return continuation.resume(returning: false) }
         begin()
-        // If the Task was cancelled before this point, `onCancel` found no waiter to remove.
+        // If the Task was canceled before this point, `onCancel` found no waiter to remove.
         if Task.isCancelled { giveUp(key) }
       }
     } onCancel: {

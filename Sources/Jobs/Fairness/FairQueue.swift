@@ -6,8 +6,8 @@
 /// starves.
 ///
 /// This is a value without a clock or limits; its owner limits the number of entries in service. Adding and ending an
-/// entry take constant time, beginning one is linear in the number of waiting entries, and removing one is linear in
-/// the client's entries.
+/// entry take constant time. Beginning one may visit every waiting entry, and removing one is linear in the client's
+/// entries.
 struct FairQueue<Element> {
   /// Identifies an entry while it waits.
   struct Ticket: Hashable, Sendable {

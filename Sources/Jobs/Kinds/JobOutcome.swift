@@ -14,8 +14,8 @@ struct JobOutcome {
   let settings: JobSettings
 
   /// Makes the files durable, then finishes the job and the recording in one transaction. Returns the job as stored, or
-  /// nil if it has been deleted. A job that was cancelled meanwhile stays cancelled, and its files are removed with
-  /// their folder.
+  /// nil if it has been deleted. A job that was canceled meanwhile stays canceled, and its files are removed with their
+  /// folder.
   func record() throws(StorageError) -> Job? { try job.kind.definition.record(self) }
 
   /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
@@ -24,7 +24,7 @@ struct JobOutcome {
     try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
   }
 
-  /// Finishes the job and the recording named in its result. A job that was cancelled meanwhile changes nothing. If the
+  /// Finishes the job and the recording named in its result. A job that was canceled meanwhile changes nothing. If the
   /// recording has been deleted, removes the folder that adding files has created again.
   func finish(_ result: JobResult, _ change: (inout Recording) -> Void) throws(StorageError) -> Job? {
     var isWanted = false

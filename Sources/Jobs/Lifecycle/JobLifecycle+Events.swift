@@ -12,7 +12,7 @@ extension JobLifecycle {
     /// The row has been set to running. `attempts` includes this attempt; `failures` counts the earlier ones that
     /// weren't interrupted.
     case claimed(JobID, attempts: Int, failures: Int)
-    /// The job has finished or been deleted, according to its row. `cancelled` is the job if it was cancelled.
+    /// The job has finished or been deleted, according to its row. `cancelled` is the job if it was canceled.
     case refused(JobID, cancelled: Job?)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
@@ -30,9 +30,9 @@ extension JobLifecycle {
     case holdEnded(JobID)
     /// It's time for the next attempt.
     case pauseEnded(JobID)
-    /// The row has been set to cancelled.
+    /// The row has been set to `cancelled`.
     case cancelled(Job)
-    /// The files of a cancelled job have been removed.
+    /// The files of a canceled job have been removed.
     case cleared(JobID)
     /// It's time to check the running children against their limits.
     case tick
@@ -89,7 +89,7 @@ extension JobLifecycle {
     case over(with: [Job])
     /// The job begins again.
     case again
-    /// The job was cancelled, according to its row.
+    /// The job was canceled, according to its row.
     case unwanted(Job)
     /// The failure couldn't be written to the catalog.
     case unwritten(WorkerFailure)

@@ -31,7 +31,7 @@
 //               its failure; a place, because it would     holdEnded, after a         ending       record failure
 //               take no other job's                        failure
 //   pausing     waits until its next attempt               pauseEnded                 queued
-//   cancelled   its row is cancelled; a child or a         (the event that ends       clearing     clear
+//   cancelled   its row is canceled; a child or a          (the event that ends       clearing     clear
 //               writer is still working; a place           the work)
 //   clearing    its files are being removed;               cleared                    (none)
 //               perhaps a place
@@ -356,8 +356,8 @@ package struct JobLifecycle {
     }
   }
 
-  /// Clears a job if it was cancelled, now that its child or writer has ended and can't write any more. Returns whether
-  /// it was cancelled.
+  /// Clears a job if it was canceled, now that its child or writer has ended and can't write any more. Returns whether
+  /// it was canceled.
   private mutating func clearIfCancelled(_ id: JobID) -> Bool {
     guard case .cancelled(let job) = jobs[id]?.state else { return false }
     clear(job)

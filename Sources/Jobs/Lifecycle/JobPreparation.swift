@@ -14,7 +14,7 @@ struct JobPreparation: Sendable {
   enum Claim {
     /// The job's row has been set to running. The recording is the job's source.
     case claimed(Job, Recording)
-    /// The job has finished or been deleted. The value is the job if it was cancelled.
+    /// The job has finished or been deleted. The value is the job if it was canceled.
     case refused(Job?)
     /// The row couldn't be updated. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)

@@ -20,7 +20,7 @@ struct JobRecords: Sendable {
       ).record()
       guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
       log.job(ended)
-      // The job was cancelled while its result was stored, so its files have no row or aren't wanted.
+      // The job was canceled while its result was stored, so its files have no row or aren't wanted.
       guard ended.state == .succeeded else { return .unwanted(job) }
     } catch {
       guard isWanted(job) else { return .unwanted(job) }

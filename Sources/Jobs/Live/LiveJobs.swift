@@ -147,7 +147,7 @@ package final class LiveJobs: Sendable {
   }
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, `endWaits` is called, or
-  /// the caller's Task is cancelled. Returns at once if the job isn't live.
+  /// the caller's Task is canceled. Returns at once if the job isn't live.
   package func waitForChange(of id: JobID, seconds: Double) async {
     let look = look(at: id)
     guard look.mark != nil else { return }
@@ -162,7 +162,7 @@ package final class LiveJobs: Sendable {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         insert(Waiter(look: look, deadline: .now() + seconds, continuation: continuation), key, id)
-        // If the Task was cancelled before this point, `onCancel` found no waiter to wake.
+        // If the Task was canceled before this point, `onCancel` found no waiter to wake.
         if Task.isCancelled { wake(key, id) }
       }
     } onCancel: {

@@ -6,8 +6,8 @@ extension Catalog {
     try read { try Self.conversion(of: id, to: format, $0) }
   }
 
-  /// Returns the unfinished job with the same conversion if there is one; otherwise inserts and returns `job`. So only
-  /// one runs at a time, however many clients ask. `isNew`: whether it was inserted.
+  /// Returns the unfinished job for the same conversion if there is one; otherwise inserts `job` and returns it. So
+  /// only one runs at a time, however many clients request it. `isNew` is whether `job` was inserted.
   ///
   /// Throws `.noSuchRecording` if the recording was deleted meanwhile.
   package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
@@ -21,9 +21,9 @@ extension Catalog {
     }
   }
 
-  /// Inserts a conversion, replacing an older one of its kind, and deletes the least recently requested ones until all
-  /// of them together have at most `limit` bytes. Returns the deleted ones, whose files the caller must remove, and
-  /// `job` as `finish` has changed it in the same transaction.
+  /// Inserts a conversion, replacing an older one to the same format, and deletes the least recently requested
+  /// conversions until all of them together have at most `limit` bytes. Returns the deleted ones, whose files the
+  /// caller must remove, and `job` as `finish` has changed it in the same transaction.
   ///
   /// If the recording was deleted, or if `finish` returns false, changes nothing and returns nil.
   package func keep(

@@ -1,7 +1,7 @@
 import GRDB
 
-// Repairs rows that disk damage has made unreadable, from the description in the recording's folder, and rows whose
-// references were lost, by starting again.
+// Repairs rows that disk damage has made unreadable, using the description in the recording's folder, and restarts work
+// whose job was lost.
 
 extension Catalog {
   /// Returns the IDs of unreadable recordings, as stored in the table; they may be invalid. Reads every row.
@@ -33,7 +33,7 @@ extension Catalog {
   }
 
   /// Deletes the unreadable rows of jobs, uploads, and webhooks, and returns their number. A recording that waits for
-  /// such a job gets a new one, and the bytes of an upload are set aside.
+  /// such a job gets a new job, and the bytes of such an upload are set aside.
   func deleteUnreadableWork() throws(StorageError) -> Int {
     try write { db in
       var count = 0
@@ -63,7 +63,7 @@ extension Catalog {
   }
 
   /// Finishes a recording whose row has no audio although its folder shows that it is complete, because the row comes
-  /// from an older catalog. Ends the job that was to produce it.
+  /// from an older catalog. Ends the job that was to produce the recording.
   func finish(with recording: Recording) throws(StorageError) {
     try write { db in
       _ = try Self.update(recording.id, db) { $0 = recording }
@@ -76,7 +76,7 @@ extension Catalog {
     }
   }
 
-  /// Returns recordings that wait for a job that is missing or has ended, so that they would wait forever.
+  /// Returns recordings whose waveform waits for a job that is missing or has ended; it would wait forever.
   func strandedRecordings() throws(StorageError) -> [Recording] {
     try read { db in
       try Self.intact(

@@ -1,7 +1,7 @@
 import GRDB
 
 extension Catalog {
-  /// Inserts a job; throws `.noSuchRecording` where its source is not in the catalog.
+  /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog.
   package func insert(_ job: Job) throws(StorageError) {
     try write { try Self.insert(job, $0) }
   }

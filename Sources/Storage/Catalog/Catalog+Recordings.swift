@@ -3,8 +3,8 @@ import GRDB
 extension Catalog {
   /// Inserts a recording, its jobs, their webhooks, and the stored answer in one transaction.
   ///
-  /// The recording's files must be durable already. Throws `.noSuchRecording` where a job's source is neither this
-  /// recording nor in the catalog, having been deleted meanwhile.
+  /// The recording's files must already be durable. Throws `.noSuchRecording` if a job's source is neither this
+  /// recording nor in the catalog, because it was deleted meanwhile.
   package func insert(
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil
   ) throws(StorageError) {
@@ -23,8 +23,8 @@ extension Catalog {
 
   /// Returns at most `limit` recordings older than `before`, newest first.
   ///
-  /// With `nameContaining`, only recordings whose name contains the text, ignoring case; every name contains the empty
-  /// text. A search reads names until it has `limit` matches, in the worst case all.
+  /// With `nameContaining`, returns only recordings whose name contains the text, ignoring case; every name contains
+  /// the empty text. A search reads names until it has `limit` matches, in the worst case all.
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {

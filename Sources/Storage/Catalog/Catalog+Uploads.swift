@@ -14,8 +14,8 @@ extension Catalog {
     }
   }
 
-  /// Returns the uploads without durable bytes that may be dropped to make room for another of `client`: those of
-  /// clients with more unfinished uploads than it, starting with the client that has the most, oldest first.
+  /// Returns uploads without durable bytes that may be removed to make room for a new one of `client`: those of clients
+  /// with more unfinished uploads than it has, starting with the client that has the most, oldest first.
   package func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
     try read { db in
       let open = try Self.openUploads(db)
@@ -69,8 +69,8 @@ extension Catalog {
     }
   }
 
-  /// Deletes an upload and stores `answer` instead. Returns false if it was already deleted. Afterwards, the caller
-  /// must remove its part file.
+  /// Deletes an upload and stores `answer`, if given, in its place. Returns false if it was already deleted.
+  /// Afterwards, the caller must remove its part file.
   @discardableResult
   package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The recordings and jobs of a data directory, in SQLite. Thread-safe.
 ///
-/// Every call blocks on the disk and, for up to 5 s, on other writers: call it on a worker queue, not on an event loop.
-/// Every call is one transaction. Its writes survive a power failure once it has returned. Closures run inside the
-/// transaction, so they must be brief and must not call the catalog.
+/// Every call blocks on the disk and up to 5 s on other writers; call it on a worker queue, never on an event loop.
+/// Every call is one transaction. Committed writes survive a power failure. Closures passed to a call run inside the
+/// transaction: they must be brief and must not call the catalog.
 package final class Catalog: Sendable {
   let pool: DatabasePool
   private let file: CatalogFile
@@ -18,7 +18,7 @@ package final class Catalog: Sendable {
   /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
 
-  /// Opens the catalog in the file `path`. Creates it if it's missing, and migrates an older one.
+  /// Opens the catalog at `path`: creates it if missing, and migrates an older one.
   ///
   /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
   package convenience init(path: String) throws(StorageError) {
@@ -73,7 +73,7 @@ package final class Catalog: Sendable {
     }
   }
 
-  /// Does the same and closes the catalog. No other call may be in progress or follow.
+  /// Calls `checkpoint` and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) {
     try checkpoint()
     do { try pool.close() } catch { throw StorageError(error) }
@@ -92,11 +92,11 @@ package final class Catalog: Sendable {
     return pool
   }
 
-  /// Writes a row to check that the catalog is writable. Throws the cause if it isn't, such as `.diskFull`.
+  /// Writes a row to check that the catalog is writable. Throws the cause if not, such as `.diskFull`.
   package func check() throws(StorageError) {
     try checkUsable()
     try file.check()
-    // Bypasses `write`, because nothing changes that readers could see.
+    // Bypasses `write`, because it changes nothing that readers see.
     do {
       try pool.write { db in
         // Counts up, because SQLite doesn't write an update that leaves a row unchanged.
@@ -121,8 +121,8 @@ package final class Catalog: Sendable {
     try file.check()
   }
 
-  /// Throws if SQLite has found damage since the start. Nothing more is read or written then, because any result could
-  /// be wrong, and any commit could spread the damage.
+  /// Throws if SQLite has found damage since the start. After that, nothing is read or written, because any result
+  /// could be wrong, and any commit could spread the damage.
   private func checkUsable() throws(StorageError) {
     guard !isDamaged.load(ordering: .relaxed) else {
       throw .damagedCatalog(path: file.path, detail: "damage was found while the service ran")
@@ -170,6 +170,6 @@ package final class Catalog: Sendable {
   /// long as the number stays the same.
   package var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
 
-  /// The same for writes to one recording's row, although a write to another's may also increase it. O(1), no query.
+  /// The same for writes to one recording's row, although writes to others may also increase it. O(1), no query.
   package func changeCount(of id: RecordingID) -> UInt64 { changes.changeCount(of: id) }
 }

@@ -95,7 +95,7 @@ extension Catalog {
   }
 }
 
-/// Interrupts any statement of a database from a deadline until it is ended. Does so repeatedly, because an
+/// Interrupts every statement on a database from a deadline until `end` is called. Does so repeatedly, because an
 /// interruption between two statements has no effect.
 private final class Interruption: Sendable {
   private let file: DatabaseQueue
@@ -125,7 +125,7 @@ struct CatalogFile: Sendable {
   let path: String
   private let identities: [String: FileIdentity]
 
-  /// Records the identity of the open catalog's files. `makesPrivate`: whether to restrict them to their owner.
+  /// Records the identity of the open catalog's files. `makesPrivate` is whether to restrict them to their owner.
   init(path: String, makesPrivate: Bool = true) {
     self.path = path
     var identities: [String: FileIdentity] = [:]
@@ -134,8 +134,8 @@ struct CatalogFile: Sendable {
     for suffix in ["", "-wal", "-shm"] where makesPrivate { FileSystem.makePrivate(path + suffix) }
   }
 
-  /// Throws `.catalogReplaced` if a file was removed or replaced since, in which case commits would be lost with the
-  /// process. Costs three system calls.
+  /// Throws `.catalogReplaced` if a file was removed or replaced since: commits would then be lost when the process
+  /// exits. Costs three system calls.
   func check() throws(StorageError) {
     for (name, identity) in identities where FileSystem.identity(of: name) != identity {
       throw .catalogReplaced(path: path)

@@ -4,8 +4,8 @@ import Synchronization
 // @unchecked Sendable: all state except the counts, which are atomic, is accessed only on the catalog's writer queue,
 // where GRDB calls observers.
 
-/// Collects the recordings that a transaction inserts, changes or removes, by whatever statement, and counts the
-/// changes of each.
+/// Collects the recordings that a transaction inserts, changes or removes, with any statement, and counts the changes
+/// of each.
 final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   private var rows: Set<Int64> = []
   private var removals: Set<Int64> = []
