@@ -54,8 +54,13 @@ class Proxy:
         self.server.server_close()
 
     def answer(self, handler, service, prefix):
-        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         fault = self.fault(handler)
+        length = int(handler.headers.get("Content-Length") or 0)
+        body = handler.rfile.read(length)
+        if len(body) < length:
+            # The page was closed meanwhile. What it sent isn't a request.
+            handler.close_connection = True
+            return
         if fault and fault.before:
             fault.before()
         status, fields, content = (404, {}, b"") if not handler.path.startswith(prefix + "/") else (None, {}, b"")
