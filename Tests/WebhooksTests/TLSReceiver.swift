@@ -3,13 +3,17 @@ import Testing
 
 /// A receiver of webhooks over https: `openssl s_server` with a certificate for `host` from an unknown authority. It
 /// accepts one connection, answers 204, and stores what was sent.
+///
+/// Foundation's `Process` won't do: in a process with many descriptors it reads beyond its memory now and then
+/// (swift-corelibs-foundation #5472).
 final class TLSReceiver {
   let url: String
   /// The certificate of the authority.
   let authority: String
   private let folder: TemporaryFolder
-  private let process = Process()
-  private let input = Pipe()
+  private let process: pid_t
+  private var hasEnded = false
+  private let input: FileHandle
   private let output: String
 
   /// `subject` is the certificate's subject: "IP:127.0.0.1", "DNS:a.example".
@@ -29,20 +33,18 @@ final class TLSReceiver {
         "x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
         "-extfile", "names", "-out", "certificate.pem",
       ])
-    try #require(FileManager.default.createFile(atPath: output, contents: nil))
-    Self.prepare(
-      process, folder,
-      ["s_server", "-accept", "127.0.0.1:0", "-naccept", "1", "-cert", "certificate.pem", "-key", "key.pem"])
-    process.standardInput = input
-    process.standardOutput = try FileHandle(forWritingTo: URL(fileURLWithPath: output))
-    try process.run()
+    let pipe = Pipe()
+    input = pipe.fileHandleForWriting
+    process = try Self.spawn(
+      folder, ["s_server", "-accept", "127.0.0.1:0", "-naccept", "1", "-cert", "certificate.pem", "-key", "key.pem"],
+      input: pipe.fileHandleForReading.fileDescriptor, output: output)
     // Standard input is sent to the client that connects.
-    try input.fileHandleForWriting.write(contentsOf: Data("HTTP/1.1 204 No Content\r\n\r\n".utf8))
+    try input.write(contentsOf: Data("HTTP/1.1 204 No Content\r\n\r\n".utf8))
     // "ACCEPT 127.0.0.1:41234" once it listens.
     let deadline = ContinuousClock.now + .seconds(60)
     var port: Substring?
-    while port == nil, ContinuousClock.now < deadline, process.isRunning {
-      port = try Self.text(output).firstMatch(of: /ACCEPT [^\n]*:([0-9]+)\n/)?.1
+    while port == nil, ContinuousClock.now < deadline {
+      port = try? Self.text(output).firstMatch(of: /ACCEPT [^\n]*:([0-9]+)\n/)?.1
     }
     url = "https://127.0.0.1:\(try #require(port))/hook"
   }
@@ -54,26 +56,51 @@ final class TLSReceiver {
     return String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
   }
 
-  deinit { process.terminate() }
+  deinit {
+    guard !hasEnded else { return }
+    kill(process, SIGTERM)
+    _ = Self.status(of: process)
+  }
 
-  /// Everything received, with s_server's messages about the connection. Call it after the connection has ended.
+  /// Everything received, with s_server's messages about the connection. Call it once, after the connection has ended.
   func received() throws -> String {
-    process.waitUntilExit()
+    _ = Self.status(of: process)
+    hasEnded = true
     return try Self.text(output)
   }
 
-  private static func prepare(_ process: Process, _ folder: TemporaryFolder, _ arguments: [String]) {
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: folder.path)
-    process.standardError = FileHandle.nullDevice
+  private static func openssl(_ folder: TemporaryFolder, _ arguments: [String]) throws {
+    try #require(status(of: try spawn(folder, arguments)) == 0, "openssl \(arguments)")
   }
 
-  private static func openssl(_ folder: TemporaryFolder, _ arguments: [String]) throws {
-    let process = Process()
-    prepare(process, folder, arguments)
-    try process.run()
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0, "openssl \(arguments)")
+  private static func spawn(
+    _ folder: TemporaryFolder, _ arguments: [String], input: Int32? = nil, output: String = "/dev/null"
+  ) throws -> pid_t {
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
+    if let input {
+      unsafe posix_spawn_file_actions_adddup2(&actions, input, 0)
+    } else {
+      unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    }
+    unsafe posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+    unsafe posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+    let files = ["ca.key", "ca.pem", "key.pem", "request", "names", "certificate.pem"]
+    let words =
+      unsafe (["openssl"] + arguments.map { files.contains($0) ? folder.path + "/" + $0 : $0 }).map {
+        unsafe strdup($0)
+      }
+      + [nil]
+    defer { unsafe words.forEach { unsafe free($0) } }
+    var process: pid_t = 0
+    try #require(unsafe posix_spawn(&process, "/usr/bin/openssl", &actions, nil, words, environ) == 0)
+    return process
+  }
+
+  private static func status(of process: pid_t) -> Int32 {
+    var status: Int32 = -1
+    while unsafe waitpid(process, &status, 0) < 0 && errno == EINTR {}
+    return status
   }
 }
