@@ -2,7 +2,7 @@
 package struct Warning: Codable, Sendable, Equatable {
   /// A stable identifier in snake_case: "truncated".
   package var code: String
-  /// An explanation for people: what is wrong, and how it was handled.
+  /// A sentence for people that says what is wrong and how it was handled.
   package var detail: String
 
   /// Creates a warning.

@@ -21,9 +21,6 @@ final class ClientTally: Sendable {
 
   init(limit: Int, clientLimit: Int) { (self.limit, self.clientLimit) = (limit, clientLimit) }
 
-  /// The number that all clients hold.
-  var total: Int { state.withLock { $0.total } }
-
   /// Throws if `take` would throw.
   func check(_ client: Client) throws(Refusal) {
     if let found = state.withLock({ refusal(of: client, $0) }) { throw found }

@@ -25,13 +25,11 @@ package enum ConvertJob: JobDefinition {
       let shape = attempt.source.audioFormat
     else { return nil }
     let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
+    let (source, copy) = attempt.sound
     var work = ConvertWork(
       output: attempt.path("audio"), format: asked.format, resampled: needsFFmpeg ? shape : nil)
-    // The working copy was lost since the request: the worker makes one for itself.
-    if attempt.sound == nil, let facts = attempt.source.mediaFacts {
-      work.copy = WorkingCopy(facts, at: attempt.path("decoded"))
-    }
-    return (work: .convert(work), source: attempt.sound ?? attempt.original)
+    work.copy = copy
+    return (work: .convert(work), source: source)
   }
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {

@@ -16,15 +16,12 @@ enum DenoiseJob: JobDefinition {
 
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(DenoiseParameters.self, from: attempt.job.parameters) else { return nil }
-    let source = attempt.source
-    var work = DenoiseWork(asked.resolved(for: source), output: attempt.path("audio"), findsNoiseRegions: true)
+    let (source, copy) = attempt.sound
+    var work = DenoiseWork(asked.resolved(for: attempt.source), output: attempt.path("audio"), findsNoiseRegions: true)
     work.pyramid = attempt.path("pyramid")
-    if let facts = source.mediaFacts {
-      // The working copy doesn't exist yet, so the worker writes one for itself.
-      if source.soundFile == nil { work.copy = WorkingCopy(facts, at: attempt.path("decoded")) }
-      if asked.format == .same { work.keepKind(facts, of: attempt) }
-    }
-    return (work: .denoise(work), source: attempt.sound ?? attempt.original)
+    work.copy = copy
+    if asked.format == .same, let facts = attempt.source.mediaFacts { work.keepKind(facts, of: attempt) }
+    return (work: .denoise(work), source: source)
   }
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {

@@ -43,8 +43,12 @@ struct JobAttempt: Sendable {
   /// The path of the source's original file.
   var original: String { "\(sourceFolder)/\(source.audioFile ?? "audio")" }
 
-  /// The path of the file to read the source's audio from; nil if it needs a working copy and has none yet.
-  var sound: String? { source.soundFile.map { "\(sourceFolder)/\($0)" } }
+  /// The file to read the source's audio from, and the working copy that the worker has to make of it first, if the
+  /// source needs one and has none, or has lost it.
+  var sound: (source: String, copy: WorkingCopy?) {
+    if let file = source.soundFile { return ("\(sourceFolder)/\(file)", nil) }
+    return (original, source.mediaFacts.map { WorkingCopy($0, at: path("decoded")) })
+  }
 
   /// Returns the path of one of this attempt's files.
   func path(_ fileExtension: String) -> String { "\(folder)/attempt-\(job.attempts).\(fileExtension)" }

@@ -99,7 +99,7 @@ struct JobRecords: Sendable {
       switch ended?.first?.state {
       case nil, .cancelled: return .unwanted(job)
       // The commit of the result had only seemed to fail, so the result stays.
-      case .succeeded: store.removeWorkFolder(of: job.id)
+      case .succeeded: break
       default: removeLeftovers(of: job)
       }
       return .over(with: Array((ended ?? []).dropFirst()))

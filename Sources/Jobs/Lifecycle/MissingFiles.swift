@@ -30,8 +30,7 @@ package struct MissingFiles: Sendable {
     case damaged(bytes: Int64, expected: Int64)
   }
 
-  /// Returns what is wrong with a recording's original file, or nil, and updates the recording's warnings accordingly.
-  /// Blocks.
+  /// Checks a recording's original file and updates the recording's warnings. Returns the fault, or nil. Blocks.
   @discardableResult
   package func settle(_ recording: Recording) throws(StorageError) -> Fault? {
     let fault = fault(of: recording)
