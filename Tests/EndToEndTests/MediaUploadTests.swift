@@ -247,7 +247,7 @@ import Testing
     let free = try #require(
       try FileManager.default.attributesOfFileSystem(forPath: folder.path)[.systemFreeSize] as? Int)
     // The length in the header would exceed the free space.
-    let server = try TestServer("--reserve-bytes", "\(max(0, free - 12 << 30))")
+    let server = try TestServer("--reserve-bytes", "\(max(1, free - 12 << 30))")
     let plain = try Self.videos[0].0.make(in: server.folder)
     let path = server.folder.file("fragmented.mp4")
     try Tool.ffmpeg.run(
