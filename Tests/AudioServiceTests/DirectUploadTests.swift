@@ -63,6 +63,8 @@ import Testing
       ("failure unsupported_format false", 422, "unsupported_format"),
       ("kill -SEGV $$", 415, "unsupported_media"), ("failure io_error true", 503, "unavailable"),
       ("exit 0", 503, "unavailable"), ("exit 7", 503, "unavailable"),
+      // A worker that ends badly may have reported nonsense.
+      ("finish; exit 7", 503, "unavailable"),
       ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 422, "probe_too_slow"),
       ("[ $command = ffmpegCheck ] || failure memory_limit true; finish", 415, "unsupported_media"),
       ("failure worker_failed true", 503, "unavailable"),
@@ -91,6 +93,14 @@ import Testing
     #expect(try await upload(bench, body: "").status == 400)
     #expect(try await upload(bench, body: "RIFF").status == 413)
     try expectNothingLeft(of: bench)
+  }
+
+  @Test func anUploadMayBeAsLongAsTheLimit() async throws {
+    let bench = try TestBench { $0.maximumUploadBytes = 4 }
+    #expect(try await upload(bench, body: "RIFF").status == 201)
+    let upload = try await bench.tus.create(4)
+    #expect(try await bench.tus.patch(upload, at: 0, "RIFF").recording != nil)
+    await bench.runner.stop()
   }
 
   @Test func aFullQueueRejectsUploadsAndDenoiseRequests() async throws {

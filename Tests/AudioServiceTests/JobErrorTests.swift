@@ -1,3 +1,4 @@
+import Glibc
 import Processing
 import Terms
 import Testing
@@ -21,6 +22,14 @@ import Testing
       let error = JobError(WorkerFailure(code: code, detail: "It failed.", retry: false))
       #expect(error.status == status && error.code == code)
     }
+  }
+
+  @Test("a worker that was killed for exceeding a limit names the limit", arguments: [SIGXCPU, SIGXFSZ])
+  func exceeded(signal: Int32) {
+    let fence = WorkerFence(memoryBytes: 1, processorSeconds: 17, outputBytes: 23)
+    let failure = WorkerFailure(.signal(signal), nil, fence)
+    #expect(failure.code == (signal == SIGXCPU ? "cpu_limit" : "output_limit") && failure.status.code == 422)
+    #expect(failure.detail.contains(signal == SIGXCPU ? "17 s" : "23 bytes"))
   }
 
   @Test("a worker that ended without a report is the service's fault")

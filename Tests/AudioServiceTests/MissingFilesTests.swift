@@ -70,6 +70,17 @@ import Testing
     #expect(try bench.catalog.recording(lost.id)?.warnings == [])
   }
 
+  @Test func aDiskThatFailsToAnswerHasLostNothing() async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    let folder = bench.store.folder(of: recording.id)
+    // Each file in a folder that links to itself has too many links in its path (ELOOP).
+    try FileManager.default.moveItem(atPath: folder, toPath: bench.folder.path + "/elsewhere")
+    try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: folder)
+    #expect(try sweep(bench) == MissingFiles.Report())
+    #expect(try bench.catalog.recording(recording.id)?.warnings == [])
+  }
+
   @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
   func aJobWhoseSourceChangedFailsWithAReason(code: String, content: String?) async throws {
     let bench = try TestBench()

@@ -68,6 +68,52 @@ import Testing
     await bench.runner.stop()
   }
 
+  /// Another request may have moved the offset since the caller looked.
+  @Test func writingBeginsOnlyAtTheOffset() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(8)
+    _ = try await bench.tus.patch(upload, at: 0, "RI")
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      for offset in [Int64(0), 1, 3, 8] {
+        await #expect(throws: ServiceError.self) { try await session.begin(at: offset, checksum: nil) }
+      }
+      let writer = try await session.begin(at: 2, checksum: nil)
+      try await session.append(Array("FF".utf8), from: writer)
+      #expect(try await session.end(writer, isWhole: true).offset == 4)
+    }
+  }
+
+  @Test func anUploadThatIsBeingWrittenGivesWayToNoOther() async throws {
+    let bench = try TestBench()
+    let upload = try await bench.tus.create(8)
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let writer = try await session.begin(at: 0, checksum: nil)
+      #expect(try await !session.removeIfEmpty())
+      try await session.append(Array("RI".utf8), from: writer)
+      #expect(try await session.end(writer, isWhole: false).offset == 2)
+    }
+    let empty = try await bench.tus.create(8)
+    #expect(try await bench.context.uploads.using(try bench.tus.id(empty)) { try await $0.removeIfEmpty() })
+  }
+
+  @Test func anOffsetIsNotReportedUntilItsBytesAreOnTheDisk() async throws {
+    let folder = try TemporaryFolder()
+    let upload = try await TestBench(in: folder).tus.create(8)
+    let bench = try TestBench(in: folder)
+    let part = bench.store.directory + "/uploads/\(try bench.tus.id(upload)).part"
+    // A device can be written to, but fsync fails on it.
+    try FileManager.default.removeItem(atPath: part)
+    try FileManager.default.createSymbolicLink(atPath: part, withDestinationPath: "/dev/null")
+    try await bench.context.uploads.using(try bench.tus.id(upload)) { session in
+      let writer = try await session.begin(at: 0, checksum: nil)
+      try await session.append(Array("RIFF".utf8), from: writer)
+      await #expect(throws: StorageError.io(operation: "fsync", path: part, errno: EINVAL)) {
+        try await session.end(writer, isWhole: true)
+      }
+    }
+    #expect(try rows(bench, upload) == 0)
+  }
+
   @Test func bytesUnderAChecksumDoNotCountAfterATakeover() async throws {
     let bench = try TestBench()
     let upload = try await bench.tus.create(4)

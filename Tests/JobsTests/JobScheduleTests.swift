@@ -124,6 +124,19 @@ struct JobScheduleTests {
     #expect(schedule.begin() == ids[2])
   }
 
+  @Test func longDenoiseJobsOfDifferentClientsLeaveAPlaceToo() {
+    var schedule = JobSchedule(places: 2)
+    let (first, second, shown) = (JobID(), JobID(), JobID())
+    schedule.add(first, long, for: Client(key: "a"))
+    schedule.add(second, long, for: Client(key: "b"))
+    #expect(schedule.begin() == first)
+    #expect(schedule.begin() == nil && schedule.freePlaces == 1)
+    schedule.add(shown, longWaveform, for: Client(key: "c"))
+    #expect(schedule.begin() == shown)
+    schedule.end(first)
+    #expect(schedule.begin() == second)
+  }
+
   @Test func oneClientsLongWaveformsLeaveAPlaceForAnothers() {
     var schedule = JobSchedule(places: 2)
     let ids = (0..<3).map { _ in JobID() }
