@@ -109,6 +109,43 @@ import Testing
     #expect(try catalog.recordings(limit: 100, nameContaining: query).map(\.name) == expected ?? names.reversed())
   }
 
+  /// Names of few letters, so that trigrams repeat, with characters that have two forms.
+  @Test("a search through the index finds what reading every name finds")
+  func searchAgreesWithReading() throws {
+    var random = TestRandom(for: 11)
+    let letters = ["a", "b", "B", " ", "\"", "'", "%", "é", "e\u{301}", "e", "K", "\u{212A}", ";", "ß", "ж", "\u{301}", "가"]
+    func text(_ length: ClosedRange<Int>) -> String {
+      (0..<Int.random(in: length, using: &random)).map { _ in letters.randomElement(using: &random)! }.joined()
+    }
+    func contains(_ name: String, _ query: String) -> Bool {
+      let (letters, wanted) = (Array(NameSearch.fold(name).utf8), Array(NameSearch.fold(query).utf8))
+      return letters.indices.contains { letters[$0...].starts(with: wanted) }
+    }
+    var all: [Recording] = []
+    for _ in 0..<300 {
+      all.append(sample(text(1...9)))
+      try catalog.insert(all[all.count - 1])
+    }
+    for index in stride(from: 0, to: 300, by: 7) { try catalog.update(all[index].id) { $0.name = text(1...9) } }
+    for index in stride(from: 5, to: 300, by: 11) { _ = try catalog.deleteRecording(all[index].id) }
+    let left = try catalog.recordings(limit: 1000)
+    for _ in 0..<200 {
+      let query = text(1...5)
+      let (before, limit) = (all.randomElement(using: &random)!.id, Int.random(in: 1...40, using: &random))
+      let expected = left.filter { $0.id < before && contains($0.name, query) }.prefix(limit)
+      let found = try catalog.recordings(limit: limit, before: before, nameContaining: query)
+      #expect(found.map(\.id) == expected.map(\.id), "\(query.debugDescription)")
+    }
+  }
+
+  @Test("a search looks up every third trigram and the last")
+  func searchUsesTheIndex() throws {
+    #expect(NameSearch.trigrams(of: "meeting") == "\"mee\" AND \"tin\" AND \"ing\"")
+    #expect(NameSearch.trigrams(of: "\"hi\"") == "\"\"\"hi\" AND \"hi\"\"\"")
+    #expect(NameSearch.trigrams(of: "прив") == "\"при\" AND \"рив\"")
+    #expect(NameSearch.trigrams(of: "ab") == nil && NameSearch.trigrams(of: "a\0bc") == nil)
+  }
+
   @Test("a search continues from a cursor and reflects a changed name")
   func searchPaging() throws {
     let all = ["song 1", "talk", "song 2", "song 3"].map { sample($0) }

@@ -24,23 +24,31 @@ extension Catalog {
   /// Returns at most `limit` recordings older than `before`, newest first.
   ///
   /// With `nameContaining`, returns only recordings whose name contains the text, ignoring case; every name contains
-  /// the empty text. A search reads names until it has `limit` matches, in the worst case all.
+  /// the empty text. A search for three or more characters uses an index; a shorter one reads names until it has
+  /// `limit` matches, in the worst case all.
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
-    var conditions: [String] = []
+    var (table, order, conditions) = ("recordings", "id", [String]())
     var arguments: [String: (any DatabaseValueConvertible)?] = ["limit": max(0, limit)]
     if let before {
       conditions.append("id < :before")
       arguments["before"] = before.text
     }
     if let query, !query.isEmpty {
-      let isASCII = query.utf8.allSatisfy { $0 < 0x80 }
-      let canonical = isASCII ? "" : " OR canonically_contains(name_folded, :query)"
-      conditions.append("(instr(name_folded, :query) > 0\(canonical))")
-      arguments["query"] = NameSearch.fold(query)
+      let folded = NameSearch.fold(query)
+      conditions.append("instr(recordings.name_folded, :query) > 0")
+      arguments["query"] = folded
+      if let trigrams = NameSearch.trigrams(of: folded) {
+        // Newest first out of the index, so that a common name is found as fast as a rare one.
+        table = "recording_names CROSS JOIN recordings ON number = recording_names.rowid"
+        order = "recording_names.rowid"
+        conditions.insert("recording_names MATCH :trigrams AND recording_names.rowid <= :number", at: 0)
+        arguments["trigrams"] = trigrams
+        arguments["number"] = before?.greatestNumber ?? .max
+      }
     }
-    let sql = "SELECT * FROM recordings\(Self.filter(conditions)) ORDER BY id DESC LIMIT :limit"
+    let sql = "SELECT recordings.* FROM \(table)\(Self.filter(conditions)) ORDER BY \(order) DESC LIMIT :limit"
     let bound = StatementArguments(arguments)
     return try read { db in
       try Self.intact(Row.fetchAll(db.cachedStatement(sql: sql), arguments: bound)) {

@@ -84,7 +84,7 @@ package final class Catalog: Sendable {
     configuration.label = "catalog"
     configuration.foreignKeysEnabled = true
     configuration.busyMode = .timeout(5)
-    configuration.prepareDatabase { $0.add(function: NameSearch.function) }
+    configuration.prepareDatabase { $0.add(function: NameSearch.number) }
     let pool = try DatabasePool(path: path, configuration: configuration)
     // NORMAL, GRDB's choice for WAL, may lose the last commits in a power failure, which would make a 201 response a
     // lie. Only the pool's single writer commits. GRDB overrides the setting after prepareDatabase, so set it here.

@@ -1,36 +1,50 @@
 // Searching for names: a substring, ignoring case, in any script.
 //
 // A name is stored together with its folded form, in which SQLite's instr() looks for the folded query. Since that
-// isn't a pattern, "%" and "_" aren't special. instr() compares bytes, but "é" may be one code point or two (as in file
-// names from a Mac). So if the query isn't ASCII, names without a match are compared again by Character, which in Swift
-// uses canonical equivalence.
+// isn't a pattern, "%" and "_" aren't special. An index of trigrams narrows a search down to the names that contain
+// every three characters in a row of the query; shorter queries read names one by one.
 
+import Foundation
 import GRDB
 
 enum NameSearch {
-  /// Folds a name so that names differing only in case become equal.
+  /// Folds a name so that names differing only in case, or in how they encode the same characters, become equal.
   ///
   /// Converts to upper case and then to lower case, which also equates "ß" with "ss" and "ς" with "σ". Uses no locale,
-  /// so the result is the same on every machine.
+  /// so the Turkish dotless "ı" becomes "i", too. The result is in Normalization Form C (Unicode Standard Annex #15):
+  /// "é" may be one code point, or two in file names from a Mac.
   static func fold(_ name: String) -> String {
-    name.uppercased().lowercased()
+    let folded = name.uppercased().lowercased()
+    return folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping
   }
 
-  /// The SQL function `canonically_contains(folded name, folded query)`.
-  static let function = DatabaseFunction("canonically_contains", argumentCount: 2, pure: true) { values in
-    guard let name = String.fromDatabaseValue(values[0]), let query = String.fromDatabaseValue(values[1]) else {
-      return false
-    }
-    return canonicallyContains(name, query)
+  /// Returns an FTS5 query for trigrams that every name containing the folded text has, or nil if the text is shorter.
+  ///
+  /// Takes every third trigram and the last: with all of them, a search in a million names costs up to five times as
+  /// much, for reading long lists, and those that match by accident are few.
+  static func trigrams(of folded: String) -> String? {
+    let scalars = Array(folded.unicodeScalars)
+    // FTS5 would take a NUL for the end of the query.
+    guard scalars.count >= 3, !scalars.contains("\0") else { return nil }
+    let last = scalars.count - 3
+    let starts = Array(stride(from: 0, to: last, by: 3).prefix(trigramLimit)) + [last]
+    return starts.map { start in
+      // By code point: a quotation mark with an accent is one Character.
+      let quoted = scalars[start..<start + 3].flatMap { $0 == "\"" ? [$0, $0] : [$0] }
+      return "\"" + String(String.UnicodeScalarView(quoted)) + "\""
+    }.joined(separator: " AND ")
   }
 
-  private static func canonicallyContains(_ name: String, _ query: String) -> Bool {
-    if name.utf8.allSatisfy({ $0 < 0x80 }) { return false }
-    let letters = Array(name)
-    let wanted = Array(query)
-    guard let first = wanted.first, letters.count >= wanted.count else { return false }
-    return (0...letters.count - wanted.count).contains { start in
-      letters[start] == first && letters[start...].starts(with: wanted)
-    }
+  /// More trigrams of a long query hardly narrow a search further.
+  private static let trigramLimit = 16
+
+  /// The SQL function `folded_name(name)`.
+  static let foldedName = DatabaseFunction("folded_name", argumentCount: 1, pure: true) { values in
+    String.fromDatabaseValue(values[0]).map(fold)
+  }
+
+  /// The SQL function `recording_number(id)`: `RecordingID.number`, or NULL if the text is no ID.
+  static let number = DatabaseFunction("recording_number", argumentCount: 1, pure: true) { values in
+    String.fromDatabaseValue(values[0]).flatMap { RecordingID($0)?.number }
   }
 }

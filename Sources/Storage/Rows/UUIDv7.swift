@@ -45,6 +45,9 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     (high, low) = words
   }
 
+  /// The time and counter, as in `UUIDClock`.
+  var stamp: UInt64 { (high >> 16) << 12 | high & 0xFFF }
+
   var text: String {
     var digits: [UInt8] = []
     digits.reserveCapacity(36)
