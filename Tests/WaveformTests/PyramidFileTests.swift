@@ -168,7 +168,7 @@ struct PyramidFileTests {
     var pages: [Int64: [UInt64]] = [:]
     for window in windows {
       try PointReader(layout: layout, window: window).forEachBatch { batch in
-        for request in batch.requests { pages[request.number] = Array(repeating: 0, count: PyramidLayout.pageWords) }
+        for page in batch.pages { pages[page] = Array(repeating: 0, count: PyramidLayout.pageWords) }
       }
     }
     for (level, index, value) in points {

@@ -13,8 +13,7 @@ final class PageCache: Sendable {
 
   private struct Entry {
     let table: PageTable
-    let number: Int64
-    let page: PyramidPage
+    let page: CachedPage
   }
 
   private struct State {
@@ -32,11 +31,11 @@ final class PageCache: Sendable {
   var byteCount: Int { state.withLock { $0.entries.count } * PyramidPage.cost }
 
   /// Adds verified pages of a file that are already in `table`.
-  func keep(_ pages: [(number: Int64, page: PyramidPage)], of table: PageTable) {
+  func keep(_ pages: [CachedPage], of table: PageTable) {
     let evicted = state.withLock { state in
-      pages.compactMap { insert(Entry(table: table, number: $0.number, page: $0.page), &state) }
+      pages.compactMap { insert(Entry(table: table, page: $0), &state) }
     }
-    for entry in evicted { entry.table.remove(entry.number, entry.page) }
+    for entry in evicted { entry.table.remove(entry.page) }
   }
 
   /// Inserts an entry and returns the one evicted for it, if any.
@@ -51,58 +50,106 @@ final class PageCache: Sendable {
       if state.hand >= limit { state.hand = 0 }
       defer { state.hand += 1 }
       let oldest = state.entries[state.hand]
-      guard !oldest.page.isUsed.exchange(false, ordering: .relaxed) else { continue }
+      guard !oldest.page.takeMark() else { continue }
       state.entries[state.hand] = entry
       return oldest
     }
   }
 }
 
+/// A page in a table.
+struct CachedPage: Sendable {
+  let number: Int64
+  let page: PyramidPage
+  fileprivate let marks: UseMarks
+
+  /// Removes the page's mark; returns whether it had one.
+  fileprivate func takeMark() -> Bool { marks.take(PageChunk.index(of: number)) }
+}
+
+/// 256 consecutive pages of a file, as far as they are in memory. A reader that has a copy owns its pages: a page that
+/// is removed meanwhile is removed from another copy. So owning costs one reference per chunk instead of one per page.
+struct PageChunk: Sendable {
+  static let size = 256
+
+  fileprivate var pages: [PyramidPage?] = Array(repeating: nil, count: size)
+  /// Those of `pages`, for readers.
+  fileprivate var points: [PagePoints?] = Array(repeating: nil, count: size)
+  fileprivate var count = 0
+  fileprivate let marks = UseMarks()
+  private let coarse = CoarsePeaks(pages: size)
+
+  fileprivate static func index(of number: Int64) -> Int { Int(number & Int64(size - 1)) }
+  fileprivate static func key(of number: Int64) -> Int64 { number / Int64(size) }
+
+  fileprivate mutating func set(_ index: Int, _ page: PyramidPage?) {
+    count += (page == nil ? 0 : 1) - (pages[index] == nil ? 0 : 1)
+    pages[index] = page
+    points[index] = page.map { coarse.points(of: $0, at: index) }
+  }
+}
+
+/// Which pages of a chunk were used since the cache last checked, a bit each: marking the pages of a slice must not
+/// touch the memory of each.
+private final class UseMarks: Sendable {
+  private let words = InlineArray<4, Atomic<UInt64>> { _ in Atomic(0) }
+
+  @inline(__always)
+  func set(_ index: Int) {
+    let bit = UInt64(1) << UInt64(index & 63)
+    // Check before storing, because a store for every use would bounce the cache line between cores.
+    guard words[index >> 6].load(ordering: .relaxed) & bit == 0 else { return }
+    words[index >> 6].bitwiseOr(bit, ordering: .relaxed)
+  }
+
+  func take(_ index: Int) -> Bool {
+    let bit = UInt64(1) << UInt64(index & 63)
+    return words[index >> 6].bitwiseAnd(~bit, ordering: .relaxed).oldValue & bit != 0
+  }
+}
+
 /// A file's verified pages, by number.
 final class PageTable: Sendable {
-  private static let chunk: Int64 = 256
-  private let chunks = Mutex<[Int64: [PyramidPage?]]>([:])
+  private let chunks = Mutex<[Int64: PageChunk]>([:])
 
   init() {}
 
-  /// Returns the pages with these numbers, in order, nil for those that are missing, and marks them as used.
-  func pages(_ numbers: [Int64]) -> [PyramidPage?] {
-    chunks.withLock { chunks in
-      var found: [PyramidPage?] = []
-      found.reserveCapacity(numbers.count)
-      var (current, key): ([PyramidPage?]?, Int64) = (nil, -1)
-      for number in numbers {
-        if number / Self.chunk != key {
-          key = number / Self.chunk
-          current = chunks[key]
-        }
-        let page = current?[Int(number % Self.chunk)]
-        // Check before storing, because a store for every use would bounce the cache line between cores.
-        if let page, !page.isUsed.load(ordering: .relaxed) { page.isUsed.store(true, ordering: .relaxed) }
-        found.append(page)
+  /// Returns the pages with these numbers, in order, as far as they are here, and marks them as used.
+  func pages(_ numbers: [Int64]) -> PageSet {
+    var set = PageSet(reserving: numbers.count)
+    var (current, key): (PageChunk?, Int64) = (nil, -1)
+    for number in numbers {
+      if PageChunk.key(of: number) != key {
+        key = PageChunk.key(of: number)
+        current = chunks.withLock { [key] in $0[key] }
+        if let current { set.own(current) }
       }
-      return found
+      let index = PageChunk.index(of: number)
+      let found = current?.points[index]
+      if found != nil { current?.marks.set(index) }
+      set.append(found)
     }
+    return set
   }
 
   /// Inserts pages and returns those that were missing; if two readers fill the same gap, the first one wins.
-  func insert(_ pages: [(number: Int64, page: PyramidPage)]) -> [(number: Int64, page: PyramidPage)] {
+  func insert(_ pages: [(number: Int64, page: PyramidPage)]) -> [CachedPage] {
     chunks.withLock { chunks in
-      pages.filter { number, page in
-        let (key, index) = (number / Self.chunk, Int(number % Self.chunk))
-        guard chunks[key]?[index] == nil else { return false }
-        chunks[key, default: Array(repeating: nil, count: Int(Self.chunk))][index] = page
-        return true
+      pages.compactMap { number, page in
+        let (key, index) = (PageChunk.key(of: number), PageChunk.index(of: number))
+        guard chunks[key]?.pages[index] == nil else { return nil }
+        chunks[key, default: PageChunk()].set(index, page)
+        return chunks[key].map { CachedPage(number: number, page: page, marks: $0.marks) }
       }
     }
   }
 
-  func remove(_ number: Int64, _ page: PyramidPage) {
+  func remove(_ cached: CachedPage) {
     chunks.withLock { chunks in
-      let (key, index) = (number / Self.chunk, Int(number % Self.chunk))
-      guard let chunk = chunks[key], chunk[index] === page else { return }
-      chunks[key]?[index] = nil
-      if chunks[key]?.allSatisfy({ $0 == nil }) == true { chunks[key] = nil }
+      let (key, index) = (PageChunk.key(of: cached.number), PageChunk.index(of: cached.number))
+      guard chunks[key]?.pages[index] === cached.page else { return }
+      chunks[key]?.set(index, nil)
+      if chunks[key]?.count == 0 { chunks[key] = nil }
     }
   }
 }

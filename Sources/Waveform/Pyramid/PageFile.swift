@@ -52,46 +52,143 @@ final class PageFile: Sendable {
 }
 
 /// A page's points in memory. Immutable.
+///
+/// Peaks and loudness are apart, because most slices show only peaks. Both are in the order of the file
+/// (`PyramidLayout.word`).
 @safe
 final class PyramidPage: Sendable {
-  /// The memory of a page: its points, and the overhead of `malloc` and the tables.
-  static let cost = Int(PyramidLayout.pageBytes) + 128
+  /// The memory of a page: its points, its part of `CoarsePeaks`, and the overhead of `malloc` and the tables.
+  static let cost = Int(PyramidLayout.pageBytes) + 4 * PagePoints.coarseCount + 128
 
-  fileprivate nonisolated(unsafe) let words: UnsafeMutablePointer<UInt64>
-  /// Whether it was read since the cache last checked.
-  let isUsed = Atomic<Bool>(false)
+  fileprivate nonisolated(unsafe) let peaks: UnsafeMutablePointer<PointPeaks>
+  private nonisolated(unsafe) let loudness: UnsafeMutablePointer<PointLoudness>
 
   /// Copies the page at `start` from the words of several pages.
   init(_ pages: [UInt64], at start: Int) {
-    unsafe words = .allocate(capacity: PyramidLayout.pageWords)
-    let page = pages[start..<start + PyramidLayout.pageWords]
-    unsafe page.withUnsafeBufferPointer { source in
-      guard let first = source.baseAddress else { return }
-      unsafe words.initialize(from: first, count: source.count)
+    let count = PyramidLayout.pageWords
+    // Aligned so that neighboring points of a level lie in one cache line.
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: Int(PyramidLayout.pageBytes), alignment: 64)
+    unsafe peaks = memory.bindMemory(to: PointPeaks.self, capacity: count)
+    unsafe loudness = (memory + Int(PyramidLayout.pageBytes) / 2).bindMemory(to: PointLoudness.self, capacity: count)
+    for index in 0..<count {
+      let word = UInt64(littleEndian: pages[start + index])
+      unsafe (peaks + index).initialize(to: PointPeaks(word: word))
+      unsafe (loudness + index).initialize(to: PointLoudness(word: word))
     }
   }
 
-  deinit { unsafe words.deallocate() }
+  deinit { unsafe UnsafeMutableRawPointer(peaks).deallocate() }
+
+  /// The points, readable as long as the page exists.
+  var points: PagePoints {
+    unsafe PagePoints(peaks: peaks, loudness: loudness, coarse: peaks + PagePoints.coarseIndex)
+  }
+
+  /// The same with the coarse points in `coarse`, which must exist as long.
+  fileprivate func points(coarse: UnsafeMutablePointer<PointPeaks>) -> PagePoints {
+    unsafe PagePoints(peaks: peaks, loudness: loudness, coarse: coarse)
+  }
 }
 
-/// The pages needed for a slice, retained as long as the set exists. Reading a point needs no reference counting.
+/// The points of a page that is kept in memory by its owner. Reading them needs no reference counting.
+///
+/// Sendable because nothing writes to the memory after `init`.
 @safe
-struct PageSet {
-  private let pages: [PyramidPage]
-  private let words: [UnsafeMutablePointer<UInt64>]
+struct PagePoints: @unchecked Sendable {
+  /// The first of the points of level 4 and above (12 and above in an upper block), and their number.
+  static let coarseIndex = PyramidLayout.pageWords - coarseCount
+  static let coarseCount = 32
 
-  init(_ pages: [PyramidPage]) {
-    self.pages = pages
-    unsafe words = pages.map { unsafe $0.words }
+  private let peaks: UnsafePointer<PointPeaks>
+  private let loudness: UnsafePointer<PointLoudness>
+  private let coarse: UnsafePointer<PointPeaks>
+
+  fileprivate init(
+    peaks: UnsafePointer<PointPeaks>, loudness: UnsafePointer<PointLoudness>, coarse: UnsafePointer<PointPeaks>
+  ) {
+    unsafe (self.peaks, self.loudness, self.coarse) = (peaks, loudness, coarse)
   }
 
-  /// A word of a page, as stored in the file.
+  /// A point by its index.
   @inline(__always)
-  subscript(page: Int, word: Int) -> UInt64 {
-    precondition(word >= 0 && word < PyramidLayout.pageWords, "a word lies in its page")
-    return unsafe words[page][word]
+  subscript(index: Int) -> WaveformPoint {
+    precondition(index >= 0 && index < PyramidLayout.pageWords, "a point lies in its page")
+    return unsafe WaveformPoint(peaks[index], loudness[index])
   }
 
-  /// Keeps the pages alive while `body` reads from them.
-  func hold<Result>(_ body: () -> Result) -> Result { withExtendedLifetime(pages, body) }
+  /// Returns the peaks of the point with this index.
+  @inline(__always)
+  func peaks(_ index: Int) -> PointPeaks {
+    precondition(index >= 0 && index < PyramidLayout.pageWords, "a point lies in its page")
+    return unsafe peaks[index]
+  }
+
+  /// Returns the peaks of four points, the first of which has this index.
+  @inline(__always)
+  func fourPeaks(_ index: Int) -> FourPeaks {
+    precondition(index >= 0 && index <= PyramidLayout.pageWords - 4, "four points lie in their page")
+    let place = unsafe index < Self.coarseIndex ? peaks + index : coarse + (index &- Self.coarseIndex)
+    return unsafe UnsafeRawPointer(place).loadUnaligned(as: FourPeaks.self)
+  }
+}
+
+/// The coarse points of consecutive pages once more, close together: the edges of a long pixel are in pages all over the
+/// memory, and each cache line that is read there takes as long as everything else about the edge.
+@safe
+final class CoarsePeaks: @unchecked Sendable {
+  // Confined to the lock of the table, except that readers read what is written. It's written only once: whatever the
+  // table does, the page with a number has the same bytes.
+  private let memory: UnsafeMutablePointer<PointPeaks>
+  private var isWritten: [Bool]
+
+  init(pages: Int) {
+    unsafe memory =
+      UnsafeMutableRawPointer
+      .allocate(byteCount: pages * PagePoints.coarseCount * MemoryLayout<PointPeaks>.stride, alignment: 64)
+      .bindMemory(to: PointPeaks.self, capacity: pages * PagePoints.coarseCount)
+    isWritten = Array(repeating: false, count: pages)
+  }
+
+  deinit { unsafe UnsafeMutableRawPointer(memory).deallocate() }
+
+  /// Returns the points of a page, with a copy of the coarse ones at place `index`.
+  func points(of page: PyramidPage, at index: Int) -> PagePoints {
+    precondition(isWritten.indices.contains(index), "a page has a place")
+    let place = unsafe memory + index * PagePoints.coarseCount
+    if !isWritten[index] {
+      unsafe place.initialize(from: page.peaks + PagePoints.coarseIndex, count: PagePoints.coarseCount)
+      isWritten[index] = true
+    }
+    return unsafe page.points(coarse: place)
+  }
+}
+
+/// The pages needed for a slice, in memory as long as the set exists.
+struct PageSet {
+  /// What owns the pages: parts of a table, and pages that were read just now.
+  fileprivate(set) var chunks: [PageChunk] = []
+  private var pages: [PyramidPage] = []
+  private var points: [PagePoints?] = []
+
+  init(reserving count: Int) { points.reserveCapacity(count) }
+
+  /// Appends a page of a chunk that the set already owns, or a missing page.
+  mutating func append(_ found: PagePoints?) { points.append(found) }
+
+  /// Makes the set an owner of a chunk's pages.
+  mutating func own(_ chunk: PageChunk) { chunks.append(chunk) }
+
+  /// Whether a page is missing.
+  func isMissing(_ index: Int) -> Bool { points[index] == nil }
+
+  /// Fills a gap.
+  mutating func fill(_ index: Int, with page: PyramidPage) {
+    pages.append(page)
+    points[index] = page.points
+  }
+
+  /// Calls `body` with the points of all pages. None may be missing.
+  func read<Result>(_ body: (Span<PagePoints?>) -> Result) -> Result {
+    withExtendedLifetime((chunks, pages)) { body(points.span) }
+  }
 }

@@ -13,13 +13,7 @@
 // edge and the block in which it ends. A pixel has at most 65536 points, which is 256 lower blocks or one upper one. So
 // it reads at most two pages per group and lane.
 
-/// A page needed for a slice.
-struct PageRequest {
-  let number: Int64
-  /// Whether the page won't change any more, and so has a checksum.
-  let isFinal: Bool
-}
-
+/// Reads any measures of a window. The reference for `PeakReader`, which reads only peaks.
 struct PointReader {
   private let layout: PyramidLayout
   private let window: WaveformWindow
@@ -33,11 +27,7 @@ struct PointReader {
     self.window = window
     frames = window.extent.availableFrames
     points = window.extent.isComplete ? (frames + 255) / 256 : frames / 256
-    switch window.query.channels {
-    case .mix: lanes = 0..<1
-    case .split: lanes = layout.channels == 1 ? 0..<1 : 1..<layout.lanes
-    case .channel(let channel): lanes = layout.channels == 1 ? 0..<1 : channel + 1..<channel + 2
-    }
+    lanes = window.lanes(of: layout)
   }
 
   // MARK: Batches
@@ -48,12 +38,15 @@ struct PointReader {
     fileprivate var lower: [Int64] = []
     fileprivate var upper: [Int64] = []
     /// The pages of these blocks: all lanes of each block, lower blocks first.
-    fileprivate(set) var requests: [PageRequest] = []
+    fileprivate(set) var pages: [Int64] = []
   }
 
   /// Maximum number of pages in a batch, 2 MB: a slice may need many more than fit into memory at once. A single pixel
   /// may need more if there are many lanes.
   private static let batchPages = 512
+
+  /// Returns the maximum number of blocks in a batch.
+  static func blocksPerBatch(lanes: Int) -> Int { max(batchPages / lanes, 4) }
 
   func forEachBatch(_ body: (Batch) throws(WaveformError) -> Void) throws(WaveformError) {
     var pixel = window.firstPixel
@@ -68,7 +61,7 @@ struct PointReader {
   /// Returns a batch with as many of the first pixels as fit.
   private func batch(_ pixels: Range<Int64>) -> Batch {
     var batch = Batch(pixels: pixels)
-    let limit = max(Self.batchPages / lanes.count, 4)
+    let limit = Self.blocksPerBatch(lanes: lanes.count)
     for pixel in pixels {
       let cover = Blocks(range(of: pixel), atEnd: isAtEnd(range(of: pixel)))
       // A pixel adds at most four blocks.
@@ -79,7 +72,7 @@ struct PointReader {
       Self.add(cover.lower, to: &batch.lower)
       Self.add(cover.upper, to: &batch.upper)
     }
-    batch.requests.reserveCapacity((batch.lower.count + batch.upper.count) * lanes.count)
+    batch.pages.reserveCapacity((batch.lower.count + batch.upper.count) * lanes.count)
     for block in batch.lower { request(block, upper: false, from: &batch) }
     for block in batch.upper { request(block, upper: true, from: &batch) }
     return batch
@@ -93,8 +86,7 @@ struct PointReader {
 
   private func request(_ block: Int64, upper: Bool, from batch: inout Batch) {
     let first = layout.page(upper: upper, block: block)
-    let isFinal = window.extent.isComplete || (block + 1) << (upper ? 16 : 8) <= points
-    for lane in lanes { batch.requests.append(PageRequest(number: first + Int64(lane), isFinal: isFinal)) }
+    for lane in lanes { batch.pages.append(first + Int64(lane)) }
   }
 
   /// The points of level 0 that form a pixel.
@@ -107,8 +99,8 @@ struct PointReader {
 
   // MARK: Pixels
 
-  /// Appends a batch's pixels. `pages` are the pages of its requests.
-  func read(_ batch: Batch, _ pages: PageSet, into slice: inout WaveformSlice) {
+  /// Appends a batch's pixels. `pages` are its pages.
+  func read(_ batch: Batch, _ pages: Span<PagePoints?>, into slice: inout WaveformSlice) {
     var slots = Slots(batch, lanes: lanes.count)
     for pixel in batch.pixels {
       let range = range(of: pixel)
@@ -119,7 +111,7 @@ struct PointReader {
   }
 
   private func pixel(
-    _ pages: PageSet, _ slots: Slots, _ range: Range<Int64>, lane: Int, isAtEnd: Bool
+    _ pages: Span<PagePoints?>, _ slots: Slots, _ range: Range<Int64>, lane: Int, isAtEnd: Bool
   ) -> WaveformPoint {
     if range.count == 1 { return point(pages, slots, 0, range.lowerBound, lane) }
     var cover = Cover()
@@ -148,16 +140,30 @@ struct PointReader {
 
   @inline(__always)
   private func take(
-    _ pages: PageSet, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int, into cover: inout Cover
+    _ pages: Span<PagePoints?>, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int, into cover: inout Cover
   ) {
     let length = Int64(PeakKernel.pointFrames) << Int64(level)
     cover.add(point(pages, slots, level, index, lane), frames: min(length, frames - index * length))
   }
 
   @inline(__always)
-  private func point(_ pages: PageSet, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int) -> WaveformPoint {
+  private func point(_ pages: Span<PagePoints?>, _ slots: Slots, _ level: Int, _ index: Int64, _ lane: Int)
+    -> WaveformPoint
+  {
     let page = slots.page(level: level, block: PyramidLayout.block(level: level, point: index)) + lane
-    return WaveformPoint(word: UInt64(littleEndian: pages[page, PyramidLayout.word(level: level, point: index)]))
+    guard let points = pages[page] else { preconditionFailure("a page of the batch is missing") }
+    return points[PyramidLayout.word(level: level, point: index)]
+  }
+}
+
+extension WaveformWindow {
+  /// The lanes of the file that the window shows.
+  func lanes(of layout: PyramidLayout) -> Range<Int> {
+    switch query.channels {
+    case .mix: 0..<1
+    case .split: layout.channels == 1 ? 0..<1 : 1..<layout.lanes
+    case .channel(let channel): layout.channels == 1 ? 0..<1 : channel + 1..<channel + 2
+    }
   }
 }
 

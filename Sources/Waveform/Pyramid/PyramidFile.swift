@@ -70,18 +70,40 @@ package final class PyramidFile: Sendable {
   /// recording's, or is complete although the file isn't finished; and an error with `isDamage` if the file isn't what
   /// was written. O(pixels · log scale).
   package func slice(_ window: WaveformWindow) throws(WaveformError) -> WaveformSlice {
+    try check(window)
     var slice = WaveformSlice(empty: window)
-    let reader = try reader(of: window)
-    try reader.forEachBatch { (batch) throws(WaveformError) in
-      let pages = try pages(batch.requests)
-      pages.hold { reader.read(batch, pages, into: &slice) }
+    var rest = window
+    if let reader = PeakReader(layout: layout, window: window) {
+      try reader.forEachBatch { (batch) throws(WaveformError) in
+        try pages(batch.pages, of: window).read { pages in
+          slice.appendPeaks(ofPixels: batch.pixels.count) { reader.read(batch, pages, into: &$0, at: $1) }
+        }
+      }
+      rest = window.part(reader.pixelCount..<window.pixelCount)
     }
+    try read(rest, into: &slice)
     return slice
+  }
+
+  /// Appends the pixels of a window, without the faster way for peaks.
+  func read(_ window: WaveformWindow, into slice: inout WaveformSlice) throws(WaveformError) {
+    let reader = PointReader(layout: layout, window: window)
+    try reader.forEachBatch { (batch) throws(WaveformError) in
+      try pages(batch.pages, of: window).read { reader.read(batch, $0, into: &slice) }
+    }
   }
 
   /// Reads and verifies the pages of a window without computing anything. Throws the same errors as `slice`.
   package func verify(_ window: WaveformWindow) throws(WaveformError) {
-    try reader(of: window).forEachBatch { (batch) throws(WaveformError) in _ = try pages(batch.requests) }
+    try check(window)
+    var rest = window
+    if let reader = PeakReader(layout: layout, window: window) {
+      try reader.forEachBatch { (batch) throws(WaveformError) in _ = try pages(batch.pages, of: window) }
+      rest = window.part(reader.pixelCount..<window.pixelCount)
+    }
+    try PointReader(layout: layout, window: rest).forEachBatch { (batch) throws(WaveformError) in
+      _ = try pages(batch.pages, of: window)
+    }
   }
 
   /// Reads and verifies every page of a finished file from disk. Throws `.malformedPyramid` if it isn't finished, and
@@ -98,44 +120,46 @@ package final class PyramidFile: Sendable {
     }
   }
 
-  private func reader(of window: WaveformWindow) throws(WaveformError) -> PointReader {
+  /// Throws if a window isn't one of this file's.
+  private func check(_ window: WaveformWindow) throws(WaveformError) {
     if window.needsSamples { throw .needsSamples(scale: window.scale) }
     let extent = window.extent
     guard extent.sampleRate == sampleRate, extent.channels == channels,
       (0...PyramidLayout.frameLimit).contains(extent.availableFrames)
     else { throw .extentMismatch }
     if extent.isComplete, totalFrames != extent.availableFrames { throw .extentMismatch }
-    return PointReader(layout: layout, window: window)
   }
 
   // MARK: Pages
 
-  private func pages(_ requests: [PageRequest]) throws(WaveformError) -> PageSet {
-    var found = table.pages(requests.map(\.number))
+  /// Returns the pages with these numbers, in order: from memory, or read and verified.
+  private func pages(_ numbers: [Int64], of window: WaveformWindow) throws(WaveformError) -> PageSet {
+    var set = table.pages(numbers)
     var made: [(number: Int64, page: PyramidPage)] = []
+    let points = window.extent.isComplete ? Int64.max : window.extent.availableFrames / 256
     var next = 0
-    while next < requests.count {
-      guard found[next] == nil else {
+    while next < numbers.count {
+      guard set.isMissing(next) else {
         next += 1
         continue
       }
       var end = next + 1
-      while end < requests.count, end - next < Self.longestRun, found[end] == nil,
-        requests[end].number == requests[end - 1].number + 1
+      while end < numbers.count, end - next < Self.longestRun, set.isMissing(end), numbers[end] == numbers[end - 1] + 1
       { end += 1 }
-      let first = requests[next].number
+      let first = numbers[next]
       let words = try file.read(first..<first + Int64(end - next))
       for index in next..<end {
-        let number = requests[index].number
-        if requests[index].isFinal { try Self.check(words, from: first, number) }
+        let number = numbers[index]
+        let isFinal = layout.isFinal(page: number, points: points)
+        if isFinal { try Self.check(words, from: first, number) }
         let page = PyramidPage(words, at: Int(number - first) * PyramidLayout.pageWords)
-        found[index] = page
-        if requests[index].isFinal { made.append((number, page)) }
+        set.fill(index, with: page)
+        if isFinal { made.append((number, page)) }
       }
       next = end
     }
     if !made.isEmpty { cache.keep(table.insert(made), of: table) }
-    return PageSet(found.compactMap { $0 })
+    return set
   }
 
   /// Throws if page `number` isn't what was written. `words` are consecutive pages, beginning with `first`.

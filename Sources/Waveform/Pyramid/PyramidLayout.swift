@@ -95,6 +95,13 @@ struct PyramidLayout: Equatable, Sendable {
     1 + (upper ? block * 257 : block + block / 256 + 1) * Int64(lanes)
   }
 
+  /// Whether a page won't change any more, and so has a checksum, once the file has this many whole points of level 0.
+  func isFinal(page: Int64, points: Int64) -> Bool {
+    let unit = (page - 1) / Int64(lanes)
+    let (group, place) = (unit / 257, unit % 257)
+    return place == 0 ? (group + 1) << 16 <= points : (group << 8 + place) << 8 <= points
+  }
+
   /// Number of pages in a finished file, including its header.
   func pages(frames: Int64) -> Int64 {
     frames == 0 ? 1 : page(upper: false, block: (frames - 1) >> 16) + Int64(lanes)

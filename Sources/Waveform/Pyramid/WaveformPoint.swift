@@ -81,16 +81,63 @@ package struct WaveformPoint: Equatable, Sendable {
   }
 
   @inline(__always)
-  init(word: UInt64) {
-    minimum = Int16(truncatingIfNeeded: word)
-    maximum = Int16(truncatingIfNeeded: word >> 16)
-    rms = UInt16(truncatingIfNeeded: word >> 32)
-    average = UInt16(truncatingIfNeeded: word >> 48)
+  init(_ peaks: PointPeaks, _ loudness: PointLoudness) {
+    (minimum, maximum) = (peaks.minimum, peaks.maximum)
+    (rms, average) = (loudness.rms, loudness.average)
   }
 
   /// The point as one number, stored in the file as little-endian bytes.
   var word: UInt64 {
     UInt64(UInt16(bitPattern: minimum)) | UInt64(UInt16(bitPattern: maximum)) << 16 | UInt64(rms) << 32
       | UInt64(average) << 48
+  }
+}
+
+/// A point's minimum and the complement of its maximum. The complement reverses the order, so the smaller of both
+/// numbers are the peaks of two points together.
+struct PointPeaks: Equatable {
+  /// Both numbers, in the order of memory. As one integer, because LLVM takes a pair apart.
+  private let bits: UInt32
+
+  /// `word`: a point's word.
+  @inline(__always)
+  init(word: UInt64) {
+    let extremes = SIMD2(Int16(truncatingIfNeeded: word), Int16(truncatingIfNeeded: word >> 16))
+    bits = unsafe unsafeBitCast(extremes, to: UInt32.self) ^ Self.complement
+  }
+
+  /// The peaks of all four points.
+  @inline(__always)
+  init(_ four: FourPeaks) {
+    let two = pointwiseMin(four.lowHalf, four.highHalf)
+    bits = unsafe unsafeBitCast(pointwiseMin(two.lowHalf, two.highHalf), to: UInt32.self)
+  }
+
+  /// Minimum and maximum, in the order of memory.
+  @inline(__always)
+  var extremes: UInt32 { bits ^ Self.complement }
+
+  @inline(__always)
+  var minimum: Int16 { unsafe unsafeBitCast(extremes, to: SIMD2<Int16>.self).x }
+  @inline(__always)
+  var maximum: Int16 { unsafe unsafeBitCast(extremes, to: SIMD2<Int16>.self).y }
+
+  @inline(__always)
+  private static var complement: UInt32 { unsafe unsafeBitCast(SIMD2<Int16>(0, -1), to: UInt32.self) }
+}
+
+/// The `PointPeaks` of four points, one after the other.
+typealias FourPeaks = SIMD8<Int16>
+
+/// A point's RMS and average.
+struct PointLoudness: Equatable {
+  let rms: UInt16
+  let average: UInt16
+
+  /// `word`: a point's word.
+  @inline(__always)
+  init(word: UInt64) {
+    rms = UInt16(truncatingIfNeeded: word >> 32)
+    average = UInt16(truncatingIfNeeded: word >> 48)
   }
 }

@@ -182,11 +182,20 @@ package struct WaveformDocument: Sendable {
     case .rms: NumberText.append(slice.rms.span, to: &text)
     case .average: NumberText.append(slice.average.span, to: &text)
     case .fractions(let lane): writeFractions(of: slice, lane: slice.lanes == 1 ? 0 : lane, to: &text)
-    case .binary:
-      for value in slice.data {
-        text.append(UInt8(truncatingIfNeeded: value))
-        if window.query.bits == .sixteen { text.append(UInt8(truncatingIfNeeded: value >> 8)) }
-      }
+    case .binary where window.query.bits == .sixteen: writeWords(slice.data.span, to: &text)
+    case .binary: text.append(contentsOf: slice.data.lazy.map { UInt8(truncatingIfNeeded: $0) })
+    }
+  }
+
+  private func writeWords(_ words: Span<Int16>, to text: inout [UInt8]) {
+    let start = text.count
+    text.append(contentsOf: repeatElement(0, count: 2 * words.count))
+    var span = text.mutableSpan
+    // `mutableBytes` is unsafe because not all bytes form valid elements in general; these do. The stores are
+    // bounds-checked.
+    var bytes = unsafe span.mutableBytes
+    for index in words.indices {
+      bytes.storeBytes(of: words[index].littleEndian, toByteOffset: start &+ 2 &* index, as: Int16.self)
     }
   }
 

@@ -26,6 +26,16 @@ package struct WaveformSlice: Sendable, Equatable {
     let given = samples.count / channels
     let wanted = window.frameRange.count
     length = given >= wanted ? window.pixelCount : given / window.scale
+    if window.query.measures == .peak {
+      SamplePeaks.append(samples.extracting(..<(min(given, wanted) * channels)), to: &self)
+      return
+    }
+    appendPixels(samples, frames: wanted)
+  }
+
+  /// Appends all pixels, with any measures: the plain version of `SamplePeaks`.
+  mutating func appendPixels(_ samples: Span<Int16>, frames wanted: Int) {
+    let channels = window.extent.channels
     for pixel in 0..<length {
       let first = pixel * window.scale
       let last = min(first + window.scale, wanted)
@@ -55,6 +65,19 @@ package struct WaveformSlice: Sendable, Equatable {
     }
     if measures.contains(.rms) { rms.append(eight ? Self.eightBits(point.rms) : point.rms) }
     if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
+  }
+
+  /// Appends pixels with nothing but peaks. `write` gets the bytes of `data` and where to begin, and writes the minimum
+  /// and maximum of each lane of each pixel, on the scale of 16 bits.
+  mutating func appendPeaks(ofPixels count: Int, _ write: (inout MutableRawSpan, Int) -> Void) {
+    let start = data.count
+    data.append(contentsOf: repeatElement(0, count: 2 * count * lanes))
+    var numbers = data.mutableSpan
+    // `mutableBytes` is unsafe because not all bytes form valid elements in general; these do.
+    var bytes = unsafe numbers.mutableBytes
+    write(&bytes, start * MemoryLayout<Int16>.stride)
+    guard window.query.bits == .eight else { return }
+    for index in start..<data.count { data[index] /= 256 }
   }
 
   /// Converts with rounding. A corrupt file's values go up to 65535, so the sum needs more than 16 bits.
