@@ -42,7 +42,7 @@ let package = Package(
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
-      name: "Waveform", dependencies: ["CPNG"], swiftSettings: strict,
+      name: "Waveform", dependencies: ["CZlib"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
       name: "Denoise", dependencies: ["Terms", "CFFTW"], swiftSettings: strict,

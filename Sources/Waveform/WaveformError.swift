@@ -45,7 +45,7 @@ package enum WaveformError: Error, Equatable, Sendable {
   case unevenSamples(count: Int, channels: Int)
   /// There are more frames than a pyramid can hold.
   case tooManyFrames(limit: Int64)
-  /// libpng couldn't write a picture because it ran out of memory.
+  /// A picture couldn't be compressed because memory ran out.
   case pictureNotEncoded
   /// A file couldn't be opened, read, or written.
   case io(operation: String, path: String, errno: Int32)

@@ -1,3 +1,4 @@
+import Randomness
 import Testing
 
 @testable import Waveform
@@ -92,6 +93,29 @@ struct CanvasTests {
     let image = try #require(PNGImage(try PNGEncoder.encode(canvas)))
     #expect(image.width == width && image.height == height)
     #expect(image[0, 0] == .rgb(0xff0000) && image[width - 1, height - 1] == canvas[width - 1, height - 1])
+  }
+
+  @Test func aColumnOfManyPartsIsTheSumOfEach() {
+    var random = TestRandom(for: 7)
+    for _ in 0..<200 {
+      var canvas = Canvas(width: 1, height: 40, background: white)
+      let black = canvas.ink(.rgb(0))
+      canvas.fill(0..<1, 10..<20, ink: canvas.ink(.rgb(0x808080)))
+      let below = greys(canvas, column: 0).map(Double.init)
+      let parts = (0..<4).map { _ in
+        let ends = (0..<2).map { _ in Float.random(in: -5...45, using: &random) }.sorted()
+        return (top: ends[0], bottom: ends[1])
+      }
+      for part in parts { canvas.cover(from: part.top, to: part.bottom, weight: 0.25) }
+      canvas.drawColumn(0, ink: black)
+      for (y, grey) in greys(canvas, column: 0).enumerated() {
+        let covered = parts.reduce(0.0) { sum, part in
+          sum + 0.25 * Double(max(0, min(part.bottom, Float(y + 1)) - max(part.top, Float(y))))
+        }
+        // A step of coverage is 17, half a step is lost to rounding.
+        #expect(abs(Double(grey) - below[y] * (1 - covered)) <= 10, "row \(y) of \(parts)")
+      }
+    }
   }
 
   @Test func anIncompressiblePictureFitsItsFile() throws {

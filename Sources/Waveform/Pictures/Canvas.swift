@@ -23,6 +23,8 @@ struct Canvas {
   /// − 1.
   private var changes: [Float]
   private var touched: Range<Int>
+  /// Rows whose coverage equals that of the row above.
+  private var steady: Range<Int>
 
   init(width: Int, height: Int, background: PictureColor) {
     (self.width, self.height) = (width, height)
@@ -30,6 +32,7 @@ struct Canvas {
     blends = BlendTable(background: background)
     changes = Array(repeating: 0, count: height + 2)
     touched = 0..<0
+    steady = 0..<height
   }
 
   /// Adds a color to draw with and returns its number.
@@ -52,35 +55,50 @@ struct Canvas {
     changes[last] -= weight * (1 - below)
     changes[last + 1] -= weight * below
     let rows = first..<min(last + 1, height)
+    let between = first + 2..<max(first + 2, last)
+    steady = steady.clamped(to: between)
     touched =
       touched.isEmpty ? rows : min(touched.lowerBound, rows.lowerBound)..<max(touched.upperBound, rows.upperBound)
   }
 
   /// Draws the accumulated coverage in column `x` and resets it.
   mutating func drawColumn(_ x: Int, ink: Int) {
-    Self.draw(touched, of: &changes, ink, with: &blends, on: &pixels, from: touched.lowerBound * width + x, step: width)
+    let first = touched.lowerBound * width + x
+    Self.draw(touched, steady, of: &changes, ink, with: &blends, on: &pixels, from: first, step: width)
     if !touched.isEmpty {
       changes[touched.upperBound] = 0
       changes[min(touched.upperBound + 1, height + 1)] = 0
     }
     touched = 0..<0
+    steady = 0..<height
   }
 
   /// Takes parts of the canvas as separate parameters, to avoid a uniqueness check for every pixel.
   private static func draw(
-    _ rows: Range<Int>, of changes: inout [Float], _ ink: Int, with blends: inout BlendTable, on pixels: inout [UInt8],
-    from first: Int, step: Int
+    _ rows: Range<Int>, _ steady: Range<Int>, of changes: inout [Float], _ ink: Int, with blends: inout BlendTable,
+    on pixels: inout [UInt8], from first: Int, step: Int
   ) {
     var sum: Float = 0
     var index = first
+    var row = rows.lowerBound
     var changes = changes.mutableSpan
     var pixels = pixels.mutableSpan
-    for row in rows {
+    while row < rows.upperBound {
       sum += changes[row]
       changes[row] = 0
       let coverage = Int(min(max(sum, 0), 1) * Float(fullCoverage) + 0.5)
-      pixels[index] = blends.blend(ink, over: pixels[index], coverage: coverage)
-      index += step
+      // The rows that follow have the same coverage, and mostly the same color below.
+      let end = row + 1 == steady.lowerBound ? max(min(steady.upperBound, rows.upperBound), row + 1) : row + 1
+      var (below, result) = (pixels[index], blends.blend(ink, over: pixels[index], coverage: coverage))
+      while row < end {
+        if pixels[index] != below {
+          below = pixels[index]
+          result = blends.blend(ink, over: below, coverage: coverage)
+        }
+        pixels[index] = result
+        index &+= step
+        row &+= 1
+      }
     }
   }
 

@@ -117,7 +117,7 @@ package struct WaveformPicture: Sendable {
       case .auto: "auto"
       case .factor(let factor): "\(factor)"
       }
-    return "1-\(startFrame)-\(endFrame)-\(channels)-\(width)x\(style.height)x\(style.pixelRatio)"
+    return "2-\(startFrame)-\(endFrame)-\(channels)-\(width)x\(style.height)x\(style.pixelRatio)"
       + "-\(colors.map(\.hexadecimal).joined(separator: "."))-\(amplitude)"
       + "-\(style.look.rawValue)\(style.axis ? "-axis" : "")"
   }
