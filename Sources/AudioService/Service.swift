@@ -15,9 +15,11 @@ package final class Service: Sendable {
 
   /// Opens the data folder, creating it if needed, and cleans up after a crash.
   ///
-  /// Throws if the folder can't be used, if another service uses it, or if its catalog is damaged, or lost although
-  /// there are recordings.
-  package init(_ configuration: Configuration, logger: Logger) throws(StorageError) {
+  /// `logRequest` writes the log line of a request; nil for `logger`. Throws if the folder can't be used, if another
+  /// service uses it, or if its catalog is damaged, or lost although there are recordings.
+  package init(
+    _ configuration: Configuration, logger: Logger, logRequest: (@Sendable (RequestRecord) -> Void)? = nil
+  ) throws(StorageError) {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     let store = try MediaStore(directory: configuration.dataDirectory)
@@ -43,9 +45,10 @@ package final class Service: Sendable {
     ]
     http.refusal = refusal(configuration)
     let idleMemory = IdleMemory()
-    http.onCompleted = { [log] request in
+    let logRequest = log.tellsRequests ? logRequest ?? log.request : nil
+    http.onCompleted = { request in
       idleMemory.requestEnded()
-      if log.tellsRequests { log.request(request) }
+      logRequest?(request)
     }
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)

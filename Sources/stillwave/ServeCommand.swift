@@ -24,6 +24,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     OwnProcess.keepDescriptors()
     let configuration = try configuration()
     LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
+    JSONLogHandler.finishAtCrash()
     var logger = Logger(label: "stillwave")
     logger.logLevel = configuration.logLevel
     // Makes a write beyond the file size limit fail instead of ending the service.
@@ -33,7 +34,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     let termination = Termination()
     let service: Service
     do {
-      service = try Service(configuration, logger: logger)
+      service = try Service(configuration, logger: logger, logRequest: JSONLogHandler.request)
       let address = try service.start()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {

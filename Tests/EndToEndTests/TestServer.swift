@@ -75,6 +75,14 @@ final class TestServer {
     _ = try command.finish(withinSeconds: 60)
   }
 
+  /// Sends a signal that ends the service because of a fault in its code; returns what it wrote.
+  func crash(by signal: Int32) throws -> Command.Finished {
+    tellOfItsOwnEnd()
+    isKilled = true
+    command.signal(signal)
+    return try command.finish(withinSeconds: 60)
+  }
+
   /// Restarts with the same arguments unless others are given.
   func restart(_ others: String...) throws {
     if !others.isEmpty { arguments = others }

@@ -1,4 +1,6 @@
+import CLinux
 import FoundationEssentials
+import HTTP
 import Logging
 import Storage
 
@@ -41,22 +43,35 @@ package struct JSONLogHandler: LogHandler {
     }
   }
 
+  /// Writes the line of a request. Never blocks.
+  @Sendable package static func request(_ record: RequestRecord) {
+    LogWriter.standardError.write(RequestLine.bytes(record))
+  }
+
+  /// From now on, a crash of the process waits until the lines before it are written, at most a second.
+  package static func finishAtCrash() { stillwave_finish_log_at_crash() }
+
   /// Returns when all lines are written, or after `seconds`. Call it before the process exits.
   package static func flush(within seconds: Double) { LogWriter.standardError.flush(within: seconds) }
 
-  /// Queues a line to be written. Never blocks.
+  /// Writes a line soon. Never blocks.
   package func log(event: LogEvent) {
+    let metadata = metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 })
+    let line = Self.line(at: .now, event.level, "\(event.message)", metadata)
+    LogWriter.standardError.write(line, isUrgent: event.level > .info)
+  }
+
+  /// Returns an entry's line, with its newline.
+  static func line(
+    at time: Timestamp, _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata
+  ) -> [UInt8] {
     var members: [String: Member] = [
-      "time": .text(Timestamp.now.rfc3339), "level": .text(event.level.rawValue), "message": .text("\(event.message)"),
+      "time": .text(time.rfc3339), "level": .text(level.rawValue), "message": .text(message),
     ]
-    for (key, value) in metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 }) where "\(value)" != "" {
-      members[key] = Member(value)
-    }
-    LogWriter.standardError.write { [members] in
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      guard let line = try? encoder.encode(members) else { return [] }
-      return Array(line) + [UInt8(ascii: "\n")]
-    }
+    for (key, value) in metadata where "\(value)" != "" { members[key] = Member(value) }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let line = try? encoder.encode(members) else { return [] }
+    return Array(line) + [UInt8(ascii: "\n")]
   }
 }

@@ -1,77 +1,128 @@
+import CLinux
 import Dispatch
 import Glibc
 import Synchronization
 
 /// Writes log lines on a thread of its own, so that a slow or stuck reader of the log blocks nothing else.
 ///
-/// The queue is bounded: when it's full, lines are dropped, and the next line written says how many.
+/// Lines are collected for a twentieth of a second, or until there are 64 KB of them, and written with one system call;
+/// a line that can't wait takes the others along. The buffer is bounded: when it's full, lines are dropped, and the next
+/// line written says how many.
 final class LogWriter: Sendable {
-  typealias Line = @Sendable () -> [UInt8]
-
   /// The process's standard error.
-  static let standardError = LogWriter(descriptor: STDERR_FILENO)
+  static let standardError = LogWriter(descriptor: STDERR_FILENO) { stillwave_count_waiting_log($0 ? 1 : -1) }
 
   private struct State {
-    var waiting: [Line] = []
+    var waiting: [UInt8] = []
     var dropped = 0
+    /// Whether the waiting lines are to be written at once.
+    var isUrgent = false
     var isWriting = false
     var isStarted = false
+    /// The number of callers of `flush`.
+    var flushing = 0
   }
 
   private let descriptor: Int32
   private let limit: Int
+  private let pauseSeconds: Double
+  private let whenWaiting: @Sendable (Bool) -> Void
   private let state = Mutex(State())
   /// Runs one endless block, so in effect it's a thread.
   private let queue = DispatchQueue(label: "log")
+  /// Signaled for the first waiting line, for the first urgent one, and when all are written.
   private let news = DispatchSemaphore(value: 0)
+  private let haste = DispatchSemaphore(value: 0)
   private let calm = DispatchSemaphore(value: 0)
 
-  init(descriptor: Int32, limit: Int = 10_000) {
+  /// More waiting bytes than this are written at once.
+  private static let mostBytesAtOnce = 64 * 1024
+
+  /// Creates a writer without waiting lines.
+  ///
+  /// `limit` is the maximum number of waiting bytes. `pauseSeconds`: how long lines are collected. `whenWaiting` is
+  /// called with true for the first of the lines that are written together, and with false when they are written.
+  init(
+    descriptor: Int32, limit: Int = 4 << 20, pauseSeconds: Double = 0.05,
+    whenWaiting: @escaping @Sendable (Bool) -> Void = { _ in }
+  ) {
     self.descriptor = descriptor
     self.limit = limit
+    self.pauseSeconds = pauseSeconds
+    self.whenWaiting = whenWaiting
   }
 
-  /// Queues a line to be built and written soon. Never blocks.
-  func write(_ line: @escaping Line) {
-    let isFirst = state.withLock { state in
-      if state.waiting.count < limit { state.waiting.append(line) } else { state.dropped += 1 }
+  /// Queues a line, which ends with a newline. Never blocks. `isUrgent`: whether it's written without waiting for
+  /// others.
+  func write(_ line: [UInt8], isUrgent: Bool = false) {
+    let (isFirst, needsHaste, needsThread) = state.withLock { state in
+      guard state.waiting.count + line.count <= limit else {
+        state.dropped += 1
+        return (false, false, false)
+      }
+      let isFirst = state.waiting.isEmpty
+      state.waiting.append(contentsOf: line)
+      let needsHaste = !state.isUrgent && (isUrgent || state.waiting.count >= Self.mostBytesAtOnce)
+      if needsHaste { state.isUrgent = true }
       defer { state.isStarted = true }
-      return !state.isStarted
+      return (isFirst, needsHaste, !state.isStarted)
     }
-    if isFirst { queue.async { [self] in run() } }
-    news.signal()
+    if needsThread { queue.async { [self] in run() } }
+    if isFirst {
+      whenWaiting(true)
+      news.signal()
+    }
+    if needsHaste { haste.signal() }
   }
 
   /// Returns when all lines are written, or after `seconds`.
   func flush(within seconds: Double) {
     let deadline = DispatchTime.now() + seconds
-    while state.withLock({ !$0.waiting.isEmpty || $0.isWriting }) {
-      guard calm.wait(timeout: deadline) == .success else { return }
+    let needsHaste = state.withLock { state in
+      state.flushing += 1
+      defer { state.isUrgent = true }
+      return !state.isUrgent
     }
+    if needsHaste { haste.signal() }
+    while state.withLock({ !$0.waiting.isEmpty || $0.isWriting }) {
+      guard calm.wait(timeout: deadline) == .success else { break }
+    }
+    state.withLock { $0.flushing -= 1 }
   }
 
   private func run() {
+    var lines: [UInt8] = []
     while true {
       news.wait()
-      let (lines, dropped) = state.withLock { state in
-        defer { (state.waiting, state.dropped, state.isWriting) = ([], 0, true) }
-        return (state.waiting, state.dropped)
+      _ = haste.wait(timeout: .now() + pauseSeconds)
+      let dropped = state.withLock { state in
+        swap(&lines, &state.waiting)
+        defer { (state.dropped, state.isUrgent, state.isWriting) = (0, false, true) }
+        return state.dropped
       }
-      for line in lines { writeAll(line()) }
+      writeAll(lines)
       if dropped > 0 {
         writeAll(
           Array("{\"level\":\"warning\",\"message\":\"\(dropped) log lines had no room and were dropped\"}\n".utf8))
       }
-      state.withLock { $0.isWriting = false }
-      calm.signal()
+      // Keeps the memory for the next lines, unless the reader was stuck.
+      lines.removeAll(keepingCapacity: lines.capacity <= 4 * Self.mostBytesAtOnce)
+      let flushing = state.withLock { state in
+        state.isWriting = false
+        return state.flushing
+      }
+      whenWaiting(false)
+      for _ in 0..<flushing { calm.signal() }
     }
   }
 
   /// Waits as long as the reader needs. Bytes for a broken or closed descriptor are discarded.
   private func writeAll(_ bytes: [UInt8]) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes {
+        unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
+      }
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
@@ -79,7 +130,7 @@ final class LogWriter: Sendable {
         continue
       }
       guard count > 0 else { return }
-      rest = rest.dropFirst(count)
+      written += count
     }
   }
 }

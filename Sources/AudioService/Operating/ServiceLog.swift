@@ -14,15 +14,18 @@ struct ServiceLog: JobLog, WebhookLog {
   var tellsRequests: Bool { logger.logLevel <= .info }
 
   @Sendable func request(_ record: RequestRecord) {
-    logger.info(
-      "request",
-      metadata: [
-        "method": "\(record.method?.rawValue ?? "")", "path": "\(record.path ?? "")",
-        "status": .number(record.status?.code ?? 0), "bytes_in": .number(record.bytesReceived),
-        "bytes_out": .number(record.bytesSent), "ms": .number(milliseconds(record.seconds)), "peer": "\(record.peer)",
-        "request_id": "\(record.requestID)",
-        "traceparent": "\(record.traceparent ?? "")",
-      ])
+    logger.info("request", metadata: Self.metadata(of: record))
+  }
+
+  /// The members of a request's line. `RequestLine` writes the same ones.
+  static func metadata(of record: RequestRecord) -> Logger.Metadata {
+    [
+      "method": "\(record.method?.rawValue ?? "")", "path": "\(record.path ?? "")",
+      "status": .number(record.status?.code ?? 0), "bytes_in": .number(record.bytesReceived),
+      "bytes_out": .number(record.bytesSent), "ms": .number(milliseconds(record.seconds)), "peer": "\(record.peer)",
+      "request_id": "\(record.requestID)",
+      "traceparent": "\(record.traceparent ?? "")",
+    ]
   }
 
   func job(_ job: Job) {
@@ -54,7 +57,7 @@ struct ServiceLog: JobLog, WebhookLog {
   }
 
   /// Rounded to the microsecond.
-  private func milliseconds(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e3 }
+  private static func milliseconds(_ seconds: Double) -> Double { (seconds * 1e6).rounded() / 1e3 }
 }
 
 extension Logger.MetadataValue {

@@ -37,6 +37,15 @@ int stillwave_lower_priority(pid_t process, int niceness);
 // Returns unused memory from malloc to the system (`malloc_trim`).
 void stillwave_trim_memory(void);
 
+// MARK: log.c
+
+// Adds to the number of batches of lines that wait to be written to the log, by a thread that needs no reminder.
+void stillwave_count_waiting_log(int change);
+
+// From now on, a signal that ends the process because of a fault in its code (SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+// SIGSEGV) does so only when no batch waits, or after a second. Signals that are already handled stay so.
+void stillwave_finish_log_at_crash(void);
+
 // MARK: secrets.c
 
 // Closes this process's memory, environment, and descriptors in /proc to all other processes without root's rights,
