@@ -1,5 +1,6 @@
 import AudioIO
 import Dispatch
+import Glibc
 import Synchronization
 import Waveform
 
@@ -28,12 +29,27 @@ package final class SampleWindow: Sendable {
   /// deleted with it.
   package static func mapPath(of path: String) -> String { path + ".map" }
 
+  deinit { IdleReaders.shared.close(of: ObjectIdentifier(self)) }
+
   /// Decodes only the window's frames, and whatever the codec needs to get there. Blocks.
   ///
-  /// The first slice of an MP3 or Ogg file without a map reads the whole file, at the speed of the disk.
+  /// The first slice of an MP3 or Ogg file without a map reads the whole file, at the speed of the disk. The file may
+  /// stay open for the next slice.
   package func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
+    let (owner, now) = (ObjectIdentifier(self), FileState(path: path))
+    let open =
+      if let idle = IdleReaders.shared.take(of: owner), idle.file == now { idle } else {
+        OpenReader(try AudioReader(path: path, limits: .none, map: soundMap()), of: now)
+      }
+    let slice = try slice(window, from: &open.reader)
+    IdleReaders.shared.keep(open, of: owner)
+    return slice
+  }
+
+  private func slice(
+    _ window: WaveformWindow, from reader: inout AudioReader
+  ) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange
-    var reader = try AudioReader(path: path, limits: .none, map: soundMap())
     var samples: [Int16] = []
     if range.count >= Self.framesWorthTwoCores, reader.format.codec.isSlow {
       let middle = range.lowerBound + Int64(range.count / 2)
@@ -46,6 +62,17 @@ package final class SampleWindow: Sendable {
       }
       try reader.append(range.lowerBound..<middle, to: &samples)
       samples += try rest.samples()
+    } else if range.count <= reader.framesPerRead {
+      // Usually one read has all the samples, and they need no copy.
+      try reader.seek(to: range.lowerBound)
+      let wanted = range.count * reader.format.channels
+      var slice: WaveformSlice?
+      let got = reader.readInt16(upTo: range.count) { span in
+        if span.count == wanted { slice = WaveformSlice(window, samples: span) }
+      }
+      if let slice { return slice }
+      guard got > 0 else { throw .seekFailed(frame: range.lowerBound) }
+      try reader.append(range, to: &samples)
     } else {
       try reader.append(range, to: &samples)
     }
@@ -104,5 +131,74 @@ private final class DecodedElsewhere: Sendable {
   func samples() throws(AudioIOError) -> [Int16] {
     isDone.wait()
     return try result.withLock { $0 }?.get() ?? []
+  }
+}
+
+/// An open file. Used by one slice at a time.
+private final class OpenReader: @unchecked Sendable {
+  // Belongs to whoever took it from `IdleReaders`.
+  var reader: AudioReader
+  /// The file when it was opened.
+  let file: FileState?
+
+  init(_ reader: consuming AudioReader, of file: FileState?) {
+    self.reader = reader
+    self.file = file
+  }
+}
+
+/// What tells whether a path still leads to the same file, unchanged.
+private struct FileState: Equatable {
+  private let device: UInt
+  private let number: UInt
+  private let size: Int
+  private let changed: [Int]
+
+  /// nil if there is no file.
+  init?(path: String) {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { return nil }
+    (device, number, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
+    changed = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+  }
+}
+
+/// The files that were read last, of all recordings, because opening one takes longer than reading a short window. An
+/// open file keeps half a megabyte of buffers, so there are few.
+private final class IdleReaders: Sendable {
+  static let shared = IdleReaders()
+
+  private struct Entry {
+    let owner: ObjectIdentifier
+    let reader: OpenReader
+  }
+
+  private let entries = Mutex<[Entry]>([])
+  private static let limit = 8
+
+  /// Removes a reader of this `SampleWindow` and returns it, if there is one.
+  func take(of owner: ObjectIdentifier) -> OpenReader? {
+    entries.withLock { entries in
+      entries.lastIndex { $0.owner == owner }.map { entries.remove(at: $0).reader }
+    }
+  }
+
+  /// Adds a reader; closes the one that has been here longest if there are too many.
+  func keep(_ reader: OpenReader, of owner: ObjectIdentifier) {
+    let closed = entries.withLock { entries in
+      entries.append(Entry(owner: owner, reader: reader))
+      return entries.count > Self.limit ? entries.removeFirst() : nil
+    }
+    withExtendedLifetime(closed) {}
+  }
+
+  /// Closes the files of a `SampleWindow`.
+  func close(of owner: ObjectIdentifier) {
+    let closed = entries.withLock { entries in
+      let closed = entries.filter { $0.owner == owner }
+      entries.removeAll { $0.owner == owner }
+      return closed
+    }
+    withExtendedLifetime(closed) {}
   }
 }
