@@ -74,6 +74,12 @@ import Waveform
     #expect(table[key(0)] == nil && table[other] != nil)
   }
 
+  @Test func theSecondRequestIsRecognized() {
+    let table = SliceTable { _ in 0 }
+    #expect((0..<100).map { table.wasRequested(key($0)) }.allSatisfy { !$0 })
+    #expect(table.wasRequested(key(99)))
+  }
+
   @Test func aStreamedSliceIsNotCached() {
     let table = SliceTable { _ in 0 }
     let stream = Representation(

@@ -23,6 +23,9 @@ struct OpenWaveform: Sendable {
     return OpenWaveform(recording: recording, extent: extent)
   }
 
+  /// Whether reading a few thousand samples takes no longer than reading points.
+  var readsSamplesFast: Bool { sound?.isFast ?? false }
+
   /// Returns a window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` if the file
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
   func slice(_ window: WaveformWindow) throws -> WaveformSlice {
@@ -59,6 +62,8 @@ struct RecordedSound: Sendable {
   /// nil if unknown.
   private let bytes: Int64?
   private let isWorkingCopy: Bool
+  /// Whether a part of the file is read without decoding what comes before it.
+  let isFast: Bool
   private let samples: SampleWindow
   private let store: MediaStore
 
@@ -69,6 +74,7 @@ struct RecordedSound: Sendable {
     self.name = name
     self.store = store
     isWorkingCopy = recording.media != nil
+    isFast = !isWorkingCopy && recording.audioFormat?.codec.isPlain ?? false
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
     samples = SampleWindow(recordingAt: store.folder(of: recording.id) + "/" + name)
   }
@@ -95,6 +101,16 @@ struct RecordedSound: Sendable {
         guard number == EIO else { throw error }
       }
       throw ServiceError.audioDamaged(recording)
+    }
+  }
+}
+
+extension AudioCodec {
+  /// Whether every sample has its own bytes, so that reading some takes no longer than copying them.
+  fileprivate var isPlain: Bool {
+    switch self {
+    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw: true
+    default: false
     }
   }
 }

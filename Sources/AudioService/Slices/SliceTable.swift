@@ -1,11 +1,13 @@
 import HTTP
 import Storage
+import Synchronization
 import Waveform
 
 /// Finished slices, encoded as responses, because everyone who opens a recording requests the same first view.
 ///
 /// Slices of ordinary size are stored in memory files: their bytes go from there to the sockets without being copied,
-/// which takes a tenth of the time of such a response.
+/// which takes a tenth of the time of such a response. Storing one takes as long as making it, so that happens only with
+/// the second request: most slices are windows that nobody requests again.
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
@@ -15,6 +17,7 @@ struct SliceTable: Sendable {
   }
 
   private let cache: Cache<Key, UInt64, Representation>
+  private let requested = RequestedSlices()
   /// Longer ones are streams, or would soon evict all others.
   private static let longest = 128 * 1024
   /// Passing on the pages of a file takes a system call; shorter slices are faster to copy.
@@ -46,9 +49,29 @@ struct SliceTable: Sendable {
   /// Returns the version of a slice. Call it before making the slice.
   func version(_ key: Key) -> UInt64 { cache.version(key) }
 
+  /// Whether the slice was requested before, as far as is remembered.
+  func wasRequested(_ key: Key) -> Bool { requested.add(key) }
+
   /// Stores a slice of a complete waveform, unless it's a stream, which can be read only once.
   func keep(_ slice: Representation, for key: Key, version: UInt64) {
     guard let count = slice.body.bytesAtHand?.count, count <= Self.longest else { return }
     cache.keep(slice, for: key, version: version)
+  }
+}
+
+/// The slices requested lately, by their hash. A slice is forgotten when another one takes its place, and may be taken
+/// for another one with the same hash; either costs only time.
+private final class RequestedSlices: Sendable {
+  private static let count = 2048
+  private let hashes = Mutex([Int](repeating: 0, count: count))
+
+  /// Remembers a slice. Returns whether it was known.
+  func add(_ key: SliceTable.Key) -> Bool {
+    let hash = key.hashValue
+    let place = Int(UInt(bitPattern: hash) % UInt(Self.count))
+    return hashes.withLock { hashes in
+      defer { hashes[place] = hash }
+      return hashes[place] == hash
+    }
   }
 }

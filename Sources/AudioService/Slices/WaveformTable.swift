@@ -39,6 +39,9 @@ final class WaveformTable: Sendable {
     growing = Cache(limit: limit) { live.job(writing: $0)?.pyramidPath }
   }
 
+  /// Returns the finished waveform of a recording if it's open.
+  func known(_ id: RecordingID) -> OpenWaveform? { finished[id] }
+
   /// Returns the current waveform of a recording. Throws if there is no such recording.
   func open(_ id: RecordingID) async throws -> OpenWaveform {
     if let known = finished[id] { return known }

@@ -39,56 +39,96 @@ struct Waveforms: Sendable {
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
     let key = SliceTable.Key(recording: id, query: asked, form: form)
     if let known = context.waveforms.slices[key] { return .now(HTTPResponse(known, for: request)) }
+    if let response = try makeAtOnce(key, for: request) { return .now(response) }
     return .later { try await make(key, for: request) }
+  }
+
+  /// Returns the response if the waveform is finished and open and its making blocks no longer than a switch to another
+  /// queue would. nil if it has to be made in the other way; also if the file turns out to be damaged.
+  private func makeAtOnce(_ key: SliceTable.Key, for request: HTTPRequest) throws -> HTTPResponse? {
+    let version = context.waveforms.slices.version(key)
+    guard let waveform = context.waveforms.known(key.recording) else { return nil }
+    switch try Answer(key, of: waveform, for: request) {
+    case .spared(let response): return response
+    case .needed(var representation, let window):
+      guard Self.isWrittenAtOnce(window, from: waveform) else { return nil }
+      guard let slice = try? waveform.slice(window) else { return nil }
+      representation.body = .bytes(WaveformDocument(window, as: key.form).bytes(of: slice))
+      keep(representation, for: key, version: version)
+      return HTTPResponse(representation, for: request)
+    }
   }
 
   private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
     try await context.waveforms.answer { open in
       let version = context.waveforms.slices.version(key)
-      return try await make(key, version, of: open(key.recording), for: request)
+      let waveform = try await open(key.recording)
+      switch try Answer(key, of: waveform, for: request) {
+      case .spared(let response): return response
+      case .needed(var representation, let window):
+        representation.body = try await body(of: WaveformDocument(window, as: key.form), from: waveform, for: request)
+        if waveform.extent.isComplete { keep(representation, for: key, version: version) }
+        return HTTPResponse(representation, for: request)
+      }
     }
   }
 
-  private func make(
-    _ key: SliceTable.Key, _ version: UInt64, of waveform: OpenWaveform, for request: HTTPRequest
-  ) async throws -> HTTPResponse {
-    let (id, form) = (key.recording, key.form)
-    let window = try WaveformWindow(key.query, of: waveform.extent)
-    try window.check(form)
-    let etag = waveform.extent.isComplete ? Self.entityTag(id, window, form) : nil
-    var representation = Representation(
-      body: .empty, contentType: Self.contentType(of: form), etag: etag,
-      cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Self.fields(window))
-    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
-    representation.body = try await body(of: WaveformDocument(window, as: form), from: waveform, for: request)
-    if waveform.extent.isComplete { context.waveforms.slices.keep(representation, for: key, version: version) }
-    return HTTPResponse(representation, for: request)
+  private func keep(_ slice: Representation, for key: SliceTable.Key, version: UInt64) {
+    guard context.waveforms.slices.wasRequested(key) else { return }
+    context.waveforms.slices.keep(slice, for: key, version: version)
+  }
+
+  /// What a request gets, except for the content.
+  private enum Answer {
+    /// The client already has the content.
+    case spared(HTTPResponse)
+    case needed(Representation, WaveformWindow)
+
+    init(_ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest) throws {
+      let window = try WaveformWindow(key.query, of: waveform.extent)
+      try window.check(key.form)
+      let etag = waveform.extent.isComplete ? Waveforms.entityTag(key.recording, window, key.form) : nil
+      let representation = Representation(
+        body: .empty, contentType: Waveforms.contentType(of: key.form), etag: etag,
+        cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Waveforms.fields(window))
+      if let spared = HTTPResponse(sparing: representation, for: request) {
+        self = .spared(spared)
+      } else {
+        self = .needed(representation, window)
+      }
+    }
   }
 
   /// The maximum number of values written at once: this takes about as long as a switch to another queue and back, and
   /// is kept for a slow client.
   private static let numbersWrittenAtOnce = 20_000
+  /// The maximum number of frames read at once: the same time.
+  private static let framesReadAtOnce = 65_536
   /// The number of values in a piece of a longer response: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
-  /// Writes a window of ordinary size at once. A window that reads samples or is long is written on another queue, in
-  /// the client's turn, and a long one only as fast as the client reads it.
+  private static func isWrittenAtOnce(_ window: WaveformWindow, from waveform: OpenWaveform) -> Bool {
+    guard window.numberCount <= numbersWrittenAtOnce else { return false }
+    return !window.needsSamples || waveform.readsSamplesFast && window.frameRange.count <= framesReadAtOnce
+  }
+
+  /// Writes a window of ordinary size at once. A window that reads many samples or is long is written on another queue,
+  /// in the client's turn, and a long one only as fast as the client reads it.
   private func body(
     of document: WaveformDocument, from waveform: OpenWaveform, for request: HTTPRequest
   ) async throws -> ResponseBody {
     let window = document.window
+    if Self.isWrittenAtOnce(window, from: waveform) { return .bytes(document.bytes(of: try waveform.slice(window))) }
     let drawings = context.drawings
-    if window.numberCount > Self.numbersWrittenAtOnce {
-      let client = context.client(of: request)
-      try await drawings.run(for: client) { try waveform.check(window) }
-      let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform)
-      return .stream(length: document.byteCount) {
-        try await drawings.run(for: client, isUnderWay: true) { try pieces.next() }
-      }
+    let client = context.client(of: request)
+    guard window.numberCount > Self.numbersWrittenAtOnce else {
+      return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window)) })
     }
-    guard window.needsSamples else { return .bytes(document.bytes(of: try waveform.slice(window))) }
-    return .bytes(
-      try await drawings.run(for: context.client(of: request)) { document.bytes(of: try waveform.slice(window)) })
+    try await drawings.run(for: client) { try waveform.check(window) }
+    let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform)
+    return .stream(length: document.byteCount) {
+      try await drawings.run(for: client, isUnderWay: true) { try pieces.next() }
+    }
   }
 
   /// The pieces of one answer. A response has one producer, which asks for one piece at a time.
@@ -114,13 +154,13 @@ struct Waveforms: Sendable {
     return .dat(version: version)
   }
 
-  private static func contentType(of form: WaveformForm) -> String {
+  fileprivate static func contentType(of form: WaveformForm) -> String {
     if case .dat = form { return datType }
     return "application/json"
   }
 
   /// A recording's audio never changes, so its id, the form's version, and the window identify the bytes.
-  private static func entityTag(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> String {
+  fileprivate static func entityTag(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> String {
     let query = window.query
     let kind =
       switch form {
@@ -140,7 +180,7 @@ struct Waveforms: Sendable {
   }
 
   /// Facts that some of the bodies have no place for.
-  private static func fields(_ window: WaveformWindow) -> HTTPFields {
+  fileprivate static func fields(_ window: WaveformWindow) -> HTTPFields {
     [
       "Stillwave-Start-Frame": "\(window.startFrame)",
       "Stillwave-Available-Frames": "\(window.extent.availableFrames)",
