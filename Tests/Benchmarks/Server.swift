@@ -7,14 +7,20 @@ final class Server {
   private let process = Process()
   private let directory: String
 
-  init(binary: String, directory: String) throws {
+  /// `log`: the file for the log at its default level; nil for only errors, which are printed.
+  init(binary: String, directory: String, log: String? = nil) throws {
     self.directory = directory + "/data"
     process.executableURL = URL(fileURLWithPath: binary)
     // All benchmark clients have the same address.
     process.arguments = [
-      "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--log-level", "error",
-      "--max-connections-per-client", "8192",
+      "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--max-connections-per-client", "8192",
     ]
+    if let log {
+      FileManager.default.createFile(atPath: log, contents: nil)
+      process.standardError = FileHandle(forWritingAtPath: log)
+    } else {
+      process.arguments? += ["--log-level", "error"]
+    }
     let output = Pipe()
     process.standardOutput = output
     try process.run()

@@ -1,45 +1,34 @@
 import Foundation
 
-/// The HTTP server compared with nginx, which serves files with the same bytes: requests, CPU time, tail latency, large
-/// ranges, and the cost of idle, stalled, and slow clients.
+/// The HTTP server compared with nginx, which serves files of the same size: requests, CPU time, tail latency, large
+/// ranges, and the cost of idle, stalled, and slow clients. Both write their usual log to a file.
 struct HTTPLoad {
   let binary: String
   let folder: String
   let seconds: Int
 
-  private var recording: String { "\(folder)/\(seconds)s.wav" }
   private var root: String { "\(folder)/nginx" }
-
-  private struct Case {
-    let name: String
-    let target: String
-    let file: String
-  }
+  private static let shortSeconds = 600
 
   /// Prints a row per figure; returns how many missed their bound.
   func run() throws -> Int {
     try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
-    try SyntheticRecording.write(seconds: seconds, to: recording)
-    let server = try Server(binary: binary, directory: folder)
+    let server = try Server(binary: binary, directory: folder, log: "\(folder)/service.log")
     defer { server.stop() }
-    let id = try upload(server)
+    let short = try upload(Self.shortSeconds, to: server)
+    let long = try upload(seconds, to: server)
     guard Wrk.isInstalled, let nginx = try Nginx(folder: root) else {
       throw BenchmarkFailure(what: "wrk and nginx are not installed; deploy/install bench installs them")
     }
     defer { nginx.stop() }
-    let cases = try self.cases(server, id)
-    print("\nHTTP, Stillwave / nginx \(nginxVersion) of the same bytes (medians of 3 runs in turn, neither logs)\n")
-    print(
-      "answer, connections".padded(26) + "requests/s".padded(24) + "ratio".padded(8) + "CPU µs".padded(16)
-        + "ratio".padded(8) + "p99 ms".padded(18) + "ratio")
-    var failures = 0
-    for item in cases {
-      for connections in [64, 1000] { failures += try compare(item, connections, server, nginx) }
-    }
+    var load = ComparedLoad(server: server, nginx: nginx, root: root)
+    ComparedLoad.printHead(nginxVersion)
+    for row in distinctRows(short, long) { try load.run(row) }
+    for row in try cachedRows(server, long) { try load.run(row) }
     var table = Table(title: "")
-    try compareRanges(server, nginx, id, &table)
-    try Clients(server: server, id: id).run(&table)
-    return failures + table.failures
+    try compareRanges(server, nginx, long, &table)
+    try Clients(server: server, id: long).run(&table)
+    return load.failures + table.failures
   }
 
   private var nginxVersion: String {
@@ -53,7 +42,9 @@ struct HTTPLoad {
     return text.split(separator: "/").last.map { $0.trimmingCharacters(in: .whitespacesAndNewlines) } ?? ""
   }
 
-  private func upload(_ server: Server) throws -> String {
+  private func upload(_ seconds: Int, to server: Server) throws -> String {
+    let recording = "\(folder)/\(seconds)s.wav"
+    try SyntheticRecording.write(seconds: seconds, to: recording)
     let bytes = seconds * SyntheticRecording.sampleRate * 4 + 44
     guard let file = FileHandle(forReadingAtPath: recording) else { throw BenchmarkFailure(what: "no \(recording)") }
     let answer = try server.client.send("POST", "/v1/recordings?name=bench.wav", length: Int64(bytes)) { send in
@@ -66,77 +57,72 @@ struct HTTPLoad {
     return id
   }
 
-  /// The service's own answers, stored as files for nginx. The Job is a denoise job's, with every member that it can
-  /// have.
-  private func cases(_ server: Server, _ id: String) throws -> [Case] {
+  // MARK: Rows
+
+  /// Windows that nobody has requested before. `short` and `long` are recordings of ten minutes and `seconds`.
+  private func distinctRows(_ short: String, _ long: String) -> [ComparedLoad.Row] {
+    let (minutes, hours) = (Double(Self.shortSeconds), Double(seconds))
+    func windows(_ form: String) -> [DistinctWindows.Kind] {
+      [
+        .init(target: "/v1/recordings/\(short)/\(form)", seconds: minutes, window: 12...540),
+        .init(target: "/v1/recordings/\(long)/\(form)", seconds: hours, window: 12...hours),
+      ]
+    }
+    // 800 pixels at a scale.
+    func level(_ scale: Int) -> [DistinctWindows.Kind] {
+      let length = Double(800 * scale) / Double(SyntheticRecording.sampleRate)
+      return [
+        .init(target: "/v1/recordings/\(short)/waveform?scale=\(scale)&", seconds: minutes, window: length...length)
+      ]
+    }
+    func deep(_ window: ClosedRange<Double>) -> DistinctWindows.Kind {
+      .init(target: "/v1/recordings/\(short)/waveform?width=2000&", seconds: minutes, window: window)
+    }
+    func row(
+      _ name: String, _ kinds: [DistinctWindows.Kind], _ goal: ComparedLoad.Goal, connections: Int = 64
+    ) -> ComparedLoad.Row {
+      .init(name: name, requests: .distinct(.init(kinds: kinds, folder: root)), connections: connections, goal: goal)
+    }
+    return [
+      row("JSON, 2,000 px", windows("waveform?width=2000&"), .init(rate: 0.5, microseconds: 25, tail: 2)),
+      row(
+        "JSON, 2,000 px", windows("waveform?width=2000&"), .init(rate: 0.5, microseconds: 25, tail: 2),
+        connections: 1000),
+      row("JSON, 800 px, 16 bit", windows("waveform?width=800&bits=16&"), .init(microseconds: 20)),
+      row(".dat, 2,000 px", windows("waveform.dat?width=2000&"), .init(microseconds: 20)),
+      row("JSON, 800 px, scale 256", level(256), .init(microseconds: 20)),
+      row("JSON, 800 px, scale 4,096", level(4096), .init(microseconds: 20)),
+      row("samples: 0.5 s, 2,000 px", [deep(0.5...0.5)], .init(microseconds: 100)),
+      row("a third 0.5 to 11 s", windows("waveform?width=2000&") + [deep(0.5...11)], .init(microseconds: 100)),
+      row("PNG, 1,000 × 200", windows("waveform.png?width=1000&height=200&"), .init(microseconds: 800)),
+    ]
+  }
+
+  /// What many clients request alike. The Job is a denoise job's, with every member that it can have.
+  private func cachedRows(_ server: Server, _ id: String) throws -> [ComparedLoad.Row] {
     let request = #"{"noise":{"start":0,"end":\#(SyntheticRecording.noiseEnd)}}"#
     guard let job = try server.client.post("/v1/recordings/\(id)/denoise", json: request).member("id") else {
       throw BenchmarkFailure(what: "no denoise job")
     }
     _ = try server.finish(job: job)
-    let cases = [
-      Case(name: "slice", target: "/v1/recordings/\(id)/waveform?width=1420", file: "slice.json"),
-      Case(name: "job poll", target: "/v1/jobs/\(job)", file: "job.json"),
-    ]
-    for item in cases {
-      let answer = try server.client.get(item.target)
-      guard answer.status == 200 else { throw BenchmarkFailure(what: "\(item.target) was answered \(answer.status)") }
-      try Data(answer.body).write(to: URL(fileURLWithPath: "\(root)/\(item.file)"))
+    let targets = [("cached slice", "/v1/recordings/\(id)/waveform?width=1420"), ("job poll", "/v1/jobs/\(job)")]
+    return targets.flatMap { name, target in
+      [64, 1000].map { connections in
+        .init(
+          name: name, requests: .same(target), connections: connections,
+          goal: .init(rate: 1, tail: connections == 1000 ? 1.5 : nil))
+      }
     }
-    return cases
-  }
-
-  private struct Figures {
-    var requests: [Double] = []
-    var microseconds: [Double] = []
-    var p99: [Double] = []
-
-    mutating func add(port: UInt16, target: String, connections: Int, processes: [Int32]) throws {
-      let before = Processes.processorSeconds(processes)
-      let load = try Wrk(port: port, target: target, connections: connections, seconds: 3)
-      let spent = Processes.processorSeconds(processes) - before
-      guard load.errors == 0 else { throw BenchmarkFailure(what: "\(load.errors) errors at \(target)") }
-      requests.append(load.requestsPerSecond)
-      microseconds.append(spent / load.requests * 1e6)
-      p99.append(load.p99)
-    }
-  }
-
-  private func compare(_ item: Case, _ connections: Int, _ server: Server, _ nginx: Nginx) throws -> Int {
-    var (ours, theirs) = (Figures(), Figures())
-    for _ in 0..<3 {
-      try ours.add(
-        port: server.client.port, target: item.target, connections: connections,
-        processes: [server.processIdentifier])
-      try theirs.add(
-        port: nginx.port, target: "/\(item.file)", connections: connections, processes: nginx.processes)
-    }
-    let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(root)/\(item.file)")).count
-    let rate = median(ours.requests) / median(theirs.requests)
-    let cost = median(ours.microseconds) / median(theirs.microseconds)
-    let tail = median(ours.p99) / median(theirs.p99)
-    var missed: [String] = []
-    if rate < 0.8 { missed.append("requests < 0.8 ×") }
-    if cost > 1.25 { missed.append("CPU > 1.25 ×") }
-    if connections == 1000, tail > 1.5 { missed.append("p99 > 1.5 ×") }
-    print(
-      "\(item.name) \(bytes) B, \(connections)".padded(26)
-        + "\(Int(median(ours.requests))) / \(Int(median(theirs.requests)))".padded(24) + "\(rounded(rate))".padded(8)
-        + "\(rounded(median(ours.microseconds))) / \(rounded(median(theirs.microseconds)))".padded(16)
-        + "\(rounded(cost))".padded(8)
-        + "\(rounded(median(ours.p99))) / \(rounded(median(theirs.p99)))".padded(18) + "\(rounded(tail))".padded(8)
-        + (missed.isEmpty ? "ok" : "MISSED: " + missed.joined(separator: ", ")))
-    return missed.count
   }
 
   /// The recording's own bytes, 64 MB at a time.
   private func compareRanges(_ server: Server, _ nginx: Nginx, _ id: String, _ table: inout Table) throws {
     let link = "\(root)/audio.wav"
     try? FileManager.default.removeItem(atPath: link)
-    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: recording)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "\(folder)/\(seconds)s.wav")
     var (ours, theirs): ([Double], [Double]) = ([], [])
     let range = ["Range: bytes=1048576-68157439"]
-    for _ in 0..<3 {
+    for _ in 0..<5 {
       ours.append(
         try Wrk(
           port: server.client.port, target: "/v1/recordings/\(id)/audio", connections: 4, seconds: 3, fields: range
@@ -150,9 +136,4 @@ struct HTTPLoad {
       "\(rounded(ratio)) × (\(rounded(median(ours) / 1e9)) / \(rounded(median(theirs) / 1e9)) GB/s)", "≥ 0.9 ×",
       ratio >= 0.9)
   }
-}
-
-extension String {
-  /// The text padded with spaces to a column.
-  func padded(_ width: Int) -> String { self + String(repeating: " ", count: max(1, width - count)) }
 }

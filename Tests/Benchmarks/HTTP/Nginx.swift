@@ -1,6 +1,6 @@
 import Foundation
 
-/// nginx with a worker per core, no log, and files kept open: the baseline for the HTTP server.
+/// nginx with a worker per core, a buffered access log, and files kept open: the baseline for the HTTP server.
 final class Nginx {
   let port: UInt16
   let folder: String
@@ -21,7 +21,7 @@ final class Nginx {
       error_log \(folder)/nginx.log crit;
       events { worker_connections 9000; }
       http {
-        access_log off;
+        access_log \(folder)/access.log combined buffer=64k flush=1s;
         sendfile on;
         tcp_nopush on;
         keepalive_requests 1000000000;

@@ -12,12 +12,18 @@ struct Wrk {
 
   static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: "/usr/bin/wrk") }
 
-  init(port: UInt16, target: String, connections: Int, seconds: Int, fields: [String] = []) throws {
+  /// `target`: the path of every request. `script`: a Lua script that makes the paths instead, and its arguments.
+  init(
+    port: UInt16, target: String = "/", connections: Int, seconds: Int, fields: [String] = [], script: [String] = []
+  ) throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/wrk")
-    process.arguments =
-      ["-t2", "-c\(connections)", "-d\(seconds)s", "--timeout", "10s", "--latency"]
-      + fields.flatMap { ["-H", $0] } + ["http://127.0.0.1:\(port)\(target)"]
+    var arguments = ["-t2", "-c\(connections)", "-d\(seconds)s", "--timeout", "10s", "--latency"]
+    for field in fields { arguments += ["-H", field] }
+    if let path = script.first { arguments += ["-s", path] }
+    arguments.append("http://127.0.0.1:\(port)\(target)")
+    if !script.isEmpty { arguments += ["--"] + script.dropFirst() }
+    process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
