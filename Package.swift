@@ -22,13 +22,14 @@ let package = Package(
     // C libraries of the system, and declarations missing from the Glibc overlay.
     .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
-    .systemLibrary(name: "CPNG", pkgConfig: "libpng", providers: [.apt(["libpng-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .target(name: "CLinux", dependencies: ["CSeccomp"]),
     // Needs only libcurl's headers, from libcurl4-openssl-dev; see CCurl.c.
     .target(name: "CCurl"),
+    // Needs libpng-dev.
+    .target(name: "CPNG"),
     .target(name: "CViewer"),
 
     // The vocabulary that the siblings share.
@@ -42,7 +43,7 @@ let package = Package(
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
-      name: "Waveform", dependencies: ["CZlib"], swiftSettings: strict,
+      name: "Waveform", dependencies: ["CLinux", "CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
       name: "Denoise", dependencies: ["Terms", "CFFTW"], swiftSettings: strict,

@@ -1,8 +1,10 @@
-#include <malloc.h>
+#define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 
 extern char **environ;
 
@@ -22,3 +24,8 @@ int stillwave_lower_priority(pid_t process, int niceness) {
 }
 
 void stillwave_trim_memory(void) { malloc_trim(0); }
+
+ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset) {
+  const struct iovec part = {bytes, count};
+  return preadv2(file, &part, 1, offset, RWF_NOWAIT);
+}

@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test func stoppingWhileAJobWaitsForItsNextAttemptReturns() async throws {
-    let bench = try TestBench(script: "kill -9 $$") { $0.retryPauseSeconds = 100 }
+    let bench = try TestBench(script: "kill -9 $$") { $0.retryPauseSeconds = 10_000 }
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     try await bench.eventually { bench.starts.count == 1 && !bench.isRunning(job.id) }

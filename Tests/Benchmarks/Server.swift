@@ -16,7 +16,7 @@ final class Server {
       "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--max-connections-per-client", "8192",
     ]
     if let log {
-      FileManager.default.createFile(atPath: log, contents: nil)
+      _ = FileManager.default.createFile(atPath: log, contents: nil)
       process.standardError = FileHandle(forWritingAtPath: log)
     } else {
       process.arguments? += ["--log-level", "error"]

@@ -21,11 +21,12 @@ struct LogTests {
 
   @Test("a service that crashes has logged every request before", arguments: [SIGILL, SIGTRAP, SIGSEGV, SIGABRT])
   func crash(signal: Int32) throws {
-    let server = try TestServer()
+    // Swift's backtracer survives signals that another process sends.
+    let server = try TestServer(under: ["/usr/bin/env", "SWIFT_BACKTRACE=enable=no"])
     try sendRequests(to: server)
     let finished = try server.crash(by: signal)
     #expect(finished.status != 0)
     // The last response may have come before its line.
-    #expect(paths(in: finished.errors).prefix(49) == (0..<49).map { "/healthz/\($0)" })
+    #expect(Array(paths(in: finished.errors).prefix(49)) == (0..<49).map { "/healthz/\($0)" })
   }
 }

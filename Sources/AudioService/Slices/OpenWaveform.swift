@@ -37,6 +37,13 @@ struct OpenWaveform: Sendable {
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
 
+  /// Returns a window's pixels if all of its points are in memory; nil also if there is any fault. Never waits for the
+  /// disk.
+  func sliceInMemory(_ window: WaveformWindow) -> WaveformSlice? {
+    guard window.pixelCount > 0, !window.needsSamples else { return nil }
+    return try? pyramid?.slice(window, waiting: false)
+  }
+
   /// Reads everything that a long response needs, so that damage is found before its head is sent. Blocks. Throws like
   /// `slice`.
   func check(_ window: WaveformWindow) throws {

@@ -43,16 +43,17 @@ struct Waveforms: Sendable {
     return .later { try await make(key, for: request) }
   }
 
-  /// Returns the response if the waveform is finished and open and its making blocks no longer than a switch to another
-  /// queue would. nil if it has to be made in the other way; also if the file turns out to be damaged.
+  /// Returns the response if the waveform is finished, open, and in memory, and making it takes no longer than a switch
+  /// to another queue would. nil if it has to be made in the other way; also if the file turns out to be damaged.
   private func makeAtOnce(_ key: SliceTable.Key, for request: HTTPRequest) throws -> HTTPResponse? {
     let version = context.waveforms.slices.version(key)
     guard let waveform = context.waveforms.known(key.recording) else { return nil }
     switch try Answer(key, of: waveform, for: request) {
     case .spared(let response): return response
     case .needed(var representation, let window):
-      guard Self.isWrittenAtOnce(window, from: waveform) else { return nil }
-      guard let slice = try? waveform.slice(window) else { return nil }
+      guard window.numberCount <= Self.numbersWrittenAtOnce, let slice = waveform.sliceInMemory(window) else {
+        return nil
+      }
       representation.body = .bytes(WaveformDocument(window, as: key.form).bytes(of: slice))
       keep(representation, for: key, version: version)
       return HTTPResponse(representation, for: request)

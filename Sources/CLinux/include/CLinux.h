@@ -37,6 +37,9 @@ int stillwave_lower_priority(pid_t process, int niceness);
 // Returns unused memory from malloc to the system (`malloc_trim`).
 void stillwave_trim_memory(void);
 
+// Reads as pread does what the system has in memory. Fails with EAGAIN if it would have to wait for the disk.
+ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset);
+
 // MARK: log.c
 
 // Adds to the number of batches of lines that wait to be written to the log, by a thread that needs no reminder.

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 
@@ -30,15 +31,18 @@ final class PageFile: Sendable {
     return status
   }
 
-  /// Reads consecutive pages. Throws `.truncatedPyramid` if the file is too short. Blocks.
-  func read(_ pages: Range<Int64>) throws(WaveformError) -> [UInt64] {
+  /// Reads consecutive pages. Throws `.truncatedPyramid` if the file is too short. Blocks; without `waiting`, throws
+  /// `.io` instead if the system would have to read from the disk.
+  func read(_ pages: Range<Int64>, waiting: Bool = true) throws(WaveformError) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: pages.count * PyramidLayout.pageWords)
     let start = pages.lowerBound * PyramidLayout.pageBytes
     var filled = 0
     while filled < words.count * 8 {
       let count = unsafe words.withUnsafeMutableBytes { buffer in
-        unsafe pread(
-          descriptor, buffer.baseAddress.map { unsafe $0 + filled }, buffer.count - filled, Int(start) + filled)
+        let place = unsafe buffer.baseAddress.map { unsafe $0 + filled }
+        return waiting
+          ? unsafe pread(descriptor, place, buffer.count - filled, Int(start) + filled)
+          : unsafe stillwave_read_cached(descriptor, place, buffer.count - filled, Int(start) + filled)
       }
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw .io(operation: "read", path: path, errno: errno) }

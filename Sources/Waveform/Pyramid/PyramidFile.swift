@@ -68,28 +68,31 @@ package final class PyramidFile: Sendable {
   ///
   /// Throws `.needsSamples` below 256 frames per pixel; `.extentMismatch` if the window's extent isn't this
   /// recording's, or is complete although the file isn't finished; and an error with `isDamage` if the file isn't what
-  /// was written. O(pixels · log scale).
-  package func slice(_ window: WaveformWindow) throws(WaveformError) -> WaveformSlice {
+  /// was written. O(pixels · log scale). Blocks; without `waiting`, throws `.io` instead if pages have to be read from
+  /// the disk.
+  package func slice(_ window: WaveformWindow, waiting: Bool = true) throws(WaveformError) -> WaveformSlice {
     try check(window)
     var slice = WaveformSlice(empty: window)
     var rest = window
     if let reader = PeakReader(layout: layout, window: window) {
       try reader.forEachBatch { (batch) throws(WaveformError) in
-        try pages(batch.pages, of: window).read { pages in
+        try pages(batch.pages, of: window, waiting: waiting).read { pages in
           slice.appendPeaks(ofPixels: batch.pixels.count) { reader.read(batch, pages, into: &$0, at: $1) }
         }
       }
       rest = window.part(reader.pixelCount..<window.pixelCount)
     }
-    try read(rest, into: &slice)
+    try read(rest, into: &slice, waiting: waiting)
     return slice
   }
 
   /// Appends the pixels of a window, without the faster way for peaks.
-  func read(_ window: WaveformWindow, into slice: inout WaveformSlice) throws(WaveformError) {
+  func read(
+    _ window: WaveformWindow, into slice: inout WaveformSlice, waiting: Bool = true
+  ) throws(WaveformError) {
     let reader = PointReader(layout: layout, window: window)
     try reader.forEachBatch { (batch) throws(WaveformError) in
-      try pages(batch.pages, of: window).read { reader.read(batch, $0, into: &slice) }
+      try pages(batch.pages, of: window, waiting: waiting).read { reader.read(batch, $0, into: &slice) }
     }
   }
 
@@ -133,7 +136,9 @@ package final class PyramidFile: Sendable {
   // MARK: Pages
 
   /// Returns the pages with these numbers, in order: from memory, or read and verified.
-  private func pages(_ numbers: [Int64], of window: WaveformWindow) throws(WaveformError) -> PageSet {
+  private func pages(
+    _ numbers: [Int64], of window: WaveformWindow, waiting: Bool = true
+  ) throws(WaveformError) -> PageSet {
     var set = table.pages(numbers)
     var made: [(number: Int64, page: PyramidPage)] = []
     let points = window.extent.isComplete ? Int64.max : window.extent.availableFrames / 256
@@ -147,7 +152,7 @@ package final class PyramidFile: Sendable {
       while end < numbers.count, end - next < Self.longestRun, set.isMissing(end), numbers[end] == numbers[end - 1] + 1
       { end += 1 }
       let first = numbers[next]
-      let words = try file.read(first..<first + Int64(end - next))
+      let words = try file.read(first..<first + Int64(end - next), waiting: waiting)
       for index in next..<end {
         let number = numbers[index]
         let isFinal = layout.isFinal(page: number, points: points)
