@@ -113,7 +113,9 @@ import Testing
   @Test("a search through the index finds what reading every name finds")
   func searchAgreesWithReading() throws {
     var random = TestRandom(for: 11)
-    let letters = ["a", "b", "B", " ", "\"", "'", "%", "é", "e\u{301}", "e", "K", "\u{212A}", ";", "ß", "ж", "\u{301}", "가"]
+    let letters = [
+      "a", "b", "B", " ", "\"", "'", "%", "é", "e\u{301}", "e", "K", "\u{212A}", ";", "ß", "ж", "\u{301}", "가",
+    ]
     func text(_ length: ClosedRange<Int>) -> String {
       (0..<Int.random(in: length, using: &random)).map { _ in letters.randomElement(using: &random)! }.joined()
     }

@@ -5,9 +5,9 @@ import Synchronization
 
 /// Writes log lines on a thread of its own, so that a slow or stuck reader of the log blocks nothing else.
 ///
-/// Lines are collected for a twentieth of a second, or until there are 64 KB of them, and written with one system call;
-/// a line that can't wait takes the others along. The buffer is bounded: when it's full, lines are dropped, and the next
-/// line written says how many.
+/// Lines are collected for a twentieth of a second, or until there are 64 KB of them, and written with one system
+/// call; a line that can't wait takes the others along. The buffer is bounded: when it's full, lines are dropped, and
+/// the next line written says how many.
 final class LogWriter: Sendable {
   /// The process's standard error.
   static let standardError = LogWriter(descriptor: STDERR_FILENO) { stillwave_count_waiting_log($0 ? 1 : -1) }

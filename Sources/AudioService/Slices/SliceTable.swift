@@ -6,8 +6,8 @@ import Waveform
 /// Finished slices, encoded as responses, because everyone who opens a recording requests the same first view.
 ///
 /// Slices of ordinary size are stored in memory files: their bytes go from there to the sockets without being copied,
-/// which takes a tenth of the time of such a response. Storing one takes as long as making it, so that happens only with
-/// the second request: most slices are windows that nobody requests again.
+/// which takes a tenth of the time of such a response. Storing one takes as long as making it, so that happens only
+/// with the second request: most slices are windows that nobody requests again.
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {

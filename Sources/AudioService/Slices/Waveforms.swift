@@ -91,7 +91,8 @@ struct Waveforms: Sendable {
       let etag = waveform.extent.isComplete ? Waveforms.entityTag(key.recording, window, key.form) : nil
       let representation = Representation(
         body: .empty, contentType: Waveforms.contentType(of: key.form), etag: etag,
-        cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable", fields: Waveforms.fields(window))
+        cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable",
+        fields: Waveforms.fields(window))
       if let spared = HTTPResponse(sparing: representation, for: request) {
         self = .spared(spared)
       } else {

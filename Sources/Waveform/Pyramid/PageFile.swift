@@ -136,8 +136,8 @@ struct PagePoints: @unchecked Sendable {
   }
 }
 
-/// The coarse points of consecutive pages once more, close together: the edges of a long pixel are in pages all over the
-/// memory, and each cache line that is read there takes as long as everything else about the edge.
+/// The coarse points of consecutive pages once more, close together: the edges of a long pixel are in pages all over
+/// the memory, and each cache line that is read there takes as long as everything else about the edge.
 @safe
 final class CoarsePeaks: @unchecked Sendable {
   // Confined to the lock of the table, except that readers read what is written. It's written only once: whatever the
