@@ -31,6 +31,8 @@ let package = Package(
     // Needs libpng-dev.
     .target(name: "CPNG"),
     .target(name: "CViewer"),
+    // Loops over 16-bit samples for several instruction sets.
+    .target(name: "CPeaks"),
 
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
@@ -43,10 +45,10 @@ let package = Package(
     .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
-      name: "Waveform", dependencies: ["CLinux", "CPNG"], swiftSettings: strict,
+      name: "Waveform", dependencies: ["CLinux", "CPeaks", "CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
-      name: "Denoise", dependencies: ["Terms", "CFFTW"], swiftSettings: strict,
+      name: "Denoise", dependencies: ["Terms", "CFFTW", "CPeaks"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
 
     .target(
@@ -76,14 +78,14 @@ let package = Package(
     .testTarget(
       name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
-    .testTarget(name: "DenoiseTests", dependencies: ["Terms", "Denoise"], swiftSettings: strict),
+    .testTarget(name: "DenoiseTests", dependencies: ["Terms", "CPeaks", "Denoise", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests",
-      dependencies: ["Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced"],
+      dependencies: ["Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced", "Randomness"],
       swiftSettings: strict),
     .testTarget(
       name: "AudioServiceTests",
@@ -121,7 +123,7 @@ let package = Package(
       name: "FailingProgram", path: "Tests/FailingProgram", linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     .executableTarget(
       name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
-      exclude: ["denoise.md"],
+      exclude: ["denoise.md", "Anchors"],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

@@ -27,6 +27,7 @@ import Waveform
     var writer = try PyramidWriter(creating: path, sampleRate: 1000, channels: 2)
     let samples = (0..<40_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
     try writer.append(samples.span)
+    try writer.publish()
     var job = LiveJob(isRunning: true, recording: recording.id, pyramidPath: path)
     job.progress = WorkerProgress(
       fraction: 0.3, readyFrames: writer.readyFrames, totalFrames: 60_000, estimatedFrames: nil)

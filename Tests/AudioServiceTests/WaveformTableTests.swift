@@ -16,6 +16,7 @@ import Waveform
     let recording = try bench.recording(state: .building, job: id)
     var writer = try PyramidWriter(creating: path, sampleRate: 1000, channels: 2)
     try writer.append([Int16](repeating: 1000, count: 40_000).span)
+    try writer.publish()
     var job = job(recording.id)
     job.progress = WorkerProgress(
       fraction: 0.3, readyFrames: writer.readyFrames, totalFrames: 60_000, estimatedFrames: nil)

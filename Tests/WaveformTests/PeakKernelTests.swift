@@ -36,19 +36,20 @@ struct PeakKernelTests {
   }
 
   @Test(arguments: 0..<8 as Range<UInt64>)
-  func aStereoPointMatchesThePlainLoop(seed: UInt64) {
+  func aPointMatchesThePlainLoopOnEveryInstructionSet(seed: UInt64) {
     var generator = SeededGenerator(state: TestSeed.of(seed))
-    var stereo = StereoPoint()
     for range in [Int16.min...Int16.max, -2...2, -1...0, Int16.min...Int16.min, Int16.max...Int16.max] {
       var samples = (0..<512).map { _ in Int16.random(in: range, using: &generator) }
       let extremes = [Int16.min, .max, .min + 1, -1, 0, 1]
       for _ in 0..<seed { samples[Int.random(in: 0..<512, using: &generator)] = extremes[Int(generator.next() % 6)] }
-      var sums = [PointSums](repeating: PointSums(), count: 3)
-      stereo.add(samples.span, to: &sums)
       let mix = referenceLane(Recording(sampleRate: 1, channels: 2, samples: samples), mix: true, channel: 0)
-      #expect(sums[0] == plainSums(mix, channels: 1, channel: 0))
-      #expect(sums[1] == plainSums(samples, channels: 2, channel: 0))
-      #expect(sums[2] == plainSums(samples, channels: 2, channel: 1))
+      for loops in PeakLoops.all {
+        let sums = loops.stereo(samples.span)
+        #expect(sums[0] == plainSums(mix, channels: 1, channel: 0))
+        #expect(sums[1] == plainSums(samples, channels: 2, channel: 0))
+        #expect(sums[2] == plainSums(samples, channels: 2, channel: 1))
+        #expect(loops.mono(mix.span) == sums[0])
+      }
     }
   }
 

@@ -177,6 +177,7 @@ struct PyramidDamageTests {
     try withTemporaryPath { path in
       var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 1)
       try writer.append(recording.samples.span)
+      try writer.publish()
       let extent = WaveformExtent(
         sampleRate: 8000, channels: 1, availableFrames: writer.readyFrames, totalFrames: nil, isComplete: false)
       let full = WaveformQuery(end: 8, resolution: .scale(256))

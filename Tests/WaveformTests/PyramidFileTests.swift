@@ -126,6 +126,7 @@ struct PyramidFileTests {
     try await withThrowingTaskGroup(of: (Int64, [Int16]).self) { group in
       for _ in 0..<12 {
         try writer.append(recording.samples.span)
+        try writer.publish()
         let extent = WaveformExtent(
           sampleRate: 8000, channels: 1, availableFrames: writer.readyFrames, totalFrames: nil, isComplete: false)
         for _ in 0..<3 {

@@ -1,4 +1,5 @@
 import Foundation
+import Randomness
 import Testing
 
 @testable import Waveform
@@ -47,8 +48,9 @@ struct PyramidWriterTests {
         let end = min(frame + 9_001, recording.frames)
         try writer.append(recording.samples(frame..<end).span)
         frame = end
-        #expect(writer.readyFrames >= ready && writer.readyFrames % 256 == 0)
-        #expect(writer.framesAppended - writer.readyFrames <= 33 * 256)
+        #expect(writer.readyFrames == ready)
+        try writer.publish()
+        #expect(writer.readyFrames == end / 256 * 256)
         ready = writer.readyFrames
         let extent = WaveformExtent(
           sampleRate: 8000, channels: 2, availableFrames: ready, totalFrames: nil, estimatedFrames: 100_000,
@@ -79,11 +81,75 @@ struct PyramidWriterTests {
       let block = (0..<65_536).map { Int16(truncatingIfNeeded: $0) }
       for count in 1...20 {
         try writer.append(block.span)
+        try writer.publish()
         let extent = WaveformExtent(
           sampleRate: 8000, channels: 1, availableFrames: writer.readyFrames, totalFrames: nil, isComplete: false)
         let slice = try growing.slice(WaveformWindow(query(65_536), of: extent))
         #expect(slice.data == (0..<count).flatMap { _ in [Int16.min, .max] })
       }
+    }
+  }
+
+  @Test func pointsBecomeReadableInRunsOfBlocksWithoutPublishing() throws {
+    try withTemporaryPath { path in
+      let block = [Int16](repeating: 3, count: 2 << 16)
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 2)
+      for count in 1...40 as ClosedRange<Int64> {
+        try writer.append(block.span)
+        #expect(writer.readyFrames == (count - 1) / 16 * 16 << 16)
+      }
+    }
+  }
+
+  /// After 256 blocks, segments cross the pages of an upper block.
+  @Test(arguments: [(1, 258, [40_000]), (2, 18, [0, 1, 255]), (2, 3, [256, 65_535]), (6, 3, [700])])
+  func segmentsBuiltApartGiveTheSameFile(channels: Int, blocks: Int, rests: [Int]) throws {
+    let noise = Recording.random(frames: 66_000, channels: channels, seed: TestSeed.of(blocks))
+    for rest in rests {
+      var recording = Recording(sampleRate: 8000, channels: channels, samples: [])
+      for block in 0..<Int64(blocks) { recording.samples += noise.samples(block..<block + 65_536) }
+      recording.samples += noise.samples(0..<Int64(rest))
+      let whole = try file(of: recording) { try $0.append(recording.samples.span) }
+      for (alone, length) in [(0, 3), (2, 16)] {
+        let parts = try file(of: recording) { writer in
+          var frame = Int64(alone) << 16
+          try writer.append(recording.samples(0..<frame).span)
+          var builder = try PyramidPartBuilder(sampleRate: 8000, channels: channels, frames: length << 16)
+          while frame < recording.frames {
+            let end = min(frame + Int64(length) << 16, recording.frames)
+            builder.begin(at: frame)
+            let middle = (frame + end) / 2 + 77
+            builder.append(recording.samples(frame..<min(middle, end)).span)
+            builder.append(recording.samples(min(middle, end)..<end).span)
+            try writer.append(builder.finish())
+            #expect(writer.readyFrames == end / 256 * 256)
+            frame = end
+          }
+        }
+        #expect(parts == whole, "\(rest), \(alone), \(length)")
+      }
+    }
+  }
+
+  @Test func samplesMayFollowSegmentsBuiltApart() throws {
+    let recording = Recording.random(frames: 5 << 16 + 1000, channels: 2, seed: 4)
+    let whole = try file(of: recording) { try $0.append(recording.samples.span) }
+    let mixed = try file(of: recording) { writer in
+      var builder = try PyramidPartBuilder(sampleRate: 8000, channels: 2, frames: 3 << 16)
+      builder.begin(at: 0)
+      builder.append(recording.samples(0..<3 << 16).span)
+      try writer.append(builder.finish())
+      try writer.append(recording.samples(3 << 16..<recording.frames).span)
+    }
+    #expect(mixed == whole)
+  }
+
+  private func file(of recording: Recording, _ write: (inout PyramidWriter) throws -> Void) throws -> Data {
+    try withTemporaryPath { path in
+      var writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: recording.channels)
+      try write(&writer)
+      try writer.finish()
+      return try Data(contentsOf: URL(filePath: path))
     }
   }
 

@@ -1,7 +1,7 @@
 extension PeakKernel {
   /// Computes the mix of whole frames: Σ channels / channels per frame, truncated toward zero like audiowaveform's.
   ///
-  /// `mix` receives `samples.count / channels` values, at most 256. A whole point of stereo is handled by StereoPoint
+  /// `mix` receives `samples.count / channels` values, at most 256. A whole point of stereo is handled by PeakLoops
   /// instead.
   static func downmix(_ samples: Span<Int16>, channels: Int, to mix: inout InlineArray<256, Int16>) {
     let frames = samples.count / channels

@@ -9,7 +9,7 @@
 // of registers. For the same reason the accumulators are local variables: as members of a struct they were four times
 // slower. A lane receives at most 256 samples of a point, so Σ|x| fits 32 bits, and Σx² does as two sums, of the
 // squares' low and high 16 bits (each below 2^24). Measured per sample, including the sums: 0.31 ns for two channels,
-// 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, are handled by LaneSums.
+// 0.26 for sixteen; 1.2 for the plain loop. One channel, and two with their mix, are handled by PeakLoops.
 
 enum PeakKernel {
   /// Frames per point at the finest level.
@@ -20,8 +20,7 @@ enum PeakKernel {
   /// `samples`: exactly `256 * channels` interleaved values.
   static func addPoint(_ samples: Span<Int16>, channels: Int, to sums: inout [PointSums], at first: Int) {
     switch channels {
-    case 1: sums[first].merge(LaneSums.of(unsafe samples.bytes))
-    case 2, 4, 8, 16: fold(accumulate(samples) as InlineArray<16, PointSums>, channels, to: &sums, at: first)
+    case 1, 2, 4, 8, 16: fold(accumulate(samples) as InlineArray<16, PointSums>, channels, to: &sums, at: first)
     case 3, 6, 12, 24: fold(accumulate(samples) as InlineArray<24, PointSums>, channels, to: &sums, at: first)
     case 5, 10, 20: fold(accumulate(samples) as InlineArray<20, PointSums>, channels, to: &sums, at: first)
     case 7, 14, 28: fold(accumulate(samples) as InlineArray<28, PointSums>, channels, to: &sums, at: first)

@@ -1,13 +1,14 @@
 /// Receives a builder's points, in the order in which they are made.
 protocol PointSink: ~Copyable {
-  /// Stores point `index` of `level`: one word per lane.
-  mutating func put(_ point: Span<UInt64>, level: Int, index: Int64) throws(WaveformError)
+  /// Stores point `index` of `level`, which covers `frames` frames: the exact sums of each lane.
+  mutating func put(_ sums: Span<PointSums>, frames: Int64, level: Int, index: Int64) throws(WaveformError)
 }
 
 /// Turns interleaved 16-bit samples into the points of all levels.
 ///
 /// This works like incrementing a binary number: a point of level n waits for its neighbor, and the two form a point of
-/// level n + 1. All sums are exact, so the result doesn't depend on how the recording is split into appends.
+/// level n + 1. All sums are exact, so the result doesn't depend on how the recording is split into appends, or into
+/// segments that are built apart.
 struct PyramidBuilder: Sendable {
   let layout: PyramidLayout
   private(set) var framesAppended: Int64 = 0
@@ -19,14 +20,12 @@ struct PyramidBuilder: Sendable {
   private var waiting: [PointSums]
   /// Number of points made so far at each level.
   private var made = [Int64](repeating: 0, count: PyramidLayout.levels)
-  private var words: [UInt64]
-  private var stereo = StereoPoint()
+  private let loops = PeakLoops.best
 
   init(layout: PyramidLayout) {
     self.layout = layout
     open = [PointSums](repeating: PointSums(), count: layout.lanes)
     waiting = [PointSums](repeating: PointSums(), count: layout.lanes * PyramidLayout.levels)
-    words = [UInt64](repeating: 0, count: layout.lanes)
   }
 
   /// Appends any number of whole interleaved frames.
@@ -36,9 +35,7 @@ struct PyramidBuilder: Sendable {
       throw .unevenSamples(count: samples.count, channels: channels)
     }
     let frames = samples.count / channels
-    guard Int64(frames) <= PyramidLayout.frameLimit - framesAppended else {
-      throw .tooManyFrames(limit: PyramidLayout.frameLimit)
-    }
+    try checkRoom(Int64(frames))
     var frame = 0
     while frame < frames {
       let count = min(PeakKernel.pointFrames - openFrames, frames - frame)
@@ -47,6 +44,36 @@ struct PyramidBuilder: Sendable {
       framesAppended += Int64(count)
       if openFrames == PeakKernel.pointFrames { try closePoint(to: &sink) }
     }
+  }
+
+  private func checkRoom(_ frames: Int64) throws(WaveformError) {
+    guard frames <= PyramidLayout.frameLimit - framesAppended else {
+      throw .tooManyFrames(limit: PyramidLayout.frameLimit)
+    }
+  }
+
+  /// Appends a lower block whose points of the lower levels the sink already has, at a block's boundary.
+  ///
+  /// `sums`: the block's own sums, one per lane.
+  mutating func append(block sums: Span<PointSums>, to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
+    precondition(framesAppended % PyramidLayout.blockFrames == 0, "a block begins at a block's boundary")
+    try checkRoom(PyramidLayout.blockFrames)
+    framesAppended += PyramidLayout.blockFrames
+    for level in 0..<PyramidLayout.levelsPerBlock { made[level] += 256 >> Int64(level) }
+    for lane in open.indices { open[lane] = sums[lane] }
+    try closePoint(level: PyramidLayout.levelsPerBlock, to: &sink)
+  }
+
+  /// Appends the beginning of a block from a builder that began at a block's boundary, at the same place in a block.
+  /// The sink already has its points.
+  mutating func append(restOf other: PyramidBuilder) throws(WaveformError) {
+    precondition(framesAppended % PyramidLayout.blockFrames == 0, "a block begins at a block's boundary")
+    let frames = other.framesAppended % PyramidLayout.blockFrames
+    try checkRoom(frames)
+    framesAppended += frames
+    for level in 0..<PyramidLayout.levelsPerBlock { made[level] += other.made[level] % (256 >> Int64(level)) }
+    for index in 0..<PyramidLayout.levelsPerBlock * layout.lanes { waiting[index] = other.waiting[index] }
+    (open, openFrames) = (other.open, other.openFrames)
   }
 
   /// Makes the last, partial point of each level.
@@ -80,23 +107,28 @@ struct PyramidBuilder: Sendable {
       PeakKernel.downmix(samples, channels: channels, to: &mix)
       return PeakKernel.addFrames(mix.span.extracting(0..<frames), channels: 1, to: &open, at: 0)
     }
+    // Nothing is open before a whole point.
     switch channels {
-    case 1: PeakKernel.addPoint(samples, channels: 1, to: &open, at: 0)
-    case 2: stereo.add(samples, to: &open)
+    case 1: open[0] = loops.mono(samples)
+    case 2:
+      let sums = loops.stereo(samples)
+      for lane in 0..<3 { open[lane] = sums[lane] }
     default:
       PeakKernel.addPoint(samples, channels: channels, to: &open, at: 1)
       var mix = InlineArray<256, Int16>(repeating: 0)
       PeakKernel.downmix(samples, channels: channels, to: &mix)
-      PeakKernel.addPoint(mix.span, channels: 1, to: &open, at: 0)
+      open[0] = loops.mono(mix.span)
     }
   }
 
-  /// Emits the full point and every pair that it completes.
-  private mutating func closePoint(to sink: inout some PointSink & ~Copyable) throws(WaveformError) {
+  /// Emits the full point of a level and every pair that it completes.
+  private mutating func closePoint(
+    level first: Int = 0, to sink: inout some PointSink & ~Copyable
+  ) throws(WaveformError) {
     let lanes = layout.lanes
-    var level = 0
-    var frames = Int64(PeakKernel.pointFrames)
-    try emit(level: 0, frames: frames, to: &sink)
+    var level = first
+    var frames = Int64(PeakKernel.pointFrames) << Int64(level)
+    try emit(level: level, frames: frames, to: &sink)
     while level < PyramidLayout.levels - 1 {
       let base = level * lanes
       guard made[level] % 2 == 0 else {
@@ -112,16 +144,11 @@ struct PyramidBuilder: Sendable {
     openFrames = 0
   }
 
+  @inline(__always)
   private mutating func emit(
     level: Int, frames: Int64, to sink: inout some PointSink & ~Copyable
   ) throws(WaveformError) {
-    let share = 1 / Double(frames)
-    let isWhole = frames.nonzeroBitCount == 1
-    for lane in 0..<layout.lanes {
-      let point = isWhole ? open[lane].point(share: share) : open[lane].point(frames: frames)
-      words[lane] = point.word.littleEndian
-    }
-    try sink.put(words.span, level: level, index: made[level])
+    try sink.put(open.span, frames: frames, level: level, index: made[level])
     made[level] += 1
   }
 }

@@ -21,6 +21,11 @@ package final class PyramidFile: Sendable {
   /// Throws `.io`, `.outdatedPyramid`, or, for a file that isn't a pyramid, `.malformedPyramid` or `.truncatedPyramid`.
   package convenience init(path: String) throws(WaveformError) { try self.init(path: path, cache: .shared) }
 
+  /// Opens a pyramid to read it once, with at most `cacheBytes` of its pages in memory. Throws the same errors.
+  package convenience init(path: String, cacheBytes: Int) throws(WaveformError) {
+    try self.init(path: path, cache: PageCache(limit: cacheBytes))
+  }
+
   convenience init(path: String, cache: PageCache) throws(WaveformError) {
     let file = try PageFile(path: path)
     let header = try file.read(0..<1)

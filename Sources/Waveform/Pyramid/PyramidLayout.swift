@@ -58,6 +58,8 @@ struct PyramidLayout: Equatable, Sendable {
   static let levels = 16
   static let levelsPerBlock = 8
   static let blockPoints = 510
+  /// Frames per lower block.
+  static let blockFrames: Int64 = 65_536
   static let pageWords = 512
   static let pageBytes: Int64 = 4096
   static let magic: UInt64 = 0x44_4d_41_52_59_50_57_53  // "SWPYRAMD", first letter in the lowest byte
@@ -109,10 +111,12 @@ struct PyramidLayout: Equatable, Sendable {
 
   // MARK: Checksums
 
-  /// Sets the numbers and checksums of consecutive final pages, the first of which is `number`.
-  static func seal(_ pages: inout [UInt64], from number: Int64) {
-    for index in 0..<pages.count / pageWords {
-      let first = index * pageWords
+  /// Sets the numbers and checksums of consecutive final pages, the first of which is `number`. `range`: the pages'
+  /// words; nil for all.
+  static func seal(_ pages: inout [UInt64], in range: Range<Int>? = nil, from number: Int64) {
+    let range = range ?? 0..<pages.count
+    for index in 0..<range.count / pageWords {
+      let first = range.lowerBound + index * pageWords
       pages[first + blockPoints] = UInt64(number + Int64(index)).littleEndian
       pages[first + blockPoints + 1] = XXH64.hash(pages.span.extracting(first...first + blockPoints)).littleEndian
     }
