@@ -3,9 +3,15 @@ import Glibc
 /// The levels of a frame's bands, in steps of 1/16 dB: integers, so that sums over a sliding window stay exact.
 struct BandLevels: ~Copyable {
   static let stepsPerDB = 16.0
-  /// One level per band.
-  private(set) var levels: [Int32]
-  var count: Int { levels.count }
+  /// Maximum number of bands.
+  static let limit = 20
+  /// One level per band, and 0 after the last.
+  typealias Row = InlineArray<20, Int32>
+
+  /// The levels of the newest frame.
+  private(set) var levels = Row(repeating: 0)
+  /// Number of bands.
+  var count: Int { edges.count - 1 }
 
   private var fft: RealFFT
   private let window: [Float]
@@ -25,15 +31,14 @@ struct BandLevels: ~Copyable {
     }
     power = [Float](repeating: 0, count: fft.binCount)
     edges = Self.edges(length: length, sampleRate: sampleRate)
-    levels = [Int32](repeating: 0, count: edges.count - 1)
   }
 
   /// Returns bands of equal frequency ratio; bands narrower than a bin are merged.
   private static func edges(length: Int, sampleRate: Double) -> [Int] {
     let (low, high) = (100.0, min(8000, 0.45 * sampleRate))
     var edges: [Int] = []
-    for band in 0...20 {
-      let hertz = low * pow(high / low, Double(band) / 20)
+    for band in 0...limit {
+      let hertz = low * pow(high / low, Double(band) / Double(limit))
       let bin = max(1, Int((hertz * Double(length) / sampleRate).rounded()))
       if bin > edges.last ?? 0 { edges.append(bin) }
     }
@@ -42,14 +47,26 @@ struct BandLevels: ~Copyable {
 
   mutating func measure(_ samples: [Float]) {
     let window = self.window
-    fft.forward({ Kernels.multiply(samples.span, window.span, into: &$0) }) { Self.measure($0, into: &power) }
+    fft.forward({ Kernels.multiply(samples.span, window.span, into: &$0) }) { Self.measure($0, into: &self.power) }
+    let (power, edges, steps) = (self.power, self.edges, Self.stepsPerOctave)
+    let bins = power.span
     for band in 0..<(edges.count - 1) {
       var sum: Float = 0
-      for bin in edges[band]..<edges[band + 1] { sum += power[bin] }
+      for bin in edges[band]..<edges[band + 1] { sum += bins[bin] }
       // The mean over the bins. A band without any sound is far below one step of 16 bits.
       let mean = max(sum / Float(edges[band + 1] - edges[band]), 1e-3)
-      levels[band] = Int32((log2(mean) * Float(10 * log10(2.0) * Self.stepsPerDB)).rounded())
+      levels[band] = Self.rounded(log2(mean) * steps)
     }
+  }
+
+  private static let stepsPerOctave = Float(10 * log10(2.0) * stepsPerDB)
+
+  /// Rounds half away from zero, like `rounded()` but without its call into libm.
+  @inline(__always)
+  private static func rounded(_ value: Float) -> Int32 {
+    let whole = Int32(value)
+    let rest = value - Float(whole)
+    return whole + (rest >= 0.5 ? 1 : rest <= -0.5 ? -1 : 0)
   }
 
   @inline(__always)

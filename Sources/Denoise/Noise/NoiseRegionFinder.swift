@@ -29,8 +29,10 @@ package struct NoiseRegionFinder: ~Copyable {
   /// Maximum number of regions returned.
   package static let regionLimit = 20
 
-  private var cutter: SparseFrames
-  private var bands: BandLevels?
+  /// The largest mean square of digital silence.
+  static let silence = 1.0
+
+  private var meter: NoiseMeter
   private var windows: SteadyWindows
   private let secondsPerFrame: Double
 
@@ -39,26 +41,29 @@ package struct NoiseRegionFinder: ~Copyable {
   ///   - sampleRate: in Hz, at least 1; below 2 kHz nothing is found.
   ///   - channels: at least 1.
   package init(sampleRate: Int, channels: Int) {
-    cutter = SparseFrames(sampleRate: sampleRate, channels: channels)
-    bands = sampleRate < 2000 ? nil : BandLevels(length: cutter.length, sampleRate: cutter.sampleRate)
-    secondsPerFrame = Double(cutter.framesPerHop) / Double(sampleRate)
-    windows = SteadyWindows(bandCount: bands?.count ?? 0, framesPerSecond: 1 / secondsPerFrame)
+    meter = NoiseMeter(sampleRate: sampleRate, channels: channels)
+    secondsPerFrame = Double(meter.cutter.framesPerHop) / Double(sampleRate)
+    windows = SteadyWindows(bandCount: meter.bandCount, framesPerSecond: 1 / secondsPerFrame)
   }
 
   /// Adds more of the recording.
   /// - Parameter samples: 16-bit interleaved whole frames.
   package mutating func append(_ samples: Span<Int16>) {
-    guard bands != nil else { return }
-    var position = 0
-    while cutter.fill(from: samples, &position) {
-      let meanSquare = cutter.meanSquare
-      if meanSquare <= 1 {
-        windows.appendSilence()
-      } else {
-        bands?.measure(cutter.mix)
-        if let levels = bands?.levels { windows.append(levels, meanSquare: meanSquare) }
-      }
+    Self.measure(samples, with: &meter, into: &windows)
+  }
+
+  private static func measure(
+    _ samples: Span<Int16>, with meter: inout NoiseMeter, into windows: inout SteadyWindows
+  ) {
+    meter.measure(samples) { windows.append($0, meanSquare: $1) }
+  }
+
+  /// Adds the next part of the recording, measured by a `NoiseMeter` that began where the recording so far ends.
+  package mutating func append(_ frames: NoiseFrames) {
+    for index in frames.levels.indices {
+      windows.append(frames.levels[index], meanSquare: frames.meanSquares[index])
     }
+    meter.begin(at: frames.end)
   }
 
   /// Returns the regions, best first; they don't overlap.

@@ -33,14 +33,15 @@ struct SteadyWindows {
     short = Slider(bandCount: bandCount, length: (frames + 1) / 2, penalty: Self.shortPenalty, longest: 0)
   }
 
-  mutating func append(_ levels: [Int32], meanSquare: Double) {
-    long.append(levels, meanSquare)
-    short.append(levels, meanSquare)
-  }
-
-  mutating func appendSilence() {
-    long.appendSilence()
-    short.appendSilence()
+  /// Adds the next frame. If it's silent, its levels are ignored.
+  mutating func append(_ levels: BandLevels.Row, meanSquare: Double) {
+    if meanSquare <= NoiseRegionFinder.silence {
+      long.appendSilence()
+      short.appendSilence()
+    } else {
+      long.append(levels, meanSquare)
+      short.append(levels, meanSquare)
+    }
   }
 
   /// Returns the best windows that don't overlap, best first, with their scores.
@@ -75,12 +76,12 @@ private struct Slider {
   /// Maximum length of an extended window, in frames.
   private let longest: Int
   /// The levels and mean squares of the last `length` frames; the next frame goes to index `next`.
-  private var ring: [Int32]
+  private var ring: [BandLevels.Row]
   private var squares: [Double]
   private var next = 0
   private var filled = 0
-  private var sums: [Int32]
-  private var sumsOfSquares: [Int32]
+  private var sums = BandLevels.Row(repeating: 0)
+  private var sumsOfSquares = BandLevels.Row(repeating: 0)
   private var frameCount = 0
   private var current: SteadyWindows.Window?
   private var kept: [SteadyWindows.Window] = []
@@ -90,20 +91,18 @@ private struct Slider {
     self.length = length
     self.penalty = penalty
     self.longest = longest
-    ring = [Int32](repeating: 0, count: length * bandCount)
+    ring = [BandLevels.Row](repeating: BandLevels.Row(repeating: 0), count: length)
     squares = [Double](repeating: 0, count: length)
-    sums = [Int32](repeating: 0, count: bandCount)
-    sumsOfSquares = [Int32](repeating: 0, count: bandCount)
   }
 
-  mutating func append(_ levels: [Int32], _ meanSquare: Double) {
-    let isFull = filled == length
-    let row = next * bandCount
-    for band in 0..<bandCount {
-      let (old, new) = (isFull ? ring[row + band] : 0, levels[band])
-      sums[band] += new - old
-      sumsOfSquares[band] += new * new - old * old
-      ring[row + band] = new
+  mutating func append(_ levels: BandLevels.Row, _ meanSquare: Double) {
+    let oldest = filled == length ? ring[next] : BandLevels.Row(repeating: 0)
+    ring[next] = levels
+    for band in 0..<BandLevels.limit {
+      let (old, new) = (oldest[band], levels[band])
+      // A level is at most 4,000 steps, and a window has at most 34 frames.
+      sums[band] &+= new &- old
+      sumsOfSquares[band] &+= new &* new &- old &* old
     }
     squares[next] = meanSquare
     next = next + 1 == length ? 0 : next + 1
@@ -116,7 +115,7 @@ private struct Slider {
     frameCount += 1
     keep()
     (next, filled) = (0, 0)
-    for band in 0..<bandCount { (sums[band], sumsOfSquares[band]) = (0, 0) }
+    (sums, sumsOfSquares) = (BandLevels.Row(repeating: 0), BandLevels.Row(repeating: 0))
   }
 
   mutating func finish() -> [SteadyWindows.Window] {
@@ -126,12 +125,16 @@ private struct Slider {
 
   /// S of the last `length` frames, in dB.
   private var deviation: Double {
-    var sum = 0.0
     let count = Double(length)
-    for band in 0..<bandCount {
+    // First the roots, which then take half the time; those after the last band are 0.
+    var roots = InlineArray<20, Double>(repeating: 0)
+    for band in 0..<BandLevels.limit {
       let mean = Double(sums[band]) / count
-      sum += max(0, Double(sumsOfSquares[band]) / count - mean * mean).squareRoot()
+      let variance = Double(sumsOfSquares[band]) / count - mean * mean
+      roots[band] = (variance > 0 ? variance : 0).squareRoot()
     }
+    var sum = 0.0
+    for band in 0..<BandLevels.limit { sum += roots[band] }
     return sum / Double(bandCount) / BandLevels.stepsPerDB
   }
 
