@@ -19,25 +19,33 @@ struct AnalyzeRecording {
   /// The pyramid file to write.
   let pyramid: String
   var limits = AudioLimits()
-  /// The number of cores to use, 1 or more, for files that take long to decode.
+  /// The number of cores to use, 1 or more, if the recording is long enough.
   var threads = 1
   /// Whether to look for noise regions in the same pass.
   var findsNoiseRegions = false
   /// Where to store the sound map for later readers of `source` (see SampleWindow); nil to discard it.
   var soundMap: String?
+  /// Frames per segment on several cores; nil for the usual number. For tests.
+  var segmentFrames: Int?
+  /// The time between two moments at which new points become readable, on one core.
+  var interval = Duration.milliseconds(25)
 
   /// Reads `source` to its end and writes a durable pyramid file at `pyramid`.
   ///
-  /// Calls `progress` after every chunk, several thousand times per hour of audio; the frames it reports can be read
+  /// Calls `progress` after every chunk, at least every 24 s of stereo at 44.1 kHz; the frames it reports can be read
   /// from the file by then. Memory use is constant. The number of threads affects only the time.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> Analysis {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let (format, map, claimedFrames) = (reader.format, reader.map, reader.promisedFrames)
     let length = ExpectedLength(reader, path: source)
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
-    var sound = SegmentedReader(reader, path: source, workers: threads)
-    var files = try SoundWriter(nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
-    while try sound.readInt16({ (samples) throws(ProcessingError) in try files.append(samples) }) > 0 {
+    var files = try SoundWriter(
+      nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions, interval: interval)
+    var sound = try segments(reader, format)
+    while try sound.read(
+      { (samples) throws(ProcessingError) in try files.append(samples) },
+      result: { (part) throws(ProcessingError) in try files.append(part) }) > 0
+    {
       guard sound.position <= frameLimit else { throw tooLong(sound.position, format) }
       progress(length.progress(read: sound.position, ready: files.readyFrames))
     }
@@ -50,6 +58,22 @@ struct AnalyzeRecording {
       map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples,
       lostFrames: sound.lostFrames)
     return Analysis(frames: sound.position, warnings: warnings, noiseRegions: files.noiseRegions)
+  }
+
+  private func segments(
+    _ reader: consuming AudioReader, _ format: AudioFormat
+  ) throws(ProcessingError) -> SegmentedReader<SegmentPartWork> {
+    let (rate, channels, finds) = (format.sampleRate, format.channels, findsNoiseRegions)
+    let frames = segmentFrames ?? SegmentPartWork.segmentFrames(channels: channels)
+    let waveform = try waveform { () throws(WaveformError) in
+      try PyramidPartBuilder(sampleRate: rate, channels: channels, frames: frames)
+    }
+    return SegmentedReader(
+      reader, path: source, workers: threads, segmentFrames: frames,
+      tailFrames: NoiseMeter.tailFrames(sampleRate: rate, channels: channels)
+    ) {
+      SegmentPartWork(waveform, finds ? NoiseMeter(sampleRate: rate, channels: channels) : nil)
+    }
   }
 
   private func tooLong(_ frames: Int64, _ format: AudioFormat) -> ProcessingError {

@@ -12,6 +12,7 @@ struct SoundWriter: ~Copyable {
   private var waveform: PyramidWriter?
   private var finder: NoiseRegionFinder?
   private var quantised: [Int16] = []
+  private var pace: Pace
   /// The number of frames whose waveform can be read from the pyramid file.
   private(set) var readyFrames: Int64 = 0
   /// The number of samples that exceeded full scale and were clipped.
@@ -24,9 +25,12 @@ struct SoundWriter: ~Copyable {
   ///   - audio: writes the sound; nil if a file already contains it.
   ///   - pyramid: the path of the pyramid file; nil for none.
   ///   - sound: the sample rate and channels.
+  ///   - interval: the time between two moments at which new points become readable.
   init(
-    _ audio: consuming AudioWriter?, pyramid: String?, of sound: AudioFormat, findsNoiseRegions: Bool
+    _ audio: consuming AudioWriter?, pyramid: String?, of sound: AudioFormat, findsNoiseRegions: Bool,
+    interval: Duration = .milliseconds(25)
   ) throws(ProcessingError) {
+    pace = Pace(interval)
     var waveform: PyramidWriter?
     if let pyramid {
       let writer = try Processing.waveform { () throws(WaveformError) in
@@ -61,7 +65,24 @@ struct SoundWriter: ~Copyable {
       self.finder = consume finder
     }
     guard var waveform = waveform.take() else { return }
-    do { try waveform.append(samples) } catch { throw .waveform(error) }
+    do {
+      try waveform.append(samples)
+      if pace.isDue() { try waveform.publish() }
+    } catch {
+      throw .waveform(error)
+    }
+    readyFrames = waveform.readyFrames
+    self.waveform = consume waveform
+  }
+
+  /// Appends the next segment of a sound that a file already contains.
+  mutating func append(_ part: SegmentPart) throws(ProcessingError) {
+    if let noise = part.noise, var finder = finder.take() {
+      finder.append(noise)
+      self.finder = consume finder
+    }
+    guard var waveform = waveform.take() else { return }
+    do { try waveform.append(part.waveform) } catch { throw .waveform(error) }
     readyFrames = waveform.readyFrames
     self.waveform = consume waveform
   }

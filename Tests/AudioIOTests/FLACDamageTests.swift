@@ -37,9 +37,12 @@ struct FLACDamageTests {
   /// Returns all samples, and the number of frames that the reader reports as lost.
   private func read(_ path: String, workers: Int = 1) throws -> (samples: [Int16], lost: Int64) {
     var reader = SegmentedReader(
-      try AudioReader(path: path), path: path, workers: workers, segmentFrames: workers == 1 ? nil : 12_345)
+      try AudioReader(path: path), path: path, workers: workers, segmentFrames: 12_345
+    ) { CollectedSegment() }
     var samples: [Int16] = []
-    while reader.readInt16({ span in for index in span.indices { samples.append(span[index]) } }) > 0 {}
+    while reader.read(
+      { span in for index in span.indices { samples.append(span[index]) } }, result: { samples += $0.samples }) > 0
+    {}
     return (samples, reader.lostFrames)
   }
 

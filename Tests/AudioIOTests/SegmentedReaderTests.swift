@@ -26,19 +26,22 @@ struct SegmentedReaderTests {
     _ path: String, workers: Int, segmentFrames: Int
   ) throws -> (samples: [Int16], isParallel: Bool) {
     var reader = SegmentedReader(
-      try AudioReader(path: path), path: path, workers: workers, segmentFrames: segmentFrames)
+      try AudioReader(path: path), path: path, workers: workers, segmentFrames: segmentFrames, tailFrames: 2000
+    ) { CollectedSegment() }
     var samples: [Int16] = []
     var position: Int64 = 0
     while true {
-      let got = reader.readInt16 { span in
-        unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) }
-      }
+      let got = reader.read(
+        { span in unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) } },
+        result: { segment in
+          samples += segment.samples
+        })
       position += Int64(got)
       let told = reader.position
       #expect(told == position)
       if got == 0 { break }
     }
-    let past = reader.readInt16 { _ in }
+    let past = reader.read({ _ in }, result: { _ in })
     #expect(past == 0)
     return (samples, reader.isParallel)
   }
@@ -103,24 +106,78 @@ struct SegmentedReaderTests {
     }
   }
 
-  @Test func shortOrQuickFilesAreReadByOneReader() throws {
+  @Test func theWorkGetsTheSamplesThatFollowItsSegment() throws {
+    let path = try make(Self.kinds[0], frames: 50_000)
+    let whole = try decode(path)
+    var reader = SegmentedReader(
+      try AudioReader(path: path), path: path, workers: 2, segmentFrames: 12_000, tailFrames: 3000
+    ) { CollectedSegment() }
+    var ends: [Int] = []
+    while reader.read(
+      { _ in },
+      result: { segment in
+        let end = (segment.start * 2 + segment.samples.count)
+        #expect(segment.tail == Array(whole[end..<min(end + 6000, whole.count)]))
+        ends.append(end / 2)
+      }) > 0
+    {}
+    #expect(ends == [12_000, 24_000, 36_000, 48_000, 50_000])
+  }
+
+  @Test func wavesAreSegmentedToo() throws {
+    for bits in [8, 16] {
+      let samples = (0..<100_001).map { Int16(truncatingIfNeeded: $0 &* 77) }
+      let path = try folder.file("a.wav", wave(samples))
+      let (found, isParallel) = try segmented(path, workers: 2, segmentFrames: 10_000 * bits / 8)
+      let equal = try found == decode(path)
+      #expect(equal && isParallel)
+    }
+    // Half as long as the header says.
+    let path = try folder.file("cut.wav", Array(wave([Int16](repeating: 1, count: 100_000)).prefix(100_000)))
+    let equal = try segmented(path, workers: 2, segmentFrames: 10_000).samples == decode(path)
+    #expect(equal)
+  }
+
+  @Test func shortFilesAreReadByOneReader() throws {
     func isParallel(_ path: String, workers: Int = 2) throws -> Bool {
-      SegmentedReader(try AudioReader(path: path), path: path, workers: workers, segmentFrames: 10_000).isParallel
+      SegmentedReader(
+        try AudioReader(path: path), path: path, workers: workers, segmentFrames: 10_000
+      ) { CollectedSegment() }.isParallel
     }
     let short = try make(Self.kinds[0], frames: 39_999)
     #expect(try !isParallel(short))
     let long = try make(Self.kinds[0], frames: 40_000)
     #expect(try isParallel(long) && !isParallel(long, workers: 1) && !isParallel(long, workers: 3))
-    let wave = try folder.file("a.wav", wave([Int16](repeating: 1, count: 100_000)))
-    #expect(try !isParallel(wave))
   }
 
   @Test func stoppingHalfwayLeavesNothingBehind() throws {
     struct Enough: Error {}
     let path = try make(Self.kinds[0])
     for _ in 0..<20 {
-      var reader = SegmentedReader(try AudioReader(path: path), path: path, workers: 4, segmentFrames: 15_000)
-      #expect(throws: Enough.self) { _ = try reader.readInt16 { _ in throw Enough() } }
+      var reader = SegmentedReader(
+        try AudioReader(path: path), path: path, workers: 4, segmentFrames: 15_000
+      ) { CollectedSegment() }
+      #expect(throws: Enough.self) { _ = try reader.read({ _ in }, result: { _ in throw Enough() }) }
     }
+  }
+}
+
+/// Collects the samples of segments.
+final class CollectedSegment: SegmentWork {
+  struct Segment: Sendable {
+    var start = 0
+    var samples: [Int16] = []
+    var tail: [Int16] = []
+  }
+
+  private var segment = Segment()
+
+  func begin(at frame: Int64) { segment = Segment(start: Int(frame)) }
+
+  func append(_ samples: Span<Int16>) { for index in samples.indices { segment.samples.append(samples[index]) } }
+
+  func finish(tail: Span<Int16>) -> Segment {
+    for index in tail.indices { segment.tail.append(tail[index]) }
+    return segment
   }
 }

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Randomness
 import Testing
 import Waveform
 
@@ -48,7 +49,7 @@ struct AnalyzeRecordingTests {
       try encode(swell(frames: 900_000, channels: 1, sampleRate: 8000), to: folder("a"), format)
       var last: WorkerProgress?
       var seen: [WaveformSlice] = []
-      _ = try AnalyzeRecording(source: folder("a"), pyramid: folder("p")).run { progress in
+      _ = try AnalyzeRecording(source: folder("a"), pyramid: folder("p"), interval: .zero).run { progress in
         #expect(progress.fraction >= last?.fraction ?? 0 && progress.readyFrames >= last?.readyFrames ?? 0)
         #expect(progress.fraction < 1 || progress.readyFrames == 900_000)
         last = progress
@@ -224,6 +225,37 @@ struct AnalyzeRecordingTests {
   /// Up to the second header like the first.
   private func frameLength(_ bytes: [UInt8]) -> Int? {
     (24..<3000).first { bytes[$0] == 0xFF && bytes[$0 + 1] == bytes[1] && bytes[$0 + 2] & 0x0C == bytes[2] & 0x0C }
+  }
+
+  @Test(arguments: [
+    AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 16_000, channels: 2),
+    AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 96_000, channels: 1),
+    AudioFormat(container: .flac, codec: .flacS16, sampleRate: 44_100, channels: 3),
+    AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 48_000, channels: 2),
+  ])
+  func severalCoresChangeNothing(format: AudioFormat) throws {
+    var generator = TestRandom(for: format.channels)
+    let frames = 9 * 65_536 + 30_000
+    var sound = swell(frames: frames, channels: format.channels, sampleRate: format.sampleRate)
+    // Noise between the tones, so that there are regions.
+    for index in sound.indices {
+      let isQuiet = index / format.channels % (2 * format.sampleRate) < format.sampleRate
+      sound[index] = (isQuiet ? 0 : sound[index]) + .random(in: -0.01...0.01, using: &generator)
+    }
+    try encode(sound, to: folder("a"), format)
+    func analyze(_ threads: Int) throws -> Analysis {
+      try AnalyzeRecording(
+        source: folder("a"), pyramid: folder("\(threads)"), threads: threads, findsNoiseRegions: true,
+        segmentFrames: 65_536
+      ).run { _ in }
+    }
+    let alone = try analyze(1)
+    #expect(alone.frames == Int64(frames) && alone.noiseRegions?.isEmpty == false)
+    for threads in [2, 3] {
+      #expect(try analyze(threads) == alone)
+      let equal = try contents(folder("\(threads)")) == contents(folder("1"))
+      #expect(equal)
+    }
   }
 
   @Test func noiseRegionsOfTheSamePassMatchThoseOfASeparatePass() throws {

@@ -1,29 +1,38 @@
 import Dispatch
-import Synchronization
 
-// Decoding on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader;
-// worker w decodes segments w, w + W, w + 2W …, and the samples are delivered in order:
+// Reading on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader;
+// worker w decodes segments w, w + W, w + 2W … and processes their samples at once, while they are in its core's cache.
+// Only the results are passed on, in order:
 //
 //   worker 0   |--- 0 ---|--- 2 ---|--- 4 ---
 //   worker 1   |--- 1 ---|--- 3 ---|
 //
-// A worker may be at most one segment ahead of delivery, so memory is constant and delivery is steady. Every worker
-// decodes a little past its segment's end (the tail), and the next segment must begin with the same samples. If it
-// doesn't, none of that segment is delivered and a single reader decodes the rest of the file from its start. This
-// happens in a damaged file in which the decoder drops or repeats something, so that a seek lands in a different place.
-// So the samples always equal those of an AudioReader.
+// A worker may be at most two segments ahead of delivery, so memory is constant. Every worker decodes a little past its
+// segment's end (the tail), and the next segment must begin with the same samples. If it doesn't, that segment's result
+// is discarded and a single reader decodes the rest of the file from its start. This happens in a damaged file in which
+// the decoder drops or repeats something, so that a seek lands in a different place. So the samples always equal those
+// of an AudioReader.
 
-/// Decodes a file from its first frame to its last, with several readers in parallel if that pays. The samples equal
+/// Processes the samples of one segment after another, on the thread of the worker that decodes them.
+package protocol SegmentWork: AnyObject, SendableMetatype {
+  associatedtype Result: Sendable
+  /// Begins a segment whose first frame is `frame`.
+  func begin(at frame: Int64)
+  /// Adds the segment's next samples, interleaved whole frames.
+  func append(_ samples: Span<Int16>)
+  /// Ends the segment. `tail`: the samples that follow it, as many as the reader was asked for unless the file ends.
+  func finish(tail: Span<Int16>) -> Result
+}
+
+/// Reads a file from its first frame to its last, with several readers in parallel if that pays. The samples equal
 /// those of an AudioReader.
 ///
-/// Blocks. Use it from one thread at a time. Needs 5 MB per worker.
-package struct SegmentedReader: ~Copyable {
-  /// Samples per segment: 24 s of 44.1 kHz stereo.
-  private static let segmentSamples = 1 << 21
+/// Blocks. Use it from one thread at a time. Needs about 1 MB per worker besides its results.
+package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
   /// Minimum number of segments per worker.
-  private static let segmentsPerWorker: Int64 = 2
-  /// Frames in a tail.
-  private static let tailFrames: Int64 = 1024
+  private static var segmentsPerWorker: Int64 { 2 }
+  /// Minimum number of frames in a tail.
+  private static var leastTail: Int64 { 1024 }
 
   /// The first frame of the next read.
   package private(set) var position: Int64 = 0
@@ -37,29 +46,34 @@ package struct SegmentedReader: ~Copyable {
 
   /// Decodes alone if that is better, or after two segments failed to match.
   private var reader: AudioReader
-  private let channels: Int
-  private var queues: [ChunkQueue] = []
+  private var queues: [SegmentQueue<Work.Result>] = []
   private var segment = 0
-  /// The samples that the current segment must begin with and that have not been compared yet.
+  /// The samples that the current segment must begin with, and whether the file must end with them.
   private var tail: [Int16] = []
-  /// Whether the file ends with the tail.
   private var endsWithTail = false
   private var isAtEnd = false
 
   /// Creates a reader of the file at `path`, which `reader` has just opened, with at most `workers` workers.
   ///
-  /// Uses only one if more would gain nothing: if the file is uncompressed or short, or has more channels than fit a
-  /// segment. `segmentFrames` is for tests.
-  package init(_ reader: consuming AudioReader, path: String, workers: Int, segmentFrames: Int? = nil) {
-    let frames = Int64(segmentFrames ?? Self.segmentSamples / reader.format.channels)
-    channels = reader.format.channels
-    let pays = channels <= 16 && reader.format.codec.isSlow
-    if workers > 1, pays, reader.claimedFrames ?? 0 >= Self.segmentsPerWorker * Int64(workers) * frames {
-      let source = SegmentSource(path: path, map: reader.map, frames: frames, tailFrames: Self.tailFrames)
-      let limit = Int(frames) / reader.framesPerRead + 4
+  /// Uses only one, and no work, if more would gain nothing: if the file is short, has many channels, or can't be
+  /// decoded from its middle.
+  /// - Parameters:
+  ///   - segmentFrames: frames per segment.
+  ///   - tailFrames: frames of tail that the work needs.
+  ///   - work: makes a worker's work, on its thread.
+  package init(
+    _ reader: consuming AudioReader, path: String, workers: Int, segmentFrames: Int, tailFrames: Int = 0,
+    work: @escaping @Sendable () -> Work
+  ) {
+    let pays = reader.format.channels <= 16 && reader.format.isCutAnywhere
+    if workers > 1, pays,
+      reader.claimedFrames ?? 0 >= Self.segmentsPerWorker * Int64(workers) * Int64(segmentFrames)
+    {
       isParallel = true
-      queues = (0..<workers).map { _ in ChunkQueue(limit: limit, samples: reader.framesPerRead * reader.format.channels)
-      }
+      queues = (0..<workers).map { _ in SegmentQueue(limit: 2) }
+      let source = SegmentSource<Work>(
+        path: path, map: reader.map, frames: Int64(segmentFrames), tailFrames: max(Self.leastTail, Int64(tailFrames)),
+        work: work)
       for (number, queue) in queues.enumerated() {
         DispatchQueue(label: "decoder \(number)").async {
           source.decode(from: number, step: workers, into: queue)
@@ -71,47 +85,43 @@ package struct SegmentedReader: ~Copyable {
 
   deinit { for queue in queues { queue.cancel() } }
 
-  /// Passes the next samples to `body`, interleaved, like `AudioReader.readInt16`.
+  /// Passes what follows to one of the two functions: samples, interleaved like those of `AudioReader.readInt16`, or
+  /// the result of a segment's work.
   ///
-  /// Returns the number of frames, or 0 at the end, without calling `body`. Throws what `body` throws.
-  package mutating func readInt16<E: Error>(_ body: (Span<Int16>) throws(E) -> Void) throws(E) -> Int {
+  /// Returns the number of frames, or 0 at the end, without calling either. Throws what they throw.
+  package mutating func read<E: Error>(
+    _ samples: (Span<Int16>) throws(E) -> Void, result: (Work.Result) throws(E) -> Void
+  ) throws(E) -> Int {
     while isParallel, !isAtEnd {
-      let queue = queues[segment % queues.count]
-      var chunk = queue.take()
-      defer { queue.giveBack(&chunk.samples) }
-      switch chunk.kind {
-      case .samples:
-        guard meets(chunk) else {
-          decodeAlone()
-          break
-        }
-        let frames = chunk.count / channels
-        position += Int64(frames)
-        nonFiniteSamples += chunk.nonFiniteSamples
-        lostFrames += chunk.lostFrames
-        try body(chunk.samples.span.extracting(0..<chunk.count))
-        return frames
-      case .tail: tail += chunk.samples.prefix(chunk.count)
-      case .endOfSegment(let endsFile):
-        segment += 1
-        endsWithTail = endsFile
-      case .endOfFile:
-        if tail.isEmpty { isAtEnd = true } else { decodeAlone() }
+      let next = queues[segment % queues.count].take()
+      guard matchesTail(next) else {
+        decodeAlone()
+        break
       }
+      guard let next, let made = next.result else {
+        isAtEnd = true
+        break
+      }
+      segment += 1
+      position += next.frames
+      nonFiniteSamples += next.nonFiniteSamples
+      lostFrames += next.lostFrames
+      (tail, endsWithTail) = (next.tail, next.endsFile)
+      try result(made)
+      return Int(next.frames)
     }
     if isAtEnd { return 0 }
-    let got = try reader.readInt16(body)
+    let got = try reader.readInt16(samples)
     (position, nonFiniteSamples, lostFrames) = (reader.position, reader.nonFiniteSamples, reader.lostFrames)
     return got
   }
 
-  /// Whether the chunk begins with the rest of the tail.
-  private mutating func meets(_ chunk: Chunk) -> Bool {
-    if endsWithTail, chunk.count > tail.count { return false }
-    let count = min(tail.count, chunk.count)
-    guard count > 0 else { return true }
-    defer { tail.removeFirst(count) }
-    return chunk.samples.prefix(count).elementsEqual(tail.prefix(count))
+  /// Whether a segment begins, or the file ends, as the previous one's tail says.
+  private func matchesTail(_ next: DecodedSegment<Work.Result>?) -> Bool {
+    guard segment > 0 else { return true }
+    guard let next else { return tail.isEmpty }
+    if endsWithTail, next.frames * Int64(reader.format.channels) != tail.count { return false }
+    return next.head.starts(with: tail)
   }
 
   /// Continues with a single reader, after the last samples known to be right.
@@ -121,6 +131,19 @@ package struct SegmentedReader: ~Copyable {
     while reader.position < position {
       let frames = Int(min(position - reader.position, Int64(reader.framesPerRead)))
       if reader.readInt16(upTo: frames, { _ in }) == 0 { break }
+    }
+  }
+}
+
+extension AudioFormat {
+  /// Whether it's certain that decoding from the middle gives the same samples, and quick to get there.
+  fileprivate var isCutAnywhere: Bool {
+    guard isSeekable else { return false }
+    switch codec {
+    case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3, .pcmS8, .pcmU8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64,
+      .aLaw, .muLaw:
+      return true
+    default: return false
     }
   }
 }
@@ -136,122 +159,69 @@ extension AudioCodec {
 }
 
 /// The parameters shared by all workers.
-private struct SegmentSource: Sendable {
+private struct SegmentSource<Work: SegmentWork>: Sendable {
   let path: String
   let map: SoundMap
   let frames: Int64
   let tailFrames: Int64
+  let work: @Sendable () -> Work
 
   /// Decodes every `step`th segment until the file ends or the queue is canceled.
-  func decode(from first: Int, step: Int, into queue: ChunkQueue) {
+  func decode(from first: Int, step: Int, into queue: SegmentQueue<Work.Result>) {
     // The reader that made the map has already checked the limits.
-    guard var reader = try? AudioReader(path: path, limits: .none, map: map) else { return queue.put(.endOfFile) }
+    guard var reader = try? AudioReader(path: path, limits: .none, map: map) else { return queue.put(nil) }
+    let work = work()
     var start = Int64(first) * frames
-    while !queue.isCancelled {
-      let end = start + frames
-      do { try reader.seek(to: start) } catch { return queue.put(.endOfFile) }
-      guard decode(to: end, as: .samples, from: &reader, into: queue) else { return queue.put(.endOfFile) }
-      let isWhole = decode(to: end + tailFrames, as: .tail, from: &reader, into: queue)
-      queue.put(.endOfSegment(endsFile: !isWhole))
+    while queue.waitForRoom() {
+      guard let segment = decode(from: start, with: work, &reader, queue) else { return queue.put(nil) }
+      let isLast = segment.frames < frames
+      queue.put(segment)
+      if isLast { return queue.put(nil) }
       start += Int64(step) * frames
     }
   }
 
+  /// Decodes a segment and its tail. Returns nil if there is none, or the queue is canceled.
+  private func decode(
+    from start: Int64, with work: Work, _ reader: inout AudioReader, _ queue: SegmentQueue<Work.Result>
+  ) -> DecodedSegment<Work.Result>? {
+    do { try reader.seek(to: start) } catch { return nil }
+    let (nonFinite, lost) = (reader.nonFiniteSamples, reader.lostFrames)
+    let headCount = Int(tailFrames) * reader.format.channels
+    var segment = DecodedSegment<Work.Result>()
+    work.begin(at: start)
+    let isWhole = decode(to: start + frames, &reader, queue) { samples in
+      segment.head.append(samples, upTo: headCount)
+      work.append(samples)
+    }
+    segment.frames = reader.position - start
+    guard segment.frames > 0, !queue.isCancelled else { return nil }
+    segment.nonFiniteSamples = reader.nonFiniteSamples - nonFinite
+    segment.lostFrames = reader.lostFrames - lost
+    let goesOn =
+      isWhole
+      && decode(to: start + frames + tailFrames, &reader, queue) { samples in
+        segment.tail.append(samples, upTo: headCount)
+      }
+    segment.endsFile = !goesOn
+    segment.result = work.finish(tail: segment.tail.span)
+    return segment
+  }
+
   /// Decodes up to `end`. Returns false if the file ends before.
   private func decode(
-    to end: Int64, as kind: Chunk.Kind, from reader: inout AudioReader, into queue: ChunkQueue
+    to end: Int64, _ reader: inout AudioReader, _ queue: SegmentQueue<Work.Result>, _ body: (Span<Int16>) -> Void
   ) -> Bool {
-    while reader.position < end {
-      guard var samples = queue.room() else { return true }
-      let (nonFinite, lost) = (reader.nonFiniteSamples, reader.lostFrames)
-      let got = reader.readInt16(upTo: Int(min(end - reader.position, .max))) { span in
-        var target = samples.mutableSpan
-        for index in span.indices { target[index] = span[index] }
-      }
-      guard got > 0 else {
-        queue.giveBack(&samples)
-        return false
-      }
-      queue.put(
-        Chunk(
-          kind: kind, samples: samples, count: got * reader.format.channels,
-          nonFiniteSamples: reader.nonFiniteSamples - nonFinite, lostFrames: reader.lostFrames - lost))
+    while reader.position < end, !queue.isCancelled {
+      guard reader.readInt16(upTo: Int(min(end - reader.position, .max)), body) > 0 else { return false }
     }
     return true
   }
 }
 
-/// Samples from a worker, or a mark between them.
-private struct Chunk: Sendable {
-  enum Kind: Sendable {
-    case samples, tail
-    case endOfSegment(endsFile: Bool)
-    case endOfFile
-  }
-
-  var kind: Kind
-  /// Only the first `count` samples are valid.
-  var samples: [Int16] = []
-  var count = 0
-  var nonFiniteSamples: Int64 = 0
-  var lostFrames: Int64 = 0
-}
-
-/// The chunks that one worker has decoded and that have not been taken. The arrays circulate without being copied.
-private final class ChunkQueue: Sendable {
-  private struct State {
-    var filled: [Chunk] = []
-    var free: [[Int16]]
-    var isCancelled = false
-  }
-
-  private let state: Mutex<State>
-  private let ready = DispatchSemaphore(value: 0)
-  private let rooms = DispatchSemaphore(value: 0)
-
-  /// Creates a queue with `limit` arrays of `samples` samples each.
-  init(limit: Int, samples: Int) {
-    state = Mutex(State(free: (0..<limit).map { _ in [Int16](repeating: 0, count: samples) }))
-    // Signals one by one: a semaphore must not be destroyed below its initial value.
-    for _ in 0..<limit { rooms.signal() }
-  }
-
-  var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-  /// Returns an array to fill, waiting until one is free, or nil after cancellation.
-  func room() -> [Int16]? {
-    rooms.wait()
-    let array = state.withLock { $0.isCancelled ? nil : $0.free.popLast() }
-    // Keeps the semaphore signaled for later calls after a cancellation.
-    if array == nil { rooms.signal() }
-    return array
-  }
-
-  func put(_ chunk: Chunk) {
-    state.withLock { $0.filled.append(chunk) }
-    ready.signal()
-  }
-
-  func put(_ kind: Chunk.Kind) { put(Chunk(kind: kind)) }
-
-  /// Removes and returns the next chunk, waiting until there is one.
-  func take() -> Chunk {
-    ready.wait()
-    return state.withLock { $0.filled.removeFirst() }
-  }
-
-  /// Takes the array from the caller, so that filling it again doesn't copy it.
-  func giveBack(_ samples: inout [Int16]) {
-    guard !samples.isEmpty else { return }
-    var array: [Int16] = []
-    swap(&array, &samples)
-    state.withLock { [array] in $0.free.append(array) }
-    rooms.signal()
-  }
-
-  /// Stops the worker at its next chunk.
-  func cancel() {
-    state.withLock { $0.isCancelled = true }
-    rooms.signal()
+extension [Int16] {
+  /// Appends samples as long as there are fewer than `limit`.
+  fileprivate mutating func append(_ samples: Span<Int16>, upTo limit: Int) {
+    for index in 0..<Swift.min(samples.count, Swift.max(limit - count, 0)) { append(samples[index]) }
   }
 }
