@@ -29,8 +29,11 @@ package struct AnalyzedRecording: Sendable {
     self.pyramid = pyramid
   }
 
+  /// Memory for the pyramid's pages: enough for the widest picture, since a file is written in one pass.
+  private static let cacheBytes = 1 << 20
+
   func open() throws(ProcessingError) -> PyramidFile {
-    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid) }
+    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid, cacheBytes: Self.cacheBytes) }
   }
 
   func slice(_ window: WaveformWindow, of file: PyramidFile) throws(ProcessingError) -> WaveformSlice {
@@ -62,24 +65,35 @@ package struct ExportWaveform: Sendable {
     self.overlay = overlay
   }
 
-  /// Throws `.waveform` without writing anything if the query doesn't fit the recording.
+  /// Throws `.waveform` without writing anything if the query doesn't fit the recording. Memory use is constant.
   package func write(_ kind: WaveformFile, to path: String) throws(ProcessingError) {
     switch kind {
-    case .json: try writeFile(slice().strictJSON(), to: path)
-    case .dat:
-      // One channel is written as version 1, like the reference tool does.
-      let slice = try slice()
-      try writeFile(slice.dat(version: slice.lanes == 1 ? 1 : 2), to: path)
-    case .png, .svg: try writeFile(picture(kind), to: path)
+    case .json: try writeDocument(path) { _ in .strictJSON }
+    // One channel is written as version 1, like the reference tool does.
+    case .dat: try writeDocument(path) { .dat(version: $0.lanes == 1 ? 1 : 2) }
+    case .png, .svg:
+      let picture = try picture(kind)
+      try writeFile(path) { (write) throws(ProcessingError) in try write(picture) }
     }
   }
 
-  private func slice() throws(ProcessingError) -> WaveformSlice {
+  /// Numbers per piece of a document.
+  private static let pieceNumbers = 1 << 16
+
+  private func writeDocument(_ path: String, _ form: (WaveformWindow) -> WaveformForm) throws(ProcessingError) {
     let file = try recording.open()
     let window = try waveform { () throws(WaveformError) in
       try WaveformWindow(query, of: WaveformExtent(finished: file))
     }
-    return try recording.slice(window, of: file)
+    let sound = SampleWindow(path: recording.source)
+    func slice(_ part: WaveformWindow) throws(ProcessingError) -> WaveformSlice {
+      if part.needsSamples { return try audio { () throws(AudioIOError) in try sound.slice(part) } }
+      return try waveform { () throws(WaveformError) in try file.slice(part) }
+    }
+    var pieces = WaveformDocument(window, as: form(window)).pieces(ofNumbers: Self.pieceNumbers)
+    try writeFile(path) { (write) throws(ProcessingError) in
+      while let piece = try pieces.next({ (part) throws(ProcessingError) in try slice(part) }) { try write(piece) }
+    }
   }
 
   private func picture(_ kind: WaveformFile) throws(ProcessingError) -> [UInt8] {
@@ -98,16 +112,21 @@ package struct ExportWaveform: Sendable {
     return try waveform { () throws(WaveformError) in try picture.png(slice, overlay: over) }
   }
 
-  private func writeFile(_ bytes: [UInt8], to path: String) throws(ProcessingError) {
+  /// Creates a file, calls `body` with a function that appends to it, and makes it durable.
+  private func writeFile(
+    _ path: String, _ body: (([UInt8]) throws(ProcessingError) -> Void) throws(ProcessingError) -> Void
+  ) throws(ProcessingError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
     defer { close(descriptor) }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if written < 0 && errno == EINTR { continue }
-      guard written > 0 else { throw .system(operation: "write", path: path, errno: errno) }
-      rest = rest.dropFirst(written)
+    try body { (bytes) throws(ProcessingError) in
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        if written < 0 && errno == EINTR { continue }
+        guard written > 0 else { throw .system(operation: "write", path: path, errno: errno) }
+        rest = rest.dropFirst(written)
+      }
     }
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", path: path, errno: errno) }
   }
