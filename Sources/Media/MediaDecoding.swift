@@ -69,7 +69,9 @@ package final class MediaDecoding {
       words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(facts.leap)"]
     }
     if let layout = facts.layout { words += ["-channel_layout", layout] }
-    return words + ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
+    words += ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
+    // Otherwise, every packet is written alone: four times as many task switches.
+    return words + ["-flush_packets", "0"]
   }
 
   /// Ignores jumps of more than a minute, so that one wrong byte in a Flash video, whose clock spans 24 days, can't

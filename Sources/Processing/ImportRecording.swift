@@ -57,6 +57,7 @@ struct ImportRecording {
     var files = try SoundWriter(copy, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
     var (finite, notFinite): ([Float], Int64) = ([], 0)
     func append(_ samples: Span<Float>) throws(ProcessingError) {
+      guard !isFinite(samples) else { return try files.append(samples) }
       notFinite += replaceNonFinite(samples, into: &finite)
       try files.append(finite.span)
     }
@@ -127,6 +128,20 @@ extension Warning {
       code: "length_misstated",
       detail: "The header says \(seconds(promised)) s, but the file has \(seconds(frames)) s, which are used.")
   }
+}
+
+/// Whether no sample is NaN or infinite. x − x is 0 for finite x and NaN otherwise, and NaN persists in the sum.
+private func isFinite(_ samples: Span<Float>) -> Bool {
+  var doubt = InlineArray<16, Float>(repeating: 0)
+  var start = 0
+  while start + 16 <= samples.count {
+    let group = samples.extracting(start..<(start + 16))
+    for lane in 0..<16 { doubt[lane] += group[lane] - group[lane] }
+    start += 16
+  }
+  for index in start..<samples.count { doubt[0] += samples[index] - samples[index] }
+  for lane in 0..<16 where doubt[lane] != 0 { return false }
+  return true
 }
 
 /// Copies samples, replacing NaN and infinity with 0. Returns how many were replaced.
