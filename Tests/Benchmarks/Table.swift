@@ -16,6 +16,11 @@ struct Table {
   }
 }
 
+/// Formats the median of ratios and their range: "1.2 × (1.18–1.31)".
+func spread(_ ratios: [Double]) -> String {
+  "\(rounded(median(ratios))) × (\(rounded(ratios.min() ?? 0))–\(rounded(ratios.max() ?? 0)))"
+}
+
 func median(_ values: [Double]) -> Double {
   let sorted = values.sorted()
   return sorted.isEmpty ? 0 : sorted[sorted.count / 2]
