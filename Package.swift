@@ -78,7 +78,8 @@ let package = Package(
     .testTarget(
       name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
-    .testTarget(name: "DenoiseTests", dependencies: ["Terms", "CPeaks", "Denoise", "Randomness"], swiftSettings: strict),
+    .testTarget(
+      name: "DenoiseTests", dependencies: ["Terms", "CPeaks", "Denoise", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
