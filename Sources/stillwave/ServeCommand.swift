@@ -45,6 +45,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     await termination.wait()
     await service.stop()
     JSONLogHandler.flush(within: 1)
+    // Not exit(3), whose handlers would take apart what unfinished background work still uses.
+    withExtendedLifetime(service) { _exit(EXIT_SUCCESS) }
   }
 
   private func configuration() throws -> Configuration {
