@@ -40,6 +40,8 @@ size_t stillwave_write_png(const struct stillwave_picture *picture, uint8_t *fil
   png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
   png_set_PLTE(png, info, picture->colors, picture->color_count);
   if (picture->opacity_count > 0) png_set_tRNS(png, info, picture->opacities, picture->opacity_count, NULL);
+  // A canvas has no other numbers than those of its colors.
+  png_set_check_for_invalid_index(png, 0);
   png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_UP);
   png_set_compression_strategy(png, 3 /* Z_RLE */);
   png_set_compression_level(png, 1);
