@@ -14,13 +14,6 @@
 #define LEFT 0, 2, 4, 6, 8, 10, 12, 14
 #define RIGHT 1, 3, 5, 7, 9, 11, 13, 15
 #include "loops.h"
-#undef NAME
-#undef SET
-#undef LANES
-#undef EVEN
-#undef ODD
-#undef LEFT
-#undef RIGHT
 
 #ifdef __x86_64__
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
@@ -33,13 +26,6 @@
 #define LEFT 0, 2, 4, 6, 16, 18, 20, 22, 8, 10, 12, 14, 24, 26, 28, 30
 #define RIGHT 1, 3, 5, 7, 17, 19, 21, 23, 9, 11, 13, 15, 25, 27, 29, 31
 #include "loops.h"
-#undef NAME
-#undef SET
-#undef LANES
-#undef EVEN
-#undef ODD
-#undef LEFT
-#undef RIGHT
 #pragma clang attribute pop
 #endif
 

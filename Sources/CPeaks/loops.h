@@ -1,5 +1,5 @@
 // The loops, included once per instruction set. NAME gives each set its own functions, LANES is the number of 16-bit
-// samples per vector, and the other macros select samples of vectors.
+// samples per vector, and the other macros select samples of vectors. All are undefined again at the end.
 
 typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES)));
 typedef uint16_t NAME(magnitudes) __attribute__((vector_size(2 * LANES)));
@@ -14,8 +14,8 @@ static inline __attribute__((always_inline)) NAME(shorts) NAME(load)(const int16
 }
 
 // Σ|x| of 256 samples needs 24 bits, but 16-bit sums are faster: S = Σ|x| modulo 2^16 and U = Σ ⌊|x| / 2^8⌋ ≤ 2^15.
-// What is left, Σ|x| − 2^8·U, is at most 256 · 255, so S − 2^8·U modulo 2^16 is exact. Likewise for Σx² in 32 bits, with
-// pairs of squares, which are at most 2^31: Σ − 2^16·U ≤ 128 · 65535.
+// What is left, Σ|x| − 2^8·U, is at most 256 · 255, so S − 2^8·U modulo 2^16 is exact. The same holds for Σx² in 32
+// bits, with pairs of squares, which are at most 2^31: Σ − 2^16·U ≤ 128 · 65535.
 static inline __attribute__((always_inline)) void NAME(sum_up)(struct peak_sums *sums, const int16_t *samples) {
   NAME(shorts) low = NAME(load)(samples), high = low;
   NAME(magnitudes) absolutes = {0}, upper_absolutes = {0};
@@ -132,3 +132,11 @@ static void NAME(mix_pairs)(float *mix, const int16_t *samples, long width, long
 static const struct peak_loops NAME(peak_loops) = {
   SET, NAME(mono_point), NAME(stereo_point), NAME(square_sums), NAME(mix_pairs),
 };
+
+#undef NAME
+#undef SET
+#undef LANES
+#undef EVEN
+#undef ODD
+#undef LEFT
+#undef RIGHT

@@ -77,7 +77,6 @@ struct PageChunk: Sendable {
   fileprivate var points: [PagePoints?] = Array(repeating: nil, count: size)
   fileprivate var count = 0
   fileprivate let marks = UseMarks()
-  private let coarse = CoarsePeaks(pages: size)
 
   fileprivate static func index(of number: Int64) -> Int { Int(number & Int64(size - 1)) }
   fileprivate static func key(of number: Int64) -> Int64 { number / Int64(size) }
@@ -85,7 +84,7 @@ struct PageChunk: Sendable {
   fileprivate mutating func set(_ index: Int, _ page: PyramidPage?) {
     count += (page == nil ? 0 : 1) - (pages[index] == nil ? 0 : 1)
     pages[index] = page
-    points[index] = page.map { coarse.points(of: $0, at: index) }
+    points[index] = page?.points
   }
 }
 

@@ -61,8 +61,8 @@ final class PageFile: Sendable {
 /// (`PyramidLayout.word`).
 @safe
 final class PyramidPage: Sendable {
-  /// The memory of a page: its points, its part of `CoarsePeaks`, and the overhead of `malloc` and the tables.
-  static let cost = Int(PyramidLayout.pageBytes) + 4 * PagePoints.coarseCount + 128
+  /// The memory of a page: its points, and the overhead of `malloc` and the tables.
+  static let cost = Int(PyramidLayout.pageBytes) + 128
 
   fileprivate nonisolated(unsafe) let peaks: UnsafeMutablePointer<PointPeaks>
   private nonisolated(unsafe) let loudness: UnsafeMutablePointer<PointLoudness>
@@ -84,14 +84,7 @@ final class PyramidPage: Sendable {
   deinit { unsafe UnsafeMutableRawPointer(peaks).deallocate() }
 
   /// The points, readable as long as the page exists.
-  var points: PagePoints {
-    unsafe PagePoints(peaks: peaks, loudness: loudness, coarse: peaks + PagePoints.coarseIndex)
-  }
-
-  /// The same with the coarse points in `coarse`, which must exist as long.
-  fileprivate func points(coarse: UnsafeMutablePointer<PointPeaks>) -> PagePoints {
-    unsafe PagePoints(peaks: peaks, loudness: loudness, coarse: coarse)
-  }
+  var points: PagePoints { unsafe PagePoints(peaks: peaks, loudness: loudness) }
 }
 
 /// The points of a page that is kept in memory by its owner. Reading them needs no reference counting.
@@ -99,18 +92,11 @@ final class PyramidPage: Sendable {
 /// Sendable because nothing writes to the memory after `init`.
 @safe
 struct PagePoints: @unchecked Sendable {
-  /// The first of the points of level 4 and above (12 and above in an upper block), and their number.
-  static let coarseIndex = PyramidLayout.pageWords - coarseCount
-  static let coarseCount = 32
-
   private let peaks: UnsafePointer<PointPeaks>
   private let loudness: UnsafePointer<PointLoudness>
-  private let coarse: UnsafePointer<PointPeaks>
 
-  fileprivate init(
-    peaks: UnsafePointer<PointPeaks>, loudness: UnsafePointer<PointLoudness>, coarse: UnsafePointer<PointPeaks>
-  ) {
-    unsafe (self.peaks, self.loudness, self.coarse) = (peaks, loudness, coarse)
+  fileprivate init(peaks: UnsafePointer<PointPeaks>, loudness: UnsafePointer<PointLoudness>) {
+    unsafe (self.peaks, self.loudness) = (peaks, loudness)
   }
 
   /// A point by its index.
@@ -131,39 +117,7 @@ struct PagePoints: @unchecked Sendable {
   @inline(__always)
   func fourPeaks(_ index: Int) -> FourPeaks {
     precondition(index >= 0 && index <= PyramidLayout.pageWords - 4, "four points lie in their page")
-    let place = unsafe index < Self.coarseIndex ? peaks + index : coarse + (index &- Self.coarseIndex)
-    return unsafe UnsafeRawPointer(place).loadUnaligned(as: FourPeaks.self)
-  }
-}
-
-/// The coarse points of consecutive pages once more, close together: the edges of a long pixel are in pages all over
-/// the memory, and each cache line that is read there takes as long as everything else about the edge.
-@safe
-final class CoarsePeaks: @unchecked Sendable {
-  // Confined to the lock of the table, except that readers read what is written. It's written only once: whatever the
-  // table does, the page with a number has the same bytes.
-  private let memory: UnsafeMutablePointer<PointPeaks>
-  private var isWritten: [Bool]
-
-  init(pages: Int) {
-    unsafe memory =
-      UnsafeMutableRawPointer
-      .allocate(byteCount: pages * PagePoints.coarseCount * MemoryLayout<PointPeaks>.stride, alignment: 64)
-      .bindMemory(to: PointPeaks.self, capacity: pages * PagePoints.coarseCount)
-    isWritten = Array(repeating: false, count: pages)
-  }
-
-  deinit { unsafe UnsafeMutableRawPointer(memory).deallocate() }
-
-  /// Returns the points of a page, with a copy of the coarse ones at place `index`.
-  func points(of page: PyramidPage, at index: Int) -> PagePoints {
-    precondition(isWritten.indices.contains(index), "a page has a place")
-    let place = unsafe memory + index * PagePoints.coarseCount
-    if !isWritten[index] {
-      unsafe place.initialize(from: page.peaks + PagePoints.coarseIndex, count: PagePoints.coarseCount)
-      isWritten[index] = true
-    }
-    return unsafe page.points(coarse: place)
+    return unsafe UnsafeRawPointer(peaks + index).loadUnaligned(as: FourPeaks.self)
   }
 }
 

@@ -21,9 +21,8 @@
 // An edge needs its lower block, and from L = 8 its upper one. At the window's last edge no block is needed that begins
 // there: all its points would be replaced. Any page takes its place.
 //
-// From L = 8 each edge is in another page, and reading memory takes most of the time. So the points of levels 0 to 3
-// are found in the sixteen points of level 0 around the edge, one cache line, and those of levels 4 to 7 in a copy
-// (CoarsePeaks).
+// From L = 8 each edge is in another page, and reading memory takes much of the time. So the points of levels 0 to 3
+// are found in the sixteen points of level 0 around the edge, which are one cache line.
 //
 // Measured: a quarter to a third of the plain version's time, which is then that of reading memory.
 

@@ -13,7 +13,7 @@ package struct PyramidPart: Sendable {
   let sums: [PointSums]
   /// The builder after the last frame, for the block that isn't whole.
   let builder: PyramidBuilder
-  /// The pages of that block; empty if there is none.
+  /// The pages of the block that isn't whole; empty if all are.
   let restPages: [UInt64]
 }
 
