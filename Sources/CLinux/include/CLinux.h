@@ -46,7 +46,7 @@ ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset)
 void stillwave_count_waiting_log(int change);
 
 // From now on, a signal that ends the process because of a fault in its code (SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
-// SIGSEGV) does so only when no batch waits, or after a second. Signals that are already handled stay so.
+// SIGSEGV) does so only when no batch waits, or after a second. Then its handler of before is called.
 void stillwave_finish_log_at_crash(void);
 
 // MARK: secrets.c
