@@ -136,7 +136,7 @@ private final class DecodedElsewhere: Sendable {
 
 /// An open file. Used by one slice at a time.
 private final class OpenReader: @unchecked Sendable {
-  // Belongs to whoever took it from `IdleReaders`.
+  // Only the slice that took it from `IdleReaders` uses it.
   var reader: AudioReader
   /// The file when it was opened.
   let file: FileState?

@@ -76,8 +76,8 @@ import Waveform
 
   @Test func theSecondRequestIsRecognized() {
     let table = SliceTable { _ in 0 }
-    #expect((0..<100).map { table.wasRequested(key($0)) }.allSatisfy { !$0 })
-    #expect(table.wasRequested(key(99)))
+    #expect((0..<100).map { table.noteRequest(key($0)) }.allSatisfy { !$0 })
+    #expect(table.noteRequest(key(99)))
   }
 
   @Test func aStreamedSliceIsNotCached() {

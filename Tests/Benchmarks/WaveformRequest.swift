@@ -19,7 +19,7 @@ enum WaveformRequest {
         """)
   }
 
-  /// Writes the request that precedes a job: to find out what is in a file.
+  /// Writes a request to probe a file, as the service does before a job.
   static func probe(_ recording: String, in folder: String) throws -> String {
     try write(recording, in: folder, threads: nil, work: #"{"probe":{}}"#)
   }

@@ -137,15 +137,7 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
 
 extension AudioFormat {
   /// Whether it's certain that decoding from the middle gives the same samples, and quick to get there.
-  fileprivate var isCutAnywhere: Bool {
-    guard isSeekable else { return false }
-    switch codec {
-    case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3, .pcmS8, .pcmU8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64,
-      .aLaw, .muLaw:
-      return true
-    default: return false
-    }
-  }
+  fileprivate var isCutAnywhere: Bool { isSeekable && (codec.isPlain || codec.isSlow) }
 }
 
 extension AudioCodec {
@@ -153,6 +145,14 @@ extension AudioCodec {
   package var isSlow: Bool {
     switch self {
     case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3: true
+    default: false
+    }
+  }
+
+  /// Whether every sample has its own bytes, so that reading some takes no longer than copying them.
+  package var isPlain: Bool {
+    switch self {
+    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw: true
     default: false
     }
   }
@@ -181,7 +181,7 @@ private struct SegmentSource<Work: SegmentWork>: Sendable {
     }
   }
 
-  /// Decodes a segment and its tail. Returns nil if there is none, or the queue is canceled.
+  /// Decodes a segment and its tail. Returns nil if the file ends before it or the queue is canceled.
   private func decode(
     from start: Int64, with work: Work, _ reader: inout AudioReader, _ queue: SegmentQueue<Work.Result>
   ) -> DecodedSegment<Work.Result>? {

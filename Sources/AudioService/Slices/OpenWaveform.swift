@@ -111,13 +111,3 @@ struct RecordedSound: Sendable {
     }
   }
 }
-
-extension AudioCodec {
-  /// Whether every sample has its own bytes, so that reading some takes no longer than copying them.
-  fileprivate var isPlain: Bool {
-    switch self {
-    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw: true
-    default: false
-    }
-  }
-}

@@ -7,7 +7,7 @@ import Waveform
 ///
 /// Slices of ordinary size are stored in memory files: their bytes go from there to the sockets without being copied,
 /// which takes a tenth of the time of such a response. Storing one takes as long as making it, so that happens only
-/// with the second request: most slices are windows that nobody requests again.
+/// with the second request: most windows are requested only once.
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
@@ -49,8 +49,8 @@ struct SliceTable: Sendable {
   /// Returns the version of a slice. Call it before making the slice.
   func version(_ key: Key) -> UInt64 { cache.version(key) }
 
-  /// Whether the slice was requested before, as far as is remembered.
-  func wasRequested(_ key: Key) -> Bool { requested.add(key) }
+  /// Remembers a request for a slice. Returns whether the slice was requested before, as far as is remembered.
+  func noteRequest(_ key: Key) -> Bool { requested.add(key) }
 
   /// Stores a slice of a complete waveform, unless it's a stream, which can be read only once.
   func keep(_ slice: Representation, for key: Key, version: UInt64) {
@@ -59,7 +59,7 @@ struct SliceTable: Sendable {
   }
 }
 
-/// The slices requested lately, by their hash. A slice is forgotten when another one takes its place, and may be taken
+/// The hashes of the slices requested recently. A slice is forgotten when another one takes its place, and is mistaken
 /// for another one with the same hash; either costs only time.
 private final class RequestedSlices: Sendable {
   private static let count = 2048

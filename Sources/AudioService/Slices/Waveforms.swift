@@ -75,7 +75,7 @@ struct Waveforms: Sendable {
   }
 
   private func keep(_ slice: Representation, for key: SliceTable.Key, version: UInt64) {
-    guard context.waveforms.slices.wasRequested(key) else { return }
+    guard context.waveforms.slices.noteRequest(key) else { return }
     context.waveforms.slices.keep(slice, for: key, version: version)
   }
 

@@ -104,7 +104,7 @@ struct SparseFrames {
     }
   }
 
-  /// Sample i is added to sum i mod 16, and what is left of the last 16 to the total.
+  /// Adds sample i to sum i mod 16. Samples after the last whole 16 are added directly to the total.
   private func meanSquare(of frame: Span<Int16>) -> Double {
     let whole = frame.count & ~15
     var lanes = InlineArray<16, Float>(repeating: 0)

@@ -11,8 +11,8 @@ enum NameSearch {
   /// Folds a name so that names differing only in case, or in how they encode the same characters, become equal.
   ///
   /// Converts to upper case and then to lower case, which also equates "ß" with "ss" and "ς" with "σ". Uses no locale,
-  /// so the Turkish dotless "ı" becomes "i", too. The result is in Normalization Form C (Unicode Standard Annex #15):
-  /// "é" may be one code point, or two in file names from a Mac.
+  /// so the result is the same on every machine. It's in Normalization Form C (Unicode Standard Annex #15), because "é"
+  /// may be one code point or two (as in file names from a Mac).
   static func fold(_ name: String) -> String {
     let folded = name.uppercased().lowercased()
     return folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping

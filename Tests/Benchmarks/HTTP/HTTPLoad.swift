@@ -59,7 +59,8 @@ struct HTTPLoad {
 
   // MARK: Rows
 
-  /// Windows that nobody has requested before. `short` and `long` are recordings of ten minutes and `seconds`.
+  /// Windows that nobody has requested before. `short` and `long` are recordings of ten minutes and of `seconds`
+  /// seconds.
   private func distinctRows(_ short: String, _ long: String) -> [ComparedLoad.Row] {
     let (minutes, hours) = (Double(Self.shortSeconds), Double(seconds))
     func windows(_ form: String) -> [DistinctWindows.Kind] {
