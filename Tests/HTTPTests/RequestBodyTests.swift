@@ -7,7 +7,7 @@ import Testing
     try HTTPRequest(method: .post, target: "/", body: [UInt8](repeating: 1, count: count)).body
   }
 
-  @Test func aBodyIsReadInPiecesOf64KiBAtMost() async throws {
+  @Test func aBodyInMemoryIsReadInPiecesOf64KiBAtMost() async throws {
     let body = try body(150_000)
     var counts: [Int] = []
     while let piece = try await body.read() { counts.append(piece.count) }

@@ -112,7 +112,8 @@ extension Setting {
     .limit(
       "max-unread-bytes", \.unreadBodyBytes, "Maximum size of an unread body that is read to keep the connection.",
       .bytes),
-    .limit("read-bytes", \.readBytes, "Size of one read from a connection.", .bytes),
+    .limit(
+      "read-bytes", \.readBytes, "Size of one read from a connection; 16 times as much for a fast upload.", .bytes),
     .limit(
       "write-queue-bytes", \.queuedBytes, "Part of a long response that waits in memory for a slow client.", .bytes),
   ]

@@ -42,6 +42,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   let queue: DispatchQueue
   /// The buffer into which all of the loop's sockets are read, one at a time.
   var readBuffer: [UInt8] = []
+  /// The buffers for the content of fast clients.
+  var pieceBuffers = PieceBuffers(byteCount: 0)
   /// The time at which the current batch of events began.
   private(set) var now = EventLoop.clock()
 
@@ -74,8 +76,9 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   static func take(index: Int, readBytes: Int) throws(HTTPServerError) -> EventLoop {
     let known = idle.withLock { $0.popLast() }
     let loop = if let known { known } else { try EventLoop(index: index) }
-    // Nothing runs on the loop now, so nothing else touches the buffer.
+    // Nothing runs on the loop now, so nothing else touches the buffers.
     loop.readBuffer = [UInt8](repeating: 0, count: readBytes)
+    loop.pieceBuffers = PieceBuffers(byteCount: PieceBuffers.readsPerPiece * readBytes)
     return loop
   }
 
@@ -143,7 +146,14 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Watches a connection's socket for all events, edge-triggered.
   func add(_ descriptor: Int32, _ handler: any EventHandler) -> Token? {
-    add(descriptor, handler, EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue)
+    add(descriptor, handler, Self.allEvents)
+  }
+
+  private static let allEvents = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+
+  /// Starts or stops reporting input on a connection's socket. If there is some at the start, it's reported.
+  func watchInput(_ isWatched: Bool, of token: Token, _ descriptor: Int32) {
+    control(EPOLL_CTL_MOD, descriptor, isWatched ? Self.allEvents : Self.allEvents & ~EPOLLIN.rawValue, token)
   }
 
   /// Watches a socket that other loops watch too; as few loops as possible are woken for each event.

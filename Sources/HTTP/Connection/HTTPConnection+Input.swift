@@ -41,14 +41,49 @@ extension HTTPConnection {
   }
 
   private func receive() {
-    switch socket.receive(into: &loop.readBuffer) {
+    if lastReadWasFull, state.phase == .exchange, receivePiece() { return }
+    let transfer = socket.receive(into: &loop.readBuffer)
+    note(transfer, outOf: loop.readBuffer.count)
+    if case .moved(let count) = transfer { take(loop.readBuffer, from: 0, to: count, isPending: false) }
+  }
+
+  /// Receives nothing but content, into the buffer that the handler gets. Returns false if the rest is short or has to
+  /// be scanned, or if no buffer is free.
+  ///
+  /// Passing pieces of 64 KiB between the loop and the handler's thread took 40 % of an upload's processor time, so a
+  /// client that sends faster than its handler reads gets larger pieces. All others share the loop's read buffer and
+  /// need no memory while they wait.
+  private func receivePiece() -> Bool {
+    guard framing.contentAhead > Int64(loop.readBuffer.count), var buffer = loop.pieceBuffers.take() else {
+      return false
+    }
+    // While the handler works, more keeps arriving, and each time the loop would be woken for nothing.
+    watchInput(false)
+    let limit = Int(min(framing.contentAhead, Int64(loop.pieceBuffers.byteCount)))
+    let transfer = socket.receive(atMost: limit, appendingTo: &buffer)
+    guard case .moved(let count) = transfer else {
+      loop.pieceBuffers.giveBack(buffer)
+      note(transfer, outOf: limit)
+      return true
+    }
+    note(transfer, outOf: limit)
+    lastReadWasFull = count >= loop.readBuffer.count
+    framing.take(content: count)
+    lentPiece = buffer
+    deliver(buffer, contentBytes: count, isWanted: true)
+    return true
+  }
+
+  private func note(_ transfer: Socket.Transfer, outOf limit: Int) {
+    lastReadWasFull = transfer == .moved(limit)
+    switch transfer {
     case .moved(let count):
       // Fewer bytes than asked for: the socket is empty and epoll will report the next bytes, but not the end
       // (epoll(7)).
-      if count < loop.readBuffer.count, !inputMayHaveEnded { isReadable = false }
-      take(loop.readBuffer, from: 0, to: count, isPending: false)
+      if count < limit, !inputMayHaveEnded, watchesInput { isReadable = false }
     case .wouldBlock:
       isReadable = false
+      watchInput(true)
     case .ended:
       isReadable = false
       perform(state.on(.inputEnded, at: loop.now))
@@ -56,6 +91,13 @@ extension HTTPConnection {
       isReadable = false
       perform(state.on(.reset, at: loop.now))
     }
+  }
+
+  /// Returns the last piece's buffer to the loop: its handler asked for the next piece, or the exchange has ended.
+  func returnPiece() {
+    guard let piece = lentPiece else { return }
+    lentPiece = nil
+    loop.pieceBuffers.giveBack(piece)
   }
 
   private func takePending() {
@@ -145,10 +187,15 @@ extension HTTPConnection {
       return
     }
     keep(bytes, from: position, to: end, isPending)
+    deliver(piece, contentBytes: count, isWanted: isWanted)
+  }
+
+  /// Passes a piece to the handler, if it's wanted and not discarded. `contentBytes`: how many have arrived.
+  private func deliver(_ piece: [UInt8], contentBytes: Int, isWanted: Bool) {
     exchange?.bytesReceived += Int64(piece.count)
     if piece.isEmpty, !framing.isComplete { return }
     // The framing bytes don't count: one byte after 256 bytes of chunk extension is as slow as one byte.
-    perform(state.on(.bodyArrived(count), at: loop.now))
+    perform(state.on(.bodyArrived(contentBytes), at: loop.now))
     if framing.isComplete { perform(state.on(.bodyCompleted, at: loop.now)) }
     if isWanted { resumeBody(.success(piece.isEmpty ? nil : piece)) }
   }
@@ -157,6 +204,7 @@ extension HTTPConnection {
   func wantBody(_ id: UInt64, _ continuation: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>) {
     dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return continuation.resume(returning: .failure(.truncated)) }
+    returnPiece()
     if let fault = state.bodyFault { return continuation.resume(returning: .failure(fault)) }
     if framing.isComplete { return continuation.resume(returning: .success(nil)) }
     precondition(bodyWaiter == nil, "a body has one reader at a time")

@@ -21,10 +21,16 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   var pendingStart = 0
   /// Whether the socket may have input. It is edge-triggered: epoll reports each arrival once.
   var isReadable = true
+  /// If not, `isReadable` is true until a read finds nothing.
+  var watchesInput = true
   var inputMayHaveEnded = false
   var isAdvancing = false
   var bodyWaiter: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>?
   var readsInARow = 0
+  /// Whether the last read from the socket could have returned more: the client sends faster than its bytes are used.
+  var lastReadWasFull = false
+  /// The last piece, if it's in one of the loop's buffers.
+  var lentPiece: [UInt8]?
 
   // Output.
   var output = OutputQueue()
@@ -116,6 +122,13 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
     perform(state.on(.reset, at: loop.now))
   }
 
+  /// Starts or stops being called for each arrival of input.
+  func watchInput(_ isWatched: Bool) {
+    guard let token, watchesInput != isWatched else { return }
+    watchesInput = isWatched
+    loop.watchInput(isWatched, of: token, socket.descriptor)
+  }
+
   // MARK: Exchanges
 
   /// One request and its answer.
@@ -203,6 +216,8 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   /// Counts and logs the exchange, and forgets it.
   func endExchange() {
     handlerTask = nil
+    returnPiece()
+    loop.pieceBuffers.freeUnused()
     guard let exchange else { return }
     self.exchange = nil
     let now = loop.currentTime()

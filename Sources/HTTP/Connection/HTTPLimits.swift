@@ -39,7 +39,7 @@ package struct HTTPLimits: Sendable {
   package var connectionCount = 8192
   /// Maximum number of open connections per client; beyond it, 429. Nil: a quarter of all, but at least 16.
   package var connectionCountPerClient: Int?
-  /// Maximum size of one read from a socket, in bytes.
+  /// Maximum size of one read from a socket, in bytes. The content of a fast client is read 16 times as much at once.
   package var readBytes = 64 * 1024
   /// Bytes of a streamed response that may wait for the client before the producer must wait too; one more piece may
   /// come on top. The kernel buffers up to a few more megabytes.

@@ -37,6 +37,24 @@ final class Socket: @unchecked Sendable {
     }
   }
 
+  /// Appends at most `limit` bytes to `buffer`, in one read.
+  func receive(atMost limit: Int, appendingTo buffer: inout [UInt8]) -> Transfer {
+    while true {
+      var (count, failure) = (0, Int32(0))
+      buffer.append(addingCapacity: limit) { output in
+        unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
+          count = unsafe recv(descriptor, room.baseAddress, room.count, 0)
+          failure = errno
+          initializedCount = max(count, 0)
+        }
+      }
+      if count > 0 { return .moved(count) }
+      if count == 0 { return .ended }
+      if failure == EINTR { continue }
+      return failure == EAGAIN ? .wouldBlock : .failed
+    }
+  }
+
   /// Writes the rest of `first` and all of `second` in one call. `more`: a file follows immediately.
   func send(_ first: [UInt8], from offset: Int, _ second: [UInt8], more: Bool) -> Transfer {
     let flags = Int32(MSG_NOSIGNAL) | (more ? Int32(MSG_MORE) : 0)

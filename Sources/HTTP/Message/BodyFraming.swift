@@ -69,18 +69,33 @@ struct BodyFraming {
     }
   }
 
+  /// Number of bytes that come next and are certainly content: the rest of a body of known length, or of a chunk.
+  var contentAhead: Int64 {
+    switch part {
+    case .content(let count), .chunkData(let count): count
+    default: 0
+    }
+  }
+
+  /// Counts content that was received without a scan; at most `contentAhead` bytes.
+  mutating func take(content count: Int) {
+    precondition(0...contentAhead ~= Int64(count), "bytes that may not be content have to be scanned")
+    let rest = contentAhead - Int64(count)
+    switch part {
+    case .content: part = rest == 0 ? .complete : .content(rest)
+    case .chunkData: part = rest == 0 ? .chunkDataReturn : .chunkData(rest)
+    default: break
+    }
+  }
+
   /// Scans `input[start..<end]` up to and including the next stretch of content.
   mutating func step(_ input: [UInt8], from start: Int, to end: Int) throws(RequestBodyError) -> Step {
     var position = start
     while position < end {
       switch part {
-      case .content(let count):
-        let taken = Int(min(count, Int64(end - position)))
-        part = Int64(taken) == count ? .complete : .content(count - Int64(taken))
-        return .content(position..<position + taken)
-      case .chunkData(let count):
-        let taken = Int(min(count, Int64(end - position)))
-        part = Int64(taken) == count ? .chunkDataReturn : .chunkData(count - Int64(taken))
+      case .content, .chunkData:
+        let taken = Int(min(contentAhead, Int64(end - position)))
+        take(content: taken)
         return .content(position..<position + taken)
       case .complete:
         return .complete(next: position)

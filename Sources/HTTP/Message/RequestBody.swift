@@ -67,8 +67,11 @@ package final class RequestBody: Sendable {
     progress.withLock { $0.limit = bytes }
   }
 
-  /// Returns the next piece, at most 64 KiB and never empty, or nil at the end. The first read sends "100 Continue" if
-  /// the client waits for it.
+  /// Returns the next piece, never empty, or nil at the end. The first read sends "100 Continue" if the client waits
+  /// for it.
+  ///
+  /// A piece is what one read from the socket returned: at most `readBytes`, or 16 times as much (1 MiB by default) if
+  /// the client sends faster than the handler reads.
   package func read() async throws(RequestBodyError) -> [UInt8]? {
     guard let source else { return nil }
     let limit = progress.withLock { $0.limit }
