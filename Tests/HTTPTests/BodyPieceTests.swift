@@ -162,6 +162,26 @@ import Testing
     }
   }
 
+  @Test func aBodyCanBeReadBesideTheHandler() async throws {
+    try await withServer { request in
+      let total = await withCheckedContinuation { done in
+        request.body.startReader {
+          var count = 0
+          while let piece = try? await request.body.read() { count += piece.count }
+          done.resume(returning: count)
+        }
+      }
+      return text("\(total)")
+    } test: { port, _ in
+      let client = try WireClient(port: port)
+      for count in [0, 1, 30_000] {
+        try client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n")
+        try client.send([UInt8](repeating: 0x61, count: count))
+        #expect(try client.answer().body == "\(count)")
+      }
+    }
+  }
+
   @Test func aLargeBodyCutShortIsNeverASuccess() async throws {
     try await withServer(echo, configuration: reading(100)) { port, _ in
       for count in [1599, 1600, 1601, 29_999] {

@@ -147,7 +147,7 @@ struct ResumableUploads: Sendable {
     let writer = try await session.begin(at: status.offset, checksum: checksum)
     // A separate task: this one must be able to answer while the other still waits for the body of a client that has
     // silently disconnected. The end of the connection ends that wait.
-    Task { await pump(request.body, into: session, as: writer) }
+    request.body.startReader { await pump(request.body, into: session, as: writer) }
     do { try await writer.outcome.value() } catch {
       // The bytes received so far count. If they can't be made durable, the row has a smaller offset, and the client
       // sends them again.

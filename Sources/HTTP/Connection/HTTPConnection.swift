@@ -290,4 +290,8 @@ private final class ConnectionBody: BodySource {
     }
     return try result.get()
   }
+
+  func start(_ reader: @escaping @Sendable () async -> Void) {
+    Task(executorPreference: connection.loop, operation: reader)
+  }
 }

@@ -27,6 +27,8 @@ package enum RequestBodyError: Error, Equatable, Sendable {
 /// The source of a body's bytes: a connection or memory.
 protocol BodySource: AnyObject, Sendable {
   func readBody() async throws(RequestBodyError) -> [UInt8]?
+  /// Runs a task where `readBody` needs no change of threads.
+  func start(_ reader: @escaping @Sendable () async -> Void)
 }
 
 /// The content of a request, read piece by piece.
@@ -85,6 +87,12 @@ package final class RequestBody: Sendable {
     return piece
   }
 
+  /// Runs `reader`, which reads this body, in a task of its own, beside the handler. Like the handler, it runs on the
+  /// connection's loop and must not block.
+  package func startReader(_ reader: @escaping @Sendable () async -> Void) {
+    if let source { source.start(reader) } else { Task(operation: reader) }
+  }
+
   /// Reads the whole body; throws `.tooLarge` if it exceeds `limit` bytes.
   package func collect(upTo limit: Int) async throws(RequestBodyError) -> [UInt8] {
     if let declaredLength, declaredLength > Int64(limit) { throw .tooLarge(limit: Int64(limit)) }
@@ -113,4 +121,6 @@ private final class MemoryBodySource: BodySource {
       return piece
     }
   }
+
+  func start(_ reader: @escaping @Sendable () async -> Void) { Task(operation: reader) }
 }
