@@ -44,10 +44,11 @@ package final class Service: Sendable {
       "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
     ]
     http.refusal = refusal(configuration)
+    IdleMemory.boundKept()
     let idleMemory = IdleMemory()
     let logRequest = log.tellsRequests ? logRequest ?? log.request : nil
     http.onCompleted = { request in
-      idleMemory.requestEnded()
+      idleMemory.requestEnded(bytesReceived: request.bytesReceived)
       logRequest?(request)
     }
     responder = AudioService.responder(context) { error, request in

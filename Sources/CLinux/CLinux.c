@@ -29,3 +29,8 @@ ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset)
   const struct iovec part = {bytes, count};
   return preadv2(file, &part, 1, offset, RWF_NOWAIT);
 }
+
+void stillwave_bound_kept_memory(int bytes) {
+  mallopt(M_MMAP_THRESHOLD, bytes);
+  mallopt(M_TRIM_THRESHOLD, bytes);
+}

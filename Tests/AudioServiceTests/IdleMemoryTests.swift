@@ -30,6 +30,27 @@ import Testing
     #expect(trims.value == 3)
   }
 
+  @Test func aLongUploadCountsAsManyRequests() async throws {
+    let trims = Trims()
+    let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    let length = Int64(IdleMemory.requestsWorthALook - 1) * IdleMemory.bytesLikeARequest
+    memory.requestEnded(bytesReceived: length - 1)
+    #expect(trims.value == 0)
+    memory.requestEnded(bytesReceived: length)
+    try await eventually { trims.value == 1 }
+  }
+
+  @Test func memoryIsReturnedAlsoIfRequestsNeverPause() async throws {
+    let trims = Trims()
+    let memory = IdleMemory(pauseSeconds: 0.001, pausesToWait: 3) {
+      trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    }
+    try await eventually {
+      for _ in 0..<1000 { memory.requestEnded() }
+      return trims.value >= 3
+    }
+  }
+
   @Test func nothingIsDoneWhileTheFloodLasts() async throws {
     let trims = Trims()
     let memory = IdleMemory(pauseSeconds: 1000) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }

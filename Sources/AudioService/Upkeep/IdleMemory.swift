@@ -6,12 +6,17 @@ import Synchronization
 ///
 /// glibc keeps freed memory in the arena of the thread that allocated it, up to eight arenas per core, and returns only
 /// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
-/// page.
+/// page, except at the ends of all arenas but the first.
+///
+/// What may stay free at an arena's end grows to twice the largest block ever freed, up to 64 MB per arena, unless it's
+/// bounded. Large blocks, such as the pieces of fast uploads and previews, are then outside the arenas.
 ///
 /// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for
-/// longer than the pause.
+/// longer than the pause. A long upload counts as several requests. If requests never pause, as when clients poll,
+/// memory is returned every five minutes.
 final class IdleMemory: Sendable {
   private let pauseSeconds: Double
+  private let pausesToWait: Int
   private let trim: @Sendable () -> Void
   private let queue = DispatchQueue(label: "idle memory", qos: .utility)
   private let requests = Atomic<Int>(0)
@@ -21,28 +26,45 @@ final class IdleMemory: Sendable {
   /// With fewer requests than this, a check isn't worth it.
   static let requestsWorthALook = 20
 
+  /// An upload of this many bytes counts as one more request.
+  static let bytesLikeARequest: Int64 = 1 << 20
+
+  /// Larger blocks, and what is free beyond this at the end of an arena, are returned when they are freed.
+  private static let bytesKept: Int32 = 512 * 1024
+
+  /// Bounds what malloc keeps from now on, in the whole process.
+  static func boundKept() { stillwave_bound_kept_memory(bytesKept) }
+
   /// Creates an instance that calls `trim` on its own queue when many requests are followed by `pauseSeconds` with
-  /// almost none.
-  init(pauseSeconds: Double = 10, trim: @escaping @Sendable () -> Void = { stillwave_trim_memory() }) {
-    (self.pauseSeconds, self.trim) = (pauseSeconds, trim)
+  /// almost none, or after `pausesToWait` times as long.
+  init(
+    pauseSeconds: Double = 10, pausesToWait: Int = 30,
+    trim: @escaping @Sendable () -> Void = { stillwave_trim_memory() }
+  ) {
+    (self.pauseSeconds, self.pausesToWait, self.trim) = (pauseSeconds, pausesToWait, trim)
   }
 
-  /// Takes nanoseconds, except for the first request after a pause.
-  func requestEnded() {
-    let count = requests.wrappingAdd(1, ordering: .relaxed).newValue
+  /// Takes nanoseconds, except for the first request after a pause. `bytesReceived`: the length of the body.
+  func requestEnded(bytesReceived: Int64 = 0) {
+    let weight = 1 + Int(clamping: bytesReceived / Self.bytesLikeARequest)
+    let count = requests.wrappingAdd(weight, ordering: .relaxed).newValue
     guard count - trimmedAt.load(ordering: .relaxed) >= Self.requestsWorthALook,
       !isWatching.load(ordering: .relaxed), !isWatching.exchange(true, ordering: .acquiringAndReleasing)
     else { return }
-    watch(from: count)
+    watch(from: count, pausesLeft: pausesToWait)
   }
 
-  private func watch(from count: Int) {
-    queue.asyncAfter(deadline: .now() + pauseSeconds) { [weak self] in self?.look(since: count) }
+  private func watch(from count: Int, pausesLeft: Int) {
+    queue.asyncAfter(deadline: .now() + pauseSeconds) { [weak self] in
+      self?.look(since: count, pausesLeft: pausesLeft - 1)
+    }
   }
 
-  private func look(since count: Int) {
+  private func look(since count: Int, pausesLeft: Int) {
     let now = requests.load(ordering: .relaxed)
-    guard now - count < Self.requestsWorthALook else { return watch(from: now) }
+    guard now - count < Self.requestsWorthALook || pausesLeft == 0 else {
+      return watch(from: now, pausesLeft: pausesLeft)
+    }
     trim()
     trimmedAt.store(now, ordering: .relaxed)
     isWatching.store(false, ordering: .releasing)

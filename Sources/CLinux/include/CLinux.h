@@ -37,6 +37,10 @@ int stillwave_lower_priority(pid_t process, int niceness);
 // Returns unused memory from malloc to the system (`malloc_trim`).
 void stillwave_trim_memory(void);
 
+// Makes malloc return blocks of this size or more to the system when they are freed, and what is free at the end of an
+// arena when it's more than this. By default, glibc raises both bounds to the largest block ever freed, or twice that.
+void stillwave_bound_kept_memory(int bytes);
+
 // Reads as pread does what the system has in memory. Fails with EAGAIN if it would have to wait for the disk.
 ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset);
 
