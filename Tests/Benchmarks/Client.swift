@@ -7,6 +7,8 @@ struct Client {
 
   struct Answer {
     let status: Int
+    /// The status line and the fields.
+    let head: String
     let body: [UInt8]
     /// Seconds from the first byte sent to the last received.
     let seconds: Double
@@ -17,6 +19,12 @@ struct Client {
       guard let start = text.range(of: "\"\(name)\":") else { return nil }
       let rest = text[start.upperBound...].prefix { $0 != "," && $0 != "}" && $0 != "]" }
       return rest.filter { $0 != "\"" }
+    }
+
+    /// Returns the value of a field.
+    func field(_ name: String) -> String? {
+      head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ": ") }
+        .map { String($0.dropFirst(name.count + 2)) }
     }
   }
 
@@ -57,23 +65,26 @@ struct Client {
     return try send("POST", target, length: Int64(bytes.count)) { try $0(bytes) }
   }
 
-  /// `body` passes its pieces to the closure.
+  /// `body` passes its pieces to the closure. `fields`: additional ones.
   func send(
-    _ method: String, _ target: String, length: Int64, body: (([UInt8]) throws -> Void) throws -> Void
+    _ method: String, _ target: String, length: Int64, fields: [String] = [],
+    body: (([UInt8]) throws -> Void) throws -> Void
   ) throws -> Answer {
     let connection = try connect()
     defer { close(connection) }
     let start = ContinuousClock.now
-    let head =
-      "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\nConnection: close\r\n\r\n"
-    try write(Array(head.utf8), to: connection)
+    let lines =
+      ["\(method) \(target) HTTP/1.1", "Host: localhost", "Content-Length: \(length)", "Connection: close"] + fields
+    try write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), to: connection)
     try body { try write($0, to: connection) }
     let received = try readAll(connection)
     let seconds = (ContinuousClock.now - start) / .seconds(1)
     guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)), received.count > 12,
       let status = Int(String(decoding: received[9..<12], as: UTF8.self))
     else { throw BenchmarkFailure(what: "no HTTP answer to \(method) \(target)") }
-    return Answer(status: status, body: Array(received[end.upperBound...]), seconds: seconds)
+    return Answer(
+      status: status, head: String(decoding: received[..<end.lowerBound], as: UTF8.self),
+      body: Array(received[end.upperBound...]), seconds: seconds)
   }
 
   func connect() throws -> Int32 {
