@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
-#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -23,14 +22,7 @@ int stillwave_lower_priority(pid_t process, int niceness) {
   return setpriority(PRIO_PROCESS, (id_t)process, niceness);
 }
 
-void stillwave_trim_memory(void) { malloc_trim(0); }
-
 ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset) {
   const struct iovec part = {bytes, count};
   return preadv2(file, &part, 1, offset, RWF_NOWAIT);
-}
-
-void stillwave_bound_kept_memory(int bytes) {
-  mallopt(M_MMAP_THRESHOLD, bytes);
-  mallopt(M_TRIM_THRESHOLD, bytes);
 }

@@ -51,6 +51,25 @@ import Testing
     }
   }
 
+  @Test func aFloodThatEndsWhileMemoryIsReturnedIsNotForgotten() async throws {
+    let floods = Floods()
+    floods.memory = IdleMemory(pauseSeconds: 0.001) { [weak floods] in
+      if floods?.trims.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue == 1 { floods?.flood() }
+    }
+    floods.flood()
+    try await eventually { floods.trims.load(ordering: .sequentiallyConsistent) == 2 }
+  }
+
+  private final class Floods: @unchecked Sendable {
+    // Written before the first flood.
+    var memory: IdleMemory?
+    let trims = Atomic<Int>(0)
+
+    func flood() {
+      for _ in 0..<IdleMemory.requestsWorthALook { memory?.requestEnded() }
+    }
+  }
+
   @Test func nothingIsDoneWhileTheFloodLasts() async throws {
     let trims = Trims()
     let memory = IdleMemory(pauseSeconds: 1000) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }

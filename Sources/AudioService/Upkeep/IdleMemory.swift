@@ -1,12 +1,11 @@
 import CLinux
-import Dispatch
+import Foundation
 import Synchronization
 
 /// Returns memory to the system that malloc has kept after a flood of requests.
 ///
-/// glibc keeps freed memory in the arena of the thread that allocated it, up to eight arenas per core, and returns only
-/// what is free at the very end of an arena. After a flood, it keeps most of the peak. `malloc_trim` returns every free
-/// page, except at the ends of all arenas but the first.
+/// glibc keeps freed memory in the arena of the thread that allocated it, and returns only what is free at the very end
+/// of an arena. After a flood, it keeps most of the peak. `stillwave_trim_memory` returns it.
 ///
 /// What may stay free at an arena's end grows to twice the largest block ever freed, up to 64 MB per arena, unless it's
 /// bounded. Large blocks, such as the pieces of fast uploads and previews, are then outside the arenas.
@@ -33,7 +32,10 @@ final class IdleMemory: Sendable {
   private static let bytesKept: Int32 = 512 * 1024
 
   /// Bounds what malloc keeps from now on, in the whole process.
-  static func boundKept() { stillwave_bound_kept_memory(bytesKept) }
+  static func boundKept() {
+    let cores = ProcessInfo.processInfo.activeProcessorCount
+    stillwave_bound_kept_memory(bytesKept, Int32(clamping: 4 + 2 * cores))
+  }
 
   /// Creates an instance that calls `trim` on its own queue when many requests are followed by `pauseSeconds` with
   /// almost none, or after `pausesToWait` times as long.
@@ -47,9 +49,12 @@ final class IdleMemory: Sendable {
   /// Takes nanoseconds, except for the first request after a pause. `bytesReceived`: the length of the body.
   func requestEnded(bytesReceived: Int64 = 0) {
     let weight = 1 + Int(clamping: bytesReceived / Self.bytesLikeARequest)
-    let count = requests.wrappingAdd(weight, ordering: .relaxed).newValue
+    watchIfWorthIt(requests.wrappingAdd(weight, ordering: .sequentiallyConsistent).newValue)
+  }
+
+  private func watchIfWorthIt(_ count: Int) {
     guard count - trimmedAt.load(ordering: .relaxed) >= Self.requestsWorthALook,
-      !isWatching.load(ordering: .relaxed), !isWatching.exchange(true, ordering: .acquiringAndReleasing)
+      !isWatching.load(ordering: .sequentiallyConsistent), !isWatching.exchange(true, ordering: .acquiringAndReleasing)
     else { return }
     watch(from: count, pausesLeft: pausesToWait)
   }
@@ -67,6 +72,8 @@ final class IdleMemory: Sendable {
     }
     trim()
     trimmedAt.store(now, ordering: .relaxed)
-    isWatching.store(false, ordering: .releasing)
+    isWatching.store(false, ordering: .sequentiallyConsistent)
+    // Requests that ended meanwhile found that somebody watches.
+    watchIfWorthIt(requests.load(ordering: .sequentiallyConsistent))
   }
 }

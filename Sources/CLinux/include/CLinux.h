@@ -34,13 +34,6 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 // Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
-// Returns unused memory from malloc to the system (`malloc_trim`).
-void stillwave_trim_memory(void);
-
-// Makes malloc return blocks of this size or more to the system when they are freed, and what is free at the end of an
-// arena when it's more than this. By default, glibc raises both bounds to the largest block ever freed, or twice that.
-void stillwave_bound_kept_memory(int bytes);
-
 // Reads as pread does what the system has in memory. Fails with EAGAIN if it would have to wait for the disk.
 ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset);
 
@@ -52,6 +45,17 @@ void stillwave_count_waiting_log(int change);
 // From now on, a signal that ends the process because of a fault in its code (SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
 // SIGSEGV) does so only when no batch waits, or after a second. Then its handler of before is called.
 void stillwave_finish_log_at_crash(void);
+
+// MARK: memory.c
+
+// Makes malloc return blocks of `bytes` or more to the system when they are freed, and the free end of an arena when
+// it's longer. By default, glibc raises both bounds to the largest block ever freed, or twice that. Also bounds the
+// number of arenas (at most 64). Call it before other threads start.
+void stillwave_bound_kept_memory(int bytes, int arena_count);
+
+// Returns unused memory from malloc to the system: all free pages, except the ends of arenas up to the bound. Takes
+// milliseconds.
+void stillwave_trim_memory(void);
 
 // MARK: secrets.c
 

@@ -281,7 +281,7 @@ import Testing
       var during = before
       let isFlooded = eventually {
         during = max(during, Processes.anonymousKilobytes(of: server.processID))
-        return during - before > 6_000
+        return during - before > 14_000
       }
       for wire in flood { wire.close() }
       guard isFlooded else { return ["the flood took \(during - before) KB only: nothing is shown"] }
