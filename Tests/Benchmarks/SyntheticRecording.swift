@@ -8,19 +8,19 @@ enum SyntheticRecording {
   static let noiseEnd = 1.5
 
   /// Writes `seconds` of sound, a multiple of ten, to `path`, unless a file of that length exists.
-  static func write(seconds: Int, to path: String) throws {
+  static func write(seconds: Int, to path: String, sampleRate: Int = Self.sampleRate) throws {
     let dataBytes = UInt32(seconds * sampleRate * 4)
     let present = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? UInt64) ?? nil
     guard present != UInt64(dataBytes) + 44 else { return }
-    _ = FileManager.default.createFile(atPath: path, contents: header(dataBytes: dataBytes))
+    _ = FileManager.default.createFile(atPath: path, contents: header(dataBytes: dataBytes, sampleRate: sampleRate))
     guard let file = FileHandle(forWritingAtPath: path) else { throw BenchmarkFailure(what: "can't write \(path)") }
     try file.seekToEnd()
-    let block = Data(block())
+    let block = Data(block(sampleRate))
     for _ in 0..<(seconds / 10) { try file.write(contentsOf: block) }
     try file.close()
   }
 
-  static func header(dataBytes: UInt32) -> Data {
+  static func header(dataBytes: UInt32, sampleRate: Int = Self.sampleRate) -> Data {
     func little(_ value: UInt32, _ bytes: Int) -> [UInt8] {
       (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * UInt32($0))) }
     }
@@ -32,7 +32,7 @@ enum SyntheticRecording {
     return Data(bytes)
   }
 
-  private static func block() -> [UInt8] {
+  private static func block(_ sampleRate: Int) -> [UInt8] {
     var state: UInt64 = 0x5EED
     var bytes: [UInt8] = []
     bytes.reserveCapacity(sampleRate * 40)
