@@ -33,6 +33,8 @@ let package = Package(
     .target(name: "CViewer"),
     // Loops over 16-bit samples for several instruction sets.
     .target(name: "CPeaks"),
+    // The loops of noise removal, for several instruction sets. Tests check them as they are released: vectorized.
+    .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
 
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
@@ -42,17 +44,17 @@ let package = Package(
       name: "Storage",
       dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
-    .target(name: "AudioIO", dependencies: ["CSndfile"], swiftSettings: strict),
+    .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Waveform", dependencies: ["CLinux", "CPeaks", "CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
-      name: "Denoise", dependencies: ["Terms", "CFFTW", "CPeaks"], swiftSettings: strict,
+      name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
 
     .target(
-      name: "Processing", dependencies: ["Terms", "AudioIO", "Media", "Waveform", "Denoise", "CLinux"],
+      name: "Processing", dependencies: ["Terms", "AudioIO", "Media", "Waveform", "Denoise", "CKernels", "CLinux"],
       swiftSettings: strict),
     .target(
       name: "Jobs", dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Media", "CLinux"],
@@ -79,7 +81,8 @@ let package = Package(
       name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(
-      name: "DenoiseTests", dependencies: ["Terms", "CPeaks", "Denoise", "Randomness"], swiftSettings: strict),
+      name: "DenoiseTests", dependencies: ["Terms", "CKernels", "CPeaks", "Denoise", "Randomness"],
+      swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),

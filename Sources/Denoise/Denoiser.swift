@@ -1,31 +1,32 @@
 // Streaming noise removal.
 //
-//   samples ─► FrameCutter ─► SpectrumStore (γ, cepstra)   ─► SegmentGains ─► Synthesis ─► samples
-//                per hop          per frame                    per segment, once its context has arrived;
-//                                                              with a second thread, beside the next one's transforms
+//   samples ─► FrameBlock ─► FrameAnalysis (spectra, γ, cepstra) ─► SegmentGains ─► Synthesis ─► SoundOutlet ─► samples
+//                            per block of frames                    per segment, once its context has arrived
+//
+// SegmentPipeline runs these tasks on one thread or on two.
 //
 // All channels of a bin share one gain, from γ = Σ |Y_c|² / Σ λ_c over the channels. So the panning is preserved, and
 // because powers are summed rather than signals, channels out of phase count like channels in phase.
 
-/// Removes noise from a recording of any length in constant memory: 25 MB for 2 channels at 48 kHz.
+/// Removes noise from a recording of any length in constant memory: 14 MB for 2 channels at 48 kHz, 25 MB with a second
+/// thread.
 ///
 /// The output has exactly as many frames as the input and isn't delayed. It arrives in pieces of about 3 s, 0.8 s
-/// behind the input, or 3.9 s with a second thread. Its bits depend only on the samples, the profile, and the settings:
-/// not on the sizes of the pieces, the threads, or, from `contextFrames` on, where in the recording the denoiser
-/// started. Samples that aren't finite count as 0, and larger ones than 1e12 are clamped to that; all output is finite.
+/// behind the input, or up to 8 s with a second thread. Its bits depend only on the samples, the profile, and the
+/// settings: not on the sizes of the pieces, the threads, or, from `contextFrames` on, where in the recording the
+/// denoiser started. On another kind of processor the last bits may differ, because FFTW's transforms do; all other
+/// loops give the same bits on every processor. Samples that aren't finite count as 0, and larger ones than 1e12 are
+/// clamped to that; all output is finite.
 package struct Denoiser: ~Copyable {
   private let channels: Int
+  private let frame: AnalysisFrame
   private let grid: SegmentGrid
-  private var cutter: FrameCutter
-  private var fft: RealFFT
-  private var store: SpectrumStore
-  private let worker: SegmentWorker
+  private let pipeline: SegmentPipeline
   private let usesSecondThread: Bool
-  private let start: Int64
-  /// The material of the last segment, whose memory the next one reuses.
-  private var spare = SegmentWorker.Material()
-  private var sound = SegmentSound()
+  /// The next frames, which are still arriving.
+  private var block: FrameBlock
   private var outlet: SoundOutlet
+  private let start: Int64
   /// Frames of the recording received so far, counted from its start.
   private var inputEnd: Int64
 
@@ -37,7 +38,7 @@ package struct Denoiser: ~Copyable {
   ///   - channels: at least 1.
   ///   - startFrame: the frame of the recording that the first sample belongs to. A part of a recording has the same
   ///     output as in the whole if it is passed with `contextFrames` around it.
-  ///   - usesSecondThread: whether gains and synthesis, about half of the work, run on a separate thread.
+  ///   - usesSecondThread: whether to share the work with another thread.
   package init(
     profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
     usesSecondThread: Bool = false
@@ -45,23 +46,21 @@ package struct Denoiser: ~Copyable {
     precondition(profile.sampleRate == sampleRate, "the profile is of the sound's rate")
     precondition(profile.power.count == channels, "the profile has the sound's channels")
     precondition(startFrame >= 0, "frames are counted from 0")
-    let frame = AnalysisFrame(sampleRate: sampleRate)
+    let frame = AnalysisFrame(sampleRate: sampleRate), grid = SegmentGrid(frame: frame, channels: channels)
     let noise = Self.noise(of: profile, settings)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels
-    grid = SegmentGrid(frame: frame, channels: channels)
-    cutter = FrameCutter(frame: frame, channels: channels, offset: Int(startFrame % Int64(frame.hop)))
-    fft = RealFFT(length: frame.length)
-    let gainRule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
-    store = SpectrumStore(
-      frame: frame, channels: channels, grid: grid, noise: noise, cepstralPrior: gainRule.cepstralPrior,
-      startingAt: firstHop)
-    worker = SegmentWorker(
-      gainRule: gainRule,
-      synthesis: Synthesis(frame: frame, channels: channels), frame: frame,
-      isResidue: settings.output == .residue, isThreaded: usesSecondThread)
-    outlet = SoundOutlet(channels: channels, from: startFrame)
+    self.frame = frame
+    self.grid = grid
+    pipeline = SegmentPipeline(
+      grid: grid, frame: frame, channels: channels, noise: noise,
+      gainRule: SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate),
+      startingAt: firstHop, usesSecondThread: usesSecondThread)
     self.usesSecondThread = usesSecondThread
+    let firstFrame = firstHop / Int64(grid.blockHops) * Int64(grid.blockHops)
+    block = FrameBlock(frame: frame, channels: channels, count: grid.blockHops, firstFrame: firstFrame)
+    block.appendSilence(Int(startFrame - firstFrame * Int64(frame.hop)))
+    outlet = SoundOutlet(channels: channels, hop: frame.hop, from: startFrame)
     start = startFrame
     inputEnd = startFrame
   }
@@ -76,21 +75,21 @@ package struct Denoiser: ~Copyable {
     precondition(input.count.isMultiple(of: channels), "samples come in whole frames")
     var position = 0
     inputEnd += Int64(input.count / channels)
-    while cutter.fill(from: input, &position) { try takeHop(output) }
+    while block.fill(from: input, &position) { try submitBlock(output) }
   }
 
   /// Ends the sound and passes on the rest, for a total of as many frames as were processed. Call nothing after it.
   package mutating func finish<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    let hop = Int64(store.frame.hop)
+    let hop = Int64(frame.hop)
     guard inputEnd > start else { return }
     // The last analysis frame that overlaps the sound is the one that begins in its last hop.
     let endFrame = (inputEnd + hop - 1) / hop + 3
-    while store.endFrame < endFrame {
-      cutter.fillWithSilence()
-      try takeHop(output)
+    pipeline.end(before: endFrame)
+    while block.firstFrame < endFrame {
+      block.appendSilence(.max)
+      try submitBlock(output)
     }
-    while store.firstSpectrum < store.endFrame { try finishSegment(output) }
-    if takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
+    while !pipeline.isFinished { try work(output) }
   }
 
   /// Returns how much sound is needed before and after a part of a recording for its output to have the same bits as in
@@ -104,33 +103,28 @@ package struct Denoiser: ~Copyable {
     SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels).context
   }
 
-  private mutating func takeHop<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    store.append(cutter, &fft)
-    cutter.advance()
-    let segmentEnd = grid.segmentEnd(after: store.firstSpectrum)
-    if store.endFrame == segmentEnd + Int64(grid.contextHops) { try finishSegment(output) }
+  /// Hands over the full block and begins the next one.
+  private mutating func submitBlock<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
+    while !pipeline.hasRoom { try work(output) }
+    var next = pipeline.takeSpare() ?? FrameBlock(frame: frame, channels: channels, count: grid.blockHops)
+    next.follow(block)
+    swap(&block, &next)
+    pipeline.accept(next)
+    while try takeSegment(output) || (!usesSecondThread && pipeline.runTask()) {}
   }
 
-  /// Turns the oldest segment into sound. Its trailing context may be short only at the end of the recording. With a
-  /// second thread, this outputs the previous segment while the oldest is being computed.
-  private mutating func finishSegment<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
-    let hasSound = takeSound()
-    let segment = store.firstSpectrum..<min(store.endFrame, grid.segmentEnd(after: store.firstSpectrum))
-    let rows = Int(segment.lowerBound - store.firstFrame)..<Int(segment.upperBound - store.firstFrame)
-    let context = min(store.endFrame, segment.upperBound + Int64(grid.contextHops)) - store.firstFrame
-    var material = SegmentWorker.Material()
-    swap(&material, &spare)
-    store.handOver(
-      keepingFrom: segment.upperBound - Int64(grid.contextHops), spectraFrom: segment.upperBound, as: &material)
-    worker.start(segment, rows: rows, context: Int(context), of: consume material)
-    if usesSecondThread ? hasSound : takeSound() { try outlet.emit(sound, upTo: inputEnd, output) }
+  /// Does something that makes progress: outputs sound, runs a task, or waits for the other thread.
+  private mutating func work<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
+    if try takeSegment(output) { return }
+    if !pipeline.runTask() { pipeline.waitForSecond() }
   }
 
-  /// Waits for the segment in progress. Returns false if there is none.
-  private mutating func takeSound() -> Bool {
-    guard let used = worker.finish(&sound) else { return false }
-    spare = used
-    return true
+  /// Outputs a segment if one is finished.
+  private mutating func takeSegment<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) -> Bool {
+    let end = inputEnd
+    return try pipeline.takeSegment { (frames, sums) throws(E) in
+      try outlet.emit(frames, sums, upTo: end, output)
+    }
   }
 
   /// The sum of the channels' λ, scaled. The rules based on the a-priori SNR use a factor of 0.85 (PESQ 1.934, against

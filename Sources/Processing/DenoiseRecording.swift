@@ -67,12 +67,15 @@ struct DenoiseRecording {
     var position = reader.position
     var pending = PendingSound()
     func write(_ output: Span<Float>) throws(ProcessingError) {
-      let wanted = frames.wanted(of: output, at: position, channels: format.channels)
-      let first = position * Int64(format.channels) + Int64(wanted.lowerBound)
-      position += Int64(output.count / format.channels)
+      var done = 0
       try pending.take(output.count) { (original) throws(ProcessingError) in
+        let cleaned = output.extracting(done..<(done + original.count))
+        let wanted = frames.wanted(of: cleaned, at: position, channels: format.channels)
+        let first = position * Int64(format.channels) + Int64(wanted.lowerBound)
+        position += Int64(original.count / format.channels)
+        done += original.count
         guard !wanted.isEmpty else { return }
-        try target.write(output.extracting(wanted), original: original.extracting(wanted), number: first)
+        try target.write(cleaned.extracting(wanted), original: original.extracting(wanted), number: first)
       }
     }
     func denoise(_ input: Span<Float>) throws(ProcessingError) {

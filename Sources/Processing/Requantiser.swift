@@ -1,4 +1,5 @@
 import AudioIO
+import CKernels
 
 // Converts a cleaned sample for a format with few bits:
 //
@@ -10,6 +11,8 @@ import AudioIO
 // changed (a reduction of 0 dB), nor to digital silence: where the original is 0 and the cleaned sample rounds to 0.
 //
 // The residue is the original minus q, so that the removed and the remaining parts add up to the original exactly.
+//
+// The loop is `requantise` in CKernels, which gives the same bits on every processor.
 
 /// Converts cleaned samples to the values that a format can hold, or to their difference from the original.
 struct Requantiser {
@@ -56,36 +59,19 @@ struct Requantiser {
   private mutating func quantise(
     _ cleaned: Span<Float>, _ original: Span<Float>, _ number: UInt32, _ target: inout MutableSpan<Float>
   ) {
-    let (scale, inverse, dither) = (scale, 1 / scale, isDithered ? Float(1) / 65_536 : 0)
-    let count = target.count
-    precondition(cleaned.count == count && original.count == count)
-    var clipped: Int32 = 0
-    for index in 0..<count {
-      let exact = cleaned[index] * scale
-      clipped &+= exact.magnitude > scale ? 1 : 0
-      let isSilent = original[index] == 0 && exact.magnitude < 0.5
-      let noise = isSilent ? 0 : dither * Self.triangle(number &+ UInt32(truncatingIfNeeded: index))
-      target[index] = min(scale - 1, Self.rounded(max(-scale, min(scale, exact + noise)))) * inverse
+    let (scale, dither, count) = (scale, isDithered ? Float(1) / 65_536 : 0, target.count)
+    let clipped = unsafe target.withUnsafeMutableBufferPointer { target in
+      unsafe cleaned.withUnsafeBufferPointer { cleaned in
+        unsafe original.withUnsafeBufferPointer { original in
+          guard let to = target.baseAddress, let from = cleaned.baseAddress, let before = original.baseAddress else {
+            return 0
+          }
+          return unsafe Self.loops.requantise(to, from, before, number, scale, dither, count)
+        }
+      }
     }
     clippedSamples += Int64(clipped)
   }
 
-  /// Returns the nearest whole number, ties to even, of a number within ±2²³: adding 2²³ leaves no bits for a fraction.
-  /// Baseline x86-64 has no rounding instruction, and a call of the library's function per sample would prevent
-  /// vectorization.
-  @inline(__always)
-  private static func rounded(_ value: Float) -> Float {
-    let magnitude = (value.magnitude + 8_388_608) - 8_388_608
-    return Float(bitPattern: magnitude.bitPattern | value.bitPattern & 0x8000_0000)
-  }
-
-  /// Returns a value in −65 536 … 65 534, the sum of two uniform numbers, from the finalizer of MurmurHash3.
-  @inline(__always)
-  static func triangle(_ number: UInt32) -> Float {
-    var hash = number &+ 0x7f4a_7c15
-    hash = (hash ^ hash &>> 16) &* 0x85eb_ca6b
-    hash = (hash ^ hash &>> 13) &* 0xc2b2_ae35
-    hash ^= hash &>> 16
-    return Float(Int32(hash & 0xffff) &+ Int32(hash &>> 16) &- 65_536)
-  }
+  private static let loops = unsafe kernels_best().pointee
 }

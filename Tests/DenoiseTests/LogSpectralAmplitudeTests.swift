@@ -44,29 +44,29 @@ func referenceLogSpectralGain(prior: Double, posterior: Double) -> Double {
     var v = 1e-8
     while v < 1e6 {
       let exact = v < 500 ? v * exp(exponentialIntegral(v)) : v
-      worst = max(worst, abs(Double(LogSpectralAmplitude.scaledExponential(Float(v))) / exact - 1))
+      worst = max(worst, abs(Double(PlainLoops.scaledExponential(Float(v))) / exact - 1))
       v *= 1.003
     }
-    #expect(worst < LogSpectralAmplitude.errorBound)
-    #expect(abs(LogSpectralAmplitude.scaledExponential(0) / 0.561_459_5 - 1) < 1e-5)
+    #expect(worst < 8e-6)
+    #expect(abs(PlainLoops.scaledExponential(0) / 0.561_459_5 - 1) < 1e-5)
   }
 
   @Test func theGainMatchesThePaperToATenThousandthOfADecibel() {
     for prior in stride(from: -25.0, through: 50, by: 2.5) {
       for posterior in stride(from: -60.0, through: 40, by: 2.5) {
         let xi = pow(10, prior / 10), gamma = pow(10, posterior / 10)
-        let gain = Double(LogSpectralAmplitude.gain(prior: Float(xi), posterior: Float(gamma)))
+        let gain = Double(PlainLoops.amplitudeGain(prior: Float(xi), posterior: Float(gamma)))
         let exact = referenceLogSpectralGain(prior: xi, posterior: gamma)
         #expect(abs(20 * log10(gain / exact)) < 1e-4, "ξ \(prior) dB, γ \(posterior) dB")
-        let cleaned = Double(LogSpectralAmplitude.cleanedPower(prior: Float(xi), posterior: Float(gamma)))
+        let cleaned = Double(PlainLoops.cleanedPower(prior: Float(xi), posterior: Float(gamma)))
         #expect(abs(cleaned / (exact * exact * gamma) - 1) < 2e-5)
       }
     }
   }
 
   @Test func aSilentBinHasAGainThatIsANumber() {
-    #expect(LogSpectralAmplitude.gain(prior: 0.01, posterior: 0).isFinite)
-    #expect(LogSpectralAmplitude.cleanedPower(prior: 0.01, posterior: 0) == 0)
+    #expect(PlainLoops.amplitudeGain(prior: 0.01, posterior: 0).isFinite)
+    #expect(PlainLoops.cleanedPower(prior: 0.01, posterior: 0) == 0)
   }
 
   @Test func theSquareRootOfTheKernelsIsExactToSinglePrecision() {

@@ -64,7 +64,8 @@ import Testing
       TestSignals.noise(20_000, seed: 3), TestSignals.noise(20_000, level: 0, seed: 4),
     ])
     let profile = try Cleaning(sampleRate: 8000, channels: 2).profile(of: both)
-    #expect(profile.power[0] == (try cleaning.profile(of: TestSignals.noise(20_000, seed: 3))).power[0])
+    let alone = try cleaning.profile(of: TestSignals.noise(20_000, seed: 3)).power[0]
+    #expect(zip(profile.power[0], alone).allSatisfy { abs($0 / $1 - 1) < 1e-5 })
     #expect(profile.power[1].allSatisfy { $0 == 0 })
   }
 }

@@ -24,18 +24,4 @@ import Testing
       #expect(abs(imaginary - Double(spectrum[2 * bin + 1])) < 1e-4)
     }
   }
-
-  @Test func theInverseOfATransformIsTheSignalTimesItsLength() {
-    let length = 768
-    let samples = TestSignals.noise(length, level: 0.3)
-    var fft = RealFFT(length: length)
-    var spectrum: [Float] = [], back: [Float] = []
-    fft.forward({ for index in 0..<length { $0[index] = samples[index] } }) {
-      for index in $0.indices { spectrum.append($0[index]) }
-    }
-    fft.inverse({ for index in spectrum.indices { $0[index] = spectrum[index] } }) {
-      for index in $0.indices { back.append($0[index] / Float(length)) }
-    }
-    #expect(TestSignals.largestDifference(samples, back) < 1e-6)
-  }
 }

@@ -103,20 +103,17 @@ private struct ReferenceGains {
   ) -> [Float] {
     let noise = noise ?? [Float](repeating: 1, count: frame.binCount)
     let rule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
-    var gains = [Float](repeating: -1, count: segment.count * frame.binCount)
-    var (logs, cepstra) = (gains, posterior)
-    var fft = RealFFT(length: frame.length)
-    if let prior = rule.cepstralPrior {
-      for row in 0..<rows {
-        let values = (row * frame.binCount)..<((row + 1) * frame.binCount)
-        var all = cepstra.mutableSpan
-        var cepstrum = all._mutatingExtracting(values)
-        prior.analyse(posterior.span.extracting(values), &fft, into: &cepstrum)
-      }
+    let material = FrameRows(frame: frame, channels: 1, count: rows, segmentHops: segment.count)
+    let workspace = Workspace(frame: frame), bins = frame.binCount
+    for row in 0..<rows {
+      for bin in 0..<bins { unsafe material.posterior[Int64(row)][bin] = posterior[row * bins + bin] }
     }
-    rule.compute(
-      posterior: posterior, cepstra: cepstra, frames: rows, segment: segment, &fft, logs: &logs, into: &gains)
-    return gains
+    for row in stride(from: 0, to: Int64(rows), by: 2) {
+      rule.cepstralPrior?.analyse(row, material, workspace.transform)
+    }
+    let own = Int64(segment.lowerBound)..<Int64(segment.upperBound)
+    rule.compute(own, context: 0..<Int64(rows), material, workspace)
+    return own.flatMap { frame in (0..<bins).map { unsafe material.gains[frame][$0] } }
   }
 
   @Test("the gains match the equations", arguments: [DenoiseMethod.mmseLSA, .wiener])

@@ -32,8 +32,8 @@ import Glibc
 //
 // At −18 dB, 1.835 / .8851 / 11.88 / .20 instead of 1.822 / .8766 / 11.70 / .21.
 //
-// Both sums are transforms of real, symmetric sequences. FFTW's cosine transforms for these (REDFT00, 10, and 01) take
-// 11 to 12 µs at 2048 samples, its real transforms 4.4, ours less.
+// Both sums are transforms of real, symmetric sequences, whose transforms are real too. So two frames are transformed
+// at a time, one in the real part and one in the imaginary part.
 struct CepstralPrior: Sendable {
   /// The share of ξc in ξ, in decibels.
   static let share: Float = 0.4
@@ -72,93 +72,64 @@ struct CepstralPrior: Sendable {
     leastPeak = Self.peakHeight / Float(frame.length / 2).squareRoot()
   }
 
-  /// Computes c of a frame from its γ; both have `binCount` values. `fft` has the frame's length.
-  func analyse(_ posterior: Span<Float>, _ fft: inout RealFFT, into cepstrum: inout MutableSpan<Float>) {
-    let scale = 1 / Float(fft.length)
-    fft.inverse({ load(posterior, into: &$0) }) { time in
-      let count = cepstrum.count
-      let half = time.extracting(0..<count)
-      for quefrency in 0..<count { cepstrum[quefrency] = scale * half[quefrency] }
+  /// Computes c of a frame and the next one from their γ.
+  func analyse(_ frame: Int64, _ rows: FrameRows, _ transform: PairTransform) {
+    let (first, second) = unsafe (rows.cepstra[frame], rows.cepstra[frame + 1])
+    unsafe loops.pair_logs(transform.input, rows.posterior[frame], rows.posterior[frame + 1], least, binCount)
+    transform.run()
+    unsafe loops.split_pair(first, second, transform.output, 1 / Float(transform.length), 0, binCount)
+    unsafe first[binCount] = Float(peak(of: first))
+    unsafe second[binCount] = Float(peak(of: second))
+  }
+
+  /// Writes log2 ξc of the frames in `segment`.
+  /// - Parameter context: the frames of the segment and around it.
+  func smooth(_ segment: Range<Int64>, context: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace) {
+    let logs = rows.logs, start = unsafe workspace.scratch[0]
+    unsafe start.update(repeating: 0, count: binCount)
+    var state = unsafe start
+    for frame in context.lowerBound..<segment.upperBound {
+      let next = unsafe segment.contains(frame) ? logs[frame] : start
+      unsafe follow(rows.cepstra[frame], from: state, to: next)
+      unsafe state = next
+    }
+    unsafe state = start
+    unsafe state.update(repeating: 0, count: binCount)
+    for frame in (segment.lowerBound..<context.upperBound).reversed() {
+      unsafe follow(rows.cepstra[frame], from: state, to: state)
+      guard segment.contains(frame) else { continue }
+      unsafe loops.add(logs[frame], state, binCount)
+      if frame.isMultiple(of: 2) || frame == segment.lowerBound { synthesise(frame, segment, logs, workspace) }
     }
   }
 
-  @inline(__always)
-  private func load(_ posterior: Span<Float>, into spectrum: inout MutableSpan<Float>) {
-    let count = posterior.count, least = least
-    precondition(spectrum.count == 2 * count)
-    for bin in 0..<count {
-      spectrum[2 * bin] = Kernels.log2(Kernels.larger(posterior[bin] - 1, least))
-      spectrum[2 * bin + 1] = 0
+  /// Turns f + b of a frame, and of its partner if that is the next one, into log2 ξc.
+  private func synthesise(_ frame: Int64, _ segment: Range<Int64>, _ logs: RowRing, _ workspace: Workspace) {
+    let transform = workspace.transform
+    let hasPartner = frame.isMultiple(of: 2) && frame + 1 < segment.upperBound
+    let first = unsafe logs[frame], second = unsafe hasPartner ? logs[frame + 1] : first
+    unsafe loops.pair_rows(transform.input, first, second, binCount)
+    transform.run()
+    let unused = unsafe workspace.scratch[1]
+    unsafe loops.split_pair(first, hasPartner ? second : unused, transform.output, 0.5, Self.excess, binCount)
+  }
+
+  /// Advances f or b to a frame from its neighbor. `new` may be `old`.
+  private func follow(_ cepstrum: Row, from old: Row, to new: Row) {
+    let peak = unsafe Int(cepstrum[binCount])
+    let start = peak > 0 ? max(0, peak - reach) : binCount, end = peak > 0 ? min(binCount, peak + reach + 1) : binCount
+    unsafe memory.withUnsafeBufferPointer { memory in
+      guard let memory = memory.baseAddress else { return }
+      unsafe loops.follow(new, old, cepstrum, memory, start)
+      unsafe loops.follow_evenly(new + start, old + start, cepstrum + start, peakMemory, end - start)
+      unsafe loops.follow(new + end, old + end, cepstrum + end, memory + end, binCount - end)
     }
   }
 
-  /// Writes log2 ξc of the frames in `segment`, row by row.
-  /// - Parameters:
-  ///   - cepstra: c, one row of `binCount` values per frame.
-  ///   - segment: the rows of the segment; those before and after are its context.
-  ///   - logs: has room for one row per frame of the segment.
-  func smooth(_ cepstra: Span<Float>, _ segment: Range<Int>, _ fft: inout RealFFT, into logs: inout [Float]) {
-    let rows = cepstra.count / binCount
-    let peaks = (0..<rows).map { peak(of: cepstra.extracting(range(of: $0))) }
-    var target = logs.mutableSpan
-    var state = [Float](repeating: 0, count: binCount)
-    for row in 0..<segment.upperBound {
-      follow(cepstra.extracting(range(of: row)), peaks[row], &state)
-      guard row >= segment.lowerBound else { continue }
-      var kept = target._mutatingExtracting(range(of: row - segment.lowerBound))
-      Kernels.copy(state.span, into: &kept)
-    }
-    state = [Float](repeating: 0, count: binCount)
-    for row in stride(from: rows - 1, through: segment.lowerBound, by: -1) {
-      follow(cepstra.extracting(range(of: row)), peaks[row], &state)
-      guard segment.contains(row) else { continue }
-      var kept = target._mutatingExtracting(range(of: row - segment.lowerBound))
-      synthesise(state.span, &fft, &kept)
-    }
+  /// Returns the quefrency of a voice's peak, or 0 if there is none.
+  private func peak(of cepstrum: Row) -> Int {
+    let highest = unsafe loops.maximum(cepstrum + pitches.lowerBound, pitches.count)
+    guard highest > leastPeak else { return 0 }
+    return pitches.first { unsafe cepstrum[$0] == highest } ?? 0
   }
-
-  /// Turns f of a frame (in `row`) and its b into log2 ξc.
-  @inline(__always)
-  private func synthesise(_ backward: Span<Float>, _ fft: inout RealFFT, _ row: inout MutableSpan<Float>) {
-    fft.forward({ Self.mirror(row.span, backward, into: &$0) }) { spectrum in
-      let count = row.count
-      precondition(spectrum.count == 2 * count)
-      for bin in 0..<count { row[bin] = spectrum[2 * bin] - Self.excess }
-    }
-  }
-
-  @inline(__always)
-  private static func mirror(_ forward: Span<Float>, _ backward: Span<Float>, into time: inout MutableSpan<Float>) {
-    let count = forward.count, length = time.count
-    precondition(backward.count == count && length == 2 * count - 2)
-    for quefrency in 0..<count { time[quefrency] = 0.5 * (forward[quefrency] + backward[quefrency]) }
-    for quefrency in 1..<(count - 1) { time[length - quefrency] = time[quefrency] }
-  }
-
-  /// Advances f or b from one frame to its neighbor.
-  @inline(__always)
-  private func follow(_ cepstrum: Span<Float>, _ peak: Range<Int>, _ state: inout [Float]) {
-    let memory = self.memory
-    var all = state.mutableSpan
-    for part in [0..<peak.lowerBound, peak.upperBound..<binCount] {
-      var state = all._mutatingExtracting(part)
-      let entered = cepstrum.extracting(part), memory = memory.span.extracting(part)
-      let count = state.count
-      precondition(entered.count == count && memory.count == count)
-      for index in 0..<count { state[index] = entered[index] + memory[index] * (state[index] - entered[index]) }
-    }
-    for quefrency in peak { all[quefrency] = cepstrum[quefrency] + peakMemory * (all[quefrency] - cepstrum[quefrency]) }
-  }
-
-  /// Returns the quefrencies of a voice's peak; empty if there is none.
-  private func peak(of cepstrum: Span<Float>) -> Range<Int> {
-    let values = cepstrum.extracting(pitches)
-    let highest = Kernels.maximum(of: values)
-    guard highest > leastPeak, let place = values.indices.first(where: { values[$0] == highest }) else { return 0..<0 }
-    let middle = pitches.lowerBound + place
-    return max(0, middle - reach)..<min(binCount, middle + reach + 1)
-  }
-
-  @inline(__always)
-  private func range(of row: Int) -> Range<Int> { (row * binCount)..<((row + 1) * binCount) }
 }

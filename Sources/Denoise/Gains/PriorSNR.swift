@@ -1,3 +1,4 @@
+import CKernels
 import Glibc
 
 // The a-priori SNR: decision-directed, forward and backward in time, combined with the one from the cepstrum.
@@ -43,54 +44,35 @@ import Glibc
 //
 // The recursions forget: anything more than 0.8 s away has no effect (figures in SegmentGrid.swift). Each bin has its
 // own recursion; within a frame, the loop over bins has no dependencies, so it vectorizes.
+// `advance_prior` in CKernels is one step of it, and `joined` the last two equations.
 struct PriorSNR {
   static let largestPosterior: Float = 1e4
 
+  private let rule: prior_rule
   /// ξmin
-  let least: Float
-  /// a
-  let memory: Float
-  /// 1 − a
-  let novelty: Float
+  var least: Float { rule.least }
 
   init(frame: AnalysisFrame, sampleRate: Int, reductionDB: Double) {
-    least = Float(pow(10, -min(24, max(18, reductionDB)) / 10))
     let hopSeconds = Double(frame.hop) / Double(sampleRate)
     let memory = pow(0.98, hopSeconds / 0.016)
-    self.memory = Float(memory)
-    novelty = Float(1 - memory)
+    rule = prior_rule(
+      least: Float(pow(10, -min(24, max(18, reductionDB)) / 10)), memory: Float(memory), novelty: Float(1 - memory))
   }
 
-  /// Returns ξ of a bin.
-  /// - Parameter cepstral: log2 ξc.
-  @inline(__always)
-  func joined(forward: Float, backward: Float, cepstral: Float) -> Float {
-    let directed = 0.5 * Kernels.log2(forward * backward)
-    let joined = directed + CepstralPrior.share * (cepstral - directed)
-    // Smoothing may overshoot, but never nearly this far.
-    return Kernels.larger(Kernels.exp2(Kernels.smaller(60, Kernels.larger(joined, -60))), least)
-  }
-
-  /// Computes ξ of the first frame in a direction.
-  @inline(__always)
-  func begin(_ prior: inout MutableSpan<Float>, posterior: Span<Float>) {
-    let count = prior.count, least = least
-    precondition(posterior.count == count)
-    for bin in 0..<count { prior[bin] = Kernels.larger(posterior[bin] - 1, least) }
-  }
-
-  /// Advances ξ from one frame to its neighbor.
+  /// Computes ξ of a frame.
   /// - Parameters:
-  ///   - prior: ξ of the old frame, replaced by that of the new one.
-  ///   - left: γ of the old frame.
-  ///   - entered: γ of the new frame.
-  @inline(__always)
-  func advance(_ prior: inout MutableSpan<Float>, from left: Span<Float>, to entered: Span<Float>) {
-    let count = prior.count, least = least, memory = memory, novelty = novelty
-    precondition(left.count == count && entered.count == count)
-    for bin in 0..<count {
-      let cleaned = LogSpectralAmplitude.cleanedPower(prior: prior[bin], posterior: left[bin])
-      prior[bin] = Kernels.larger(least, memory * cleaned + novelty * Kernels.larger(0, entered[bin] - 1))
+  ///   - frame: the frame.
+  ///   - neighbor: the frame before it in the direction of the recursion; nil for the first.
+  ///   - posterior: γ of both.
+  ///   - old: ξ of the neighbor.
+  ///   - new: receives ξ; may be `old`.
+  @unsafe
+  func advance(to frame: Int64, from neighbor: Int64?, _ posterior: RowRing, _ old: Row, into new: Row) {
+    let entered = unsafe posterior[frame]
+    if let neighbor {
+      unsafe loops.advance_prior(new, old, posterior[neighbor], entered, rule, posterior.width)
+    } else {
+      for bin in 0..<posterior.width { unsafe new[bin] = max(entered[bin] - 1, least) }
     }
   }
 }

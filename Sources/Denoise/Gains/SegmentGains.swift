@@ -3,6 +3,7 @@ import Glibc
 /// Computes the gains of one segment from γ of its frames and of those around it.
 struct SegmentGains: Sendable {
   private let method: DenoiseMethod
+  private let isResidue: Bool
   private let priorSNR: PriorSNR
   /// The smoothing of speech in the cepstrum; nil if the method doesn't use it.
   let cepstralPrior: CepstralPrior?
@@ -15,6 +16,7 @@ struct SegmentGains: Sendable {
   /// - Parameter noise: λ of each bin, 0 if it has no noise.
   init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
     method = settings.method
+    isResidue = settings.output == .residue
     priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate, reductionDB: settings.reductionDB)
     cepstralPrior =
       settings.method == .spectralSubtraction
@@ -26,99 +28,56 @@ struct SegmentGains: Sendable {
     weights = noise.map { total > 0 ? Float(Double($0) / total) : 0 }
   }
 
-  /// Writes G of the frames in `segment`, row by row.
-  /// - Parameters:
-  ///   - posterior: γ, one row of `binCount` values per frame.
-  ///   - cepstra: the rows' cepstra, if there is a `cepstralPrior`.
-  ///   - frames: number of rows to read.
-  ///   - segment: the rows of the segment; those before and after are its context.
-  ///   - fft: has the frame's length.
-  ///   - logs: scratch space with one row per frame of the segment, like `gains`.
-  ///   - gains: has room for one row per frame of the segment.
-  func compute(
-    posterior: [Float], cepstra: [Float], frames: Int, segment: Range<Int>, _ fft: inout RealFFT,
-    logs: inout [Float], into gains: inout [Float]
-  ) {
-    let values = 0..<(frames * binCount)
-    let posterior = posterior.span.extracting(values)
-    var target = gains.mutableSpan
-    guard let cepstralPrior else { return subtract(posterior, segment, &target) }
-    cepstralPrior.smooth(cepstra.span.extracting(values), segment, &fft, into: &logs)
-    followSpeech(posterior, logs.span, segment, &target)
-  }
-
-  /// Runs forward, storing ξf in the rows of `gains`, then backward, combining ξb of each frame with its ξf into the
-  /// gain.
-  private func followSpeech(
-    _ posterior: Span<Float>, _ logs: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>
-  ) {
-    let rows = posterior.count / binCount
-    var state = [Float](repeating: 0, count: binCount)
-    var prior = state.mutableSpan
-    for row in 0..<segment.upperBound {
-      let current = posterior.extracting(range(of: row))
-      if row == 0 {
-        priorSNR.begin(&prior, posterior: current)
-      } else {
-        priorSNR.advance(&prior, from: posterior.extracting(range(of: row - 1)), to: current)
-      }
-      if row >= segment.lowerBound {
-        var kept = gains._mutatingExtracting(range(of: row - segment.lowerBound))
-        Kernels.copy(prior.span, into: &kept)
-      }
-    }
-    for row in stride(from: rows - 1, through: segment.lowerBound, by: -1) {
-      let current = posterior.extracting(range(of: row))
-      if row == rows - 1 {
-        priorSNR.begin(&prior, posterior: current)
-      } else {
-        priorSNR.advance(&prior, from: posterior.extracting(range(of: row + 1)), to: current)
-      }
-      if segment.contains(row) {
-        let own = range(of: row - segment.lowerBound)
-        var gain = gains._mutatingExtracting(own)
-        decide(&gain, backward: prior.span, cepstral: logs.extracting(own), posterior: current)
-      }
-    }
-  }
-
-  /// - Parameter gain: holds ξf, replaced by G.
-  @inline(__always)
-  private func decide(
-    _ gain: inout MutableSpan<Float>, backward: Span<Float>, cepstral: Span<Float>, posterior: Span<Float>
-  ) {
-    let count = gain.count
-    let floor = self.floor.span
-    precondition(backward.count == count && cepstral.count == count)
-    precondition(posterior.count == count && floor.count == count)
-    if method == .wiener {
-      for bin in 0..<count {
-        let prior = priorSNR.joined(forward: gain[bin], backward: backward[bin], cepstral: cepstral[bin])
-        gain[bin] = Kernels.larger(floor[bin], Wiener.gain(prior: prior))
-      }
+  /// Writes G of the frames in `segment`, or 1 − G for the residue. Because the transforms are linear, the sound that
+  /// this lets through and that of G add up to the original.
+  /// - Parameter context: the frames of the segment and around it, whose analysis is read.
+  func compute(_ segment: Range<Int64>, context: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace) {
+    if let cepstralPrior {
+      cepstralPrior.smooth(segment, context: context, rows, workspace)
+      followSpeech(segment, context, rows, workspace)
     } else {
-      for bin in 0..<count {
-        let prior = priorSNR.joined(forward: gain[bin], backward: backward[bin], cepstral: cepstral[bin])
-        gain[bin] = Kernels.larger(floor[bin], LogSpectralAmplitude.gain(prior: prior, posterior: posterior[bin]))
-      }
+      subtract(segment, rows)
+    }
+    guard isResidue else { return }
+    for frame in segment {
+      let gain = unsafe rows.gains[frame]
+      for bin in 0..<binCount { unsafe gain[bin] = 1 - gain[bin] }
     }
   }
 
-  private func subtract(_ posterior: Span<Float>, _ segment: Range<Int>, _ gains: inout MutableSpan<Float>) {
+  /// Runs forward, storing ξf in the rows of G, then backward, combining ξb of each frame with its ξf into the gain.
+  private func followSpeech(
+    _ segment: Range<Int64>, _ context: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace
+  ) {
+    let gains = rows.gains, posterior = rows.posterior, state = unsafe workspace.scratch[0]
+    var prior = unsafe state
+    for frame in context.lowerBound..<segment.upperBound {
+      let next = unsafe segment.contains(frame) ? gains[frame] : state
+      let neighbor = frame == context.lowerBound ? nil : frame - 1
+      unsafe priorSNR.advance(to: frame, from: neighbor, posterior, prior, into: next)
+      unsafe prior = next
+    }
+    let apply = unsafe method == .wiener ? loops.wiener_gain : loops.amplitude_gain
+    for frame in (segment.lowerBound..<context.upperBound).reversed() {
+      let neighbor = frame == context.upperBound - 1 ? nil : frame + 1
+      unsafe priorSNR.advance(to: frame, from: neighbor, posterior, state, into: state)
+      guard segment.contains(frame) else { continue }
+      unsafe apply(
+        gains[frame], state, rows.logs[frame], posterior[frame], floor, CepstralPrior.share, priorSNR.least,
+        binCount)
+    }
+  }
+
+  private func subtract(_ segment: Range<Int64>, _ rows: FrameRows) {
     let floor = self.floor.span
-    for row in segment {
-      let current = posterior.extracting(range(of: row))
-      let alpha = SpectralSubtraction.overSubtraction(posterior: current, weights: weights.span)
-      var gain = gains._mutatingExtracting(range(of: row - segment.lowerBound))
-      let count = gain.count
-      precondition(current.count == count && floor.count == count)
-      for bin in 0..<count {
-        let wanted = SpectralSubtraction.gain(posterior: current[bin], overSubtraction: alpha, floor: floor[bin])
-        gain[bin] = max(floor[bin], wanted)
+    for frame in segment {
+      let posterior = unsafe Span(_unsafeStart: rows.posterior[frame], count: binCount)
+      let alpha = SpectralSubtraction.overSubtraction(posterior: posterior, weights: weights.span)
+      let gain = unsafe rows.gains[frame]
+      for bin in 0..<binCount {
+        let wanted = SpectralSubtraction.gain(posterior: posterior[bin], overSubtraction: alpha, floor: floor[bin])
+        unsafe gain[bin] = max(floor[bin], wanted)
       }
     }
   }
-
-  @inline(__always)
-  private func range(of row: Int) -> Range<Int> { (row * binCount)..<((row + 1) * binCount) }
 }

@@ -4,10 +4,14 @@ struct PowerSpectra: ~Copyable {
   static let silentPeak: Float = 1 / 32768
 
   let frame: AnalysisFrame
+  private let channels: Int
   private let window: [Float]
-  private var fft: RealFFT
-  private var cutter: FrameCutter
-  private var power: [Float]
+  private let transform: PairTransform
+  /// The next frame, and the one before it.
+  private var block: FrameBlock
+  private var previous: FrameBlock
+  /// Of two channels.
+  private let power: RowRing
   private var soundFrames: Int64 = 0
   private var analysisFrames: Int64 = 0
   /// Number of hops in the current stretch, up to the four of a frame.
@@ -15,32 +19,35 @@ struct PowerSpectra: ~Copyable {
 
   init(frame: AnalysisFrame, channels: Int) {
     self.frame = frame
+    self.channels = channels
     window = frame.window()
-    fft = RealFFT(length: frame.length)
-    cutter = FrameCutter(frame: frame, channels: channels)
-    power = [Float](repeating: 0, count: frame.binCount)
+    transform = PairTransform(length: frame.length)
+    block = FrameBlock(frame: frame, channels: channels, count: 1)
+    previous = FrameBlock(frame: frame, channels: channels, count: 1)
+    power = RowRing(width: frame.binCount, count: 2)
   }
 
   /// Calls `body` for each channel of each completed frame, with its power in each bin and whether one of its hops is
   /// digital silence.
   mutating func append(_ samples: Span<Float>, _ body: (Int, Span<Float>, Bool) -> Void) {
-    precondition(samples.count.isMultiple(of: cutter.channels), "samples come in whole frames")
-    soundFrames += Int64(samples.count / cutter.channels)
+    precondition(samples.count.isMultiple(of: channels), "samples come in whole frames")
+    soundFrames += Int64(samples.count / channels)
     var position = 0
-    while cutter.fill(from: samples, &position) {
+    while block.fill(from: samples, &position) {
       hops = min(hops + 1, 4)
       if hops == 4 {
         analysisFrames += 1
-        for channel in 0..<cutter.channels { analyse(channel, body) }
+        for channel in stride(from: 0, to: channels, by: 2) { analyse(channel, body) }
       }
-      cutter.advance()
+      swap(&block, &previous)
+      block.follow(previous)
     }
   }
 
   /// Starts a new stretch: no frame spans the gap before it.
   mutating func beginStretch() {
     hops = 0
-    cutter.discardHop()
+    block.discard()
   }
 
   /// Returns the number of analysis frames.
@@ -51,19 +58,22 @@ struct PowerSpectra: ~Copyable {
     return analysisFrames
   }
 
-  private mutating func analyse(_ channel: Int, _ body: (Int, Span<Float>, Bool) -> Void) {
-    let window = self.window, sound = cutter.samples
-    let samples = sound.span.extracting(cutter.range(of: channel))
-    fft.forward({ Kernels.multiply(samples, window.span, into: &$0) }) {
-      Self.measure($0, into: &power)
+  /// Measures a channel together with the next one, or, if it's the last, with itself.
+  private func analyse(_ channel: Int, _ body: (Int, Span<Float>, Bool) -> Void) {
+    let last = min(channel + 1, channels - 1), bins = frame.binCount
+    let samples = unsafe (channel...last).map { unsafe block.samples(of: block.firstFrame, channel: $0) }
+    let sounding = unsafe loops.window_pair(
+      transform.input, samples[0], samples[last - channel], window, frame.length)
+    transform.run()
+    unsafe loops.pair_power(power[0], power[1], transform.output, bins, false)
+    for index in 0...(last - channel) {
+      let row = unsafe power[Int64(index)]
+      // Rounding leaves traces of each channel in the other.
+      let scale: Float = sounding & (1 << index) == 0 ? 0 : 0.25
+      for bin in 0..<bins { unsafe row[bin] *= scale }
+      let sound = unsafe Span(_unsafeStart: samples[index], count: frame.length)
+      body(channel + index, unsafe Span(_unsafeStart: row, count: bins), hasSilentHop(sound))
     }
-    body(channel, power.span, hasSilentHop(samples))
-  }
-
-  @inline(__always)
-  private static func measure(_ spectrum: Span<Float>, into power: inout [Float]) {
-    var target = power.mutableSpan
-    Kernels.power(of: spectrum, into: &target)
   }
 
   private func hasSilentHop(_ samples: Span<Float>) -> Bool {

@@ -6,12 +6,17 @@
 //
 // So the result doesn't depend on the sizes of the pieces in which sound arrives, or on which segments are computed
 // where or in what order. A window that is computed alone, with enough sound around it, has the same bits as in the
-// whole. Memory is that of S + 2 C frames for any length of recording.
+// whole. Memory is that of S + 2 C frames for any length of recording, and of S more with two threads.
+//
+// Frames are analyzed in blocks: block b consists of frames b B …< (b + 1) B. B is even, so that the pairs of frames
+// that share a transform, 2 p and 2 p + 1, aren't divided.
 struct SegmentGrid: Sendable, Equatable {
   /// S. A longer segment recomputes less of its neighbors: the recursions run (S + C) / S times over each frame.
   let segmentHops: Int
   /// C: the frames before a segment that warm up the forward recursion, and after it, the backward one.
   let contextHops: Int
+  /// B
+  let blockHops: Int
   let hop: Int
   let frameLength: Int
 
@@ -20,8 +25,9 @@ struct SegmentGrid: Sendable, Equatable {
   /// −74 for 96: the details of the cepstrum persist longest.
   static let usualSegmentHops = 256
   static let usualContextHops = 64
-  /// The memory budget for S + C frames: 2 channels at 48 kHz need 5.9 MB, 8 would need 24. A denoiser holds them
-  /// twice, and a job must stay within 64 MB.
+  static let usualBlockHops = 32
+  /// The memory budget for the spectra of S + C frames: 2 channels at 48 kHz need 5.9 MB, 8 would need 24. A denoiser
+  /// holds up to twice as much, and a job must stay within 64 MB.
   static let budgetBytes = 6 << 20
   /// The minimum of S + C, which may exceed the budget up to `largestBytes`: C is a third of it, 24 frames, between the
   /// 16 and 32 measured above.
@@ -33,18 +39,20 @@ struct SegmentGrid: Sendable, Equatable {
     let affordable = max(24, Self.budgetBytes / frameBytes, min(Self.leastHops, Self.largestBytes / frameBytes))
     contextHops = min(Self.usualContextHops, affordable / 3)
     segmentHops = min(Self.usualSegmentHops, affordable - contextHops)
+    blockHops = min(Self.usualBlockHops, contextHops / 2 * 2)
     hop = frame.hop
     frameLength = frame.length
-  }
-
-  /// Returns the end of the segment that contains `frame`.
-  func segmentEnd(after frame: Int64) -> Int64 {
-    (frame / Int64(segmentHops) + 1) * Int64(segmentHops)
   }
 
   /// Frames of sound needed before and after a window.
   var context: (before: Int64, after: Int64) {
     let reach = Int64((segmentHops + contextHops) * hop + frameLength)
     return (reach, reach)
+  }
+
+  /// The number of frames whose analysis is kept: those that a segment needs, in whole blocks, and with two threads,
+  /// another segment.
+  func keptFrames(isShared: Bool) -> Int {
+    segmentHops + 2 * contextHops + blockHops + (isShared ? segmentHops : 0)
   }
 }

@@ -1,0 +1,84 @@
+// The inner loops of noise removal, compiled for several instruction sets.
+//
+// All sets give the same bits: each number goes through the same additions, multiplications, divisions, and square
+// roots in the same order, which IEEE 754 rounds exactly. Nothing is fused (FMA), because that rounds once instead of
+// twice and baseline x86-64 can't, and no sum runs across the lanes of a vector.
+//
+// Tests/DenoiseTests/PlainLoops.swift defines the results, number by number.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma clang assume_nonnull begin
+
+/// Parameters of the recursion of the a-priori SNR; see PriorSNR.swift.
+struct prior_rule {
+  float least, memory, novelty;
+};
+
+/// The loops for one instruction set. The pointers are to separate memory unless stated otherwise.
+struct kernels {
+  // Two real frames a and b of N samples as one complex sequence z = a + i b: 2 N numbers, real and imaginary parts in
+  // turn, the format of FFTW. `bins` is N / 2 + 1. The equations are in loops.h.
+
+  /// z = (a + i b) w, for N = `count`. Returns 1 if a w isn't all zeros, plus 2 if b w isn't. `a` and `b` may overlap.
+  unsigned (*window_pair)(float *z, const float *a, const float *b, const float *window, long count);
+  /// From the transform of z, 4 |A|² and 4 |B|², or adds them.
+  void (*pair_power)(float *a, float *b, const float *z, long bins, bool is_adding);
+  /// From the transform of z and the gains of a and b, the transform of the two frames with the gains applied.
+  void (*pair_gains)(float *out, const float *z, const float *a, const float *b, long bins);
+  /// sum[n] += z[2n] w[n]. For the imaginary parts, pass z + 1.
+  void (*add_windowed)(float *sum, const float *z, const float *window, long count);
+
+  // Two rows of bins, each symmetric: value N − k is value k. Their transforms are real, so that of the first is the
+  // real part and that of the second the imaginary part.
+
+  /// z = log2 max(a − 1, least) + i log2 max(b − 1, least)
+  void (*pair_logs)(float *z, const float *a, const float *b, float least, long bins);
+  /// z = a + i b; `a` may be `b`.
+  void (*pair_rows)(float *z, const float *a, const float *b, long bins);
+  /// a = scale · Re z − offset, b = scale · Im z − offset
+  void (*split_pair)(float *a, float *b, const float *z, float scale, float offset, long bins);
+
+  // One row.
+
+  /// γ = min(power · inverse + bias, largest), in place.
+  void (*posterior)(float *power, const float *inverse, const float *bias, float largest, long count);
+  /// sum += a
+  void (*add)(float *sum, const float *a, long count);
+  /// Returns the largest of finite values; −∞ if there are none.
+  float (*maximum)(const float *values, long count);
+  /// out = new + memory (old − new); `out` may be `old`.
+  void (*follow)(float *out, const float *old, const float *new_values, const float *memory, long count);
+  /// The same with one value of memory.
+  void (*follow_evenly)(float *out, const float *old, const float *new_values, float memory, long count);
+  /// ξ of a frame from ξ and γ of its neighbor (`left`) and its own γ; `out` may be `old`.
+  void (*advance_prior)(
+    float *out, const float *old, const float *left, const float *posterior, struct prior_rule rule, long count);
+  /// G from ξf (in `gain`, replaced), ξb, log2 ξc, and γ by the log-spectral amplitude or by Wiener's rule.
+  void (*amplitude_gain)(
+    float *gain, const float *backward, const float *cepstral, const float *posterior, const float *floor,
+    float share, float least, long count);
+  void (*wiener_gain)(
+    float *gain, const float *backward, const float *cepstral, const float *posterior, const float *floor,
+    float share, float least, long count);
+
+  // Samples.
+
+  /// One channel of interleaved sound, which begins at `all`. Values beyond ±limit are clamped, and those that aren't
+  /// finite become 0.
+  void (*deinterleave)(float *out, const float *all, long channels, float limit, long count);
+  /// The reverse for all channels, `distance` apart, without a limit.
+  void (*interleave)(float *all, const float *lanes, long distance, long channels, long count);
+  /// Requantizes samples; see Requantiser.swift. Returns the number beyond full scale.
+  long (*requantise)(
+    float *out, const float *cleaned, const float *original, uint32_t number, float scale, float dither, long count);
+};
+
+/// Returns the loops for this processor's widest known vectors.
+const struct kernels *kernels_best(void);
+/// Returns the loops of an instruction set, narrowest first, or null if there are no more that this processor has.
+const struct kernels *_Nullable kernels_of_set(int index);
+
+#pragma clang assume_nonnull end

@@ -1,0 +1,41 @@
+/// What the tasks on blocks and segments share, in rings.
+final class FrameRows: Sendable {
+  /// γ of each frame.
+  let posterior: RowRing
+  /// The cepstrum of each frame, followed by the quefrency of a voice's peak, or 0 if there is none. Unused if the
+  /// method needs no cepstra.
+  let cepstra: RowRing
+  private let spectra: RowRing
+  private let spectrumWidth: Int
+  /// G of each frame of the segment in progress.
+  let gains: RowRing
+  /// f of each frame of the segment in progress, then log2 ξc.
+  let logs: RowRing
+
+  /// Makes room for the analysis of `count` frames in a row and for a segment.
+  init(frame: AnalysisFrame, channels: Int, count: Int, segmentHops: Int) {
+    posterior = RowRing(width: frame.binCount, count: count)
+    cepstra = RowRing(width: frame.binCount + 1, count: count)
+    spectrumWidth = (2 * frame.length + 1 + 15) / 16 * 16
+    spectra = RowRing(width: channels * spectrumWidth, count: count / 2 + 1)
+    gains = RowRing(width: frame.binCount, count: segmentHops)
+    logs = RowRing(width: frame.binCount, count: segmentHops)
+  }
+
+  /// Returns the address of a channel's spectrum of frames 2 p and 2 p + 1 for pair p: 2 N numbers, real and imaginary
+  /// parts in turn, followed by 0, plus 1 if the first frame isn't silent, plus 2 if the second isn't.
+  @unsafe
+  func spectrum(ofPair pair: Int64, channel: Int) -> Row { unsafe spectra[pair] + channel * spectrumWidth }
+}
+
+/// A thread's transform and scratch space.
+final class Workspace: @unchecked Sendable {  // only its thread uses it
+  let transform: PairTransform
+  /// Two rows for anything.
+  let scratch: RowRing
+
+  init(frame: AnalysisFrame) {
+    transform = PairTransform(length: frame.length)
+    scratch = RowRing(width: frame.binCount, count: 2)
+  }
+}

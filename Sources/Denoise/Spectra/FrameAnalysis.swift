@@ -1,0 +1,48 @@
+/// Analyzes frames: the spectra of all channels, γ, and the cepstrum of γ. Frames 2 p and 2 p + 1 share transforms; no
+/// pair depends on another.
+struct FrameAnalysis: Sendable {
+  private let channels: Int
+  private let length: Int
+  private let hop: Int
+  private let binCount: Int
+  private let window: [Float]
+  /// 1 / 4λ, or 0 if a bin has no noise; γ is then `bias`. The 4 comes from `pair_power`.
+  private let inverseNoise: [Float]
+  private let bias: [Float]
+  private let cepstralPrior: CepstralPrior?
+
+  /// - Parameter noise: λ of each bin, 0 if it has no noise.
+  init(frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?) {
+    self.channels = channels
+    length = frame.length
+    hop = frame.hop
+    binCount = frame.binCount
+    window = frame.window()
+    inverseNoise = noise.map { $0 > 0 ? 0.25 / $0 : 0 }
+    bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
+    self.cepstralPrior = cepstralPrior
+  }
+
+  /// Analyzes a block, which consists of whole pairs.
+  func analyse(_ block: FrameBlock, into rows: FrameRows, _ workspace: Workspace) {
+    for frame in stride(from: block.firstFrame, to: block.firstFrame + Int64(block.count), by: 2) {
+      let (first, second) = unsafe (rows.posterior[frame], rows.posterior[frame + 1])
+      for channel in 0..<channels {
+        let spectrum = unsafe rows.spectrum(ofPair: frame / 2, channel: channel)
+        unsafe transform(block.samples(of: frame, channel: channel), into: spectrum, workspace.transform)
+        unsafe loops.pair_power(first, second, spectrum, binCount, channel > 0)
+      }
+      unsafe loops.posterior(first, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
+      unsafe loops.posterior(second, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
+      cepstralPrior?.analyse(frame, rows, workspace.transform)
+    }
+  }
+
+  /// Computes the spectrum of two frames. Notes which of them isn't silent, because rounding leaves traces of each in
+  /// the other.
+  private func transform(_ samples: Row, into spectrum: Row, _ transform: PairTransform) {
+    let sounding = unsafe loops.window_pair(transform.input, samples, samples + hop, window, length)
+    unsafe transform.run(into: spectrum)
+    unsafe spectrum[2 * length] = Float(sounding)
+  }
+}
