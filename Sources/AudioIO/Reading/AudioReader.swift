@@ -168,8 +168,15 @@ package struct AudioReader: ~Copyable {
     return got
   }
 
-  /// Reads doubles and narrows them here; libsndfile would turn the loudest ones into infinity.
+  /// Reads 16-bit integers and converts them here, because libsndfile would read them in pieces of 8 KB. Reads doubles
+  /// and narrows them here; libsndfile would turn the loudest ones into infinity.
   private mutating func readFloats(_ frames: Int) -> Int {
+    if format.codec.sampleKind == .integer(bits: 16) {
+      let got = file.read(into: shorts, frames: frames)
+      let count = max(got, 0) * format.channels
+      shorts.withSpan(count) { source in floats.withMutableSpan(count) { convert(source, into: &$0) } }
+      return got
+    }
     guard let doubles = doubles.take() else { return file.read(into: floats, frames: frames) }
     let got = file.read(into: doubles, frames: frames)
     let count = max(got, 0) * format.channels

@@ -1,3 +1,4 @@
+import CLinux
 import CSndfile
 import Glibc
 
@@ -9,6 +10,8 @@ final class EncodedFile {
   private(set) var failure: AudioIOError?
   /// The end of the furthest byte written.
   private(set) var size: Int64 = 0
+  /// Everything before this is on its way to the disk.
+  private var startedSize: Int64 = 0
 
   /// Creates the file at `path`, replacing any existing file.
   init(creating path: String) throws(AudioIOError) {
@@ -43,7 +46,15 @@ final class EncodedFile {
       done += count
     }
     size = max(size, position)
+    startWriting()
     return done
+  }
+
+  /// Starts to write to disk what the cache has, every 8 MB, so that `synchronize` has little to wait for.
+  private func startWriting() {
+    guard size - startedSize >= 8 << 20 else { return }
+    _ = sync_file_range(descriptor, off_t(startedSize), off_t(size - startedSize), UInt32(SYNC_FILE_RANGE_WRITE))
+    startedSize = size
   }
 
   private var position: Int64 { Int64(lseek(descriptor, 0, SEEK_CUR)) }

@@ -2,6 +2,7 @@
 //
 //   Int16 from float   x · 32768 rounded to nearest, clamped to −32768 … 32767; NaN and infinity become 0.
 //   Int n from float   x · 2^(n−1) rounded to nearest, clamped; left-justified in 32 bits, as libsndfile expects.
+//   Float from Int16   x / 32768
 //   Float from Double  a Double between two Floats becomes the one with the odd bit pattern, so that it rounds to
 //                      the same integer; finite values stay finite.
 //
@@ -54,6 +55,13 @@ private func quantiseFinite(_ source: Span<Float>, _ start: Int, into target: in
       of: SIMD8<Int16>(truncatingIfNeeded: bits), toByteOffset: 2 * start + 16 * run, as: SIMD8<Int16>.self)
   }
   return doubt == SIMD8(repeating: 0)
+}
+
+/// Converts 16-bit samples, exactly.
+func convert(_ source: Span<Int16>, into target: inout MutableSpan<Float>) {
+  let count = target.count
+  precondition(source.count == count, "as many samples as there is room for")
+  for index in 0..<count { target[index] = Float(source[index]) * (1 / 32768) }
 }
 
 /// Returns the nearest value with `bits` significant bits, left-justified in 32, or 0 if the sample isn't finite.

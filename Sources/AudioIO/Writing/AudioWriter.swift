@@ -35,8 +35,9 @@ package struct AudioWriter: ~Copyable {
     }
     Self.chooseQuality(of: file, codec: format.codec)
     tags.write(to: file)
-    // Long writes overflow the stack of libvorbis inside libsndfile; 4,096 frames are safe and fast.
-    framesPerWrite = 4096
+    // Long writes overflow the stack of libvorbis inside libsndfile; 4,096 frames are safe and fast. The other codecs
+    // save system calls.
+    framesPerWrite = format.codec.sampleKind == .lossy ? 4096 : max(4096, 65_536 / format.channels)
     let count = framesPerWrite * format.channels
     floats = PageBuffer(count: count)
     integers = PageBuffer(count: count)

@@ -19,6 +19,10 @@
 int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 int pipe2(int descriptors[2], int flags);
 int memfd_create(const char *name, unsigned int flags);
+int sync_file_range(int descriptor, off_t offset, off_t count, unsigned int flags);
+#ifndef SYNC_FILE_RANGE_WRITE
+#define SYNC_FILE_RANGE_WRITE 2
+#endif
 
 #ifndef POSIX_SPAWN_SETSID
 #define POSIX_SPAWN_SETSID 0x80
