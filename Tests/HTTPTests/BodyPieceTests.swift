@@ -137,6 +137,7 @@ import Testing
 
   @Test func aClientThatDisconnectsLeavesItsBufferToOthers() async throws {
     let started = (0..<9).map { _ in Signal() }
+    let ended = (0..<9).map { _ in Signal() }
     try await withServer(
       { request in
         let number = try #require(request.target.path.dropFirst().first?.wholeNumberValue)
@@ -145,6 +146,7 @@ import Testing
         started[number].give()
         // Ends when the handler is canceled because its client has disconnected.
         await Signal().wait()
+        ended[number].give()
         _ = try await request.body.read()
         return text("never")
       }, configuration: reading(1000)
@@ -155,6 +157,8 @@ import Testing
         try client.send([UInt8](repeating: 0x61, count: 20_000))
         await started[number].wait()
         client.reset()
+        // The service may notice the disconnection only after it has accepted the next client.
+        await ended[number].wait()
       }
       let client = try WireClient(port: port)
       try client.send(Array(Self.head.replacing("/x", with: "/9").utf8) + [UInt8](repeating: 0x61, count: 30_000))
