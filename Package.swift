@@ -95,7 +95,7 @@ let package = Package(
       name: "AudioServiceTests",
       dependencies: [
         "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform",
-        "Webhooks", "Contract", "Receivers",
+        "Webhooks", "CLinux", "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

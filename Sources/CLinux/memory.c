@@ -15,7 +15,7 @@
 
 #include "CLinux.h"
 
-enum { LARGE_BLOCK = 128 * 1024, STACK_BYTES = 64 * 1024, MAXIMUM_ARENAS = 64 };
+enum { LARGE_BLOCK = 128 * 1024, STACK_BYTES = 256 * 1024, MAXIMUM_ARENAS = 64 };
 
 static int arenas = 8;
 
