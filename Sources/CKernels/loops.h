@@ -1,5 +1,5 @@
-// The loops over samples and bins, included once per instruction set, for which the compiler vectorizes them. KERNELS is
-// the name of the set's table.
+// The loops over samples and bins. They are included once per instruction set, for which the compiler vectorizes them.
+// KERNELS is the name of the set's table.
 
 // Not fused; see CKernels.h.
 #pragma STDC FP_CONTRACT OFF

@@ -5,7 +5,7 @@ import Testing
 
 /// What malloc gives back to the system.
 @Suite struct ReturnedMemoryTests {
-  /// Addresses of memory that a thread has used and freed. Its last small blocks are freed after the large ones, so that
+  /// Returns addresses of memory that a thread has used and freed. It freed the small blocks at the end last, so that
   /// malloc joins everything with the free end of the thread's arena only later.
   private func usedByAThread() -> [UInt] {
     final class Used: @unchecked Sendable {  // read when the thread has ended

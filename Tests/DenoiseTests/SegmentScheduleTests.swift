@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "tasks in any order read what is there, overwrite nothing that is needed, and finish",
+    "whatever the order of tasks, each finds its input, none overwrites what another needs, and all are done",
     arguments: [(1, 48000, 2), (2, 48000, 2), (2, 192_000, 2), (2, 768_000, 32)], [Int64(0), 1, 700])
   func orders(_ recording: (threads: Int, sampleRate: Int, channels: Int), first: Int64) {
     let (threads, sampleRate, channels) = recording

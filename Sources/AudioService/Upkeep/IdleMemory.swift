@@ -4,11 +4,11 @@ import Synchronization
 
 /// Returns memory to the system that malloc has kept after a flood of requests.
 ///
-/// glibc keeps freed memory in the arena of the thread that allocated it, and returns only what is free at the very end
-/// of an arena. After a flood, it keeps most of the peak. `stillwave_trim_memory` returns it.
+/// glibc keeps freed memory in the arena of the thread that allocated it, except for long stretches at the arena's end.
+/// After a flood, it keeps most of the peak. `stillwave_trim_memory` returns that.
 ///
-/// What may stay free at an arena's end grows to twice the largest block ever freed, up to 64 MB per arena, unless it's
-/// bounded. Large blocks, such as the pieces of fast uploads and previews, are then outside the arenas.
+/// How long such a stretch must be grows to twice the largest block ever freed, up to 64 MB, unless it's bounded. Then
+/// large blocks, such as the pieces of fast uploads and previews, are also outside the arenas.
 ///
 /// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for
 /// longer than the pause. A long upload counts as several requests. If requests never pause, as when clients poll,
@@ -28,7 +28,7 @@ final class IdleMemory: Sendable {
   /// An upload of this many bytes counts as one more request.
   static let bytesLikeARequest: Int64 = 1 << 20
 
-  /// Larger blocks, and what is free beyond this at the end of an arena, are returned when they are freed.
+  /// The bound: blocks of this size, and stretches at the end of an arena, are returned when they are freed.
   private static let bytesKept: Int32 = 512 * 1024
 
   /// Bounds what malloc keeps from now on, in the whole process.

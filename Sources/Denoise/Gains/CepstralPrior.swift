@@ -126,7 +126,7 @@ struct CepstralPrior: Sendable {
     }
   }
 
-  /// Returns the quefrency of a voice's peak, or 0 if there is none.
+  /// Returns the quefrency at which a voice has its peak, or 0 if there is none.
   private func peak(of cepstrum: Row) -> Int {
     let highest = unsafe loops.maximum(cepstrum + pitches.lowerBound, pitches.count)
     guard highest > leastPeak else { return 0 }

@@ -2,8 +2,8 @@
 final class FrameRows: Sendable {
   /// γ of each frame.
   let posterior: RowRing
-  /// The cepstrum of each frame, followed by the quefrency of a voice's peak, or 0 if there is none. Unused if the
-  /// method needs no cepstra.
+  /// The cepstrum of each frame, followed by the quefrency at which a voice has its peak, or 0. Unused if the method
+  /// needs no cepstra.
   let cepstra: RowRing
   private let spectra: RowRing
   private let spectrumWidth: Int

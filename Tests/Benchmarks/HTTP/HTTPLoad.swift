@@ -59,8 +59,7 @@ struct HTTPLoad {
 
   // MARK: Rows
 
-  /// Windows that nobody has requested before. `short` and `long` are recordings of ten minutes and of `seconds`
-  /// seconds.
+  /// Rows for windows that nobody has requested before. `short` is a recording of ten minutes, `long` one of `seconds`.
   private func distinctRows(_ short: String, _ long: String) -> [ComparedLoad.Row] {
     let (minutes, hours) = (Double(Self.shortSeconds), Double(seconds))
     func windows(_ form: String) -> [DistinctWindows.Kind] {
