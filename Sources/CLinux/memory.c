@@ -17,7 +17,7 @@
 
 enum { LARGE_BLOCK = 128 * 1024, STACK_BYTES = 256 * 1024, MAXIMUM_ARENAS = 64 };
 
-static int arenas = 8;
+static int arenas = 8, kept_bytes = LARGE_BLOCK;
 
 struct visit {
   sem_t done;
@@ -26,6 +26,7 @@ struct visit {
 
 void stillwave_bound_kept_memory(int bytes, int arena_count) {
   arenas = arena_count < MAXIMUM_ARENAS ? arena_count : MAXIMUM_ARENAS;
+  kept_bytes = bytes;
   mallopt(M_MMAP_THRESHOLD, bytes);
   mallopt(M_TRIM_THRESHOLD, bytes);
   mallopt(M_ARENA_MAX, arenas);
@@ -44,6 +45,8 @@ static void *visit_arena(void *argument) {
 
 void stillwave_trim_memory(void) {
   malloc_trim(0);
+  // For the blocks that are freed below.
+  mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK);
   struct visit visit = {.gate = PTHREAD_MUTEX_INITIALIZER};
   pthread_t threads[2 * MAXIMUM_ARENAS];
   pthread_attr_t attributes;
@@ -60,4 +63,5 @@ void stillwave_trim_memory(void) {
   pthread_attr_destroy(&attributes);
   pthread_mutex_destroy(&visit.gate);
   sem_destroy(&visit.done);
+  mallopt(M_TRIM_THRESHOLD, kept_bytes);
 }

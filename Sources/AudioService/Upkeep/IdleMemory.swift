@@ -7,8 +7,9 @@ import Synchronization
 /// glibc keeps freed memory in the arena of the thread that allocated it, except for long stretches at the arena's end.
 /// After a flood, it keeps most of the peak. `stillwave_trim_memory` returns that.
 ///
-/// How long such a stretch must be grows to twice the largest block ever freed, up to 64 MB, unless it's bounded. Then
-/// large blocks, such as the pieces of fast uploads and previews, are also outside the arenas.
+/// How long such a stretch must be grows to twice the largest block ever freed, up to 64 MB, unless it's bounded. The
+/// bound is well above the buffers of slices that are made of samples: if they came from the system each time, its
+/// clearing of pages would take a third of the time of such a slice.
 ///
 /// Requests count when they end, because that is when their memory is freed: a flood of slow uploads may last for
 /// longer than the pause. A long upload counts as several requests. If requests never pause, as when clients poll,
@@ -29,7 +30,7 @@ final class IdleMemory: Sendable {
   static let bytesLikeARequest: Int64 = 1 << 20
 
   /// The bound: blocks of this size, and stretches at the end of an arena, are returned when they are freed.
-  private static let bytesKept: Int32 = 512 * 1024
+  private static let bytesKept: Int32 = 8 << 20
 
   /// Bounds what malloc keeps from now on, in the whole process.
   static func boundKept() {

@@ -57,7 +57,7 @@ void stillwave_finish_log_at_crash(void);
 // number of arenas (at most 64). Call it before other threads start.
 void stillwave_bound_kept_memory(int bytes, int arena_count);
 
-// Returns unused memory from malloc to the system: all free pages, except the ends of arenas up to the bound. Takes
+// Returns unused memory from malloc to the system: all free pages, except 128 KB at the end of each arena. Takes
 // milliseconds.
 void stillwave_trim_memory(void);
 
