@@ -49,6 +49,14 @@ import Testing
     }
   }
 
+  /// Makes the padding of the stored film a hole again, so that the film and its cleaned copy fit on a small disk
+  /// beside what other tests store.
+  private func releasePadding(of id: String, on server: TestServer) throws {
+    let film = server.data + "/recordings/\(id)/audio.mov"
+    // What is before and after the padding takes less than a MiB.
+    try Tool.fallocate.run(["--punch-hole", "-o", "\(1 << 20)", "-l", "\(Self.padding - (2 << 20))", film])
+  }
+
   private func packets(_ path: String) throws -> [String] {
     try ffmpegLines(["-i", path, "-map", "0:v", "-c", "copy", "-f", "framecrc", "-"]).filter { !$0.hasPrefix("#") }
       .map { $0.split(separator: ",").dropFirst(4).prefix(2).joined() }
@@ -73,6 +81,7 @@ import Testing
       })
     try #require(answer.status == 201, "\(answer.text)")
     let id = try #require(answer.json["id"].string)
+    try releasePadding(of: id, on: server)
     try server.client.succeed(try #require(answer.json["waveform"]["job"].string))
     let recording = try server.client.recording(id)
     #expect(recording["bytes"].int == length && recording["warnings"] == .array([]))
@@ -90,9 +99,8 @@ import Testing
     let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try #require(job["result"]["recording"].string)
-    let out = server.folder.file("cleaned.mov")
-    try write(try server.client.get("/v1/recordings/\(cleaned)/video").body, to: out)
-    #expect(try packets(out) == packets(small))
+    // ffmpeg asks for ranges, so that no copy fills memory or the disk.
+    #expect(try packets("http://127.0.0.1:\(server.client.port)/v1/recordings/\(cleaned)/video") == packets(small))
     highest = max(highest, Processes.anonymousKilobytes(of: server.processID))
     #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at the most")
     for one in [id, cleaned] { #expect(try server.client.delete("/v1/recordings/\(one)").status == 204) }
