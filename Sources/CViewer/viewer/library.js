@@ -126,11 +126,15 @@ export class Library {
     };
   }
 
-  /** Refreshes the rows of recordings that are being read, one at a time so that they don't take every connection. */
+  /**
+   * Refreshes the rows of recordings that are being read, one at a time so that they don't take every connection; rows of
+   * open ones follow the session.
+   */
   #watch() {
     this.#watchTimer ||= setTimeout(async () => {
       for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.querySelectorAll(".reading"))) {
-        if (row.isConnected) await this.#refresh(row.dataset.id ?? "");
+        const { id = "" } = row.dataset;
+        if (row.isConnected && !this.session.layerOf(id)?.job) await this.#refresh(id);
       }
       this.#watchTimer = 0;
       if (this.list.querySelector(".reading")) this.#watch();

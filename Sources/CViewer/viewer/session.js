@@ -14,6 +14,8 @@ import { Waveform } from "./tiles.js";
  * @property {boolean} isSolo
  * @property {number} revealed frames that are shown; runs after those that are there
  * @property {any} job what makes it, while it is made
+ * @property {boolean} isCanceled whether that job is being canceled, which deletes the recording of a result
+ * @property {Promise<any>} asked the last request for the recording
  */
 
 /**
@@ -212,9 +214,15 @@ export class Session {
    */
   async cancel(layer) {
     const id = layer.job?.id ?? layer.recording.waveform.job;
+    // Nothing asks for a result that is being deleted: the browser would log the 404.
+    layer.isCanceled = true;
+    if (layer.role === "cleaned") this.tiles.forget(layer.waveform);
+    await layer.asked.catch(() => { });
     try {
       await this.service.json(`v1/jobs/${id}`, { method: "DELETE" });
     } catch (error) {
+      layer.isCanceled = false;
+      if (layer.waveform.isForgotten) layer.waveform = new Waveform(layer.recording, this.channels);
       // It has ended in the meantime.
       if (!(error instanceof Refusal && error.status === 409)) this.#complain(error);
     }
@@ -271,7 +279,7 @@ export class Session {
     const free = [...Array(mostColors).keys()].find(color => !used.includes(color));
     return {
       role, recording, waveform, color: free ?? used.length % mostColors, isVisible: true, isSolo: false, job: null,
-      revealed: waveform.complete ? Infinity : 0,
+      isCanceled: false, asked: Promise.resolve(), revealed: waveform.complete ? Infinity : 0,
     };
   }
 
@@ -289,7 +297,9 @@ export class Session {
         if (job) layer.job = await this.service.json(`v1/jobs/${job}?wait=20`, { signal });
         if (!this.layers.includes(layer)) return;
         if (layer.job && ["cancelled", "failed"].includes(layer.job.state)) return this.#lose(layer);
-        layer.recording = await this.service.json(recordingPath(layer.recording.id), { signal });
+        if (layer.isCanceled) continue;
+        layer.asked = this.service.json(recordingPath(layer.recording.id), { signal });
+        layer.recording = await layer.asked;
         layer.waveform.learn(layer.recording);
         this.changed.emit();
       }
