@@ -117,12 +117,12 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
   const columns = new Columns(edge, middle, half, height / 2);
   const span = tileLength * 2 ** exponent, last = Math.floor((seen - 1) / span);
   for (let index = Math.floor(firstFrame / span); index <= last; index++) {
-    const tile = bestTile(waveform, exponent, index);
-    if (!tile) continue;
-    store.touch(waveform, tile);
     const left = (index * span - firstFrame) / framesPerPixel;
-    columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
-      (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel);
+    for (const tile of tilesFor(waveform, exponent, index, Math.min(seen, (index + 1) * span))) {
+      store.touch(waveform, tile);
+      columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
+        (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel);
+    }
   }
   columns.draw(pen, colors);
   if (layer.job && edge < canvas.width) {
@@ -132,18 +132,23 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
 }
 
 /**
- * Returns a tile or, until it is loaded, the finest tile that covers it.
+ * Returns a tile and, where it isn't loaded or doesn't reach the end, the finest that cover it, coarsest first: answers may
+ * arrive in another order than their requests, so that while a recording grows a fine tile may have less of it.
  * @param {import("./tiles.js").Waveform} waveform
  * @param {number} exponent
  * @param {number} index
+ * @param {number} end frame up to which points are wanted
  */
-function bestTile(waveform, exponent, index) {
+function tilesFor(waveform, exponent, index, end) {
   // In a narrow view, the whole recording is shown at a coarser scale than the one at which it is a single tile.
-  const most = Math.max(exponent, waveform.wholeExponent);
+  const most = Math.max(exponent, waveform.wholeExponent), tiles = [];
   for (let up = exponent, at = index; up <= most; up++, at = Math.floor(at / 2)) {
     const tile = waveform.tile(up, at);
-    if (tile) return tile;
+    if (!tile) continue;
+    tiles.unshift(tile);
+    if (tile.startFrame + tile.count * tile.scale >= end) break;
   }
+  return tiles;
 }
 
 /** @typedef {{ count: number, channels: number, peaks: Int16Array, rms: Int16Array }} Points minimum and maximum of each point and channel, and their RMS */
