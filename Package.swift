@@ -71,7 +71,8 @@ let package = Package(
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Media", "Processing", "Storage", "Waveform", "Webhooks",
+        "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform",
+        "Webhooks", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

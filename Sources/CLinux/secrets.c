@@ -38,6 +38,15 @@ void stillwave_erase_argument(const char *name) {
   }
 }
 
+void stillwave_show_arguments(const char *words, size_t count) {
+  if (arguments == NULL || arguments[0] == NULL) return;
+  char *begin = arguments[0], *end = begin;
+  for (char **word = arguments; *word != NULL; word++) end = *word + strlen(*word);
+  size_t room = (size_t)(end - begin);
+  memset(begin, 0, room);
+  memcpy(begin, words, count < room ? count : room);
+}
+
 void stillwave_keep_descriptors(void) {
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) == 0) return;

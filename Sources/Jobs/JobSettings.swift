@@ -5,6 +5,8 @@ import Storage
 package struct WorkerSettings: Sendable {
   /// The path of the program that children run.
   package var program: String
+  /// The process that becomes workers; nil if each starts the program.
+  package var template: WorkerTemplate?
   /// The ffmpeg that workers use: a path, or a name to look up on PATH.
   package var ffmpeg: String
   /// The limits on a recording.
@@ -13,8 +15,11 @@ package struct WorkerSettings: Sendable {
   package var memoryBytes: Int64
 
   /// Creates settings.
-  package init(program: String, ffmpeg: String, audioLimits: AudioLimits, memoryBytes: Int64) {
+  package init(
+    program: String, template: WorkerTemplate? = nil, ffmpeg: String, audioLimits: AudioLimits, memoryBytes: Int64
+  ) {
     self.program = program
+    self.template = template
     self.ffmpeg = ffmpeg
     self.audioLimits = audioLimits
     self.memoryBytes = memoryBytes

@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioService
 import Dispatch
 import Glibc
+import Jobs
 import Logging
 import Processing
 import Webhooks
@@ -22,7 +23,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 
   func run() async throws {
     OwnProcess.keepDescriptors()
-    let configuration = try configuration()
+    var configuration = try configuration()
     LoggingSystem.bootstrap { label in JSONLogHandler(label: label) }
     JSONLogHandler.finishAtCrash()
     var logger = Logger(label: "stillwave")
@@ -31,6 +32,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     _ = signal(SIGXFSZ, SIG_IGN)
     // Only the owner can read recordings, even if others use the machine. Workers inherit this.
     umask(0o077)
+    configuration.workerTemplate = WorkerTemplate(program: configuration.program)
     let termination = Termination()
     let service: Service
     do {

@@ -9,7 +9,7 @@ struct Stillwave: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, WorkerCommand.self,
-      RunFencedCommand.self, BackupCommand.self, RestoreCommand.self, CheckCommand.self,
+      WorkerTemplateCommand.self, RunFencedCommand.self, BackupCommand.self, RestoreCommand.self, CheckCommand.self,
     ])
 }
 

@@ -103,8 +103,8 @@ import Testing
     let exit = await withCheckedContinuation { continuation in
       queue.async {
         _ = WorkerProcess.start(
-          program: "/nowhere/stillwave", WorkerRequest(.probe, on: "/"), queue: queue, onReport: { _ in },
-          onExit: { continuation.resume(returning: $0) })
+          program: "/nowhere/stillwave", template: nil, WorkerRequest(.probe, on: "/"), .request, queue: queue,
+          onReport: { _ in }, onExit: { continuation.resume(returning: $0) })
       }
     }
     #expect(exit == .notStarted(errno: 2))

@@ -97,8 +97,15 @@ final class TestServer {
     command.signal(SIGKILL)
   }
 
-  /// The children that currently work on jobs.
-  func workers() -> [pid_t] { Processes.children(of: processID) }
+  /// The children that currently work.
+  func workers() -> [pid_t] { children(named: "stillwave worker ") }
+
+  /// The child that becomes workers by copying itself.
+  func template() -> pid_t? { children(named: "stillwave worker-template ").first }
+
+  private func children(named words: String) -> [pid_t] {
+    Processes.children(of: processID).filter { Processes.commandLine(of: $0).hasPrefix(words) }
+  }
 
   /// Freezes the workers during `body`, so that a test with little processor time sees all of their work in small
   /// steps.

@@ -24,6 +24,7 @@ final class WorkerLane: Sendable {
   }
 
   private let program: String
+  private let template: WorkerTemplate?
   private let patience: Double
   private let queue: DispatchQueue
   private let places: FairPlaces
@@ -31,6 +32,7 @@ final class WorkerLane: Sendable {
 
   init(_ configuration: Configuration, label: String, waiting: WaitingLimits) {
     program = configuration.program
+    template = configuration.workerTemplate
     patience = configuration.childPatience
     queue = DispatchQueue(label: label)
     let places = max(2, configuration.workerCount)
@@ -72,7 +74,7 @@ final class WorkerLane: Sendable {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         let worker = WorkerProcess.start(
-          program: program, request, queue: queue, onReport: { last.report = $0 },
+          program: program, template: template, request, .request, queue: queue, onReport: { last.report = $0 },
           onExit: {
             continuation.resume(returning: Ending(report: last.report, exit: $0, tookTooLong: last.tookTooLong))
           })

@@ -3,7 +3,9 @@ import Jobs
 extension Configuration {
   /// Settings for all workers.
   var workerSettings: WorkerSettings {
-    WorkerSettings(program: program, ffmpeg: ffmpeg, audioLimits: audioLimits, memoryBytes: workerMemoryBytes)
+    WorkerSettings(
+      program: program, template: workerTemplate, ffmpeg: ffmpeg, audioLimits: audioLimits,
+      memoryBytes: workerMemoryBytes)
   }
 
   /// Settings for the job queue.

@@ -1,6 +1,7 @@
 import AudioIO
 import Glibc
 import HTTP
+import Jobs
 import Logging
 import Storage
 import Webhooks
@@ -77,6 +78,8 @@ package struct Configuration: Sendable {
   package var gracePeriodSeconds = 10.0
   /// The program that children run; by default this one.
   package var program = "/proc/self/exe"
+  /// The process that becomes workers; without one, each worker starts the program.
+  package var workerTemplate: WorkerTemplate?
   /// The ffmpeg that workers use to read m4a, mp4, webm, and others: a path, or a name to look up on PATH.
   package var ffmpeg = "ffmpeg"
   /// Disk space for conversions made for downloads; the least recently used go first.

@@ -75,6 +75,10 @@ void stillwave_erase_variable(const char *name);
 // /proc/PID/cmdline shows to everyone.
 void stillwave_erase_argument(const char *name);
 
+// Overwrites the arguments in the kernel's copy with these words, each of which ends with a NUL. They are cut off where
+// those that the process started with ended. Call it once.
+void stillwave_show_arguments(const char *words, size_t count);
+
 // Prevents children from inheriting the descriptors open now, except the standard ones. The parent of this process may
 // have left others open.
 void stillwave_keep_descriptors(void);
@@ -83,6 +87,19 @@ void stillwave_keep_descriptors(void);
 // list but not its entries. Returns NULL if there is no memory.
 char **stillwave_worker_environment(void);
 char **stillwave_program_environment(void);
+
+// MARK: template.c
+
+// Sends a message with two descriptors, which stay open here. `socket` keeps messages apart. Returns 0 or an errno.
+int stillwave_send_order(int socket, const void *label, size_t count, int input, int output);
+
+// Receives such a message, and its two descriptors, which close on exec. Blocks. Returns the message's length, 0 once
+// the other end is closed, or -1 with errno.
+ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *input, int *output);
+
+// Copies this process, which must have a single thread. The copy is a child of this process's parent, which can wait
+// for it. Handlers set by pthread_atfork aren't called. Returns 0 in the copy, here its ID, or -1 with errno.
+pid_t stillwave_fork_sibling(void);
 
 // MARK: fence.c
 

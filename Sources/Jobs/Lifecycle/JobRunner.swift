@@ -233,8 +233,8 @@ package final class JobRunner: Sendable {
       live.finishedPyramidPath = written
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
-      program: settings.workers.program, request, queue: queue, onReport: { [self] in heard($0, id, work) },
-      onExit: { [self] in take(.exited(id, $0)) })
+      program: settings.workers.program, template: settings.workers.template, request, .job, queue: queue,
+      onReport: { [self] in heard($0, id, work) }, onExit: { [self] in take(.exited(id, $0)) })
   }
 
   private func heard(_ report: WorkerReport, _ id: JobID, _ work: WorkerRequest.Work) {

@@ -13,6 +13,22 @@ package enum WorkerExit: Sendable, Equatable {
   case notStarted(errno: Int32)
 }
 
+/// Workers leave the processor to the service, so that they don't delay its answers.
+package enum WorkerPriority: Sendable {
+  /// A request waits for the worker.
+  case request
+  /// The work of a job.
+  case job
+
+  /// With these, a request's worker gets three times the time of a job's while both want the processor.
+  var niceness: Int32 {
+    switch self {
+    case .request: 5
+    case .job: 10
+    }
+  }
+}
+
 /// A running child process, `stillwave worker`, which works on one file.
 ///
 /// It writes `WorkerReport` lines to its standard output. Its standard input is a pipe, to which its `WorkerRequest` is
@@ -38,29 +54,31 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   /// The maximum length of a line from a child, in bytes.
   private static let lineLimit = 1 << 20
 
-  /// Starts `program` with a request. Calls `onReport` for every report and `onExit` once, after the last report.
-  /// Returns nil if the program can't be started; `onExit` is called then too.
+  /// Starts a worker with a request: a copy of `template`, or `program`. Calls `onReport` for every report and `onExit`
+  /// once, after the last report. Returns nil if the worker can't be started; `onExit` is called then too.
   ///
   /// Takes about a millisecond, on `queue`.
   package static func start(
-    program: String, _ request: WorkerRequest, queue: DispatchQueue,
-    onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
+    program: String, template: WorkerTemplate?, _ request: WorkerRequest, _ priority: WorkerPriority,
+    queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
+    onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
     // The arguments after `worker` are only labels for process listings.
     start(
-      program: program, arguments: ["worker", request.work.name, request.folder ?? request.source],
-      input: request.line(),
-      files: request.lentFiles, queue: queue, onReport: onReport, onExit: onExit)
+      program: program, template: template,
+      arguments: ["worker", request.work.name, request.folder ?? request.source], input: request.line(),
+      files: request.lentFiles, priority: priority, queue: queue, onReport: onReport, onExit: onExit)
   }
 
   /// Starts any program.
   static func start(
-    program: String, arguments: [String], input: [UInt8], files: [String], queue: DispatchQueue,
+    program: String, template: WorkerTemplate? = nil, arguments: [String], input: [UInt8], files: [String],
+    priority: WorkerPriority = .job, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
     dispatchPrecondition(condition: .onQueue(queue))
-    switch spawn(program, arguments, input: input) {
+    switch SpawnedChild.start(program, arguments, text: input, template: template, priority: priority) {
     case .success(let child):
       let worker = WorkerProcess(child, files: files, queue: queue, onReport: onReport, onExit: onExit)
       // Each child gets its own serial queue, so that its blocked thread doesn't occupy one of a shared queue's.
@@ -132,65 +150,4 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     if status != 0 { LentFiles.takeBack(files) }
     onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
   }
-}
-
-private struct SpawnedChild {
-  let identifier: pid_t
-  let input: Int32
-  let output: Int32
-}
-
-private struct SpawnFailure: Error {
-  let errno: Int32
-}
-
-/// Starts a program with pipes for standard input and output. All other descriptors of this process are close-on-exec.
-/// `input` is written to the standard input; fails with EAGAIN if the pipe can't hold it.
-private func spawn(_ program: String, _ arguments: [String], input: [UInt8]) -> Result<SpawnedChild, SpawnFailure> {
-  var inputPipe: [Int32] = [-1, -1]
-  var outputPipe: [Int32] = [-1, -1]
-  guard unsafe pipe2(&inputPipe, O_CLOEXEC) == 0 else { return .failure(SpawnFailure(errno: errno)) }
-  guard unsafe pipe2(&outputPipe, O_CLOEXEC) == 0 else {
-    let failure = SpawnFailure(errno: errno)
-    inputPipe.forEach { close($0) }
-    return .failure(failure)
-  }
-  // Written before a reader exists that could close the pipe. The pipe is empty, so this writes everything or fails.
-  _ = fcntl(inputPipe[1], F_SETFL, O_NONBLOCK)
-  let written = unsafe input.withUnsafeBytes { unsafe write(inputPipe[1], $0.baseAddress, $0.count) }
-  guard written == input.count else {
-    let failure = SpawnFailure(errno: written < 0 ? errno : EAGAIN)
-    (inputPipe + outputPipe).forEach { close($0) }
-    return .failure(failure)
-  }
-  var actions = unsafe posix_spawn_file_actions_t()
-  unsafe posix_spawn_file_actions_init(&actions)
-  defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
-  unsafe posix_spawn_file_actions_adddup2(&actions, inputPipe[0], STDIN_FILENO)
-  unsafe posix_spawn_file_actions_adddup2(&actions, outputPipe[1], STDOUT_FILENO)
-  // Decoders write their messages to standard error. A log file wouldn't work: a worker can't write to a file that is
-  // longer than the result it may write.
-  unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
-
-  var attributes = posix_spawnattr_t()
-  unsafe posix_spawnattr_init(&attributes)
-  defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
-  unsafe stillwave_start_afresh(&attributes, Int16(POSIX_SPAWN_SETSID))
-
-  let words = unsafe (["stillwave"] + arguments).map { unsafe strdup($0) }
-  defer { unsafe words.forEach { unsafe free($0) } }
-  var identifier: pid_t = 0
-  let environment = unsafe stillwave_worker_environment()
-  defer { unsafe free(environment) }
-  let failure = unsafe posix_spawn(&identifier, program, &actions, &attributes, words + [nil], environment)
-  close(inputPipe[0])
-  close(outputPipe[1])
-  guard failure == 0 else {
-    close(inputPipe[1])
-    close(outputPipe[0])
-    return .failure(SpawnFailure(errno: failure))
-  }
-  // Lower priority, so that workers don't delay answers to requests.
-  _ = stillwave_lower_priority(identifier, 10)
-  return .success(SpawnedChild(identifier: identifier, input: inputPipe[1], output: outputPipe[0]))
 }
