@@ -42,7 +42,7 @@ struct DenoiseRecording {
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
   /// frames, with the same bits as in the whole; only a few seconds around the window are read.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
-    var reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(source: source, noise: parameters.noise, limits: limits, map: reader.map)
@@ -55,7 +55,8 @@ struct DenoiseRecording {
 
     let learnt = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
     let frames = FrameWindow(window, of: format)
-    try begin(&reader, at: frames.read.lowerBound)
+    var sound = CenteredSound(reader, isCentering: parameters.settings.reductionDB > 0)
+    try begin(&sound, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
     var target = try DenoisedFile(self, source: format, expectedFrames: expected)
     // The residue is what's missing from the written file, not what the gains removed.
@@ -63,8 +64,8 @@ struct DenoiseRecording {
     kept.output = .denoised
     var denoiser = Denoiser(
       profile: learnt.profile, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
-      startFrame: reader.position, usesSecondThread: usesSecondThread)
-    var position = reader.position
+      startFrame: sound.position, usesSecondThread: usesSecondThread)
+    var position = sound.position
     var pending = PendingSound()
     func write(_ output: Span<Float>) throws(ProcessingError) {
       var done = 0
@@ -78,33 +79,36 @@ struct DenoiseRecording {
         try target.write(cleaned.extracting(wanted), original: original.extracting(wanted), number: first)
       }
     }
-    func denoise(_ input: Span<Float>) throws(ProcessingError) {
-      pending.append(input)
-      try denoiser.process(input) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    func denoise(_ original: Span<Float>, _ centered: Span<Float>) throws(ProcessingError) {
+      pending.append(original)
+      try denoiser.process(centered) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
     }
-    while reader.position < frames.read.upperBound {
-      let most = Int(min(frames.read.upperBound - reader.position, Int64(reader.framesPerRead)))
-      guard try reader.readFloat(upTo: most, { (input) throws(ProcessingError) in try denoise(input) }) > 0 else {
-        break
+    while sound.position < frames.read.upperBound {
+      let most = frames.read.upperBound - sound.position
+      let got = try sound.read(upTo: most) { (original, centered) throws(ProcessingError) in
+        try denoise(original, centered)
       }
-      report(share + (1 - share) * length.fraction(read: reader.position), ready: target.readyFrames)
+      guard got > 0 else { break }
+      report(share + (1 - share) * length.fraction(read: sound.position), ready: target.readyFrames)
     }
-    guard reader.position > 0 else { throw .audio(.empty) }
+    guard sound.position > 0 else { throw .audio(.empty) }
     try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish()
     progress(length.finished(frames: target.frames))
     let warnings = Warning.ofReading(
-      reader.map, claimedFrames: reader.promisedFrames, decodedFrames: window == nil ? reader.position : nil,
-      nonFiniteSamples: reader.nonFiniteSamples, lostFrames: reader.lostFrames)
+      sound.reader.map, claimedFrames: sound.reader.promisedFrames,
+      decodedFrames: window == nil ? sound.position : nil, nonFiniteSamples: sound.reader.nonFiniteSamples,
+      lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
       frames: target.frames, noise: learnt.source, profile: PowerSpectrum(learnt.profile, upTo: 96),
-      noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, warnings: warnings)
+      noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples,
+      warnings: warnings + (sound.warning.map { [$0] } ?? []))
   }
 
-  private func begin(_ reader: inout AudioReader, at frame: Int64) throws(ProcessingError) {
+  private func begin(_ sound: inout CenteredSound, at frame: Int64) throws(ProcessingError) {
     guard frame > 0 else { return }
-    do { try reader.seek(to: frame) } catch {
+    do { try sound.seek(to: frame) } catch {
       guard let window else { throw .audio(error) }
       throw .windowOutside(start: window.start, end: window.end)
     }

@@ -65,7 +65,7 @@ struct NoiseLearner {
   private func learnRegion(
     start: Double, end: Double, _ progress: (Int64) -> Void
   ) throws(ProcessingError) -> NoiseProfile {
-    var reader = try open()
+    let reader = try open()
     let format = reader.format
     let rate = Double(format.sampleRate)
     let frames = format.codec.hasReliableFrameCount ? reader.claimedFrames : nil
@@ -75,16 +75,16 @@ struct NoiseLearner {
     guard NoiseSource.isRegion(start: start, end: end, within: duration ?? 1e12) else { throw outside(duration) }
     let first = Int64((start * rate).rounded())
     let last = min(Int64((end * rate).rounded()), frames ?? .max)
-    do { try reader.seek(to: first) } catch { throw outside(nil) }
+    var sound = CenteredSound(reader)
+    do { try sound.seek(to: first) } catch { throw outside(nil) }
     var builder = NoiseProfileBuilder(sampleRate: format.sampleRate, channels: format.channels)
-    while reader.position < last {
-      let wanted = Int(min(last - reader.position, Int64(reader.framesPerRead)))
-      if reader.readFloat(upTo: wanted, { builder.append($0) }) == 0 {
-        let isWithin = NoiseSource.isRegion(start: start, end: end, within: Double(reader.position) / rate)
-        guard isWithin else { throw outside(Double(reader.position) / rate) }
+    while sound.position < last {
+      if sound.read(upTo: last - sound.position, { builder.append($1) }) == 0 {
+        let length = Double(sound.reader.position) / rate
+        guard NoiseSource.isRegion(start: start, end: end, within: length) else { throw outside(length) }
         break
       }
-      progress(reader.position - first)
+      progress(sound.position - first)
     }
     do { return try builder.finish() } catch { throw .denoise(error) }
   }
@@ -104,24 +104,25 @@ struct NoiseLearner {
   private func learnQuantile(
     _ quantile: Double, whole: Bool, _ progress: (Int64) -> Void
   ) throws(ProcessingError) -> NoiseProfile? {
-    var reader = try open()
+    let reader = try open()
     var builder = QuantileProfileBuilder(
       sampleRate: reader.format.sampleRate, channels: reader.format.channels, quantile: quantile)
     let stretches = Self.stretches(of: whole ? nil : reader.claimedFrames, sampleRate: reader.format.sampleRate)
+    var sound = CenteredSound(reader)
     var read: Int64 = 0
     for stretch in stretches {
-      if stretch.lowerBound != reader.position {
-        do { try reader.seek(to: stretch.lowerBound) } catch { return nil }
+      if stretch.lowerBound != sound.position {
+        // Only the stretch itself is read, because 2 s around each would take five times as long.
+        do { try sound.seek(to: stretch.lowerBound, within: stretch) } catch { return nil }
         builder.beginStretch()
       }
-      while reader.position < stretch.upperBound {
-        let wanted = Int(min(stretch.upperBound - reader.position, Int64(reader.framesPerRead)))
-        let got = reader.readFloat(upTo: wanted) { builder.append($0) }
+      while sound.position < stretch.upperBound {
+        let got = sound.read(upTo: stretch.upperBound - sound.position) { builder.append($1) }
         if got == 0 { break }
         read += Int64(got)
         progress(read)
       }
-      if reader.position < stretch.upperBound, stretches.count > 1 { return nil }
+      if sound.position < stretch.upperBound, stretches.count > 1 { return nil }
     }
     do { return try builder.finish() } catch { throw .denoise(error) }
   }

@@ -74,6 +74,6 @@ extension Warning {
 
   /// Whether a warning is about something that cleaning changed.
   package static func isOfResult(_ code: String) -> Bool {
-    ["format_changed", "lossy_result", "tracks_left_out"].contains(code)
+    ["format_changed", "lossy_result", "tracks_left_out", "dc_offset"].contains(code)
   }
 }

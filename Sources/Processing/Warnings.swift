@@ -126,4 +126,11 @@ extension Warning {
       code: "non_finite_samples",
       detail: "\(samples) samples are not finite numbers (NaN or infinity); they count as 0.")
   }
+
+  /// - Parameter places: how much it is in which channels.
+  static func offset(_ places: String) -> Warning {
+    Warning(
+      code: "dc_offset",
+      detail: "The sound isn't centered around 0: its DC offset is \(places). It was removed from the result.")
+  }
 }
