@@ -2,4 +2,6 @@
 package enum DenoiseError: Error, Equatable {
   /// The sound has only `frames` frames; a profile needs `needed`, the length of two analysis frames.
   case regionTooShort(frames: Int64, needed: Int64)
+  /// The region contains nothing but digital silence, with no stretch between that is as long as an analysis frame.
+  case silentRegion
 }

@@ -10,7 +10,8 @@ struct MeasureSpectrum {
   /// Reads the stretch. Throws `.regionOutside` if it isn't within the recording, `.denoise` if it's shorter than two
   /// analysis frames.
   func run() throws(ProcessingError) -> PowerSpectrum {
-    let learner = NoiseLearner(source: source, noise: .region(start: window.start, end: window.end), limits: limits)
+    let learner = NoiseLearner(
+      source: source, noise: .region(start: window.start, end: window.end), limits: limits, countsSilence: true)
     return PowerSpectrum(try learner.learn { _ in }.profile)
   }
 }

@@ -19,6 +19,8 @@ struct NoiseLearner {
   /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none.
   let noise: NoiseSource?
   let limits: AudioLimits
+  /// Whether digital silence in a region counts, to measure the region as it is.
+  var countsSilence = false
   /// The file's sound map, if already known.
   var map: SoundMap?
 
@@ -77,7 +79,8 @@ struct NoiseLearner {
     let last = min(Int64((end * rate).rounded()), frames ?? .max)
     var sound = CenteredSound(reader)
     do { try sound.seek(to: first) } catch { throw outside(nil) }
-    var builder = NoiseProfileBuilder(sampleRate: format.sampleRate, channels: format.channels)
+    var builder = NoiseProfileBuilder(
+      sampleRate: format.sampleRate, channels: format.channels, countsSilence: countsSilence)
     while sound.position < last {
       if sound.read(upTo: last - sound.position, { builder.append($1) }) == 0 {
         let length = Double(sound.reader.position) / rate

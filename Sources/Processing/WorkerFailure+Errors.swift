@@ -28,6 +28,10 @@ extension WorkerFailure {
         detail:
           "The noise region has \(Words.count(frames, "frame")); at least \(needed) are needed at this sample rate.",
         retry: false)
+    case .denoise(.silentRegion):
+      self.init(
+        code: "silent_noise",
+        detail: "The noise region contains only digital silence; choose one in which the noise is heard.", retry: false)
     case .regionOutside(let start, let end, let duration):
       self.init(
         code: "noise_region_outside",

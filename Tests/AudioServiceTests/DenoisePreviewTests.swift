@@ -84,6 +84,7 @@ import Testing
     "a child that rejects the request, dies, or fails leads to its own answer",
     arguments: [
       ("failure noise_region_too_short false", 422, "noise_region_too_short"),
+      ("failure silent_noise false", 422, "silent_noise"),
       ("failure io_error true", 503, "unavailable"),
       ("kill -9 $$", 503, "unavailable"), ("exit 1", 503, "unavailable"),
     ])

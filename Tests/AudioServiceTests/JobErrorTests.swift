@@ -12,7 +12,7 @@ import Testing
     "an error's status class depends on the party at fault",
     arguments: [
       (422, ["unsupported_media", "unsupported_format", "unsupported_output", "seek_failed"]),
-      (422, ["noise_region_too_short", "noise_region_outside", "window_outside"]),
+      (422, ["noise_region_too_short", "noise_region_outside", "silent_noise", "window_outside"]),
       (422, ["memory_limit", "cpu_limit", "time_limit", "output_limit"]), (507, ["disk_full"]),
       (500, ["worker_failed", "stalled", "io_error", "write_failed", "decoder_failed", "encoder_failed"]),
       (500, ["waveform_failed", "a code of a later version"]),

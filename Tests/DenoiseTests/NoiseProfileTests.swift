@@ -59,6 +59,30 @@ import Testing
     #expect(profile.frequency(ofBin: frame.length / 2) == 4000)
   }
 
+  @Test("digital silence in a region doesn't count", arguments: [0, 0.1] as [Float])
+  func silence(level: Float) throws {
+    let noise = TestSignals.noise(16_000, level: 0.1)
+    var muted = noise
+    for index in 4000..<12_000 { muted[index] = level }
+    let profile = try cleaning.profile(of: muted)
+    // What is left of it is two stretches, and up to a hop of silence beside them.
+    let expected = Double(0.1 * 0.1) * Double(frame.length) / 2
+    let inner = profile.power[0].dropFirst(2).dropLast(2).reduce(0.0) { $0 + Double($1) }
+    #expect(abs(10 * log10(inner / Double(frame.binCount - 4) / expected)) < 0.3)
+  }
+
+  @Test("a region with nothing but digital silence is refused", arguments: [0, 0.25] as [Float])
+  func silentRegion(level: Float) throws {
+    var samples = [Float](repeating: level, count: 8000)
+    #expect(throws: DenoiseError.silentRegion) { try cleaning.profile(of: samples) }
+    // Each sound is shorter than an analysis frame.
+    for start in stride(from: 500, to: 8000, by: 1000) { samples[start] = 0.1 }
+    #expect(throws: DenoiseError.silentRegion) { try cleaning.profile(of: samples) }
+    var measured = NoiseProfileBuilder(sampleRate: 8000, channels: 1, countsSilence: true)
+    measured.append(samples.span)
+    #expect(try measured.finish().power[0][10] > 0)
+  }
+
   @Test func eachChannelHasItsOwnProfile() throws {
     let both = TestSignals.interleaved([
       TestSignals.noise(20_000, seed: 3), TestSignals.noise(20_000, level: 0, seed: 4),

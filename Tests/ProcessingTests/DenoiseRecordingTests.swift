@@ -319,6 +319,25 @@ struct DenoiseRecordingTests {
     }
   }
 
+  @Test func aRegionWithOnlyDigitalSilenceIsRefusedUnlessItIsOnlyMeasured() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 16_000, channels: 1)
+    var samples = noisy(channels: 1, sampleRate: 16_000)
+    for index in 8000..<24_000 { samples[index] = 0 }
+    try encode(samples, to: folder("in"), format)
+    #expect {
+      try denoise(noise: .region(start: 0.6, end: 1.2))
+    } throws: {
+      guard case ProcessingError.denoise(.silentRegion) = $0 else { return false }
+      return true
+    }
+    let spectrum = try MeasureSpectrum(source: folder("in"), window: TimeWindow(start: 0.6, end: 1.2)).run()
+    #expect(spectrum.powerDB.allSatisfy { $0 == -200 })
+    // Half silence and half noise.
+    try denoise(noise: .region(start: 0, end: 1))
+    let after = try decodeFloat(folder("out"))
+    #expect(power(after[1000..<7000]) < power(samples[1000..<7000]) / 30)
+  }
+
   @Test func aRegionTooShortForAProfileIsRefused() throws {
     _ = try source(.wav, .pcmS16)
     let needed = NoiseProfile.minimumFrames(sampleRate: 16_000)

@@ -84,6 +84,7 @@ struct WorkerReportTests {
     (.waveform(.windowReversed(start: 5, end: 1)), "invalid_parameter", false),
     (.waveform(.unsupportedFormat(sampleRate: 0, channels: 1)), "waveform_failed", false),
     (.denoise(.regionTooShort(frames: 100, needed: 4000)), "noise_region_too_short", false),
+    (.denoise(.silentRegion), "silent_noise", false),
     (.regionOutside(start: 1, end: 2.00004, duration: 1.5), "noise_region_outside", false),
     (.regionOutside(start: 1, end: 2, duration: nil), "noise_region_outside", false),
     (.system(operation: "open", path: "/secret/path", errno: 2), "io_error", true),

@@ -352,6 +352,10 @@ struct ProblemExplanation: Sendable {
       "The decoder could not seek to a position within the recording.",
       "The file is probably damaged: convert or repair it, and upload that."),
     Self(
+      "silent_noise", "The noise region is silent",
+      "The stretch to learn the noise from contains only digital silence, which is not counted as noise.",
+      "Choose a stretch in which the noise is heard."),
+    Self(
       "stalled", "The work made no progress",
       "The worker reported no progress for too long and was stopped.",
       "Try again. Operators: check the load and the disk."),

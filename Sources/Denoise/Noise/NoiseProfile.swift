@@ -34,35 +34,47 @@ package struct NoiseProfile: Sendable, Equatable {
 
 /// Learns a profile from a region that contains only noise: the mean power of the frames entirely inside it.
 ///
+/// A frame with digital silence in it, a hop whose samples are all the same, doesn't count: a dropout or a muted stretch
+/// isn't the noise of the rest.
+///
 /// The profile isn't smoothed over frequency, which would cost 1.5 dB of SI-SDR and fail on hum.
 package struct NoiseProfileBuilder: ~Copyable {
   private let sampleRate: Int
   private var spectra: PowerSpectra
   private var sums: [[Double]]
+  /// Frames that count in each channel.
+  private var counts: [Int64]
 
   /// Creates a builder.
   /// - Parameters:
   ///   - sampleRate: in Hz, at least 1.
   ///   - channels: at least 1.
-  package init(sampleRate: Int, channels: Int) {
+  ///   - countsSilence: whether frames with digital silence count, to measure a sound instead of learning its noise.
+  package init(sampleRate: Int, channels: Int, countsSilence: Bool = false) {
     self.sampleRate = sampleRate
-    spectra = PowerSpectra(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels)
+    spectra = PowerSpectra(
+      frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, silence: countsSilence ? .none : .constant)
     sums = [[Double]](repeating: [Double](repeating: 0, count: spectra.frame.binCount), count: channels)
+    counts = [Int64](repeating: 0, count: channels)
   }
 
   /// Adds more of the region.
   /// - Parameter samples: interleaved whole frames, full scale ±1; samples that aren't finite count as 0.
   package mutating func append(_ samples: Span<Float>) {
-    spectra.append(samples) { channel, power, _ in
+    spectra.append(samples) { channel, power, isSilent in
+      if isSilent { return }
+      counts[channel] += 1
       for bin in 0..<power.count { sums[channel][bin] += Double(power[bin]) }
     }
   }
 
-  /// Returns the profile.
-  /// - Throws: `regionTooShort` if the region is shorter than two analysis frames (96 ms).
+  /// Returns the profile, with only zeros for a channel without a frame that counts.
+  /// - Throws: `regionTooShort` if the region is shorter than two analysis frames (96 ms), `silentRegion` if no frame
+  ///   of any channel counts.
   package consuming func finish() throws(DenoiseError) -> NoiseProfile {
-    let count = try spectra.checkedFrameCount()
-    let power = sums.map { $0.map { Float($0 / Double(count)) } }
+    _ = try spectra.checkedFrameCount()
+    guard counts.contains(where: { $0 > 0 }) else { throw .silentRegion }
+    let power = zip(sums, counts).map { sums, count in sums.map { Float($0 / Double(max(count, 1))) } }
     return NoiseProfile(power: power, sampleRate: sampleRate)
   }
 }

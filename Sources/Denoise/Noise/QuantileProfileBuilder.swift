@@ -41,7 +41,7 @@ package struct QuantileProfileBuilder: ~Copyable {
     self.sampleRate = sampleRate
     self.channels = channels
     self.quantile = quantile
-    spectra = PowerSpectra(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels)
+    spectra = PowerSpectra(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, silence: .quiet)
     let cells = channels * spectra.frame.binCount
     var bits = 2
     while bits > 0 && cells * (Self.octaves << bits) * MemoryLayout<UInt32>.stride > Self.budgetBytes { bits -= 1 }

@@ -1,10 +1,20 @@
 /// Computes |X|² of every analysis frame entirely inside the sound; both profile builders use it.
 struct PowerSpectra: ~Copyable {
-  /// A hop whose samples are all within one 16-bit step counts as digital silence.
-  static let silentPeak: Float = 1 / 32768
+  /// The hops that are digital silence.
+  enum Silence {
+    /// None.
+    case none
+    /// Those whose samples are all the same.
+    case constant
+    /// Those whose samples are all within one 16-bit step.
+    case quiet
+  }
+
+  private static let silentPeak: Float = 1 / 32768
 
   let frame: AnalysisFrame
   private let channels: Int
+  private let silence: Silence
   private let window: [Float]
   private let transform: PairTransform
   /// The next frame, and the one before it.
@@ -17,9 +27,10 @@ struct PowerSpectra: ~Copyable {
   /// Number of hops in the current stretch, up to the four of a frame.
   private var hops = 0
 
-  init(frame: AnalysisFrame, channels: Int) {
+  init(frame: AnalysisFrame, channels: Int, silence: Silence) {
     self.frame = frame
     self.channels = channels
+    self.silence = silence
     window = frame.window()
     transform = PairTransform(length: frame.length)
     block = FrameBlock(frame: frame, channels: channels, count: 1)
@@ -77,10 +88,15 @@ struct PowerSpectra: ~Copyable {
   }
 
   private func hasSilentHop(_ samples: Span<Float>) -> Bool {
+    guard silence != .none else { return false }
     for start in stride(from: 0, to: frame.length, by: frame.hop) {
-      var peak: Float = 0
-      for index in start..<(start + frame.hop) { peak = max(peak, samples[index].magnitude) }
-      if peak <= Self.silentPeak { return true }
+      var (least, most) = (samples[start], samples[start])
+      for index in start..<(start + frame.hop) {
+        least = min(least, samples[index])
+        most = max(most, samples[index])
+      }
+      let isSilent = silence == .constant ? least == most : max(-least, most) <= Self.silentPeak
+      if isSilent { return true }
     }
     return false
   }
