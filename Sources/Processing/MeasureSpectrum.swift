@@ -7,8 +7,8 @@ struct MeasureSpectrum {
   let window: TimeWindow
   var limits = AudioLimits()
 
-  /// Reads the stretch. Throws `.regionOutside` if it isn't within the recording, `.denoise` if it's shorter than two
-  /// analysis frames.
+  /// Reads the stretch. Throws `.regionOutside` if it isn't within the recording, `.denoise` if it's shorter than an
+  /// analysis frame.
   func run() throws(ProcessingError) -> PowerSpectrum {
     let learner = NoiseLearner(
       source: source, noise: .region(start: window.start, end: window.end), limits: limits, countsSilence: true)

@@ -57,7 +57,7 @@ import Testing
         let samples = TestSignals.noise(8000).enumerated().map { $0 % 37 == 0 ? value : $1 }
         let constant = [Float](repeating: value, count: 8000)
         for (learnt, cleaned) in [(samples, samples), (samples, constant), (constant, samples), (constant, constant)] {
-          let profile = try cleaning.profile(of: learnt)
+          let profile = try cleaning.profile(of: learnt, countsSilence: true)
           #expect(profile.power.allSatisfy { $0.allSatisfy { $0.isFinite } })
           #expect(cleaning.clean(cleaned, profile).allSatisfy { $0.isFinite })
         }

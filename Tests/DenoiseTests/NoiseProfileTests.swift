@@ -40,23 +40,52 @@ import Testing
     #expect(try quantile.finish() == wholeQuantile.finish())
   }
 
-  @Test("a region shorter than two analysis frames is refused", arguments: [0, 1, 383, 767])
+  @Test("a region shorter than an analysis frame, or a recording shorter than two, is refused", arguments: [0, 1, 383])
   func tooShort(count: Int) {
-    let needed = Int64(2 * frame.length)
-    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: needed)) {
+    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: Int64(frame.length))) {
       try cleaning.profile(of: TestSignals.noise(count))
     }
-    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: needed)) {
+    #expect(throws: DenoiseError.regionTooShort(frames: Int64(count), needed: Int64(2 * frame.length))) {
       var builder = QuantileProfileBuilder(sampleRate: 8000, channels: 1)
       builder.append(TestSignals.noise(count).span)
       return try builder.finish()
     }
   }
 
-  @Test func twoAnalysisFramesAreEnough() throws {
-    let profile = try cleaning.profile(of: TestSignals.noise(2 * frame.length))
+  @Test func anAnalysisFrameIsEnough() throws {
+    let profile = try cleaning.profile(of: TestSignals.noise(frame.length))
     #expect(profile.power[0].allSatisfy { $0 > 0 && $0.isFinite })
     #expect(profile.frequency(ofBin: frame.length / 2) == 4000)
+  }
+
+  @Test("a short region is enough to remove noise", arguments: [(0.05, 10.5), (0.1, 13), (0.2, 14.5), (0.3, 15.5)])
+  func short(seconds: Double, removed: Double) throws {
+    // The mean of five places, because each one is subject to chance.
+    let noise = TestSignals.noise(40_000)
+    let levels = try (0..<5).map { place in
+      let start = 4000 + 6000 * place
+      let profile = try cleaning.profile(of: Array(noise[start..<(start + Int(seconds * 8000))]))
+      return TestSignals.levelDB(noise) - TestSignals.levelDB(cleaning.clean(noise, profile))
+    }
+    #expect(levels.reduce(0, +) / 5 > removed, "\(levels)")
+  }
+
+  @Test("a short region keeps its tones", arguments: [0.05, 0.1, 0.3])
+  func shortWithTone(seconds: Double) throws {
+    let count = Int(seconds * 8000)
+    let tone = TestSignals.tone(count, hertz: 1000, sampleRate: 8000, amplitude: 0.1)
+    let profile = try cleaning.profile(of: TestSignals.sum(TestSignals.noise(count), tone))
+    let bin = frame.length / 8
+    // A tone under √Hann, whose sum is 2 N / π.
+    let expected = pow(0.05 * 2 * Double(frame.length) / Double.pi, 2)
+    #expect(abs(10 * log10(Double(profile.power[0][bin]) / expected)) < 1)
+    #expect(profile.power[0][bin + 8] < profile.power[0][bin] / 300)
+  }
+
+  @Test func fromHalfASecondOnNothingIsSmoothed() {
+    let power = TestSignals.noise(385).map { $0 * $0 }
+    #expect(NoiseProfile.shrunk(power, frames: 39) == power)
+    #expect(NoiseProfile.shrunk(power, frames: 20) != power)
   }
 
   @Test("digital silence in a region doesn't count", arguments: [0, 0.1] as [Float])

@@ -7,7 +7,7 @@ import Testing
   private let cleaning = Cleaning(sampleRate: 16_000, channels: 2)
 
   private func profile(_ left: [Float], _ right: [Float]) throws -> NoiseProfile {
-    try cleaning.profile(of: TestSignals.interleaved([left, right]))
+    try cleaning.profile(of: TestSignals.interleaved([left, right]), countsSilence: true)
   }
 
   private func sum(_ spectrum: PowerSpectrum) -> Double {

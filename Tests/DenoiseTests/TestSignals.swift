@@ -59,8 +59,8 @@ struct Cleaning {
   var settings = DenoiseSettings()
   var usesSecondThread = false
 
-  func profile(of samples: [Float]) throws(DenoiseError) -> NoiseProfile {
-    var builder = NoiseProfileBuilder(sampleRate: sampleRate, channels: channels)
+  func profile(of samples: [Float], countsSilence: Bool = false) throws(DenoiseError) -> NoiseProfile {
+    var builder = NoiseProfileBuilder(sampleRate: sampleRate, channels: channels, countsSilence: countsSilence)
     builder.append(samples.span)
     return try builder.finish()
   }

@@ -153,17 +153,19 @@ struct DenoiseRequests: Sendable {
   static func check(
     _ noise: NoiseSource?, fits format: SoundShape, _ members: JSONMembers
   ) throws {
-    let needed = NoiseProfile.minimumFrames(sampleRate: format.sampleRate)
-    let needs = NoiseNeeds(frames: needed, sampleRate: format.sampleRate)
     guard case .region(let start, let end) = noise else {
+      let needed = QuantileProfileBuilder.minimumFrames(sampleRate: format.sampleRate)
       guard let frames = format.frames, frames < needed else { return }
-      throw RequestError.recordingTooShort(frames: frames, needs)
+      throw RequestError.recordingTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
     }
+    let needed = NoiseProfile.minimumFrames(sampleRate: format.sampleRate)
     let rate = Double(format.sampleRate)
     if let duration = format.duration, !NoiseSource.isRegion(start: start, end: end, within: duration) {
       throw RequestError.noiseRegionOutside(start: start, end: end, duration: duration)
     }
     let frames = Int64((min(end, format.duration ?? end) * rate).rounded()) - Int64((start * rate).rounded())
-    guard frames >= needed else { throw RequestError.noiseRegionTooShort(frames: frames, needs) }
+    guard frames >= needed else {
+      throw RequestError.noiseRegionTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
+    }
   }
 }

@@ -34,12 +34,14 @@ package struct NoiseProfile: Sendable, Equatable {
 
 /// Learns a profile from a region that contains only noise: the mean power of the frames entirely inside it.
 ///
-/// A frame with digital silence in it, a hop whose samples are all the same, doesn't count: a dropout or a muted stretch
-/// isn't the noise of the rest.
+/// A frame with digital silence in it, a hop whose samples are all the same, doesn't count: a dropout isn't the noise of
+/// the rest.
 ///
-/// The profile isn't smoothed over frequency, which would cost 1.5 dB of SI-SDR and fail on hum.
+/// From half a second on, the profile isn't smoothed over frequency, which would cost 1.5 dB of SI-SDR and fail on hum.
+/// For less, see NoiseProfile+Short.swift.
 package struct NoiseProfileBuilder: ~Copyable {
   private let sampleRate: Int
+  private let countsSilence: Bool
   private var spectra: PowerSpectra
   private var sums: [[Double]]
   /// Frames that count in each channel.
@@ -49,9 +51,11 @@ package struct NoiseProfileBuilder: ~Copyable {
   /// - Parameters:
   ///   - sampleRate: in Hz, at least 1.
   ///   - channels: at least 1.
-  ///   - countsSilence: whether frames with digital silence count, to measure a sound instead of learning its noise.
+  ///   - countsSilence: whether to measure a sound as it is instead of learning its noise: frames with digital silence
+  ///     count, and nothing is smoothed.
   package init(sampleRate: Int, channels: Int, countsSilence: Bool = false) {
     self.sampleRate = sampleRate
+    self.countsSilence = countsSilence
     spectra = PowerSpectra(
       frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, silence: countsSilence ? .none : .constant)
     sums = [[Double]](repeating: [Double](repeating: 0, count: spectra.frame.binCount), count: channels)
@@ -69,19 +73,20 @@ package struct NoiseProfileBuilder: ~Copyable {
   }
 
   /// Returns the profile, with only zeros for a channel without a frame that counts.
-  /// - Throws: `regionTooShort` if the region is shorter than two analysis frames (96 ms), `silentRegion` if no frame
-  ///   of any channel counts.
+  /// - Throws: `regionTooShort` if the region is shorter than an analysis frame (48 ms), `silentRegion` if no frame of
+  ///   any channel counts.
   package consuming func finish() throws(DenoiseError) -> NoiseProfile {
-    _ = try spectra.checkedFrameCount()
+    try spectra.check(hasFrames: NoiseProfile.minimumFrames(sampleRate: sampleRate))
     guard counts.contains(where: { $0 > 0 }) else { throw .silentRegion }
-    let power = zip(sums, counts).map { sums, count in sums.map { Float($0 / Double(max(count, 1))) } }
+    let power = zip(sums, counts).map { sums, count in
+      let mean = sums.map { Float($0 / Double(max(count, 1))) }
+      return countsSilence || count == 0 ? mean : NoiseProfile.shrunk(mean, frames: count)
+    }
     return NoiseProfile(power: power, sampleRate: sampleRate)
   }
 }
 
 extension NoiseProfile {
-  /// Minimum number of frames to learn a profile from: two analysis frames.
-  package static func minimumFrames(sampleRate: Int) -> Int64 {
-    2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
-  }
+  /// Returns the minimum number of frames to learn a profile from: an analysis frame.
+  package static func minimumFrames(sampleRate: Int) -> Int64 { Int64(AnalysisFrame(sampleRate: sampleRate).length) }
 }

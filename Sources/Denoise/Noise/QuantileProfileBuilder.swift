@@ -51,6 +51,11 @@ package struct QuantileProfileBuilder: ~Copyable {
     frameCounts = [Int64](repeating: 0, count: channels)
   }
 
+  /// Returns the minimum number of frames to learn from: two analysis frames.
+  package static func minimumFrames(sampleRate: Int) -> Int64 {
+    2 * Int64(AnalysisFrame(sampleRate: sampleRate).length)
+  }
+
   /// Adds more of the recording.
   /// - Parameter samples: interleaved whole frames, full scale ±1; samples that aren't finite count as 0.
   package mutating func append(_ samples: Span<Float>) {
@@ -72,7 +77,7 @@ package struct QuantileProfileBuilder: ~Copyable {
   /// Returns the profile, with only zeros for a channel that is silent throughout.
   /// - Throws: `regionTooShort` if the sound is shorter than two analysis frames (96 ms).
   package consuming func finish() throws(DenoiseError) -> NoiseProfile {
-    _ = try spectra.checkedFrameCount()
+    try spectra.check(hasFrames: Self.minimumFrames(sampleRate: sampleRate))
     let bins = spectra.frame.binCount
     var power = [[Float]](repeating: [Float](repeating: 0, count: bins), count: channels)
     for channel in 0..<channels where frameCounts[channel] > 0 {

@@ -23,7 +23,6 @@ struct PowerSpectra: ~Copyable {
   /// Of two channels.
   private let power: RowRing
   private var soundFrames: Int64 = 0
-  private var analysisFrames: Int64 = 0
   /// Number of hops in the current stretch, up to the four of a frame.
   private var hops = 0
 
@@ -47,7 +46,6 @@ struct PowerSpectra: ~Copyable {
     while block.fill(from: samples, &position) {
       hops = min(hops + 1, 4)
       if hops == 4 {
-        analysisFrames += 1
         for channel in stride(from: 0, to: channels, by: 2) { analyse(channel, body) }
       }
       swap(&block, &previous)
@@ -61,12 +59,9 @@ struct PowerSpectra: ~Copyable {
     block.discard()
   }
 
-  /// Returns the number of analysis frames.
-  /// - Throws: `regionTooShort` if the sound is shorter than two of them.
-  func checkedFrameCount() throws(DenoiseError) -> Int64 {
-    let needed = 2 * Int64(frame.length)
+  /// Throws `regionTooShort` if the sound is shorter than `needed` frames.
+  func check(hasFrames needed: Int64) throws(DenoiseError) {
     guard soundFrames >= needed else { throw .regionTooShort(frames: soundFrames, needed: needed) }
-    return analysisFrames
   }
 
   /// Measures a channel together with the next one, or, if it's the last, with itself.
