@@ -28,19 +28,24 @@ package struct DenoiseSettings: Codable, Sendable, Equatable {
   package var sensitivity: Double
   /// The part of the sound to return; the denoised sound by default.
   package var output: Output
+  /// Which channels share one gain; nil for the default, which depends on their number.
+  package var link: ChannelLink?
 
   private enum CodingKeys: String, CodingKey {
-    case method, sensitivity, output
+    case method, sensitivity, output, link
     case reductionDB = "reduction"
   }
 
-  /// Creates settings. The defaults are MMSE-LSA, 18 dB, sensitivity 1, and the denoised sound.
+  /// Creates settings. The defaults are MMSE-LSA, 18 dB, sensitivity 1, the denoised sound, and the usual
+  /// link.
   package init(
-    method: DenoiseMethod = .mmseLSA, reductionDB: Double = 18, sensitivity: Double = 1, output: Output = .denoised
+    method: DenoiseMethod = .mmseLSA, reductionDB: Double = 18, sensitivity: Double = 1, output: Output = .denoised,
+    link: ChannelLink? = nil
   ) {
     self.method = method
     self.reductionDB = reductionDB
     self.sensitivity = sensitivity
     self.output = output
+    self.link = link
   }
 }

@@ -5,7 +5,7 @@
 //
 // SegmentPipeline runs these tasks on one thread or on two.
 //
-// All channels of a bin share one gain, from γ = Σ |Y_c|² / Σ λ_c over the channels. So the panning is preserved, and
+// All channels of a denoiser share one gain per bin (LinkedDenoiser has several denoisers), from γ = Σ |Y_c|² / Σ λ_c over the channels. So the panning is preserved, and
 // because powers are summed rather than signals, channels out of phase count like channels in phase.
 
 /// Removes noise from a recording of any length in constant memory: 14 MB for 2 channels at 48 kHz, 25 MB with a second
@@ -39,14 +39,16 @@ package struct Denoiser: ~Copyable {
   ///   - startFrame: the frame of the recording that the first sample belongs to. A part of a recording has the same
   ///     output as in the whole if it is passed with `contextFrames` around it.
   ///   - usesSecondThread: whether to share the work with another thread.
+  ///   - budgetedChannels: the number of channels that the memory is meant for, if other denoisers take a part of it.
   package init(
     profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
-    usesSecondThread: Bool = false
+    usesSecondThread: Bool = false, budgetedChannels: Int? = nil
   ) {
     precondition(profile.sampleRate == sampleRate, "the profile is of the sound's rate")
     precondition(profile.power.count == channels, "the profile has the sound's channels")
     precondition(startFrame >= 0, "frames are counted from 0")
-    let frame = AnalysisFrame(sampleRate: sampleRate), grid = SegmentGrid(frame: frame, channels: channels)
+    let frame = AnalysisFrame(sampleRate: sampleRate),
+      grid = SegmentGrid(frame: frame, channels: budgetedChannels ?? channels)
     let noise = Self.noise(of: profile, settings)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels

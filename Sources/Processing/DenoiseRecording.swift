@@ -12,6 +12,8 @@ package struct DenoiseOutcome: Codable, Sendable, Equatable {
   package var noise: NoiseSource
   /// The noise profile, in at most 96 points.
   package var profile: PowerSpectrum?
+  /// Which channels shared one gain.
+  package var link: ChannelLink
   /// Regions of the result that contain only noise, best first; nil if they weren't searched for.
   package var noiseRegions: [NoiseRegion]?
   /// Samples of the result that exceeded full scale and were clipped.
@@ -62,7 +64,7 @@ struct DenoiseRecording {
     // The residue is what's missing from the written file, not what the gains removed.
     var kept = parameters.settings
     kept.output = .denoised
-    var denoiser = Denoiser(
+    var denoiser = LinkedDenoiser(
       profile: learnt.profile, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
       startFrame: sound.position, usesSecondThread: usesSecondThread)
     var position = sound.position
@@ -102,6 +104,7 @@ struct DenoiseRecording {
       lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
       frames: target.frames, noise: learnt.source, profile: PowerSpectrum(learnt.profile, upTo: 96),
+      link: kept.link ?? ChannelLink(channels: format.channels),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples,
       warnings: warnings + (sound.warning.map { [$0] } ?? []))
   }

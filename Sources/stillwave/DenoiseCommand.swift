@@ -40,6 +40,12 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: "denoised, or residue for the part that was removed.")
   var output: DenoiseSettings.Output = .denoised
 
+  @Option(
+    help: ArgumentHelp(
+      "Which channels share one gain: all, pairs or none (default: all of 1 or 2 channels, pairs of more).",
+      valueName: "all|pairs|none"))
+  var link: ChannelLink?
+
   @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus (default: by the ending of OUT).")
   var format: OutputFormat?
 
@@ -119,12 +125,14 @@ struct DenoiseCommand: ParsableCommand {
     settings.reductionDB = reduction ?? (strength ?? .natural).reductionDB
     settings.sensitivity = sensitivity
     settings.output = output
+    settings.link = link
     return settings
   }
 }
 
 extension DenoiseMethod: ExpressibleByArgument {}
 extension DenoiseSettings.Output: ExpressibleByArgument {}
+extension ChannelLink: ExpressibleByArgument {}
 extension Strength: ExpressibleByArgument {}
 
 extension OutputFormat: ExpressibleByArgument {

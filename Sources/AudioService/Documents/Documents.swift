@@ -86,6 +86,7 @@ struct JobDocument: Encodable, Sendable {
     var recording: String
     @Nullable var noise: NoiseSource?
     var profile: PowerSpectrum?
+    var link: ChannelLink?
     var clippedSamples: Int64?
   }
 
@@ -131,6 +132,7 @@ struct JobDocument: Encodable, Sendable {
         recording: result.recording.text,
         noise: result.noise,
         profile: result.profile,
+        link: result.link,
         clippedSamples: result.clippedSamples)
     }
     error = RowJSON.value(JobError.self, from: job.error).map {

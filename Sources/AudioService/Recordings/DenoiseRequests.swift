@@ -14,7 +14,7 @@ struct DenoiseRequests: Sendable {
   /// The known members of the body.
   static let known: JSONMembers.Known = [
     "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
-    "output": [], "format": [], "name": [], "callback_url": [],
+    "output": [], "link": [], "format": [], "name": [], "callback_url": [],
   ]
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -124,12 +124,13 @@ struct DenoiseRequests: Sendable {
     }
     let sensitivity = try members.number("sensitivity", in: 0.5...2)
     let output: DenoiseSettings.Output? = try members.choice("output")
+    let link: ChannelLink? = try members.choice("link")
     let format: OutputFormat? = try members.choice("format")
     return DenoiseParameters(
       noise: noise,
       settings: DenoiseSettings(
         method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
-        sensitivity: sensitivity ?? 1, output: output ?? .denoised), format: format ?? .same)
+        sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link), format: format ?? .same)
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.

@@ -39,7 +39,8 @@ enum DenoiseJob: JobDefinition {
       working = try store.adopt(path: work.output, as: output, name: "working-\(job.id).\(ending)")
     }
     let result = JobResult(
-      recording: output, noise: cleaned.noise, profile: cleaned.profile, clippedSamples: cleaned.clippedSamples)
+      recording: output, noise: cleaned.noise, profile: cleaned.profile, link: cleaned.link,
+      clippedSamples: cleaned.clippedSamples)
     let warnings = try self.warnings(cleaned, outcome)
     return try outcome.finish(result) {
       $0.waveformState = .ready

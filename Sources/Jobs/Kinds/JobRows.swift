@@ -12,16 +12,20 @@ package struct JobResult: Codable, Sendable, Equatable {
   package var noise: NoiseSource?
   /// The learned noise profile.
   package var profile: PowerSpectrum?
+  /// Which channels shared one gain.
+  package var link: ChannelLink?
   /// The number of samples that were clipped to full scale.
   package var clippedSamples: Int64?
 
   /// Creates a result.
   package init(
-    recording: RecordingID, noise: NoiseSource? = nil, profile: PowerSpectrum? = nil, clippedSamples: Int64? = nil
+    recording: RecordingID, noise: NoiseSource? = nil, profile: PowerSpectrum? = nil,
+    link: ChannelLink? = nil, clippedSamples: Int64? = nil
   ) {
     self.recording = recording
     self.noise = noise
     self.profile = profile
+    self.link = link
     self.clippedSamples = clippedSamples
   }
 }
