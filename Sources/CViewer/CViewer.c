@@ -23,6 +23,9 @@ static const unsigned char controls_js[] = {
 static const unsigned char drawing_js[] = {
 #embed "viewer/drawing.js"
 };
+static const unsigned char drawers_js[] = {
+#embed "viewer/drawers.js"
+};
 static const unsigned char gestures_js[] = {
 #embed "viewer/gestures.js"
 };
@@ -95,6 +98,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("comparison.js", comparison_js),
   FILE("controls.js", controls_js),
   FILE("drawing.js", drawing_js),
+  FILE("drawers.js", drawers_js),
   FILE("gestures.js", gestures_js),
   FILE("icon.svg", icon_svg),
   FILE("library.js", library_js),

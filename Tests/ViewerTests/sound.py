@@ -47,7 +47,7 @@ TAP = """
     return connect.call(this, target, ...rest);
   };
   addEventListener("click", event => {
-    if (event.target.id === "preview") [tap.clicked, tap.heard] = [performance.now(), 0];
+    if (event.target.closest("#preview")) [tap.clicked, tap.heard] = [performance.now(), 0];
   }, true);
   tap.start = () => [tap.chunks, tap.frames, tap.isOn] = [[], 0, true];
   tap.samples = () => {

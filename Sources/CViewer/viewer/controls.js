@@ -73,10 +73,11 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
   };
   for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);
   // After a click on a control, keys go to the waveform again.
-  for (const id of ["document", "cleaning", "transport"]) {
+  for (const id of ["document", "cleaning", "actions", "transport"]) {
     find(id).addEventListener("click", (/** @type {MouseEvent} */ event) => {
       const isPress = /** @type {Element} */ (event.target).closest("button, [type=radio], [type=checkbox]");
-      if (event.detail && isPress && !keys.open) stage.parts.wave.focus({ preventScroll: true });
+      const isInSheet = document.body.classList.contains("settings-shown");
+      if (event.detail && isPress && !keys.open && !isInSheet) stage.parts.wave.focus({ preventScroll: true });
     });
   }
   stage.parts.tools.addEventListener("pointerdown", event => event.stopPropagation());

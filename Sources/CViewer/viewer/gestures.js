@@ -116,6 +116,9 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     wave.focus({ preventScroll: true });
   });
 
+  // A finger that moves up or down scrolls the page (`touch-action` in the style), unless it selects or there are two.
+  wave.addEventListener("touchmove", event => { if (mode === "select" || mode === "pinch") event.preventDefault(); }, { passive: false });
+
   wave.addEventListener("pointermove", event => {
     if (!fingers.has(event.pointerId)) return;
     const x = place(event);

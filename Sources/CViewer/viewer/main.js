@@ -5,6 +5,7 @@
 import { readAddress, writeAddress } from "./address.js";
 import { CleaningPanel } from "./cleaning.js";
 import { connectControls } from "./controls.js";
+import { Drawer } from "./drawers.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
 import { announce, tell } from "./messages.js";
@@ -50,11 +51,14 @@ function followPlayhead() {
   if (view.playhead < start - span || end < view.duration) view.show({ start: view.playhead - span * 0.06, end: view.playhead + span * 0.94 });
 }
 
+const listDrawer = new Drawer("library", "library-shown", ["menu", "sending"]);
+new Drawer("cleaning", "settings-shown", ["settings", "close-settings"]);
+
 // What is open.
 const library = new Library(service, session, recording => {
   const layer = session.add(recording);
   if (!layer) return void open(recording.id, recording);
-  document.body.classList.remove("library-shown");
+  listDrawer.close();
   player.hear(layer);
 });
 
@@ -64,7 +68,7 @@ const library = new Library(service, session, recording => {
  * @param {ReturnType<typeof readAddress>} [place]
  */
 async function open(id, known, place) {
-  document.body.classList.remove("library-shown");
+  listDrawer.close();
   await session.open(known ?? id, place?.others);
   const { original } = session;
   if (!original) return;
@@ -122,11 +126,6 @@ service.reachable.subscribe(isReachable => {
     void library.load();
     stage.redraw();
   }
-});
-find("menu").onclick = () => document.body.classList.toggle("library-shown");
-find("scrim").onclick = () => document.body.classList.remove("library-shown");
-addEventListener("keydown", event => {
-  if (event.key === "Escape") document.body.classList.remove("library-shown");
 });
 
 openAddress();

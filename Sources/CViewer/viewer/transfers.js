@@ -75,6 +75,7 @@ export class Transfers {
     const leave = () => {
       row.remove();
       this.#queue = this.#queue.filter(other => other !== upload);
+      this.#summarize();
     };
     let said = -1;
     const draw = () => {
@@ -89,6 +90,7 @@ export class Transfers {
         said = Math.floor(share * 4);
         announce(`${texts.uploading(name)}, ${texts.percent(share)}`);
       }
+      this.#summarize();
       if (state === "cancelled") leave();
       if (state === "failed") {
         leave();
@@ -105,5 +107,17 @@ export class Transfers {
     upload.changed.subscribe(draw);
     find("transfers").append(row);
     draw();
+  }
+
+  /** Shows what is being sent in one line, for screens on which the list is a drawer. */
+  #summarize() {
+    const [first, ...others] = this.#queue, sum = (/** @type {(upload: Upload) => number} */ of) => this.#queue.reduce((all, upload) => all + of(upload), 0);
+    find("sending").hidden = !first;
+    if (!first) return;
+    const share = sum(upload => upload.sent) / Math.max(1, sum(upload => upload.file.size));
+    const name = others.length ? texts.uploadMore(first.file.name, others.length) : first.file.name;
+    find("sending-text").textContent = `${texts.uploading(name)}, ${first.state === "paused" ? texts.uploadPaused : texts.percent(share)}`;
+    find("sending-bar").value = share;
+    label(find("sending-bar"), texts.uploading(name));
   }
 }
