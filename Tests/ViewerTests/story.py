@@ -112,6 +112,7 @@ class Story:
             self.the_wheel_zooms_around_the_pointer_down_to_samples,
             self.keys_move_and_zoom,
             self.the_overview_moves_with_the_view,
+            self.marking_noise_ends_the_selection_and_the_preview_plays_what_its_button_says,
             self.a_drag_selects_and_handles_and_typed_times_change_it,
             self.a_suggested_region_is_taken_with_one_click,
             self.the_variants_are_drawn_and_one_is_taken,
@@ -353,6 +354,86 @@ class Story:
         start, end = page.window()
         assert start - 1 < page.playhead() < end + 1, "the playhead stays in view"
         browser.keys("0")
+
+    def handles_change_places_when_one_passes_the_other(self):
+        browser, page = self.browser, self.page
+
+        def place(selector):
+            box = browser.box(selector)
+            return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+        for zoom in (0, 20, 60):
+            browser.keys(ESCAPE, "0")
+            browser.wheel(page.point(0.5), y=-120, count=zoom)
+            start, end = page.window() or (0, 960)
+            second = browser.box("#wave")["width"] / (end - start)
+            for kind in ("mouse", "touch"):
+                browser.keys(ESCAPE)
+                browser.drag(page.point(0.3), page.point(0.4))
+                for selector, to in (("#handle-start", 0.7), ("#handle-end", 0.2)):
+                    page.window()
+                    before = page.field("mark")
+                    kept = before[1] if selector == "#handle-start" else before[0]
+                    down = place(selector)[1]
+                    browser.drag(place(selector), (page.point(to)[0], down), kind=kind)
+                    page.window()
+                    mark, moved = page.field("mark"), start + (end - start) * to
+                    assert mark and mark[0] < mark[1], (zoom, kind, selector, before, mark)
+                    kept_now, moved_now = (mark[0], mark[1]) if to == 0.7 else (mark[1], mark[0])
+                    assert abs(kept_now - kept) * second < 1 and abs(moved_now - moved) * second < 3, (zoom, kind, before, mark)
+            browser.keys(ESCAPE)
+            browser.drag(page.point(0.4), page.point(0.41))
+            page.window()
+            kept = page.field("mark")[1]
+            browser.run("document.querySelector('#handle-start').focus()")
+            for _ in range(4):
+                browser.keys((SHIFT, RIGHT))
+                browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            page.window()
+            mark = page.field("mark")
+            assert abs(mark[0] - kept) * second < 1 and (mark[1] - kept) * second > 30, (zoom, kept, mark)
+            assert browser.run("return document.activeElement.id") == "handle-end"
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys(ESCAPE, "0")
+
+    def marking_noise_ends_the_selection_and_the_preview_plays_what_its_button_says(self):
+        browser, page = self.browser, self.page
+        browser.run("""
+          const ask = window.fetch;
+          window.previewed = [];
+          window.fetch = (path, options) => {
+            if (String(path).endsWith("/preview")) previewed.push(JSON.parse(options.body).window);
+            return ask(path, options);
+          };""")
+
+        def preview(text):
+            assert browser.text("#preview-long") == text, browser.text("#preview-long")
+            browser.run("previewed.length = 0")
+            browser.click("#preview")
+            wait("the preview plays", lambda: page.is_playing())
+            at = page.playhead()
+            wait("it goes on", lambda: page.playhead() != at)
+            browser.keys(" ")
+            wait("it stops", lambda: not page.is_playing())
+            return browser.run("return previewed[0]")
+        browser.drag(page.point(0.5), page.point(0.5))
+        self.select("0:00.2", "0:01.2")
+        browser.click("#selection-noise")
+        page.window()
+        assert page.field("noise") == (0.2, 1.2) and page.field("mark") is None
+        assert preview("Preview 30 s around the playhead")["start"] < page.playhead() < 510
+        assert 475 < page.playhead() < 485, page.playhead()
+        self.select("0:20", "0:25")
+        browser.keys("z")
+        page.window()
+        assert preview("Preview the selection") is None or 20 <= page.playhead() < 25
+        assert 20 <= page.playhead() < 25, page.playhead()
+        browser.keys(ESCAPE)
+        assert browser.text("#preview-long") == "Preview the visible part"
+        browser.click("#noise-clear")
+        browser.keys("0", HOME)
+        assert page.window() is None
+        self.reload()
 
     def a_drag_selects_and_handles_and_typed_times_change_it(self):
         browser = self.browser

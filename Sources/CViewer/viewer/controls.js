@@ -34,7 +34,9 @@ export function connectControls({ view, stage, session, player }) {
 function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /** @type {Session} */ session, /** @type {Player} */ player) {
   const zoomSelection = () => { if (view.selection) view.show(margin(view.selection)); };
   const takeNoise = () => {
-    if (view.selection) view.markNoise(view.selection);
+    if (!view.selection) return;
+    view.markNoise(view.selection);
+    view.select(null);
   };
   const preview = () => player.preview();
   const loop = () => player.setLoop(!player.isLooping);
@@ -45,8 +47,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
   const pan = (/** @type {number} */ share) => view.pan((view.target.end - view.target.start) * share);
   const grow = (/** @type {number} */ share) => {
     const { start, end } = view.selection ?? { start: view.playhead, end: view.playhead };
-    const to = Math.max(start + 1 / view.sampleRate, end + (view.target.end - view.target.start) * share);
-    view.select({ start, end: to });
+    view.select({ start, end: Math.max(start, end + (view.target.end - view.target.start) * share) });
   };
   const end = (/** @type {"start" | "end"} */ side) => {
     const span = view.target.end - view.target.start;
@@ -86,7 +87,10 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     [term.textContent, description.textContent] = [key, meaning];
     find("key-list").append(term, description);
   }
+  const previewTexts = { view: texts.previewView, selection: texts.previewSelection, around: texts.previewAround };
   view.moved.subscribe(() => {
+    const wanted = previewTexts[player.previewed.kind], previewed = find("preview-long");
+    if (previewed.textContent !== wanted) previewed.textContent = find("preview").title = wanted;
     const text = texts.gain(Math.round(20 * Math.log10(view.gain)));
     if (find("height").textContent !== text) find("height").textContent = text;
   });

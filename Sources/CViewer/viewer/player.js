@@ -88,14 +88,26 @@ export class Player {
     await this.#start();
   }
 
-  /** Starts or stops a preview of the visible part with the current settings. */
-  async preview() {
-    if (this.#isPreview && (this.isPlaying || this.isLoading)) return this.pause();
+  /**
+   * What a preview would play: the visible part of the selection, or what is visible, or thirty seconds of either around
+   * the playhead.
+   * @returns {Span & { kind: "selection" | "view" | "around" }}
+   */
+  get previewed() {
     const { target, playhead, selection } = this.view;
     const range = selection && selection.end > target.start && selection.start < target.end ? selection : null;
     const { start, end } = range ?? target;
-    if (playhead < start || playhead >= Math.min(end, target.end)) this.view.movePlayhead(Math.max(start, target.start));
-    this.range = range;
+    if (end - start <= longestPreview) return { start, end, kind: range ? "selection" : "view" };
+    const from = Math.max(start, Math.min(end, playhead) - longestPreview / 2), to = Math.min(end, from + longestPreview);
+    return { start: to - longestPreview, end: to, kind: "around" };
+  }
+
+  /** Starts or stops a preview with the current settings. */
+  async preview() {
+    if (this.#isPreview && (this.isPlaying || this.isLoading)) return this.pause();
+    const { start, end } = this.previewed, { playhead } = this.view;
+    this.range = { start, end };
+    if (playhead < start || playhead >= end) this.view.movePlayhead(start);
     this.#isPreview = true;
     if (this.voice === "original") {
       this.voice = "cleaned";
@@ -219,14 +231,16 @@ export class Player {
     await begun;
   }
 
-  /** The visible stretch, limited to the length of a preview and around the playhead. */
+  /**
+   * The stretch to clean: the one that is loaded, the visible one (because the small pictures need it too) or the one that
+   * plays, if it is short enough; otherwise one that begins just before the playhead.
+   */
   get #stretch() {
-    const { target, playhead, duration } = this.view, held = this.#comparison;
-    const isWithin = (/** @type {Span} */ { start, end }) => playhead >= start && playhead < end && end - start <= longestPreview;
-    if (held?.isHeard && isWithin(held.window)) return held.window;
-    if (isWithin(target)) return target;
+    const { target, playhead, duration } = this.view, { range } = this, held = this.#comparison;
     const start = Math.max(0, Math.min(playhead - 0.5, duration - longestPreview));
-    return { start, end: Math.min(duration, start + longestPreview) };
+    const fits = (/** @type {Span | null} */ window) => window && window.end - window.start <= longestPreview + 1e-6
+      && playhead >= window.start && playhead < window.end && (!range || window.start <= range.start && window.end >= range.end);
+    return [held?.isHeard ? held.window : null, target, range].find(fits) ?? { start, end: Math.min(duration, start + longestPreview) };
   }
 
   /** Prefetches what a preview would need. */
