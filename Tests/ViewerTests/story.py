@@ -112,6 +112,7 @@ class Story:
             self.the_wheel_zooms_around_the_pointer_down_to_samples,
             self.keys_move_and_zoom,
             self.the_overview_moves_with_the_view,
+            self.handles_change_places_when_one_passes_the_other,
             self.marking_noise_ends_the_selection_and_the_preview_plays_what_its_button_says,
             self.a_drag_selects_and_handles_and_typed_times_change_it,
             self.a_suggested_region_is_taken_with_one_click,

@@ -20,8 +20,8 @@ export function listenToPointers(stage, view, seek) {
   wheel(wave, stage, view);
   wheel(/** @type {HTMLElement} */ (box.parentElement), stage, view);
   mainView(wave, stage, view, seek);
-  handle(from, stage, view, "start");
-  handle(to, stage, view, "end");
+  handle(from, to, stage, view, "start");
+  handle(to, from, stage, view, "end");
   overview(/** @type {HTMLElement} */ (box.parentElement), box, stage, view);
 }
 
@@ -156,6 +156,8 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     if (event.type === "pointerup" && mode && !isDrag && mode !== "select" || event.type === "pointerup" && mode === "select" && !isDrag && event.pointerType !== "touch") {
       if (view.selection) view.select(null);
       seek(anchor);
+    } else if (mode === "select" && isDrag && !event.shiftKey && event.type === "pointerup" && Math.abs(place(event) - startX) < slop) {
+      view.select(null);
     } else if (mode === "pan" && isDrag && event.timeStamp - last.time < 60) {
       view.pan(-last.speed * 180 * view.span / Math.max(1, stage.waves.width));
     }
@@ -170,34 +172,37 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
 }
 
 /**
+ * A handle moves its end of the selection against the other end, also past it.
  * @param {HTMLElement} element
+ * @param {HTMLElement} opposite the other handle
  * @param {Stage} stage
  * @param {View} view
  * @param {"start" | "end"} edge
  */
-function handle(element, stage, view, edge) {
-  let left = 0;
-  const other = () => edge === "start" ? view.selection?.end ?? 0 : view.selection?.start ?? 0;
-  const move = (/** @type {number} */ seconds) => {
-    const least = 1 / view.sampleRate;
-    view.select(edge === "start"
-      ? { start: Math.min(seconds, other() - least), end: other() } : { start: other(), end: Math.max(seconds, other() + least) });
-  };
+function handle(element, opposite, stage, view, edge) {
+  let left = 0, anchor = 0;
+  const other = () => view.selection?.[edge === "start" ? "end" : "start"] ?? 0;
   element.addEventListener("pointerdown", event => {
     event.stopPropagation();
-    left = stage.waves.left;
+    [left, anchor] = [stage.waves.left, other()];
     element.setPointerCapture(event.pointerId);
   });
   element.addEventListener("pointermove", event => {
-    if (element.hasPointerCapture(event.pointerId)) move(stage.secondsAt(event.clientX - left));
+    if (!element.hasPointerCapture(event.pointerId)) return;
+    const x = Math.min(stage.waves.width, Math.max(0, event.clientX - left));
+    view.select({ start: anchor, end: stage.secondsAt(x) });
   });
   element.addEventListener("keydown", event => {
     const direction = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (!direction || !view.selection) return;
     event.preventDefault();
     event.stopPropagation();
-    const pixels = event.shiftKey ? 20 : 2;
-    move(view.selection[edge] + direction * pixels * view.span / Math.max(1, stage.waves.width));
+    const pixels = event.shiftKey ? 20 : 2, fixed = other(), frame = 1 / view.sampleRate;
+    let moved = view.selection[edge] + direction * Math.max(frame, pixels * view.span / Math.max(1, stage.waves.width));
+    if (Math.abs(moved - fixed) < frame) moved = fixed + direction * frame;
+    view.select({ start: fixed, end: moved });
+    // Past the other end, it is the other handle that moves on.
+    if (edge === "start" ? moved > fixed : moved < fixed) requestAnimationFrame(() => opposite.focus({ preventScroll: true }));
   });
 }
 

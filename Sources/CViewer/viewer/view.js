@@ -181,11 +181,14 @@ export class View {
   }
 
   /**
+   * Returns the part of a span that is within the recording, at least one frame long; its ends may be in either order.
    * @param {Span} span
-   * @returns {Span | null}
+   * @returns {Span | null} null if it is outside
    */
-  #within({ start, end }) {
-    const from = Math.max(0, Math.min(start, end)), to = Math.min(this.duration, Math.max(start, end));
-    return to - from >= 1 / this.sampleRate ? { start: from, end: to } : null;
+  #within(span) {
+    const from = Math.max(0, Math.min(span.start, span.end)), to = Math.min(this.duration, Math.max(span.start, span.end));
+    if (from > to || from >= this.duration) return null;
+    const start = Math.max(0, Math.min(from, this.duration - 1 / this.sampleRate));
+    return { start, end: Math.min(this.duration, Math.max(to, start + 1 / this.sampleRate)) };
   }
 }
