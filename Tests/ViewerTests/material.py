@@ -131,6 +131,25 @@ class Service:
             thread.join()
             send(signal.SIGCONT)
 
+    @contextlib.contextmanager
+    def killing(self, command):
+        """Kills each worker of a kind."""
+        is_over = threading.Event()
+
+        def kill():
+            while not is_over.wait(0.002):
+                for worker in workers(self.process.pid, command):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
     def request(self, method, path, body=None, fields={}):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:

@@ -128,6 +128,7 @@ class Story:
             self.recordings_are_searched_renamed_and_deleted_with_undo,
             self.names_of_any_script_are_shown,
             self.nothing_is_cut_off_or_covered_at_any_size,
+            self.a_recording_that_cannot_be_read_says_why_and_what_to_do,
             self.the_list_loads_while_it_is_scrolled,
             self.a_video_is_seen_in_step_with_its_sound,
             self.what_the_browser_cannot_read_is_played_all_the_same,
@@ -422,7 +423,7 @@ class Story:
         browser.click("#selection-noise")
         page.window()
         assert page.field("noise") == (0.2, 1.2) and page.field("mark") is None
-        assert preview("Preview 30 s around the playhead")["start"] < page.playhead() < 510
+        assert preview("Preview 30 s at the playhead")["start"] < page.playhead() < 510
         assert 475 < page.playhead() < 485, page.playhead()
         self.select("0:20", "0:25")
         browser.keys("z")
@@ -708,6 +709,34 @@ class Story:
         browser.open("about:blank")
         for identifier in (recording, other, source):
             self.service.request("DELETE", f"/v1/recordings/{identifier}")
+
+    def a_recording_that_cannot_be_read_says_why_and_what_to_do(self):
+        if not self.service.binary:
+            return
+        browser, page = self.browser, self.page
+        page.open()
+        # Long enough that a worker is killed before it has read everything.
+        path = write_wav(os.path.join(self.folder, "broken.wav"), speech_like(8, 44100, seed=1), 44100, channels=2, repeats=100)
+        with self.service.killing(b"waveform"):
+            page.choose(path)
+            wait("it is opened", lambda: browser.text("#name") == "broken.wav")
+            wait("the failure is shown", lambda: browser.shown("#failure"))
+        assert "killed" in browser.text("#failure-reason"), browser.text("#failure-reason")
+        row = "#list li:first-child"
+        wait("the row shows it too", lambda: "killed" in browser.text(f"{row} [data-part=reason]"))
+        assert "could not be read" in browser.text(f"{row} [data-part=about]")
+        page.window()
+        browser.call("POST", "/refresh", {})
+        wait("it lasts", lambda: browser.shown("#failure") and "killed" in browser.text("#failure-reason"))
+        wait("in the row too", lambda: browser.shown(f"{row} [data-part=retry]"))
+        assert not browser.run("return !document.querySelector('#clean').disabled")
+        browser.click("#failure-retry")
+        page.wait_for_waveform()
+        wait("it is read", lambda: not browser.shown("#failure") and page.reach() > 0.98)
+        wait("the row is as any other", lambda: not browser.shown(f"{row} [data-part=failure]"))
+        browser.run("document.querySelector('#list .open').focus()")
+        browser.keys(DELETE)
+        browser.click(".toast [data-part=close]")
 
     def the_list_loads_while_it_is_scrolled(self):
         path = write_wav(os.path.join(self.folder, "note.wav"), speech_like(0.2, 8000, seed=6), 8000)

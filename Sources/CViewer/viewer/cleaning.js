@@ -160,7 +160,9 @@ export class CleaningPanel {
       ?? this.session.layers.find(other => other.job);
     const isCleaning = layer?.role === "cleaned", area = find("job");
     area.hidden = !layer;
-    find("clean").disabled = isCleaning || !this.session.original || this.session.original.recording.sha256 === null;
+    const { original } = this.session, isReadable = original !== null && original.recording.sha256 !== null && !original.failure;
+    find("preview").disabled = !isReadable;
+    find("clean").disabled = isCleaning || !isReadable;
     if (!layer) return;
     const { state, progress, eta } = layer.job;
     const what = state === "queued" ? texts.waiting : isCleaning ? texts.removing : texts.readingFile;

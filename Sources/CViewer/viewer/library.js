@@ -2,6 +2,7 @@
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
+import { failureOf } from "./session.js";
 import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
@@ -97,33 +98,49 @@ export class Library {
 
   #fill(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
     const { name, format, waveform, derived_from } = recording, isReading = ["queued", "building"].includes(waveform.state);
+    const hasFailed = waveform.state === "failed";
     part(row, "name").textContent = name;
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
-      derived_from ? texts.derived : "", isReading ? texts.reading : "",
+      derived_from ? texts.derived : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");
     row.classList.toggle("reading", isReading);
+    row.classList.toggle("failed", hasFailed);
     if (isReading) this.#watch();
+    part(row, "failure").hidden = !hasFailed;
+    if (hasFailed) void this.#explain(row, recording);
     const picture = part(row, "picture");
     const color = derived_from ? "2a9d96" : "8a9099";
     // The width makes the address differ, so that a cached picture of the unfinished waveform isn't shown for the finished one.
     const width = waveform.state === "ready" ? 232 : 231;
-    picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
+    if (hasFailed) picture.removeAttribute("src");
+    else picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
     open.onclick = () => this.open(recording);
     label(rename, `${texts.rename} ${name}`);
     label(remove, `${texts.remove} ${name}`);
     rename.onclick = () => this.#rename(row, recording);
-    remove.onclick = () => this.#remove(row, recording);
+    remove.onclick = () => this.remove(recording);
     open.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "F2") this.#rename(row, recording);
-      else if (event.key === "Delete") this.#remove(row, recording);
+      else if (event.key === "Delete") this.remove(recording);
       else if (event.key === "ArrowDown") this.#focus(row.nextElementSibling);
       else if (event.key === "ArrowUp") this.#focus(row.previousElementSibling);
       else return;
       event.preventDefault();
     };
+  }
+
+  /** Says why a recording could not be read, and offers what can be done. */
+  async #explain(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    const { id } = recording;
+    part(row, "retry").onclick = async () => {
+      await this.session.readAgain(id);
+      await this.#refresh(id);
+    };
+    part(row, "drop").onclick = () => this.remove(recording);
+    part(row, "reason").textContent = await failureOf(this.service, recording);
   }
 
   /**
@@ -209,12 +226,15 @@ export class Library {
     field.onblur = () => finish(true);
   }
 
-  /** Hides the recording at once, and deletes it when it can no longer be restored. */
-  #remove(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
-    const { id, name } = recording, next = row.nextElementSibling ?? row.previousElementSibling;
+  /**
+   * Hides a recording at once, and deletes it when it can no longer be restored.
+   * @param {any} recording
+   */
+  remove(recording) {
+    const { id, name } = recording, row = this.#rowOf(id);
     const layer = this.session.layerOf(id), place = location.hash;
-    this.#focus(next);
-    row.remove();
+    this.#focus(row?.nextElementSibling ?? row?.previousElementSibling ?? null);
+    row?.remove();
     this.#tellCount();
     if (layer?.role === "cleaned") this.session.remove(layer);
     else if (layer) this.session.close();

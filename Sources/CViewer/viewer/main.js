@@ -78,14 +78,17 @@ async function open(id, known, place) {
   if (place?.noise) view.markNoise(place.noise);
   stage.redraw();
   for (const { recording } of session.layers) for (const { detail } of recording.warnings) tell(texts.warning(detail));
-  if (original.recording.waveform.state === "failed") offerReading();
 }
 
-/** Offers to read a recording again if it could not be read completely. */
-function offerReading() { tell(texts.notRead, { action: { text: texts.retry, run: () => session.readAgain() } }); }
-session.ended.subscribe(({ layer, state }) => {
-  if (layer.role === "original" && state !== "succeeded") offerReading();
+// A recording that could not be read says so in its place.
+session.changed.subscribe(() => {
+  const { failure } = session.original ?? { failure: "" };
+  find("failure").hidden = !failure;
+  if (find("failure-reason").textContent !== failure) find("failure-reason").textContent = failure;
 });
+find("failure-retry").onclick = () => { if (session.original) void session.readAgain(session.original.recording.id); };
+find("failure-remove").onclick = () => { if (session.original) library.remove(session.original.recording); };
+find("failure").addEventListener("pointerdown", (/** @type {Event} */ event) => event.stopPropagation());
 
 session.changed.subscribe(() => {
   const { original, cleaned } = session, isOpen = original !== null;

@@ -1,6 +1,7 @@
 // @ts-check
 import { isAbort, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
+import { texts } from "./texts.js";
 import { Waveform } from "./tiles.js";
 
 /**
@@ -14,6 +15,7 @@ import { Waveform } from "./tiles.js";
  * @property {boolean} isSolo
  * @property {number} revealed frames that are shown; runs after those that are there
  * @property {any} job what makes it, while it is made
+ * @property {string} failure why it could not be read; empty if that has not failed
  * @property {boolean} isCanceled whether that job is being canceled, which deletes the recording of a result
  * @property {Promise<any>} asked the last request for the recording
  */
@@ -29,6 +31,19 @@ import { Waveform } from "./tiles.js";
 
 /** The number of colors for cleaned waveforms, and the maximum number of them in a link. */
 export const mostColors = 4;
+
+/**
+ * Returns why a recording could not be read.
+ * @param {import("./service.js").Service} service
+ * @param {any} recording whose waveform has failed
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<string>}
+ */
+export async function failureOf(service, { waveform }, signal) {
+  // Jobs are forgotten after a while.
+  const job = await service.json(`v1/jobs/${waveform.job}`, { signal }).catch(error => { if (isAbort(error)) throw error; });
+  return job?.state === "cancelled" ? texts.readingCanceled : job?.error?.detail ?? job?.error?.title ?? texts.unknownFailure;
+}
 
 /** The open recording, its results, and the jobs in progress. */
 export class Session {
@@ -241,13 +256,14 @@ export class Session {
     return unused;
   }
 
-  /** Starts reading the recording again after a failure. */
-  async readAgain() {
-    const { original } = this;
-    if (!original) return;
+  /**
+   * Starts reading a recording again after a failure.
+   * @param {string} id
+   */
+  async readAgain(id) {
     try {
-      await this.service.json(`${recordingPath(original.recording.id)}/waveform`, { method: "POST" });
-      await this.open(original.recording.id);
+      await this.service.json(`${recordingPath(id)}/waveform`, { method: "POST" });
+      if (this.original?.recording.id === id) await this.open(id);
     } catch (error) {
       this.#complain(error);
     }
@@ -279,7 +295,7 @@ export class Session {
     const free = [...Array(mostColors).keys()].find(color => !used.includes(color));
     return {
       role, recording, waveform, color: free ?? used.length % mostColors, isVisible: true, isSolo: false, job: null,
-      isCanceled: false, asked: Promise.resolve(), revealed: waveform.complete ? Infinity : 0,
+      failure: "", isCanceled: false, asked: Promise.resolve(), revealed: waveform.complete ? Infinity : 0,
     };
   }
 
@@ -303,6 +319,7 @@ export class Session {
         layer.waveform.learn(layer.recording);
         this.changed.emit();
       }
+      if (layer.recording.waveform.state === "failed") layer.failure = await failureOf(this.service, layer.recording, signal);
       const hadJob = layer.job !== null;
       layer.job = null;
       if (hadJob && this.results.includes(layer)) this.cleaned = layer;
@@ -318,9 +335,10 @@ export class Session {
   #lose(layer) {
     const { state, error } = layer.job ?? { state: "cancelled" };
     if (layer.role === "cleaned") this.#drop(layer);
+    else layer.failure = state === "cancelled" ? texts.readingCanceled : error?.detail ?? texts.unknownFailure;
     layer.job = null;
     this.changed.emit();
-    if (state === "failed") this.failed.emit(new Error(error?.detail ?? error?.title ?? state));
+    if (state === "failed" && layer.role === "cleaned") this.failed.emit(new Error(error?.detail ?? error?.title ?? state));
     this.ended.emit({ layer, state });
   }
 
