@@ -53,6 +53,9 @@ static const unsigned char player_js[] = {
 static const unsigned char preview_js[] = {
 #embed "viewer/preview.js"
 };
+static const unsigned char reels_js[] = {
+#embed "viewer/reels.js"
+};
 static const unsigned char service_js[] = {
 #embed "viewer/service.js"
 };
@@ -86,6 +89,9 @@ static const unsigned char variants_js[] = {
 static const unsigned char view_js[] = {
 #embed "viewer/view.js"
 };
+static const unsigned char wav_js[] = {
+#embed "viewer/wav.js"
+};
 static const unsigned char viewer_css[] = {
 #embed "viewer/viewer.css"
 };
@@ -108,6 +114,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("page.js", page_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
+  FILE("reels.js", reels_js),
   FILE("service.js", service_js),
   FILE("session.js", session_js),
   FILE("signal.js", signal_js),
@@ -119,6 +126,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("uploads.js", uploads_js),
   FILE("variants.js", variants_js),
   FILE("view.js", view_js),
+  FILE("wav.js", wav_js),
   FILE("viewer.css", viewer_css),
 };
 const size_t stillwave_viewer_file_count = sizeof stillwave_viewer_files / sizeof *stillwave_viewer_files;

@@ -65,6 +65,19 @@ TAP = """
     }
     return most / tap.rate * 1000;
   };
+  /** How many samples apart impulses are that don't fit a grid of `step` samples. */
+  tap.offGrid = step => {
+    const samples = tap.samples(), wrong = [];
+    let last = -1;
+    for (let k = 1; k < samples.length - 1; k++) {
+      const here = Math.abs(samples[k]);
+      if (here < 0.3 || here < 2 * Math.abs(samples[k - 1]) || here < 2 * Math.abs(samples[k + 1])) continue;
+      const off = last < 0 ? 0 : (k - last + step / 2) % step - step / 2;
+      if (Math.abs(off) > 1) wrong.push(k - last);
+      last = k;
+    }
+    return { wrong, last };
+  };
   /**
    * Loudness of a part in LUFS, by the filters and the gates of ITU-R BS.1770 (whose coefficients are for 48 kHz). The part
    * is one round of a loop, with a block every 10 ms of it, lest it matter where it begins.

@@ -11,14 +11,17 @@ export const voices = /** @type {const} */ (["original", "cleaned", "residue"]);
 /** @typedef {{ buffer: AudioBuffer, gain: number, output: GainNode | null, source: AudioBufferSourceNode | null }} Take */
 
 /** How long one voice fades into another, in seconds. */
-const fade = 0.012;
+export const fade = 0.012;
 /** Sounds are scheduled this many seconds ahead, so that none starts late. */
-const lead = 0.01;
+export const lead = 0.01;
 /**
  * Limits of the factors by which the original and the removed noise are made louder or softer. If there is only noise, an
  * original as soft as the cleaned sound would hide the effect.
  */
 const mostGain = { original: 2, residue: 16 };
+
+/** The most channels that browsers mix down to the loudspeakers; more than that are mixed here. */
+export const mostSpeakers = 6;
 
 export class Comparison {
   isHeard = false;
@@ -48,7 +51,7 @@ export class Comparison {
    */
   async load(fetch) {
     // Decoding detaches the buffer, so it gets its own copy.
-    const decode = async (/** @type {Settings["output"]} */ output) => this.context.decodeAudioData((await fetch(output)).slice(0));
+    const decode = async (/** @type {Settings["output"]} */ output) => mixed(await this.context.decodeAudioData((await fetch(output)).slice(0)));
     const cleaned = await decode("denoised");
     this.#add("cleaned", cleaned, 1);
     return { others: this.#complete(cleaned, decode("residue")) };
@@ -65,12 +68,9 @@ export class Comparison {
       // Thirty seconds of many channels must not block the page.
       await new Promise(resolve => setTimeout(resolve));
     }
-    const wanted = await measureLoudness(cleaned);
-    for (const [voice, buffer] of /** @type {const} */ ([["original", original], ["residue", residue]])) {
-      const { power, peak } = await measureLoudness(buffer), most = mostGain[voice];
-      const equal = Math.sqrt(wanted.power / Math.max(1e-12, power));
-      this.#add(voice, buffer, Math.min(Math.max(equal, 1 / most), most, Math.max(1, 1 / Math.max(1e-6, peak))));
-    }
+    const gains = await equalGains(cleaned, original, residue);
+    this.#add("original", original, gains.original);
+    this.#add("residue", residue, gains.residue);
     this.isComplete = true;
   }
 
@@ -138,6 +138,30 @@ export class Comparison {
     const passed = this.context.currentTime - (this.context.outputLatency || 0) - this.#begun;
     return this.#loop.start + (Math.max(0, passed) + this.#offset) % this.#length;
   }
+}
+
+/** Returns the mean of the channels if there are more than browsers have loudspeakers for. */
+function mixed(/** @type {AudioBuffer} */ buffer) {
+  const { numberOfChannels: channels, length, sampleRate } = buffer;
+  if (channels <= mostSpeakers) return buffer;
+  const mix = new AudioBuffer({ length, sampleRate, numberOfChannels: 1 }), sum = mix.getChannelData(0);
+  for (let channel = 0; channel < channels; channel++) buffer.getChannelData(channel).forEach((value, k) => { sum[k] += value / channels; });
+  return mix;
+}
+
+/**
+ * Returns the factors by which the other voices become as loud as the cleaned one.
+ * @param {AudioBuffer} cleaned
+ * @param {AudioBuffer} original
+ * @param {AudioBuffer} residue
+ */
+export async function equalGains(cleaned, original, residue) {
+  const wanted = await measureLoudness(cleaned);
+  const gain = async (/** @type {AudioBuffer} */ buffer, /** @type {number} */ most) => {
+    const { power, peak } = await measureLoudness(buffer), equal = Math.sqrt(wanted.power / Math.max(1e-12, power));
+    return Math.min(Math.max(equal, 1 / most), most, Math.max(1, 1 / Math.max(1e-6, peak)));
+  };
+  return { original: await gain(original, mostGain.original), residue: await gain(residue, mostGain.residue) };
 }
 
 /** The perceived power of the louder blocks, after ITU-R BS.1770, computed off the page's thread. */

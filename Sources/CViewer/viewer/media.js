@@ -1,4 +1,5 @@
 // @ts-check
+import { mostSpeakers } from "./comparison.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
@@ -62,7 +63,8 @@ export class Media {
   load(session) {
     const { original, cleaned, layers } = session, at = this.position;
     if (cleaned !== this.#front) [this.#front, this.#formerFront] = [cleaned, this.#front];
-    const wanted = [original, cleaned, this.#formerFront].filter(layer => layer && layers.includes(layer) && layer.recording.sha256 !== null);
+    const wanted = [original, cleaned, this.#formerFront].filter(layer => layer && layers.includes(layer)
+      && layer.recording.sha256 !== null && layer.recording.format.channels <= mostSpeakers);
     for (const [layer, { element }] of this.#tracks) {
       if (wanted.includes(layer)) continue;
       this.#tracks.delete(layer);

@@ -1,6 +1,7 @@
 // @ts-check
-import { Comparison } from "./comparison.js";
+import { Comparison, mostSpeakers } from "./comparison.js";
 import { longestPreview } from "./preview.js";
+import { Reels } from "./reels.js";
 import { isAbort } from "./service.js";
 import { Signal } from "./signal.js";
 
@@ -8,8 +9,8 @@ import { Signal } from "./signal.js";
 /** @typedef {import("./view.js").Span} Span */
 
 /**
- * Plays the open recording: the whole is streamed, while a preview plays from memory. Either way, voices switch without a
- * gap.
+ * Plays the open recording: alone it is streamed, together with results all are played in step, and a preview plays from
+ * memory. Voices switch without a gap.
  */
 export class Player {
   /**
@@ -34,6 +35,7 @@ export class Player {
 
   /** @type {AudioContext | null} */
   #context = null;
+  #contextRate = 0;
   /** Whether a preview plays even though the whole result exists. */
   #isPreview = false;
   /** @type {Comparison | null} */
@@ -57,12 +59,28 @@ export class Player {
     this.media = media;
     media.ended.subscribe(() => { if (media.isPlaying) this.#reachedEnd(); });
     media.failed.subscribe(error => this.#fail(error));
+    this.reels = new Reels(previews.service, rate => this.#contextFor(rate));
+    this.reels.ended.subscribe(() => this.#reachedEnd());
+    this.reels.failed.subscribe(error => this.#fail(error));
     session.opened.subscribe(() => this.#forget());
     session.changed.subscribe(() => this.#load());
     session.ended.subscribe(({ layer, state }) => {
       if (layer.role === "cleaned" && state === "succeeded" && !this.isPlaying) this.hear(layer);
     });
     view.rested.subscribe(() => this.#prefetch());
+  }
+
+  /** Returns a context at the rate of a recording, so that nothing is resampled before the loudspeaker. */
+  #contextFor(/** @type {number} */ rate) {
+    if (this.#context && this.#contextRate === rate) return this.#context;
+    void this.#context?.close();
+    this.#contextRate = rate;
+    try {
+      this.#context = new AudioContext({ latencyHint: "interactive", sampleRate: rate });
+    } catch {
+      this.#context = new AudioContext({ latencyHint: "interactive" });
+    }
+    return this.#context;
   }
 
   /**
@@ -119,6 +137,7 @@ export class Player {
   pause() {
     this.#control.abort();
     this.media.pause();
+    this.reels.stop();
     this.#comparison?.stop();
     this.isPlaying = this.isLoading = this.#isPreview = false;
     this.changed.emit();
@@ -133,6 +152,7 @@ export class Player {
 
   setLoop(/** @type {boolean} */ isLooping) {
     this.isLooping = isLooping;
+    this.reels.setLoop(isLooping);
     this.changed.emit();
   }
 
@@ -146,6 +166,7 @@ export class Player {
     this.changed.emit();
     const layer = this.#streamed(voice);
     if (this.#comparison?.isHeard) this.#comparison.hear(voice);
+    else if (this.reels.isPlaying) this.reels.hear(voice, this.#streamed("cleaned"));
     else if (this.media.isPlaying && layer) this.media.hear(layer);
     else if (this.isPlaying) void this.#start();
   }
@@ -181,7 +202,7 @@ export class Player {
   /** The position of the sound, in seconds; null while nothing plays. */
   get position() {
     if (!this.isPlaying) return null;
-    return this.#comparison?.isHeard ? this.#comparison.position : this.media.position;
+    return this.#comparison?.isHeard ? this.#comparison.position : this.reels.isPlaying ? this.reels.position : this.media.position;
   }
 
   /**
@@ -205,8 +226,15 @@ export class Player {
     const { signal } = this.#control = new AbortController();
     try {
       const { voice } = this, isPreview = this.#isPreview || this.#comparison?.isHeard;
-      const layer = this.#streamed(voice);
-      if (layer && !isPreview) await this.#stream(layer);
+      const layer = this.#streamed(voice), canRoll = !isPreview && this.#streamed(voice === "residue" ? "cleaned" : voice);
+      if (canRoll && canRoll.recording.format.channels > mostSpeakers) {
+        this.isLoading = true;
+        this.changed.emit();
+      }
+      if (canRoll && await this.reels.prepare(this.session)) {
+        signal.throwIfAborted();
+        this.#roll();
+      } else if (layer && !isPreview) await this.#stream(layer);
       else await this.#compare(signal);
     } catch (error) {
       if (!isAbort(error)) this.#fail(error);
@@ -225,7 +253,15 @@ export class Player {
     this.view.moved.emit();
   }
 
+  #roll() {
+    this.media.pause();
+    this.#comparison?.stop();
+    this.reels.play(this.voice, this.#streamed("cleaned"), this.view.playhead, this.range, this.isLooping);
+    this.#tellPlaying();
+  }
+
   async #stream(/** @type {import("./session.js").Layer} */ layer) {
+    this.reels.stop();
     const begun = this.media.play(layer, this.view.playhead);
     this.#tellPlaying();
     await begun;
@@ -256,7 +292,7 @@ export class Player {
   async #compare(/** @type {AbortSignal} */ signal) {
     const { original } = this.session;
     if (!original) return;
-    const context = this.#context ??= new AudioContext({ latencyHint: "interactive" }), resumed = context.resume();
+    const context = this.#contextFor(original.waveform.sampleRate), resumed = context.resume();
     const window = this.#stretch, settings = this.settings(), { id } = original.recording;
     const key = JSON.stringify([id, window, settings]);
     let next = this.#comparison;
@@ -272,6 +308,7 @@ export class Player {
     signal.throwIfAborted();
     const position = this.position ?? this.view.playhead;
     this.media.pause();
+    this.reels.stop();
     this.#comparison?.stop();
     [this.#comparison, this.#key] = [next, key];
     next.start(this.voice, position, this.range);
@@ -293,6 +330,9 @@ export class Player {
     this.media.load(this.session);
     const layer = this.#streamed(this.voice);
     if (this.media.isPlaying && layer) this.media.hear(layer);
+    if (this.reels.isPlaying) {
+      void this.reels.prepare(this.session).then(() => { if (this.reels.isPlaying) this.reels.hear(this.voice, this.#streamed("cleaned")); });
+    }
     if (this.session.cleaned === null && this.voice === "cleaned" && !this.#comparison?.isHeard && !this.isLoading) {
       this.voice = "original";
       this.changed.emit();
@@ -302,6 +342,7 @@ export class Player {
   #forget() {
     this.pause();
     this.media.close();
+    this.reels.close();
     this.#comparison = null;
     this.voice = this.#streamed("cleaned") ? "cleaned" : "original";
     this.range = null;

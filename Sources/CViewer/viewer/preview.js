@@ -1,5 +1,6 @@
 // @ts-check
 import { recordingPath } from "./service.js";
+import { parseHeader } from "./wav.js";
 
 // Short stretches that the service cleans immediately, for listening and for small pictures.
 
@@ -81,41 +82,16 @@ export class Previews {
 }
 
 /**
- * Returns a function that reads a sample, -32768 … 32767, of a WAV format with this tag and number of bits.
- * @type {Record<string, (view: DataView, at: number) => number>}
- */
-const readers = {
-  "1 8": (view, at) => (view.getUint8(at) - 128) * 256,
-  "1 16": (view, at) => view.getInt16(at, true),
-  "1 24": (view, at) => view.getInt16(at + 1, true),
-  "1 32": (view, at) => view.getInt16(at + 2, true),
-  "3 32": (view, at) => view.getFloat32(at, true) * 32768,
-  "3 64": (view, at) => view.getFloat64(at, true) * 32768,
-};
-
-/**
  * Returns the points of the mean of a WAV file's channels.
  * @param {ArrayBuffer} bytes
  * @param {number} points at the most
  * @returns {import("./drawing.js").Points}
  */
 export function picture(bytes, points) {
-  const view = new DataView(bytes);
-  let offset = 12, channels = 1, bits = 16, kind = 1, dataAt = 44, length = 0;
-  while (offset + 8 <= bytes.byteLength) {
-    const id = view.getUint32(offset), size = view.getUint32(offset + 4, true);
-    if (id === 0x666d7420) {
-      [kind, channels, bits] = [8, 10, 22].map(at => view.getUint16(offset + at, true));
-      // WAVE_FORMAT_EXTENSIBLE has the actual format further on.
-      if (kind === 0xfffe) kind = view.getUint16(offset + 32, true);
-    }
-    if (id === 0x64617461) {
-      [dataAt, length] = [offset + 8, Math.min(size, bytes.byteLength - offset - 8)];
-      break;
-    }
-    offset += 8 + size + size % 2;
-  }
-  const read = readers[`${kind} ${bits}`] ?? (() => 0), width = bits / 8, frames = Math.floor(length / width / channels);
+  const header = parseHeader(bytes), view = new DataView(bytes);
+  if (!header) return { count: 1, channels: 1, peaks: new Int16Array(2), rms: new Int16Array(1) };
+  const { read, channels, width, dataAt } = header;
+  const frames = Math.floor(Math.min(header.bytes, bytes.byteLength - dataAt) / width / channels);
   const count = Math.max(1, Math.min(points, frames)), peaks = new Int16Array(2 * count), rms = new Int16Array(count);
   for (let k = 0; k < count; k++) {
     const from = Math.floor(k * frames / count), to = Math.min(frames, Math.max(from + 1, Math.floor((k + 1) * frames / count)));
@@ -123,7 +99,7 @@ export function picture(bytes, points) {
     for (let frame = from; frame < to; frame++) {
       let value = 0;
       for (let channel = 0; channel < channels; channel++) value += read(view, dataAt + (frame * channels + channel) * width);
-      value = Math.max(-32768, Math.min(32767, value / channels));
+      value = Math.max(-32768, Math.min(32767, value * 32768 / channels));
       if (value < least) least = value;
       if (value > most) most = value;
       sum += value * value;

@@ -53,11 +53,13 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean }} options
+   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, range?: string }} options `range` as in RFC 9110 §14.2
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", body, signal, keepalive } = {}) {
-    const headers = body === undefined ? undefined : { "Content-Type": "application/json" };
+  async fetch(path, { method = "GET", body, signal, keepalive, range } = {}) {
+    const headers = new Headers();
+    if (body !== undefined) headers.set("Content-Type", "application/json");
+    if (range) headers.set("Range", range);
     const content = body === undefined ? undefined : JSON.stringify(body);
     for (;;) {
       /** @type {Response} */
