@@ -38,12 +38,13 @@ let package = Package(
 
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
-    // The six siblings, which never import each other.
+    // The seven siblings, which never import each other.
     .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
       dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
+    .target(name: "Labels", swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
@@ -84,6 +85,7 @@ let package = Package(
     .testTarget(
       name: "DenoiseTests", dependencies: ["Terms", "CKernels", "CPeaks", "Denoise", "Randomness"],
       swiftSettings: strict),
+    .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),

@@ -1,5 +1,5 @@
 // The entry points that libFuzzer calls (deploy/fuzz). These files are compiled together with the sources of HTTP as
-// one module, so that the fuzzer covers the parsers; SwiftPM doesn't build them.
+// one module, and Labels as another, so that the fuzzer covers the parsers; SwiftPM doesn't build them.
 //
 // An input is exactly what a client would send, so the corpus stays readable. How it's split into reads is derived from
 // the bytes themselves.
@@ -14,6 +14,7 @@ struct FuzzTarget: Sendable {
   static let all = [
     FuzzTarget(name: "request", run: fuzzRequest), FuzzTarget(name: "chunked", run: fuzzChunked),
     FuzzTarget(name: "multipart", run: fuzzMultipart), FuzzTarget(name: "values", run: fuzzValues),
+    FuzzTarget(name: "labels", run: fuzzLabels),
   ]
 
   /// The target that deploy/fuzz requests.

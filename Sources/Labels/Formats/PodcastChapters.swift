@@ -1,0 +1,86 @@
+// Podcasting 2.0's JSON chapters (https://github.com/Podcastindex-org/podcast-namespace, chapters/jsonChapters.md):
+//
+//   {"version":"1.2.0","chapters":[{"startTime":0,"endTime":60.5,"title":"…"}]}
+//
+// Other members, such as pictures and links, are left out. A chapter without an end lasts until the next one that
+// starts later; the last one, until the end of the recording.
+
+enum PodcastChapters {
+  static func parse(_ source: SourceText, duration: MediaTime?) throws(LabelsError) -> LabelFile {
+    var scanner = JSONScanner(source)
+    var (file, labels, openEnded) = (LabelFile(), nil as LabelCollector?, false)
+    try scanner.object { (scanner, name) throws(LabelsError) in
+      switch name {
+      case "chapters":
+        guard labels == nil else { throw scanner.error(.repeatedMember(name)) }
+        var collector = LabelCollector(source)
+        try scanner.array { (scanner) throws(LabelsError) in
+          scanner.skipBlanks()
+          let offset = scanner.position
+          let chapter = try chapter(&scanner)
+          if chapter.end == openEnd { openEnded = true }
+          try collector.append(chapter, at: offset)
+        }
+        labels = collector
+      case "title": if try !scanner.skipNull() { file.title = try scanner.normalLine() }
+      default: try scanner.skip()
+      }
+    }
+    guard let labels else { throw source.error(.missingMember("chapters"), at: 0) }
+    try scanner.end()
+    file.labels = labels.sorted()
+    if openEnded { close(&file.labels, duration) }
+    return file
+  }
+
+  /// Stands for a missing end until the next chapter is known.
+  private static let openEnd = MediaTime.limit
+
+  private static func chapter(_ scanner: inout JSONScanner) throws(LabelsError) -> Label {
+    let offset = scanner.position
+    var (start, end, title): (MediaTime?, MediaTime?, String) = (nil, nil, "")
+    var endOffset = offset
+    try scanner.object { (scanner, name) throws(LabelsError) in
+      scanner.skipBlanks()
+      switch name {
+      case "startTime": start = try scanner.time()
+      case "endTime":
+        endOffset = scanner.position
+        if try !scanner.skipNull() { end = try scanner.time() }
+      case "title": if try !scanner.skipNull() { title = try scanner.normalText() }
+      default: try scanner.skip()
+      }
+    }
+    guard let start else { throw scanner.source.error(.missingMember("startTime"), at: offset) }
+    if let end, end < start { throw scanner.source.error(.endBeforeStart, at: endOffset) }
+    return Label(start: start, end: end ?? openEnd, text: title)
+  }
+
+  private static func close(_ chapters: inout [Label], _ duration: MediaTime?) {
+    var later: MediaTime?
+    for index in chapters.indices.reversed() {
+      let start = chapters[index].start
+      if index + 1 < chapters.count, chapters[index + 1].start > start { later = chapters[index + 1].start }
+      if chapters[index].end == openEnd { chapters[index].end = later ?? max(start, duration ?? start) }
+    }
+  }
+
+  static func write(_ labels: [Label]) -> WrittenLabels {
+    var written = WrittenLabels()
+    written.write("{\"version\":\"1.2.0\",\"chapters\":[")
+    for (index, label) in labels.enumerated() {
+      written.leaveOut(.words, if: !label.words.isEmpty)
+      written.leaveOut(.speakers, if: label.speaker != nil)
+      if index > 0 { written.write(ASCII.comma) }
+      written.write("{\"startTime\":")
+      written.write(seconds: label.start)
+      written.write(",\"endTime\":")
+      written.write(seconds: label.end)
+      written.write(",\"title\":")
+      written.write(json: label.text)
+      written.write("}")
+    }
+    written.write("]}")
+    return written
+  }
+}

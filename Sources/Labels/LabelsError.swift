@@ -1,0 +1,92 @@
+/// Why a file can't be read as labels.
+package struct LabelsError: Error, Equatable {
+  /// What is wrong.
+  package let fault: LabelsFault
+  /// Where it is.
+  package let position: TextPosition
+}
+
+/// What is wrong at a place in a file. `words` says it in a sentence.
+package enum LabelsFault: Error, Equatable {
+  /// A NUL, as in a binary file or UTF-16 without a byte order mark.
+  case notText
+  /// The content is none of the formats.
+  case unknownFormat
+  case missingHeader
+  /// A line that has no timestamps where the format needs them.
+  case missingTimes(LabelFormat)
+  case badTime
+  case negativeTime
+  case timeTooLarge
+  case endBeforeStart
+  case wordOutsideLabel
+  case wordsRunBackward
+  case tagsTooDeep(limit: Int)
+  case tooManyLabels(limit: Int)
+  case tooManyWords(limit: Int)
+
+  case malformedJSON
+  case jsonTooDeep(limit: Int)
+  case missingMember(String)
+  case unknownMember(String, known: [String])
+  case repeatedMember(String)
+  /// The value of a member has another type than this.
+  case wrongType(expected: String)
+}
+
+/// A place in a text file, for people.
+package struct TextPosition: Equatable, Sendable {
+  /// Counted from 1.
+  package let line: Int
+  /// In characters (code points) of the line, counted from 1.
+  package let column: Int
+
+  /// Creates the position of the byte at `offset` of a text in UTF-8. O(n).
+  init(of offset: Int, in bytes: [UInt8]) {
+    var (line, start, position) = (1, 0, 0)
+    let offset = min(offset, bytes.count)
+    while position < offset {
+      let byte = bytes[position]
+      position += 1
+      guard byte == ASCII.lineFeed || byte == ASCII.carriageReturn else { continue }
+      if byte == ASCII.carriageReturn, position < offset, bytes[position] == ASCII.lineFeed { position += 1 }
+      (line, start) = (line + 1, position)
+    }
+    self.line = line
+    column = 1 + bytes[start..<offset].count { $0 & 0xC0 != 0x80 }
+  }
+}
+
+extension LabelsError {
+  /// A sentence that says what is wrong, where, and what would be right.
+  package var words: String { "Line \(position.line), column \(position.column): \(fault.words)" }
+}
+
+extension LabelsFault {
+  /// A sentence that says what is wrong and what would be right.
+  package var words: String {
+    switch self {
+    case .notText: "a NUL byte; send text in UTF-8, in Latin-1, or in UTF-16 with a byte order mark."
+    case .unknownFormat:
+      "the content is none of \(LabelFormat.readable.map(\.rawValue).joined(separator: ", ")); name it with “format”."
+    case .missingHeader: "a WebVTT file begins with “WEBVTT”."
+    case .missingTimes(let format): "this line must have times, as in “\(format.exampleLine)”."
+    case .badTime: "this is not a time; write hours:minutes:seconds, or seconds, as the format has them."
+    case .negativeTime: "a time must be 0 or later."
+    case .timeTooLarge: "a time must be at most \(MediaTime.limit.microseconds / 1_000_000) s."
+    case .endBeforeStart: "the end is before the start."
+    case .wordOutsideLabel: "the word is outside its label; its times must be within those of the label."
+    case .wordsRunBackward: "the words run backward; each must begin when the one before does, or later."
+    case .tagsTooDeep(let limit): "tags are nested more than \(limit) deep."
+    case .tooManyLabels(let limit): "a track has at most \(limit) labels."
+    case .tooManyWords(let limit): "a track has at most \(limit) words with times."
+    case .malformedJSON: "this is not valid JSON."
+    case .jsonTooDeep(let limit): "arrays and objects are nested more than \(limit) deep."
+    case .missingMember(let name): "the object has no member “\(name)”."
+    case .unknownMember(let name, let known):
+      "there is no member “\(name)”. Known: \(known.joined(separator: ", "))."
+    case .repeatedMember(let name): "the object has “\(name)” more than once."
+    case .wrongType(let expected): "this value must be \(expected)."
+    }
+  }
+}

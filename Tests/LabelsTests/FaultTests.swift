@@ -1,0 +1,126 @@
+import Testing
+
+@testable import Labels
+
+/// Bad files: what is wrong, and where.
+@Suite struct FaultTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    let format: LabelFormat?
+    let text: String
+    let line, column: Int
+    let fault: LabelsFault
+    var testDescription: String { "\(fault)" }
+
+    init(_ format: LabelFormat?, _ text: String, _ line: Int, _ column: Int, _ fault: LabelsFault) {
+      (self.format, self.text, self.line, self.column, self.fault) = (format, text, line, column, fault)
+    }
+  }
+
+  private static let deepTags = String(repeating: "<b>", count: 10_000)
+  private static let deepArrays = "{\"labels\":" + String(repeating: "[", count: 10_000)
+
+  @Test(
+    "the first fault is reported with its line and column",
+    arguments: [
+      Case(nil, "Lorem ipsum\n", 1, 1, .unknownFormat),
+      Case(nil, "", 1, 1, .unknownFormat),
+      Case(nil, "\n\n {\"x\":1}", 1, 1, .unknownFormat),
+      Case(nil, "WEBVTT\n\n\u{0}", 3, 1, .notText),
+      Case(.vtt, "00:01.000 --> 00:02.000\na", 1, 1, .missingHeader),
+      Case(.vtt, "WEBVTT\n\nid\nno times\n", 4, 1, .missingTimes(.vtt)),
+      Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:99.000\n", 3, 15, .badTime),
+      Case(.vtt, "WEBVTT\n\n00:02.000 --> 00:01.000\na", 3, 15, .endBeforeStart),
+      Case(.vtt, "WEBVTT\n\n-00:02.000 --> 00:01.000\na", 3, 1, .negativeTime),
+      Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\nä <00:00.500>b", 4, 4, .wordOutsideLabel),
+      Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\nä <00:02.500>b", 4, 4, .wordOutsideLabel),
+      Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n<00:01.500>a <00:01.200>b", 4, 15, .wordsRunBackward),
+      Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n\(deepTags)", 4, 193, .tagsTooDeep(limit: 64)),
+      Case(.srt, "1\n00:00:01,000 --> 00:00:02,000\n\(deepTags)", 3, 193, .tagsTooDeep(limit: 64)),
+      Case(.srt, "1\n00:00:01,000 -> 00:00:02,000\na\n", 2, 1, .missingTimes(.srt)),
+      Case(.srt, "1\n00:00:01,000 --> \na\n", 2, 18, .badTime),
+      Case(.srt, "1\r\n00:00:01,000 --> 00:00:02,000\r\na\r\n\r\nb\r\n", 5, 1, .missingTimes(.srt)),
+      Case(.srt, "00:00:01,000 --> 99999999999:00:00,000", 1, 18, .timeTooLarge),
+      Case(.lrc, "[00:12.00]a\nb\n", 2, 1, .missingTimes(.lrc)),
+      Case(.lrc, "[00:72.00]a\n", 1, 2, .badTime),
+      Case(.lrc, "[-00:02.00]a\n", 1, 2, .negativeTime),
+      Case(.lrc, "[00:12.00]<00:13.00>a <00:12.50>b", 1, 24, .wordsRunBackward),
+      Case(.lrc, "[offset:x]\n", 1, 9, .badTime),
+      Case(.audacity, "1.0\t2.0\ta\nnonsense", 2, 1, .missingTimes(.audacity)),
+      Case(.audacity, "nan\t2.0\ta", 1, 1, .badTime),
+      Case(.audacity, "1.0\t0x2\ta", 1, 5, .badTime),
+      Case(.audacity, "2.0\t1.0\ta", 1, 5, .endBeforeStart),
+      Case(.audacity, "-2.0\t1.0\ta", 1, 1, .negativeTime),
+      Case(.audacity, "1e300\t1e301\ta", 1, 1, .timeTooLarge),
+      Case(.json, "{\"labels\":[\n{\"start\":NaN,\"end\":2,\"text\":\"\"}]}", 2, 10, .malformedJSON),
+      Case(.json, "{\"labels\":[{\"start\":-1,\"end\":2,\"text\":\"\"}]}", 1, 21, .negativeTime),
+      Case(.json, "{\"labels\":[{\"start\":3,\"end\":2,\"text\":\"\"}]}", 1, 29, .endBeforeStart),
+      Case(.json, "{\"labels\":[{\"start\":\"3\",\"end\":2}]}", 1, 21, .wrongType(expected: "a number of seconds")),
+      Case(.json, "{\"labels\":[{\"start\":1,\"end\":2}]}", 1, 12, .missingMember("text")),
+      Case(.json, "{\"labels\":[{\"start\":1,\"start\":1}]}", 1, 32, .repeatedMember("start")),
+      Case(
+        .json, "{\"labels\":[{\"beginn\":1}]}", 1, 22,
+        .unknownMember("beginn", known: ["start", "end", "text", "speaker", "words"])),
+      Case(.json, "{\"labels\":[]} x", 1, 15, .malformedJSON),
+      Case(.json, "{\"labels\":[],}", 1, 14, .malformedJSON),
+      Case(.json, "{}", 1, 1, .missingMember("labels")),
+      Case(.json, "[]", 1, 1, .wrongType(expected: "an object")),
+      Case(.json, deepArrays, 1, 12, .wrongType(expected: "an object")),
+      Case(nil, "{\"x\":" + deepArrays.dropFirst(10), 1, 69, .jsonTooDeep(limit: 64)),
+      Case(
+        .json,
+        "{\"labels\":[{\"start\":1,\"end\":2,\"text\":\"\",\"words\":[{\"start\":0,\"end\":2,\"text\":\"a\"}]}]}", 1,
+        50, .wordOutsideLabel),
+      Case(
+        .json,
+        "{\"labels\":[{\"start\":1,\"end\":2,\"text\":\"\",\"words\":[{\"start\":1.5,\"end\":2,\"text\":\"a\"},"
+          + "{\"start\":1,\"end\":2,\"text\":\"b\"}]}]}", 1, 83, .wordsRunBackward),
+      Case(.whisper, "{\"segments\":[{\"start\":1}]}", 1, 14, .missingMember("end")),
+      Case(.whisper, "{\"segments\":[{\"start\":1,\"end\":0.5}]}", 1, 31, .endBeforeStart),
+      Case(.chapters, "{\"chapters\":[{\"title\":\"a\"}]}", 1, 14, .missingMember("startTime")),
+      Case(.chapters, "{\"chapters\":{}}", 1, 13, .wrongType(expected: "an array")),
+    ])
+  func faults(_ example: Case) throws {
+    do throws(LabelsError) {
+      _ = try LabelFile(parsing: Array(example.text.utf8), as: example.format)
+      Issue.record("the file is accepted")
+    } catch {
+      #expect(error.fault == example.fault)
+      #expect([error.position.line, error.position.column] == [example.line, example.column])
+      #expect(error.words.hasPrefix("Line \(example.line), column \(example.column): ") && error.words.hasSuffix("."))
+    }
+  }
+
+  @Test func aTrackHasNoMoreLabelsAndWordsThanTheLimits() throws {
+    let source = try SourceText(Array("a\nb".utf8))
+    var labels = LabelCollector(source)
+    for _ in 0..<LabelLimits.labels { try labels.append(Label(0, 0, ""), at: 0) }
+    #expect(throws: source.error(.tooManyLabels(limit: 200_000), at: 2)) { try labels.append(Label(0, 0, ""), at: 2) }
+    var words = LabelCollector(source)
+    let label = Label(0, 0, "", words: Array(repeating: TimedWord(0, 0, "a"), count: LabelLimits.words))
+    try words.append(label, at: 0)
+    #expect(throws: source.error(.tooManyWords(limit: 2_000_000), at: 2)) {
+      try words.append(Label(0, 0, "", words: [TimedWord(0, 0, "a")]), at: 2)
+    }
+  }
+
+  @Test("no beginning of a file crashes the parsers", arguments: LabelFormat.readable)
+  func cutShort(format: LabelFormat) {
+    let examples: [LabelFormat: String] = [
+      .json: #"{"labels":[{"start":1.5,"end":2e0,"text":"\u00e4\n","words":[{"start":1.5,"end":2,"text":"a"}]}]}"#,
+      .vtt: "WEBVTT\n\nNOTE x\n\nid\n00:01.000 --> 00:02.000 a\n<v A &amp; B>x <00:01.500>&lt;b</v>\n",
+      .srt: "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}<i>a</i>\n",
+      .lrc: "[ti:x]\n[offset:-5]\n[00:01.00][00:02:50]<00:01.00>a <00:01.50>b\n",
+      .audacity: "1,5\t2.5\ta\n\\\t1\t2\n",
+      .whisper:
+        #"{"segments":[{"start":1,"end":2,"words":[{"word":"a"},{"word":"b","start":1,"end":2}]}],"language":"en"}"#,
+      .chapters: #"{"chapters":[{"startTime":1,"endTime":null,"title":"a"}]}"#,
+    ]
+    let bytes = Array((examples[format] ?? "").utf8)
+    #expect(!bytes.isEmpty)
+    for length in 0...bytes.count {
+      _ = try? LabelFile(parsing: Array(bytes[..<length]), as: format)
+      _ = try? LabelFile(parsing: Array(bytes[length...]), as: format)
+      _ = try? LabelFile(parsing: Array(bytes[..<length]))
+    }
+  }
+}
