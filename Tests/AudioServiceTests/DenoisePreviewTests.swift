@@ -53,11 +53,11 @@ import Testing
     #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
   }
 
-  @Test func aNoiseRegionMayBeAsShortAsTwoFrames() async throws {
+  @Test func aNoiseRegionMayBeAsShortAsAnAnalysisFrame() async throws {
     let bench = try TestBench(script: Self.script)
     let path = "/v1/recordings/\(try bench.recording().id)/denoise/preview"
     // 48 samples per frame at 1,000 Hz.
-    for (end, status) in [(1.096, 200), (1.095, 422)] {
+    for (end, status) in [(1.048, 200), (1.047, 422)] {
       let body = "{\"window\":{\"start\":1,\"end\":2},\"noise\":{\"start\":1,\"end\":\(end)}}"
       _ = try await bench.check(.post, path, body: body, status)
     }

@@ -97,7 +97,7 @@ final class TestBench: Sendable {
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
           convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;
           denoise) echo x > "${pyramid:-/dev/null}"; echo sound > "$output"
-            echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"clipped_samples":3,"warnings":[]}}' ;;
+            echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"link":"all","clipped_samples":3,"warnings":[]}}' ;;
         esac
       }
       echo "$job $attempt" >> "$folder/starts"

@@ -34,8 +34,8 @@ package struct NoiseProfile: Sendable, Equatable {
 
 /// Learns a profile from a region that contains only noise: the mean power of the frames entirely inside it.
 ///
-/// A frame with digital silence in it, a hop whose samples are all the same, doesn't count: a dropout isn't the noise of
-/// the rest.
+/// A frame with digital silence in it, a hop whose samples are all the same, doesn't count: a dropout isn't the noise
+/// of the rest.
 ///
 /// From half a second on, the profile isn't smoothed over frequency, which would cost 1.5 dB of SI-SDR and fail on hum.
 /// For less, see NoiseProfile+Short.swift.
