@@ -200,6 +200,20 @@ static float maximum(const float *values, long count) {
   return most[0];
 }
 
+static float largest_step(const float *values, long count) {
+  enum { width = 32 };
+  float most[width] = {0};
+  long start = 0;
+  for (; start + width <= count; start += width) {
+    for (int lane = 0; lane < width; lane++) {
+      most[lane] = larger(__builtin_fabsf(values[start + lane + 1] - values[start + lane]), most[lane]);
+    }
+  }
+  for (; start < count; start++) most[0] = larger(__builtin_fabsf(values[start + 1] - values[start]), most[0]);
+  for (int lane = 1; lane < width; lane++) most[0] = larger(most[lane], most[0]);
+  return most[0];
+}
+
 static void follow(
   float *out, const float *old, const float *restrict new_values, const float *restrict memory, long count
 ) {
@@ -334,6 +348,7 @@ const struct kernels KERNELS = {
   .posterior = posterior,
   .add = add,
   .maximum = maximum,
+  .largest_step = largest_step,
   .follow = follow,
   .follow_evenly = follow_evenly,
   .advance_prior = advance_prior,

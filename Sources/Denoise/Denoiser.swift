@@ -6,8 +6,8 @@
 // SegmentPipeline runs these tasks on one thread or on two.
 //
 // All channels of a denoiser share one gain for each bin, from γ = Σ |Y_c|² / Σ λ_c over the channels; LinkedDenoiser
-// has several denoisers. So the panning is preserved, and because powers are summed rather than signals, channels out of
-// phase count like channels in phase.
+// has several denoisers. So the panning is preserved, and because powers are summed rather than signals, channels out
+// of phase count like channels in phase.
 
 /// Removes noise from a recording of any length in constant memory: 14 MB for 2 channels at 48 kHz, 25 MB with a second
 /// thread.

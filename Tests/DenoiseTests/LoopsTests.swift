@@ -110,6 +110,8 @@ private func bits(_ values: some Sequence<Float>) -> [UInt32] { values.map(\.bit
       #expect(bits(out) == bits(zip(a, b).map { $0 + $1 }))
       let maximum = unsafe loops.maximum(a, count)
       #expect(maximum == a.max())
+      let step = unsafe loops.largest_step(a, count - 1)
+      #expect(step == zip(a, a.dropFirst()).map { abs($1 - $0) }.max() ?? 0)
     }
   }
 

@@ -49,6 +49,8 @@ struct kernels {
   void (*add)(float *sum, const float *a, long count);
   /// Returns the largest of finite values; −∞ if there are none.
   float (*maximum)(const float *values, long count);
+  /// Returns the largest |values[n + 1] − values[n]| of `count` differences of finite values; 0 if there are none.
+  float (*largest_step)(const float *values, long count);
   /// out = new + memory (old − new); `out` may be `old`.
   void (*follow)(float *out, const float *old, const float *new_values, const float *memory, long count);
   /// The same with one value of memory.

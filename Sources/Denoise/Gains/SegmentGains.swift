@@ -3,7 +3,7 @@ import Glibc
 /// Computes the gains of one segment from γ of its frames and of those around it.
 struct SegmentGains: Sendable {
   private let method: DenoiseMethod
-  private let isResidue: Bool
+  let isResidue: Bool
   private let priorSNR: PriorSNR
   /// The smoothing of speech in the cepstrum; nil if the method doesn't use it.
   let cepstralPrior: CepstralPrior?
@@ -28,13 +28,33 @@ struct SegmentGains: Sendable {
     weights = noise.map { total > 0 ? Float(Double($0) / total) : 0 }
   }
 
+  /// Computes as below, but as if the recording ended before each onset and began at it. If frames of the segment
+  /// contain an onset that isn't within it, also computes the last frame before that onset.
+  func compute(
+    _ segment: Range<Int64>, context: Range<Int64>, around onsets: [Onset], _ rows: FrameRows, _ workspace: Workspace
+  ) {
+    var bounds = [context.lowerBound] + onsets.map(\.frame)
+    for (previous, onset) in zip(bounds, bounds.dropFirst())
+    where (segment.lowerBound - 3...segment.lowerBound) ~= onset {
+      compute((onset - 1)..<onset, context: previous..<onset, endsAtOnset: true, rows, workspace)
+    }
+    bounds.append(context.upperBound)
+    for (start, end) in zip(bounds, bounds.dropFirst()) where (start..<end).overlaps(segment) {
+      compute(
+        (start..<end).clamped(to: segment), context: start..<end, endsAtOnset: end < context.upperBound, rows, workspace
+      )
+    }
+  }
+
   /// Writes G of the frames in `segment`, or 1 − G for the residue. Because the transforms are linear, the sound that
   /// this lets through and that of G add up to the original.
   /// - Parameter context: the frames of the segment and around it, whose analysis is read.
-  func compute(_ segment: Range<Int64>, context: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace) {
+  func compute(
+    _ segment: Range<Int64>, context: Range<Int64>, endsAtOnset: Bool = false, _ rows: FrameRows, _ workspace: Workspace
+  ) {
     if let cepstralPrior {
       cepstralPrior.smooth(segment, context: context, rows, workspace)
-      followSpeech(segment, context, rows, workspace)
+      followSpeech(segment, context, endsAtOnset, rows, workspace)
     } else {
       subtract(segment, rows)
     }
@@ -47,7 +67,7 @@ struct SegmentGains: Sendable {
 
   /// Runs forward, storing ξf in the rows of G, then backward, combining ξb of each frame with its ξf into the gain.
   private func followSpeech(
-    _ segment: Range<Int64>, _ context: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace
+    _ segment: Range<Int64>, _ context: Range<Int64>, _ endsAtOnset: Bool, _ rows: FrameRows, _ workspace: Workspace
   ) {
     let gains = rows.gains, posterior = rows.posterior, state = unsafe workspace.scratch[0]
     var prior = unsafe state
@@ -60,7 +80,12 @@ struct SegmentGains: Sendable {
     let apply = unsafe method == .wiener ? loops.wiener_gain : loops.amplitude_gain
     for frame in (segment.lowerBound..<context.upperBound).reversed() {
       let neighbor = frame == context.upperBound - 1 ? nil : frame + 1
-      unsafe priorSNR.advance(to: frame, from: neighbor, posterior, state, into: state)
+      if endsAtOnset, neighbor == nil, segment.contains(frame) {
+        // ξb = ξf, because γ alone would let noise through.
+        unsafe state.update(from: gains[frame], count: binCount)
+      } else {
+        unsafe priorSNR.advance(to: frame, from: neighbor, posterior, state, into: state)
+      }
       guard segment.contains(frame) else { continue }
       unsafe apply(
         gains[frame], state, rows.logs[frame], posterior[frame], floor, CepstralPrior.share, priorSNR.least,

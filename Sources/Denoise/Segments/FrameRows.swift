@@ -7,7 +7,9 @@ final class FrameRows: Sendable {
   let cepstra: RowRing
   private let spectra: RowRing
   private let spectrumWidth: Int
-  /// G of each frame of the segment in progress.
+  /// Where an onset is in each frame; see Onset.
+  let onsets: RowRing
+  /// G of each frame of the segment in progress, and of one of the four before it.
   let gains: RowRing
   /// f of each frame of the segment in progress, then log2 ξc.
   let logs: RowRing
@@ -18,8 +20,9 @@ final class FrameRows: Sendable {
     cepstra = RowRing(width: frame.binCount + 1, count: count)
     spectrumWidth = (2 * frame.length + 1 + 15) / 16 * 16
     spectra = RowRing(width: channels * spectrumWidth, count: count / 2 + 1)
-    gains = RowRing(width: frame.binCount, count: segmentHops)
-    logs = RowRing(width: frame.binCount, count: segmentHops)
+    onsets = RowRing(width: 1, count: count)
+    gains = RowRing(width: frame.binCount, count: segmentHops + 4)
+    logs = RowRing(width: frame.binCount, count: segmentHops + 4)
   }
 
   /// Returns the address of a channel's spectrum of frames 2 p and 2 p + 1 for pair p: 2 N numbers, real and imaginary

@@ -25,6 +25,7 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
   }
 
   private let analysis: FrameAnalysis
+  private let onsetFinder: OnsetFinder
   private let gainRule: SegmentGains
   private let synthesis: Synthesis
   private let rows: FrameRows
@@ -40,9 +41,11 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
     grid: SegmentGrid, frame: AnalysisFrame, channels: Int, noise: [Float], gainRule: SegmentGains,
     startingAt first: Int64, usesSecondThread: Bool
   ) {
-    analysis = FrameAnalysis(frame: frame, channels: channels, noise: noise, cepstralPrior: gainRule.cepstralPrior)
+    onsetFinder = OnsetFinder(frame: frame, channels: channels)
+    analysis = FrameAnalysis(
+      frame: frame, channels: channels, noise: noise, cepstralPrior: gainRule.cepstralPrior, onsetFinder: onsetFinder)
     self.gainRule = gainRule
-    synthesis = Synthesis(frame: frame, channels: channels)
+    synthesis = Synthesis(frame: frame, channels: channels, isResidue: gainRule.isResidue)
     rows = FrameRows(
       frame: frame, channels: channels, count: grid.keptFrames(isShared: usesSecondThread),
       segmentHops: grid.segmentHops)
@@ -131,8 +134,9 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
         shared.spares.append(block)
       }
     case .synthesis(let task, let segment, let own, let context):
-      gainRule.compute(own, context: context, rows, workspace)
-      synthesis.add(own, rows, workspace, into: sums[Int(segment) % sums.count])
+      let onsets = onsetFinder.onsets(in: context, rows.onsets)
+      gainRule.compute(own, context: context, around: onsets, rows, workspace)
+      synthesis.add(own, around: onsets, rows, workspace, into: sums[Int(segment) % sums.count])
       shared.withLock { $0.schedule.end(task) }
     }
   }

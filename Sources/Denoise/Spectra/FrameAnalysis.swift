@@ -10,9 +10,12 @@ struct FrameAnalysis: Sendable {
   private let inverseNoise: [Float]
   private let bias: [Float]
   private let cepstralPrior: CepstralPrior?
+  private let onsetFinder: OnsetFinder
 
   /// - Parameter noise: λ of each bin, 0 if it has no noise.
-  init(frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?) {
+  init(
+    frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?, onsetFinder: OnsetFinder
+  ) {
     self.channels = channels
     length = frame.length
     hop = frame.hop
@@ -21,6 +24,7 @@ struct FrameAnalysis: Sendable {
     inverseNoise = noise.map { $0 > 0 ? 0.25 / $0 : 0 }
     bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
     self.cepstralPrior = cepstralPrior
+    self.onsetFinder = onsetFinder
   }
 
   /// Analyzes a block, which consists of whole pairs.
@@ -36,6 +40,7 @@ struct FrameAnalysis: Sendable {
       unsafe loops.posterior(second, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
       cepstralPrior?.analyse(frame, rows, workspace.transform)
     }
+    onsetFinder.find(in: block, rows.onsets)
   }
 
   /// Computes the spectrum of two frames. Notes which of them isn't silent, because rounding leaves traces of each in
