@@ -66,7 +66,7 @@ import Testing
 
   private func clean(_ file: [UInt8], _ name: String, _ server: TestServer) throws -> JSON {
     let source = try server.client.uploadReady(file, name: name)
-    let job = try server.client.denoise(try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(try #require(source["id"].string), MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     return try server.client.recording(try #require(job["result"]["recording"].string))
   }

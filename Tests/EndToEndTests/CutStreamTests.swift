@@ -64,7 +64,7 @@ import Testing
     let id = try #require(recording["id"].string)
     let wav = server.folder.file("converted.wav")
     try write(try client.conversion("/v1/recordings/\(id)/audio?format=wav").body, to: wav)
-    let job = try client.denoise(id, #"{"noise":{"start":0.1,"end":0.6}}"#)
+    let job = try client.denoise(id, MediaClip.cleaning)
     try client.succeed(try #require(job["id"].string))
     let (other, cleaned) = (try #require(job["result"]["recording"].string), server.folder.file("c-" + piece.file))
     try write(try client.get("/v1/recordings/\(other)/audio").body, to: cleaned)

@@ -96,7 +96,7 @@ import Testing
       try file.seek(toOffset: UInt64(range.lowerBound))
       #expect(try file.read(upToCount: range.count) == Data(part.body))
     }
-    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(id, MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try #require(job["result"]["recording"].string)
     // ffmpeg asks for ranges, so that no copy fills memory or the disk.

@@ -68,7 +68,7 @@ import Testing
   ) throws -> (recording: JSON, path: String, codec: String?) {
     let source = try server.client.uploadReady(contents(path), name: name)
     let job = try server.client.denoise(
-      try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8},"reduction":0}"#)
+      try #require(source["id"].string), MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let id = try #require(job["result"]["recording"].string)
     let out = server.folder.file("cleaned-\(name)")

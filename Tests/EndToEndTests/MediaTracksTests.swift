@@ -35,7 +35,7 @@ import Testing
   private func clean(_ path: String, _ name: String) throws -> (recording: JSON, path: String) {
     let source = try server.client.uploadReady(contents(path), name: name)
     let job = try server.client.denoise(
-      try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+      try #require(source["id"].string), MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let id = try #require(job["result"]["recording"].string)
     let out = server.folder.file("cleaned-\(name)")

@@ -234,7 +234,7 @@ import Testing
     #expect(duration > 1 && duration < 4.5)
     let id = try #require(recording["id"].string)
     _ = try server.client.beeps(in: id, near: [1])
-    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(id, MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
     #expect(cleaned["warnings"] == .array([]), "the result is whole")
@@ -266,7 +266,7 @@ import Testing
     let recording = try server.client.uploadReady(Array(file), name: "fragmented.mp4")
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["length_misstated"])
     #expect(abs(try #require(recording["format"]["duration"].double) - 1.07) < 0.1)
-    let job = try server.client.denoise(try #require(recording["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(try #require(recording["id"].string), MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     try server.stop()
   }
@@ -293,7 +293,7 @@ import Testing
     let path = try Self.videos[0].0.make(in: server.folder)
     let recording = try server.client.uploadReady(contents(path), name: "phone.mp4")
     let id = try #require(recording["id"].string)
-    let noise = #""noise":{"start":0.1,"end":0.8}"#
+    let noise = #""noise":{"quantile":0.2},"reduction":0"#
     let preview = try server.client.post(
       "/v1/recordings/\(id)/denoise/preview", json: "{\(noise),\"window\":{\"start\":0.5,\"end\":1.5}}")
     #expect(preview.status == 200)

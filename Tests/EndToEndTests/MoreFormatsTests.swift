@@ -49,7 +49,7 @@ import Testing
     #expect(abs(try #require(recording["format"]["duration"].double) - MediaClip.seconds) < 0.15)
 
     let id = try #require(recording["id"].string)
-    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(id, MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
     #expect(cleaned["format"]["container"].string == container && cleaned["format"]["codec"].string == codec)
@@ -100,7 +100,7 @@ import Testing
     let id = try #require(recording["id"].string)
     let slice = try server.client.get("/v1/recordings/\(id)/waveform?start=0.5&end=0.6&scale=1")
     #expect(slice.status == 200, "\(slice.text.prefix(300))")
-    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(id, MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let cleaned = try #require(job["result"]["recording"].string)
     let again = try server.client.get("/v1/recordings/\(cleaned)/audio").body
@@ -112,7 +112,7 @@ import Testing
   func programStream() throws {
     let server = try TestServer()
     let source = try server.client.uploadReady(contents(Fixture.path("gst.mpg")), name: "gst.mpg")
-    let job = try server.client.denoise(try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try server.client.denoise(try #require(source["id"].string), MediaClip.cleaning)
     try server.client.succeed(try #require(job["id"].string))
     let id = try #require(job["result"]["recording"].string)
     let cleaned = try server.client.recording(id)

@@ -54,7 +54,7 @@ import Testing
     let recording = try client.uploadReady(contents(path), name: row.file)
     let id = try #require(recording["id"].string)
     // A second cleaning would find nothing different.
-    let job = try client.denoise(id, #"{"noise":{"start":0.1,"end":0.8}}"#)
+    let job = try client.denoise(id, MediaClip.cleaning)
     try client.succeed(try #require(job["id"].string))
     let (wav, cleaned) = (material.folder.file("converted.wav"), material.folder.file("cleaned-\(row.file)"))
     let converted = try client.conversion("/v1/recordings/\(id)/audio?format=wav")

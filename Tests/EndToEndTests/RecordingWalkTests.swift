@@ -21,7 +21,9 @@ struct RecordingWalkTests {
     }
     try AudioChecks(server.client, id, file: file, sha256: recording["sha256"].string ?? "").all()
     let source = try decoded(file, server.folder)
-    for noise in [#"{"noise":{"start":0.2,"end":1.3}}"#, "{}"] {
+    // The others have only digital silence there, from which no noise is learned.
+    let hasNoise = ![.silence, .clicks].contains(clip.content)
+    for noise in hasNoise ? [#"{"noise":{"start":0.2,"end":1.3}}"#, "{}"] : ["{}"] {
       try denoise(clip, recording, source, noise, server)
     }
     try delete(id, server)
