@@ -54,3 +54,15 @@ export function afterCalm(milliseconds, action) {
     timer = setTimeout(action, milliseconds);
   };
 }
+
+/** Lets the page draw between parts of long work. A timer would be slowed down in a page that isn't visible. */
+export function breathe() {
+  return new Promise(resolve => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve(undefined);
+    };
+    port2.postMessage(null);
+  });
+}

@@ -1,4 +1,5 @@
 // @ts-check
+import { breathe } from "./page.js";
 import { recordingPath } from "./service.js";
 import { parseHeader } from "./wav.js";
 
@@ -10,6 +11,8 @@ import { parseHeader } from "./wav.js";
 
 /** The longest stretch of a preview, in seconds. */
 export const longestPreview = 30;
+/** Samples that are read at a time: thirty seconds of them at once would take some 40 ms. */
+const mostSamples = 200_000;
 /** How many bytes of stretches are cached: five of thirty seconds in stereo. */
 const mostBytes = 32e6;
 
@@ -85,15 +88,20 @@ export class Previews {
  * Returns the points of the mean of a WAV file's channels.
  * @param {ArrayBuffer} bytes
  * @param {number} points at the most
- * @returns {import("./drawing.js").Points}
+ * @returns {Promise<import("./drawing.js").Points>}
  */
-export function picture(bytes, points) {
+export async function picture(bytes, points) {
   const header = parseHeader(bytes), view = new DataView(bytes);
   if (!header) return { count: 1, channels: 1, peaks: new Int16Array(2), rms: new Int16Array(1) };
   const { read, channels, width, dataAt } = header;
   const frames = Math.floor(Math.min(header.bytes, bytes.byteLength - dataAt) / width / channels);
   const count = Math.max(1, Math.min(points, frames)), peaks = new Int16Array(2 * count), rms = new Int16Array(count);
+  let nextPause = mostSamples;
   for (let k = 0; k < count; k++) {
+    if (k * frames / count * channels > nextPause) {
+      nextPause += mostSamples;
+      await breathe();
+    }
     const from = Math.floor(k * frames / count), to = Math.min(frames, Math.max(from + 1, Math.floor((k + 1) * frames / count)));
     let least = 32767, most = -32768, sum = 0;
     for (let frame = from; frame < to; frame++) {

@@ -1,5 +1,6 @@
 // @ts-check
 import { equalGains, fade, lead, mostSpeakers } from "./comparison.js";
+import { breathe } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 import { parseHeader } from "./wav.js";
@@ -375,16 +376,4 @@ const difference = (whole, rest) => async (start, count) => {
 /** @param {Float32Array[]} lanes */
 function mean(lanes) {
   return lanes.length === 1 ? lanes[0] : lanes[0].map((_, n) => lanes.reduce((sum, lane) => sum + lane[n], 0) / lanes.length);
-}
-
-/** Lets the page draw. A timer would be slowed down in a page that isn't visible. */
-function breathe() {
-  return new Promise(resolve => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve(undefined);
-    };
-    port2.postMessage(null);
-  });
 }

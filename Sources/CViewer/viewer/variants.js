@@ -36,7 +36,7 @@ export class Variants {
       find("variant-list").append(cell);
       /** @type {Drawing | null} */
       const drawing = null;
-      return { name, cell, surface: new Surface(part(cell, "canvas"), () => this.#draw()), drawing: /** @type {Drawing | null} */ (drawing) };
+      return { name, cell, surface: new Surface(part(cell, "canvas"), () => this.#redraw()), drawing: /** @type {Drawing | null} */ (drawing) };
     });
     const settled = afterCalm(250, () => this.#fetch());
     view.moved.subscribe(() => this.#ask());
@@ -47,12 +47,13 @@ export class Variants {
     session.opened.subscribe(() => {
       this.#control.abort();
       for (const cell of this.cells) cell.drawing = null;
+      this.#isDirty = true;
       this.#asked = "";
     });
     this.area.addEventListener("toggle", settled);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.palette.read();
-      this.#draw();
+      this.#redraw();
     });
   }
 
@@ -66,8 +67,20 @@ export class Variants {
     });
   }
 
+  #redraw() {
+    this.#isDirty = true;
+    this.#draw();
+  }
+
+  /** The last drawn state. A moving playhead changes nothing here. */
+  #drawn = "";
+  #isDirty = true;
   #draw() {
     const { start, end } = this.view.window, { reduction, output } = this.panel.settings;
+    const state = `${start} ${end} ${this.view.gain} ${reduction} ${output}`;
+    if (state === this.#drawn && !this.#isDirty) return;
+    this.#drawn = state;
+    this.#isDirty = false;
     find("variants-hint").hidden = end - start <= longestPreview;
     this.area.classList.toggle("too-long", end - start > longestPreview);
     for (const { name, cell, surface, drawing } of this.cells) {
@@ -99,7 +112,9 @@ export class Variants {
           : { method, sensitivity, noise, reduction: strengths[cell.name], output: /** @type {const} */ ("denoised") };
         const bytes = await this.previews.fetch(original.recording.id, window, settings, signal);
         signal.throwIfAborted();
-        cell.drawing = { window, points: picture(bytes, 1200) };
+        cell.drawing = { window, points: await picture(bytes, 1200) };
+        signal.throwIfAborted();
+        this.#isDirty = true;
         this.#ask();
       }
     } catch (error) {
