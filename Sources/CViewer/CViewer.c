@@ -41,6 +41,9 @@ static const unsigned char main_js[] = {
 static const unsigned char media_js[] = {
 #embed "viewer/media.js"
 };
+static const unsigned char memory_js[] = {
+#embed "viewer/memory.js"
+};
 static const unsigned char messages_js[] = {
 #embed "viewer/messages.js"
 };
@@ -55,6 +58,9 @@ static const unsigned char preview_js[] = {
 };
 static const unsigned char reels_js[] = {
 #embed "viewer/reels.js"
+};
+static const unsigned char result_js[] = {
+#embed "viewer/result.js"
 };
 static const unsigned char service_js[] = {
 #embed "viewer/service.js"
@@ -110,11 +116,13 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("library.js", library_js),
   FILE("main.js", main_js),
   FILE("media.js", media_js),
+  FILE("memory.js", memory_js),
   FILE("messages.js", messages_js),
   FILE("page.js", page_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
   FILE("reels.js", reels_js),
+  FILE("result.js", result_js),
   FILE("service.js", service_js),
   FILE("session.js", session_js),
   FILE("signal.js", signal_js),

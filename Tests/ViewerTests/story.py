@@ -122,6 +122,7 @@ class Story:
             self.the_preview_plays_and_voices_switch_without_a_gap,
             self.cancelling_takes_the_result_away,
             self.cleaning_draws_the_result_over_the_original,
+            self.a_card_tells_what_the_cleaning_did,
             self.layers_are_hidden_and_soloed,
             self.the_cleaned_recording_plays_and_loops,
             self.a_second_cleaning_stays_beside_the_first,
@@ -500,7 +501,7 @@ class Story:
         page.press("#selection-noise")
         page.window()
         assert page.field("noise") == (0.2, 1.2) and page.field("mark") is None
-        assert preview("Preview 30 s at the playhead")["start"] < page.playhead() < 510
+        assert preview("Preview 30 s around here")["start"] < page.playhead() < 510
         assert 475 < page.playhead() < 485, page.playhead()
         self.select("0:20", "0:25")
         browser.keys("z")
@@ -609,6 +610,7 @@ class Story:
         self.browser.run("document.querySelector('#wave').focus()")
 
     def cancelling_takes_the_result_away(self):
+        self.browser.click("#cleaning .choice label:nth-child(2)")
         self.browser.keys("0")
         self.browser.click("#clean")
         wait("it can be cancelled", lambda: self.browser.run(PRESS, "#cancel-job"))
@@ -622,6 +624,34 @@ class Story:
         wait("the noise is removed", lambda: "removed" in self.page.toast(), 120)
         wait("the result is listed", lambda: len(self.page.names()) == 3)
         wait("all of it is drawn", lambda: self.page.tinted(1) > 3000)
+
+    def a_card_tells_what_the_cleaning_did(self):
+        browser, page = self.browser, self.page
+        wait("the card has figures", lambda: "dBFS" in browser.text("#result-figures"))
+        before, after = (float(level.replace("\u2212", "-")) for level in re.findall(r"\u2212?\d+\.\d", browser.text("#result-figures")))
+        assert -60 < before < -30 and before - 20 < after < before - 10, browser.text("#result-figures")
+        browser.click("#result-before")
+        wait("the original plays", lambda: page.is_playing() and page.voice() == "original")
+        browser.click("#result-after")
+        assert page.is_playing() and page.voice() == "cleaned"
+        browser.keys(" ")
+        browser.run("document.querySelector('#result-format').value = 'flac'")
+        browser.click("#result-download")
+        wait("it is converted", lambda: not browser.run("return document.querySelector('#result-download').matches('.busy')"))
+        assert "flac" not in page.toast(), page.toast()
+        assert page.names() == ["talk.wav", "talk (Natural).wav", "first.wav"], page.names()
+        about = browser.text("#list li:nth-child(2) [data-part=about]")
+        assert re.search(r"cleaned, natural, \d\d:\d\d$", about), about
+        browser.click("#clean")
+        wait("it is said to exist", lambda: "exists already" in page.toast())
+        assert len(browser.all("#layers .layer")) == 2 and len(page.names()) == 3
+        browser.click("#cleaning .choice label:nth-child(1)")
+        page.window()
+        self.reload()
+        assert browser.value("#reduction") == "12" and browser.run("return document.querySelector('#strength-gentle').checked")
+        wait("the card is back", lambda: browser.shown("#result"))
+        browser.click("#cleaning .choice label:nth-child(2)")
+        browser.run("document.querySelector('#wave').focus()")
 
     def layers_are_hidden_and_soloed(self):
         self.browser.click("#layers [data-role=cleaned] [data-part=show]")
@@ -698,9 +728,9 @@ class Story:
         wait("it is taken out of the picture", lambda: page.tinted(2) == 0 and len(layers()) == 2)
         wait("the first one goes on where it was", lambda: heard() == ["Natural"] and page.playhead() > 481)
         browser.keys(" ")
-        browser.click("#list li:first-child .open")
+        browser.click("#list li:nth-child(2) .open")
         wait("it comes back from the list", lambda: len(layers()) == 3 and page.tinted(2) > 3000)
-        browser.run("document.querySelector('#list li:first-child .open').focus()")
+        browser.run("document.querySelector('#list li:nth-child(2) .open').focus()")
         browser.keys(DELETE)
         browser.click(".toast:last-child [data-part=close]")
         wait("the first one is left", lambda: layers() == [["Original", False], ["Natural", True]])
@@ -728,12 +758,12 @@ class Story:
         wait("it is renamed", lambda: page.names() == ["second.wav"])
         browser.run("const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input'))")
         wait("all are listed", lambda: len(page.names()) == 3)
-        browser.run("document.querySelector('#list li:nth-child(2) .open').focus()")
+        browser.run("document.querySelector('#list li:first-child .open').focus()")
         browser.keys(DELETE)
         wait("what was open is closed", lambda: browser.shown("#welcome") and not browser.run("return location.hash"))
         browser.click(".toast [data-part=action]")
         wait("it is back with what was made of it", lambda: len(browser.all("#layers .layer")) == 2)
-        assert page.names() == ["talk (Natural).wav", "talk.wav", "second.wav"], page.names()
+        assert page.names() == ["talk.wav", "talk (Natural).wav", "second.wav"], page.names()
         browser.run("document.querySelector('#list li:last-child .open').focus()")
         browser.keys(DELETE)
         wait("it is gone from the list", lambda: "second.wav" not in page.names())

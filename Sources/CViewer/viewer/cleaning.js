@@ -1,4 +1,5 @@
 // @ts-check
+import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { texts } from "./texts.js";
@@ -25,10 +26,13 @@ export class CleaningPanel {
     this.session = session;
     this.view = view;
     this.form = /** @type {HTMLFormElement} */ (find("cleaning"));
-    const settled = afterCalm(250, () => this.onSettled());
+    const settled = afterCalm(250, () => {
+      this.#remember();
+      this.onSettled();
+    });
     this.form.addEventListener("submit", event => {
       event.preventDefault();
-      void session.clean(this.settings, this.#label);
+      void this.#clean();
     });
     this.form.addEventListener("input", event => {
       const { name, value } = /** @type {HTMLInputElement} */ (event.target);
@@ -57,8 +61,34 @@ export class CleaningPanel {
         else announce(texts.read);
       } else if (state === "cancelled" && layer.role === "cleaned") tell(texts.wasCancelled);
     });
+    this.#restore();
     this.#showSettings();
     this.#showNoise();
+  }
+
+  /** Cleans everything, unless that was done with the same settings. */
+  async #clean() {
+    const { settings, session } = this, made = await session.madeWith(settings), clean = () => void session.clean(settings, this.#label);
+    if (!made) return clean();
+    const layer = session.add(made);
+    if (layer) session.take(layer);
+    tell(texts.alreadyCleaned(made.name), { action: { text: texts.cleanAnyway, run: clean } });
+  }
+
+  #remember() {
+    const { method, reduction, sensitivity, output } = this.settings;
+    remember("settings", { method, reduction, sensitivity, output });
+  }
+
+  /** Sets what was set before a reload. Fields ignore values that they don't have. */
+  #restore() {
+    const { method, reduction, sensitivity, output } = recall("settings") ?? {};
+    for (const [id, value] of [["method", method], ["reduction", reduction], ["sensitivity", sensitivity]]) {
+      const field = find(String(id)), former = field.value;
+      if (value !== undefined) field.value = String(value);
+      if (field.value === "") field.value = former;
+    }
+    find("keep-residue").checked = output === "residue";
   }
 
   /** @returns {import("./session.js").Settings} */
@@ -91,6 +121,7 @@ export class CleaningPanel {
     find("keep-residue").checked = name === "residue";
     if (name in strengths) find("reduction").value = strengths[/** @type {keyof typeof strengths} */ (name)];
     this.#showSettings();
+    this.#remember();
     this.onSettled();
   }
 

@@ -4,6 +4,7 @@ import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { recordingPath } from "./service.js";
+import { layerName } from "./session.js";
 import { texts } from "./texts.js";
 import { formatTime, parseTime } from "./time.js";
 
@@ -182,14 +183,6 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /
     find("voice-cleaned").nextElementSibling.textContent = cleaned && results.length > 1 ? layerName(cleaned) : texts.cleaned;
   });
   player.failed.subscribe(error => tell(error.message, { isError: true }));
-}
-
-/**
- * The name of a layer: for a result, the part of its recording's name in parentheses.
- * @param {import("./session.js").Layer} layer
- */
-function layerName({ role, recording }) {
-  return role === "original" ? texts.original : /\(([^()]+)\)[^()]*$/.exec(recording.name)?.[1] ?? recording.name;
 }
 
 /** A row for each layer, with buttons to hear, show, solo, download and remove it. */

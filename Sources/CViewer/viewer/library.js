@@ -2,11 +2,13 @@
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
-import { failureOf } from "./session.js";
+import { failureOf, forgetMade, labelOf } from "./session.js";
 import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
+/** @param {string} moment */
+const clock = moment => new Date(moment).toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hour12: false });
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 
@@ -69,7 +71,7 @@ export class Library {
       const page = await this.service.json(`v1/recordings?${query}`, { signal });
       signal.throwIfAborted();
       if (isNew) this.list.replaceChildren();
-      for (const recording of page.recordings) if (!this.#leaving.has(recording.id)) this.list.append(this.#row(recording));
+      for (const recording of page.recordings) if (!this.#leaving.has(recording.id)) this.#insert(this.#row(recording), recording);
       this.#cursor = page.next_cursor ?? "";
       this.#mark();
       this.#tellCount();
@@ -96,13 +98,27 @@ export class Library {
     return row;
   }
 
+  /** Adds a row to those of the same source: the source first, then its results, the newest first. */
+  #insert(/** @type {HTMLElement} */ row, /** @type {any} */ { id, derived_from }) {
+    const source = derived_from?.recording ?? id;
+    const group = /** @type {HTMLElement[]} */ ([...this.list.children]).filter(other => other.dataset.source === source);
+    row.dataset.source = source;
+    row.classList.toggle("result", derived_from !== null);
+    if (!group.length) this.list.append(row);
+    else if (derived_from) group[group.length - 1].after(row);
+    else group[0].before(row);
+  }
+
   #fill(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
     const { name, format, waveform, derived_from } = recording, isReading = ["queued", "building"].includes(waveform.state);
     const hasFailed = waveform.state === "failed";
-    part(row, "name").textContent = name;
+    // The end of a long name stays visible: results of one source differ there.
+    const end = name.length > 18 ? name.search(/ \([^()]{1,20}\)[^()]*$|[^\s]{1,8}$/u) : 0;
+    part(row, "head").textContent = name.slice(0, end);
+    part(row, "tail").textContent = name.slice(end);
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
-      derived_from ? texts.derived : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
+      derived_from ? [texts.derived, labelOf(name)?.toLocaleLowerCase(), clock(recording.created_at)].filter(Boolean).join(", ") : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");
     row.classList.toggle("reading", isReading);
@@ -240,6 +256,7 @@ export class Library {
     else if (layer) this.session.close();
     const remove = () => {
       this.#leaving.delete(id);
+      forgetMade(id);
       this.service.json(recordingPath(id), { method: "DELETE", keepalive: true }).catch(error => {
         void this.load();
         if (error.status !== 404) tell(error.message, { isError: true });

@@ -12,6 +12,7 @@ import { announce, tell } from "./messages.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
 import { Previews } from "./preview.js";
+import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
 import { Stage } from "./stage.js";
@@ -52,7 +53,11 @@ function followPlayhead() {
 }
 
 const listDrawer = new Drawer("library", "library-shown", ["menu", "sending"]);
-new Drawer("cleaning", "settings-shown", ["settings", "close-settings"]);
+const settingsDrawer = new Drawer("cleaning", "settings-shown", ["settings", "close-settings"]);
+new ResultCard(service, session, player, () => {
+  if (find("settings").checkVisibility()) settingsDrawer.open(find("result-again"));
+  find("reduction").focus();
+});
 
 // What is open.
 const library = new Library(service, session, recording => {

@@ -1,4 +1,5 @@
 // @ts-check
+import { recall, remember } from "./memory.js";
 import { isAbort, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
@@ -31,6 +32,8 @@ import { Waveform } from "./tiles.js";
 
 /** The number of colors for cleaned waveforms, and the maximum number of them in a link. */
 export const mostColors = 4;
+/** The number of results whose settings are remembered. */
+const mostRemembered = 50;
 
 /**
  * Returns why a recording could not be read.
@@ -44,6 +47,24 @@ export async function failureOf(service, { waveform }, signal) {
   const job = await service.json(`v1/jobs/${waveform.job}`, { signal }).catch(error => { if (isAbort(error)) throw error; });
   return job?.state === "cancelled" ? texts.readingCanceled : job?.error?.detail ?? job?.error?.title ?? texts.unknownFailure;
 }
+
+/**
+ * The name of a layer: for a result, the part of its recording's name in parentheses.
+ * @param {Layer} layer
+ */
+export const layerName = ({ role, recording }) => role === "original" ? texts.original : labelOf(recording.name) ?? recording.name;
+
+/**
+ * The label of a result, in parentheses at the end of its recording's name.
+ * @param {string} name
+ */
+export const labelOf = name => /\(([^()]+)\)[^()]*$/.exec(name)?.[1];
+
+/**
+ * Forgets the settings of a result that no longer exists.
+ * @param {string} id
+ */
+export const forgetMade = id => remember("results", (recall("results") ?? []).filter((/** @type {any} */ entry) => entry.result !== id));
 
 /** The open recording, its results, and the jobs in progress. */
 export class Session {
@@ -214,6 +235,7 @@ export class Session {
       const path = recordingPath(job.result.recording), { name } = await this.service.json(path, { signal });
       const result = await this.service.json(path, { method: "PATCH", body: { name: this.#unused(name, label) } });
       signal.throwIfAborted();
+      remember("results", [{ source: original.recording.id, result: result.id, settings }, ...recall("results") ?? []].slice(0, mostRemembered));
       const layer = this.#add(result);
       layer.job = job;
       this.changed.emit();
@@ -221,6 +243,16 @@ export class Session {
     } catch (error) {
       this.#complain(error);
     }
+  }
+
+  /**
+   * Returns the result that was made with the same settings, if it still exists.
+   * @param {Settings} settings
+   */
+  async madeWith(settings) {
+    const source = this.original?.recording.id, wanted = JSON.stringify(settings);
+    const made = (recall("results") ?? []).find((/** @type {any} */ entry) => entry.source === source && JSON.stringify(entry.settings) === wanted);
+    return made ? this.service.json(recordingPath(made.result)).catch(() => null) : null;
   }
 
   /**
@@ -334,8 +366,10 @@ export class Session {
   /** @param {Layer} layer */
   #lose(layer) {
     const { state, error } = layer.job ?? { state: "cancelled" };
-    if (layer.role === "cleaned") this.#drop(layer);
-    else layer.failure = state === "cancelled" ? texts.readingCanceled : error?.detail ?? texts.unknownFailure;
+    if (layer.role === "cleaned") {
+      this.#drop(layer);
+      forgetMade(layer.recording.id);
+    } else layer.failure = state === "cancelled" ? texts.readingCanceled : error?.detail ?? texts.unknownFailure;
     layer.job = null;
     this.changed.emit();
     if (state === "failed" && layer.role === "cleaned") this.failed.emit(new Error(error?.detail ?? error?.title ?? state));
