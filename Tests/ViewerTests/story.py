@@ -806,8 +806,13 @@ class Story:
         with open(notes, "w") as file:
             file.write("These are words. " * 20)
         page.choose(notes)
-        wait("what is no recording is refused", lambda: "text" in page.toast())
+        wait("what is no recording is refused", lambda: "not a sound or video file we can read" in page.toast())
+        assert browser.text(".toast.bad [data-part=action]") == "Which files can be read"
         assert browser.box(".toast.bad [data-part=action]")["height"] < 50, "the button beside a long message keeps its width"
+        empty = os.path.join(self.folder, "empty.wav")
+        open(empty, "w").close()
+        page.choose(empty)
+        wait("so is an empty file", lambda: "empty.wav: This file is empty." in page.toast())
         # The browser logs the refusal too.
         browser.console()
         browser.size(1440, 900)
@@ -1035,16 +1040,21 @@ class Story:
         browser.run("document.querySelector('#wave').focus()")
         browser.keys(" ")
         wait("it plays", lambda: page.playhead() > 0.3)
+        browser.run("document.querySelector('#strength-gentle').click()")
         self.service.stop()
         # The sound at that position has not been loaded yet.
         browser.drag(page.point(0.5), page.point(0.5))
         browser.keys("+", "+", "+", "+", "+", "+")
         wait("the page says so", lambda: browser.shown("#away"))
+        browser.click("#clean")
+        wait("it says when the cleaning begins", lambda: "begins when it is back" in page.toast())
         self.service.start()
         wait("the page finds it again", lambda: not browser.shown("#away"))
         page.wait_for_waveform()
         wait("it plays on", lambda: page.is_playing() and page.playhead() > 481)
         browser.keys(" ")
+        wait("it is cleaned", lambda: any("(Gentle)" in recording["name"] and recording["sha256"]
+                                          for recording in self.service.json("/v1/recordings")["recordings"]))
         # The browser logs the lost requests itself.
         self.browser.console()
 

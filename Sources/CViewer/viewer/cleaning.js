@@ -54,6 +54,7 @@ export class CleaningPanel {
       this.#showRegions();
       this.#showJob();
     });
+    session.postponed.subscribe(() => tell(texts.cleanLater));
     session.ended.subscribe(({ layer, state }) => {
       this.#said = -1;
       if (state === "succeeded") {
@@ -165,21 +166,21 @@ export class CleaningPanel {
       if (!isSeen) this.view.pan((region.start + region.end) / 2 - (start + end) / 2);
     };
     const make = (/** @type {string} */ template, /** @type {typeof regions[number]} */ region) => {
-      const button = copy(template), { start, end, score, level } = region;
+      const button = copy(template), { start, end, level } = region, quality = texts.quality(region.score);
       button.dataset.start = String(start);
       button.dataset.end = String(end);
-      label(button, texts.takeSuggestion(start, end, score, level));
+      label(button, texts.takeSuggestion(start, end, quality, level));
       button.onclick = () => take(region);
       return button;
     };
-    find("regions").replaceChildren(...regions.map(region => {
+    find("regions").replaceChildren(...regions.map((region, k) => {
       const button = make("region-template", region);
-      part(button, "score").textContent = texts.score(region.score);
+      part(button, "rank").textContent = String(k + 1);
       return button;
     }));
-    find("suggestions").replaceChildren(...regions.map(region => {
+    find("suggestions").replaceChildren(...regions.map((region, k) => {
       const button = make("suggestion-template", region);
-      button.textContent = texts.suggestion(region.start, region.end, region.score);
+      button.textContent = texts.suggestion(k + 1, region.start, region.end, texts.quality(region.score));
       return button;
     }));
     find("suggestions-part").hidden = !regions.length;

@@ -42,7 +42,7 @@ export class Service {
   /**
    * A JSON document.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean }} options
+   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, key?: string }} options
    * @returns {Promise<any>} null where the answer has no content
    */
   async json(path, options = {}) {
@@ -53,13 +53,14 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, range?: string }} options `range` as in RFC 9110 §14.2
+   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, range?: string, key?: string }} options `range` as in RFC 9110 §14.2; `key` is an Idempotency-Key
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", body, signal, keepalive, range } = {}) {
+  async fetch(path, { method = "GET", body, signal, keepalive, range, key } = {}) {
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
     if (range) headers.set("Range", range);
+    if (key) headers.set("Idempotency-Key", key);
     const content = body === undefined ? undefined : JSON.stringify(body);
     for (;;) {
       /** @type {Response} */

@@ -79,6 +79,11 @@ export class Session {
    */
   failed = new Signal();
   /**
+   * A cleaning waits for the service.
+   * @type {Signal<void>}
+   */
+  postponed = new Signal();
+  /**
    * A job has succeeded, failed or been canceled.
    * @type {Signal<{ layer: Layer, state: string }>}
    */
@@ -231,7 +236,7 @@ export class Session {
     const original = this.original, { signal } = this.#control;
     if (!original) return;
     try {
-      const job = await this.service.json(`${recordingPath(original.recording.id)}/denoise`, { method: "POST", body: settings });
+      const job = await this.#begin(`${recordingPath(original.recording.id)}/denoise`, settings);
       const path = recordingPath(job.result.recording), { name } = await this.service.json(path, { signal });
       const result = await this.service.json(path, { method: "PATCH", body: { name: this.#unused(name, label) } });
       signal.throwIfAborted();
@@ -242,6 +247,25 @@ export class Session {
       void this.#follow(layer, signal);
     } catch (error) {
       this.#complain(error);
+    }
+  }
+
+  /**
+   * Sends a request for a job, and again when the service is reachable. The key makes that safe if only the response was lost.
+   * @param {string} path
+   * @param {Settings} settings
+   */
+  async #begin(path, settings) {
+    const { signal } = this.#control, key = `${Date.now()}-${Math.random()}`;
+    for (;;) {
+      try {
+        return await this.service.json(path, { method: "POST", body: settings, key });
+      } catch (error) {
+        if (!(error instanceof Refusal && error.code === "unreachable")) throw error;
+      }
+      this.postponed.emit();
+      await this.service.untilBack();
+      signal.throwIfAborted();
     }
   }
 

@@ -76,11 +76,12 @@ export const texts = {
   cleanAll: "Clean everything",
   cleanShort: "Clean",
   cancel: "Cancel",
-  suggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score) =>
-    `${formatTime(start, 1)} – ${formatTime(end, 1)}, ${Math.round(score * 100)} %`,
-  takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {number} */ score, /** @type {number} */ level) =>
-    `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: score ${Math.round(score * 100)} %, ${level} dBFS`,
-  score: (/** @type {number} */ score) => `${Math.round(score * 100)} %`,
+  suggestion: (/** @type {number} */ rank, /** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ quality) =>
+    `${rank}. ${formatTime(start, 1)} – ${formatTime(end, 1)}, ${quality}`,
+  takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ quality, /** @type {number} */ level) =>
+    `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: ${quality}, ${level} dBFS`,
+  quality: (/** @type {number} */ score) => score >= 0.7 ? "only noise" : score >= 0.4 ? "mostly noise" : "perhaps noise",
+  cleanLater: "The service can't be reached. The cleaning begins when it is back.",
   variants: "Variants of the visible part.",
   variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
   takeVariant: (/** @type {string} */ name) => `Use the variant “${name}”`,
@@ -128,6 +129,9 @@ export const texts = {
   uploadDone: (/** @type {string} */ name) => `Uploaded ${name}.`,
   uploadFailed: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
   uploadSetback: (/** @type {string} */ reason) => `${reason} Trying again…`,
+  emptyFile: "This file is empty.",
+  unreadableFile: (/** @type {string} */ detail) => `This is not a sound or video file we can read: ${detail}`,
+  whichFiles: "Which files can be read",
   uploadLost: "The upload was interrupted.",
   resume: "Resume",
   pauseUpload: "Pause",

@@ -94,9 +94,9 @@ export class Transfers {
       if (state === "cancelled") leave();
       if (state === "failed") {
         leave();
-        tell(texts.uploadFailed(name, upload.error), {
-          isError: true, action: { text: texts.retry, run: () => this.add([upload.file]) },
-        });
+        const again = { text: texts.retry, run: () => this.add([upload.file]) };
+        const list = { text: texts.whichFiles, run: () => { window.open("problems/unsupported_media", "_blank", "noopener"); } };
+        tell(texts.uploadFailed(name, upload.error), { isError: true, action: !upload.isRefused ? again : upload.file.size ? list : undefined });
       }
       if (state === "done") {
         leave();

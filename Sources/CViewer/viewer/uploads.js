@@ -30,6 +30,8 @@ export class Upload {
   /** Bytes per second, smoothed. */
   rate = 0;
   error = "";
+  /** Whether another attempt with this file is pointless. */
+  isRefused = false;
   /** Why it waits before the next attempt; empty while it makes progress. */
   setback = "";
   /** The new recording's id. */
@@ -89,6 +91,10 @@ export class Upload {
   async run() {
     this.#control = new AbortController();
     this.#offset = null;
+    if (!this.file.size) {
+      [this.error, this.isRefused] = [texts.emptyFile, true];
+      return this.#set("failed");
+    }
     this.#set("sending");
     while (this.state === "sending") {
       try {
@@ -102,6 +108,7 @@ export class Upload {
           // The pause may have been cut short.
           if (this.state !== "sending") return;
           this.error = reason instanceof Error ? reason.message : String(reason);
+          this.isRefused = reason instanceof Unreadable;
           this.#set("failed");
         }
       }
@@ -249,6 +256,9 @@ class Setback extends Error {
   }
 }
 
+/** A file that isn't a recording. */
+class Unreadable extends Error { }
+
 const isGone = (/** @type {number} */ status) => status === 404 || status === 410;
 
 /**
@@ -258,6 +268,7 @@ const isGone = (/** @type {number} */ status) => status === 404 || status === 41
 function judgement(answer) {
   const { status } = answer;
   const message = words(answer) ?? texts.refused(status);
+  if (status === 415) return new Unreadable(texts.unreadableFile(message));
   const isPassing = status < 400 || status >= 500 || [409, 423, 429].includes(status);
   return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
 }
