@@ -64,16 +64,16 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "Terms", "HTTP", "Storage", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media", "Denoise",
-        "CLinux", "CViewer",
+        "Terms", "HTTP", "Storage", "Labels", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media",
+        "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .executableTarget(
       name: "stillwave",
       dependencies: [
-        "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform",
-        "Webhooks", "CLinux",
+        "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
+        "Waveform", "Webhooks", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -97,8 +97,8 @@ let package = Package(
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Media", "Processing", "Storage", "Waveform",
-        "Webhooks", "CLinux", "Contract", "Receivers",
+        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
+        "Waveform", "Webhooks", "CLinux", "Contract", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

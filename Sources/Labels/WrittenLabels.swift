@@ -20,7 +20,7 @@ package enum LeftOut: String, CaseIterable, Sendable {
 /// Labels written in a format.
 package struct WrittenLabels: Equatable, Sendable {
   /// The file, in UTF-8.
-  package fileprivate(set) var bytes: [UInt8] = []
+  package internal(set) var bytes: [UInt8] = []
   /// What the format can't hold, in the order of `LeftOut`; empty if reading the file gives the same labels again.
   package var leftOut: [LeftOut] { LeftOut.allCases.filter(omissions.contains) }
 

@@ -14,10 +14,16 @@ struct OutputEnding {
 
   /// nil if the name has no ending.
   init?(of path: String) {
+    guard let text = Self.text(of: path) else { return nil }
+    (self.text, self.path) = (text, path)
+  }
+
+  /// Returns the ending of a file's name in lower case, without its dot; nil if it has none.
+  static func text(of path: String) -> String? {
     guard let name = path.split(separator: "/").last, let dot = name.lastIndex(of: "."), dot > name.startIndex,
       path != OutputFile.standardName
     else { return nil }
-    (text, self.path) = (name[name.index(after: dot)...].lowercased(), path)
+    return name[name.index(after: dot)...].lowercased()
   }
 
   /// Throws if the ending doesn't fit a file of the kind `written`, which is named by its usual ending; nil if the

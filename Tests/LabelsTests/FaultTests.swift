@@ -41,6 +41,7 @@ import Testing
       Case(.srt, "1\r\n00:00:01,000 --> 00:00:02,000\r\na\r\n\r\nb\r\n", 5, 1, .missingTimes(.srt)),
       Case(.srt, "00:00:01,000 --> 99999999999:00:00,000", 1, 18, .timeTooLarge),
       Case(.lrc, "[00:12.00]a\nb\n", 2, 1, .missingTimes(.lrc)),
+      Case(.lrc, ":name:value]", 1, 1, .missingTimes(.lrc)),
       Case(.lrc, "[00:72.00]a\n", 1, 2, .badTime),
       Case(.lrc, "[-00:02.00]a\n", 1, 2, .negativeTime),
       Case(.lrc, "[00:12.00]<00:13.00>a <00:12.50>b", 1, 24, .wordsRunBackward),

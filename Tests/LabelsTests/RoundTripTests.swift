@@ -103,6 +103,8 @@ import Testing
   @Test func overlapsAreNamedByTheFormatsWithoutThem() {
     let overlapping = [Label(0, 3000, "a"), Label(1000, 2000, "b")]
     #expect(WrittenLabels(overlapping, as: .lrc).leftOut == [.ends])
+    let together = [Label(0, 2000, "a", words: [TimedWord(0, 2000, "a")]), Label(0, 3000, "b")]
+    #expect(WrittenLabels(together, as: .lrc).leftOut == [.ends])
     let words = [Label(0, 3000, "a b", words: [TimedWord(0, 2000, "a"), TimedWord(1000, 3000, "b")])]
     #expect(WrittenLabels(words, as: .vtt).leftOut == [.wordEnds])
     let others = [Label(0, 3000, "a b", words: [TimedWord(0, 2000, "c")])]

@@ -24,7 +24,8 @@ enum LRC {
   /// Whether the line is `[name:…`.
   private static func isName(_ line: ArraySlice<UInt8>) -> Bool {
     let name = line.dropFirst().prefix(while: ASCII.isLetter)
-    return !name.isEmpty && name.endIndex < line.endIndex && line[name.endIndex] == ASCII.colon
+    return line.first == ASCII.openBracket && !name.isEmpty && name.endIndex < line.endIndex
+      && line[name.endIndex] == ASCII.colon
   }
 
   /// A line at one of its times.
@@ -177,7 +178,8 @@ enum LRC {
     let times = labels.lazy.flatMap { [$0.start, $0.end] + $0.words.flatMap { [$0.start, $0.end] } }
     let digits = times.allSatisfy { $0.microseconds % 10_000 == 0 } ? 2 : 3
     var lines: [(time: MediaTime, isEnd: Bool)] = []
-    var expected: [MediaTime?] = []
+    // The label of each line; nil for a line that only ends others.
+    var labelOfLine: [Label?] = []
     let kept = labels.filter { !$0.text.isEmpty }
     written.leaveOut(.emptyLabels, if: kept.count < labels.count)
     for (index, label) in kept.enumerated() {
@@ -194,17 +196,19 @@ enum LRC {
       }
       written.write("\n")
       lines.append((label.start, false))
-      expected.append(label.words.last?.end == label.end ? nil : label.end)
+      labelOfLine.append(label)
       let next = index + 1 < kept.count ? kept[index + 1].start : nil
       guard label.end == label.start || next.map({ label.end < $0 }) ?? true else { continue }
       written.write("[")
       written.write(lrc: label.end, digits: digits)
       written.write("]\n")
       lines.append((label.end, true))
-      expected.append(nil)
+      labelOfLine.append(nil)
     }
-    let ends = ends(of: lines, duration: nil)
-    written.leaveOut(.ends, if: zip(ends, expected).contains { end, expected in expected.map { $0 != end } ?? false })
+    for (label, end) in zip(labelOfLine, ends(of: lines, duration: nil)) {
+      guard let label else { continue }
+      written.leaveOut(.ends, if: max(end, label.words.last?.end ?? end) != label.end)
+    }
     return written
   }
 }
