@@ -41,6 +41,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The client's limit on unfinished uploads is reached.
   case tooManyUploadsOfClient(limit: Int)
 
+  /// A recording has as many tracks of labels as it may have.
+  case tooManyLabelTracks(limit: Int)
+
   /// The row to be changed has changed in the meantime.
   case changedMeanwhile
 

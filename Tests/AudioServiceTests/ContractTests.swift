@@ -38,6 +38,10 @@ import Waveform
     return text
   }
 
+  private func path(of operation: (method: String, path: String), _ id: String, _ track: String) -> String {
+    operation.path.replacingOccurrences(of: "{id}", with: id).replacingOccurrences(of: "{track}", with: track)
+  }
+
   @Test func theRoutesAreTheContractsOperationsInItsOrder() throws {
     let served = try routes(TestBench().context).map { "\($0.method.rawValue) \($0.pattern)" }
     #expect(served == document.operations.map { "\($0.method) \($0.path)" })
@@ -65,8 +69,9 @@ import Waveform
   @Test func onlyDescribedQueryParametersAreKnown() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()
+    let track = try bench.labelTrack(of: recording).id.text
     for operation in document.operations where operation.path != "/" {
-      let path = operation.path.replacingOccurrences(of: "{id}", with: recording.id.text)
+      let path = path(of: operation, recording.id.text, track)
       let method = HTTPMethod(rawValue: operation.method)
       for parameter in try document.parameters(method: operation.method, path: operation.path)
       where parameter.place == "query" {
@@ -93,8 +98,9 @@ import Waveform
     let bench = try TestBench()
     let recording = try bench.recording(state: .queued)
     try bench.makeWaveform(of: recording)
+    let track = try bench.labelTrack(of: recording).id.text
     for operation in document.operations where operation.method == "GET" && !operation.path.hasSuffix("/spectrum") {
-      let path = operation.path.replacingOccurrences(of: "{id}", with: recording.id.text)
+      let path = path(of: operation, recording.id.text, track)
       let (defaults, others) = try document.queryDefaults(method: operation.method, path: operation.path)
       // Parameters that need a certain field are excluded.
       let rest = others.filter { operation.path.hasSuffix("/waveform") ? $0.name != "version" : true }
@@ -119,7 +125,7 @@ import Waveform
     for operation in document.operations where operation.path.contains("{id}") {
       let method = HTTPMethod(rawValue: operation.method)
       for id in [RecordingID().text, "nonsense", "..%2F..%2Fcatalog.sqlite"] {
-        let path = operation.path.replacingOccurrences(of: "{id}", with: id)
+        let path = path(of: operation, id, LabelTrackID().text)
         try await check(bench, method, path, body: method == .patch ? "{\"name\":\"a\"}" : "", 404)
       }
     }

@@ -159,6 +159,13 @@ final class TestBench: Sendable {
     return recording
   }
 
+  /// An empty track of labels.
+  func labelTrack(of recording: Recording) throws -> LabelTrack {
+    let track = LabelTrack(of: recording.id, name: "Labels", kind: .labels, language: nil, source: .upload)
+    try catalog.insert(track, [], limit: 64)
+    return track
+  }
+
   /// A waveform job on a recording of its own, in the catalog and not yet submitted, with a gate that is shut.
   func waveformJob() throws -> Job {
     let id = JobID()

@@ -73,6 +73,10 @@ func problem(for error: RequestError) -> Problem {
       .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has at least 1 byte.",
       parameter: "Upload-Length")
   case .uploadTooLarge(let limit): uploadTooLarge(limit)
+  case .missingIfMatch:
+    Problem(
+      .preconditionRequired, code: "precondition_required",
+      detail: "Send “If-Match” with the ETag of the version that this request changes.", parameter: "If-Match")
 
   // The body.
   case .malformedJSON(let fault): problem(for: fault)
@@ -203,6 +207,7 @@ extension Expectation {
     case .channels: "mix, split, or the number of a channel, counted from 0"
     case .text(let limit): "a string of 1 to \(limit) bytes"
     case .visibleText: "a string with a visible character"
+    case .languageTag: "a language tag, such as en or pt-BR"
     case .callbackAddress: "an absolute http or https URL in ASCII, without a user name or a fragment"
     case .visibleASCII(let limit): "1 to \(limit) visible ASCII characters without spaces"
     case .byteCount: "a whole number of bytes"

@@ -2,6 +2,7 @@ import AudioIO
 import Glibc
 import HTTP
 import Jobs
+import Labels
 import Processing
 import Storage
 import Terms
@@ -21,6 +22,7 @@ func problem(for error: any Error) -> Problem {
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
   case let error as AudioIOError: problem(for: error)
+  case let error as LabelsError: Problem(.badRequest, code: "invalid_labels", detail: error.words)
   case FileContentError.io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case let error as RequestBodyError: error.problem
   case let error as MultipartError: error.problem
@@ -44,6 +46,13 @@ private func problem(for error: ServiceError) -> Problem {
   case .noSuchRecording(let id):
     Problem(.notFound, code: "not_found", detail: "There is no recording “\(id)”.", parameter: "id")
   case .noSuchJob(let id): Problem(.notFound, code: "not_found", detail: "There is no job “\(id)”.", parameter: "id")
+  case .noSuchLabelTrack(let id):
+    Problem(.notFound, code: "not_found", detail: "There is no track of labels “\(id)”.", parameter: "track")
+  case .labelTrackIsInherited(let id, let owner):
+    Problem(
+      .notFound, code: "not_found",
+      detail: "Track \(id) belongs to recording \(owner). Change it there, or give this recording its own.",
+      parameter: "track")
   case .jobIsFinished(let id, let state):
     Problem(
       .conflict, code: "job_finished",
@@ -142,6 +151,9 @@ private func problem(for error: StorageError) -> Problem {
       detail: "There are \(limit) unfinished uploads already. Try again later.",
       fields: ["Retry-After": "60"])
   case .tooManyUploadsOfClient(let limit): limitProblem("open_uploads", limit, retryAfter: 60)
+  case .tooManyLabelTracks(let limit):
+    Problem(
+      .conflict, code: "too_many_tracks", detail: "The recording has \(limit) tracks already. Delete one of them.")
   case .changedMeanwhile:
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "The resource has a newer version; nothing was changed."

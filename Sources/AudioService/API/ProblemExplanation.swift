@@ -105,6 +105,10 @@ struct ProblemExplanation: Sendable {
       "The request depended on a certain version of the resource, which has another version now. Nothing was changed.",
       "Read the resource again, look at what has changed, and decide again."),
     Self(
+      "precondition_required", "The request must name a version",
+      "The resource may be changed by several clients, so a request that changes it must say which version it changes.",
+      "Send “If-Match” with the resource's ETag."),
+    Self(
       "range_not_satisfiable", "No part of the range exists",
       "Every range that the request asks for begins past the end of the content.",
       "The field “Content-Range” has the length of the content."),
@@ -188,6 +192,13 @@ struct ProblemExplanation: Sendable {
     Self(
       "recording_too_short", "The recording is too short",
       "The recording has too few frames to learn its noise from.", "Use a longer recording."),
+    Self(
+      "invalid_labels", "The file can't be read as labels",
+      "The body isn't in the format that the request names, or has a time, a tag or a value that the format doesn't "
+        + "allow.", "“detail” says what is wrong in which line and column. Correct it and send the file again."),
+    Self(
+      "too_many_tracks", "The recording has too many tracks of labels",
+      "A recording can have only so many tracks, and this one has all of them.", "Delete a track first."),
     Self(
       "too_many_pixels", "The response would be too large",
       "The window at this scale has more pixels or numbers than one response may have.",

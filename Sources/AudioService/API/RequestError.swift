@@ -29,6 +29,8 @@ enum RequestError: Error, Equatable, Sendable {
   /// An upload of 0 bytes is announced.
   case emptyUploadAnnounced
   case uploadTooLarge(limit: Int64)
+  /// The request changes an object that may only be changed in a certain version.
+  case missingIfMatch
 
   // The body.
   case malformedJSON(JSONFault)
@@ -90,6 +92,7 @@ enum Expectation: Equatable, Sendable {
   case channels
   case text(byteLimit: Int)
   case visibleText
+  case languageTag
   case callbackAddress
 
   // Header fields.

@@ -43,7 +43,8 @@ extension CrossOriginPolicy {
       exposedFields: [
         "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Link", "Location",
         "Retry-After",
-        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Recording", "Stillwave-Start-Frame",
+        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Left-Out", "Stillwave-Recording",
+        "Stillwave-Start-Frame",
         "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
         "Upload-Length",
         "Upload-Metadata", "Upload-Offset", "X-Request-Id",

@@ -11,6 +11,7 @@ func routes(_ context: Context) -> [Route] {
   let noiseRegions = NoiseRegions(context: context)
   let previews = DenoisePreviews(context: context)
   let spectra = Spectra(context: context)
+  let labels = LabelTracks(context: context)
   let resumable = ResumableUploads(context: context)
   let jobs = JobRequests(context: context)
   let events = JobEvents(context: context)
@@ -35,6 +36,12 @@ func routes(_ context: Context) -> [Route] {
     Route(.post, "/v1/recordings/{id}/denoise/preview", previews.create),
     Route(.get, "/v1/recordings/{id}/noise-regions", noiseRegions.list),
     Route(.get, "/v1/recordings/{id}/spectrum", spectra.read),
+    Route(.get, "/v1/recordings/{id}/labels", labels.list),
+    Route(.post, "/v1/recordings/{id}/labels", labels.create),
+    Route(.get, "/v1/recordings/{id}/labels/{track}", labels.read),
+    Route(.put, "/v1/recordings/{id}/labels/{track}", labels.replace),
+    Route(.patch, "/v1/recordings/{id}/labels/{track}", labels.change),
+    Route(.delete, "/v1/recordings/{id}/labels/{track}", labels.delete),
     Route(.options, "/v1/uploads", resumable.describe),
     Route(.post, "/v1/uploads", resumable.create),
     Route(.head, "/v1/uploads/{id}", resumable.serve),

@@ -4,6 +4,9 @@ import Storage
 enum ServiceError: Error, Sendable {
   case noSuchRecording(String)
   case noSuchJob(String)
+  case noSuchLabelTrack(String)
+  /// A track belongs to the recording from which the one in the path was made.
+  case labelTrackIsInherited(LabelTrackID, RecordingID)
   case jobIsFinished(JobID, JobState)
   /// A job is still making the recording's audio.
   case notReady(RecordingID)

@@ -27,6 +27,7 @@ extension Catalog {
       return [
         try count("jobs") { _ = try JobRow(row: $0) }, try count("uploads") { _ = try UploadRow(row: $0) },
         try count("conversions") { _ = try ConversionRow(row: $0) },
+        try count("label_tracks") { _ = try LabelTrackRow(row: $0) },
       ].filter { $0.1 > 0 }
     }
   }

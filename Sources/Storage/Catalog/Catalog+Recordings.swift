@@ -114,6 +114,7 @@ extension Catalog {
     var doomed = [id]
     while let id = doomed.popLast() {
       try db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ?").execute(arguments: [id.text])
+      try deleteLabels(of: id.text, db)
       try noteRemoval(of: id.text, db)
       for job in try unfinishedJobs(touching: id, db) {
         cancelled.append(try cancel(job, db))

@@ -22,7 +22,10 @@ extension Catalog {
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
         ]
       ).compactMap(RecordingID.init)
-      for id in deleted { try Self.noteRemoval(of: id.text, db) }
+      for id in deleted {
+        try Self.deleteLabels(of: id.text, db)
+        try Self.noteRemoval(of: id.text, db)
+      }
       try Self.forgetOrphanedConversions(db)
       return deleted
     }

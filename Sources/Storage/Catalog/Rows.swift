@@ -186,7 +186,7 @@ func identifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entit
   try parse(row, column, Identifier.init)
 }
 
-private func choice<Choice: RawRepresentable<String>>(_ row: Row, _ column: String) throws -> Choice {
+func choice<Choice: RawRepresentable<String>>(_ row: Row, _ column: String) throws -> Choice {
   try parse(row, column, Choice.init(rawValue:))
 }
 

@@ -78,6 +78,7 @@ enum Schema {
       db.add(function: NameSearch.number)
       try db.execute(sql: trigramsOfNames)
     }
+    migrator.registerMigration("12 labels of recordings") { try $0.execute(sql: labels) }
     return migrator
   }
 
@@ -169,6 +170,38 @@ enum Schema {
       INSERT INTO recording_names (recording_names, rowid, name_folded)
         VALUES ('delete', old.number, old.name_folded);
     END;
+    """
+
+  /// Times are in microseconds; `until` is the greatest end. The index has all that a window needs to choose chunks.
+  private static let labels = """
+    CREATE TABLE label_tracks (
+      id TEXT NOT NULL PRIMARY KEY,
+      recording TEXT NOT NULL,
+      name TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      language TEXT,
+      source TEXT NOT NULL,
+      count INTEGER NOT NULL,
+      words INTEGER NOT NULL,
+      start INTEGER,
+      until INTEGER,
+      version INTEGER NOT NULL,
+      created_at INTEGER NOT NULL,
+      changed_at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);
+
+    CREATE TABLE label_chunks (
+      track TEXT NOT NULL REFERENCES label_tracks (id) ON DELETE CASCADE,
+      number INTEGER NOT NULL,
+      start INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      folded TEXT NOT NULL,
+      labels BLOB NOT NULL
+    ) STRICT;
+
+    CREATE UNIQUE INDEX label_chunks_by_time ON label_chunks (track, number, start, until);
     """
 
   /// The first `offset` bytes of an upload are durable. An answer is identified by the request (`scope`) and the

@@ -1,0 +1,123 @@
+import Labels
+import Processing
+import Storage
+import Terms
+
+/// A track of labels as the API shows it.
+struct LabelTrackDocument: Encodable, Sendable {
+  var id, name, kind: String
+  @Nullable var language: String?
+  var count, words: Int
+  @Nullable var start: Double?
+  @Nullable var end: Double?
+  var source: String
+  var createdAt, changedAt: String
+  /// Whether the track belongs to the recording from which this one was made.
+  var inherited: Bool
+  var warnings: [Warning]
+
+  /// `recording` is the one that was asked about.
+  init(_ track: LabelTrack, of recording: Recording) {
+    id = track.id.text
+    name = track.name
+    kind = track.kind.rawValue
+    language = track.language
+    (count, words) = (track.count, track.words)
+    start = track.start.map { Double($0) / 1_000_000 }
+    end = track.end.map { Double($0) / 1_000_000 }
+    source = track.source.rawValue
+    createdAt = track.createdAt.rfc3339
+    changedAt = track.changedAt.rfc3339
+    inherited = track.recording != recording.id
+    warnings = Self.warnings(end: track.end.map { Double($0) / 1_000_000 }, recording)
+  }
+
+  private static func warnings(end: Double?, _ recording: Recording) -> [Warning] {
+    guard let end, let duration = recording.format.duration, end > duration else { return [] }
+    let (last, whole) = (Words.seconds(end), Words.seconds(duration))
+    let detail = "Labels last until \(last) s, but the recording until \(whole) s."
+    return [Warning(code: "labels_past_end", detail: detail)]
+  }
+}
+
+/// The tracks of a recording, oldest first.
+struct LabelTrackList: Encodable, Sendable {
+  var tracks: [LabelTrackDocument]
+  /// Whether the tracks are those of the recording from which this one was made.
+  var inherited: Bool
+}
+
+extension LabelTrack {
+  /// A strong tag of the track and its labels, which changes with each change. Contains the time, because a restored
+  /// backup counts changes from an earlier number.
+  var etag: String { "\"\(String(changedAt.milliseconds, radix: 36))-\(version)\"" }
+
+  /// The name of a track that neither the client nor the file names.
+  static func name(of kind: Kind) -> String {
+    switch kind {
+    case .labels: "Labels"
+    case .transcript: "Transcript"
+    case .lyrics: "Lyrics"
+    case .chapters: "Chapters"
+    }
+  }
+
+  /// Notes what the labels are.
+  mutating func summarize(_ labels: [Label]) {
+    count = labels.count
+    words = labels.reduce(0) { $0 + $1.words.count }
+    start = labels.first?.start.microseconds
+    end = labels.lazy.map(\.end.microseconds).max()
+  }
+}
+
+extension LabelChunk {
+  /// Labels per chunk. A window reads one or two chunks needlessly; the index has an entry for each.
+  private static let size = 256
+
+  /// Divides labels, which are sorted by start.
+  static func chunks(of labels: [Label]) -> [LabelChunk] {
+    stride(from: 0, to: labels.count, by: size).map { first in
+      let part = labels[first..<min(first + size, labels.count)]
+      return LabelChunk(
+        start: labels[first].start.microseconds, end: part.lazy.map(\.end.microseconds).max() ?? 0,
+        texts: part.map(\.text), labels: LabelPieces.bytes(part))
+    }
+  }
+}
+
+/// A part of a track: the labels that overlap a window and contain a text.
+struct LabelWindow: Sendable {
+  /// Microseconds. A label that ends where the window begins isn't in it, unless it is a point; one that begins where
+  /// the window ends isn't either.
+  var start: Int64 = 0
+  var end: Int64 = .max
+  var text: String?
+
+  private func contains(_ label: Label) -> Bool {
+    let (first, last) = (label.start.microseconds, label.end.microseconds)
+    return first < end && (last > start || first == last && first >= start)
+  }
+
+  /// Whether every label of a chunk is in the window, whatever the text.
+  private func containsAll(_ chunk: FoundLabels) -> Bool {
+    start == 0 && chunk.end < end || chunk.start > start && chunk.end < end
+  }
+
+  /// Returns the labels of the chunks that are in the window, as elements of JSON arrays.
+  func pieces(_ chunks: [FoundLabels]) throws -> [[UInt8]] {
+    try chunks.map { chunk in
+      if chunk.matches == nil, containsAll(chunk) { return chunk.labels }
+      return LabelPieces.bytes(try labels(chunk)[...])
+    }
+  }
+
+  /// Returns the labels of the chunks that are in the window.
+  func labels(_ chunks: [FoundLabels]) throws -> [Label] { try chunks.flatMap(labels) }
+
+  private func labels(_ chunk: FoundLabels) throws -> [Label] {
+    let all = try LabelPieces.labels(chunk.labels)
+    guard let matches = chunk.matches else { return all.filter(contains) }
+    return zip(all, matches).lazy.filter { $1 && contains($0) }.map(\.0)
+  }
+}

@@ -1,0 +1,262 @@
+import HTTP
+import Jobs
+import Labels
+import Storage
+
+/// Timed text of recordings: tracks of labels in the formats of `Labels`.
+struct LabelTracks: Sendable {
+  let context: Context
+
+  /// Maximum number of tracks per recording.
+  static let trackLimit = 64
+
+  // MARK: Tracks
+
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters.checkNone(request)
+    let recording = try await context.recording(parameters)
+    let context = context
+    return try await context.work.run {
+      let owner =
+        try ancestors(of: recording).first { try !context.catalog.labelTracks(of: $0).isEmpty } ?? recording.id
+      let tracks = try context.catalog.labelTracks(of: owner).map { LabelTrackDocument($0, of: recording) }
+      let list = LabelTrackList(tracks: tracks, inherited: owner != recording.id)
+      return .changing(try JSONDocument(list), for: request)
+    }
+  }
+
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let query = try QueryParameters(request, known: ["name", "kind", "language", "format"])
+    let format = try format(of: request, query)
+    let kind: LabelTrack.Kind = try query.choice("kind") ?? .labels
+    let name = try query.string("name").map { text in
+      guard let name = RecordingName(typed: text) else { throw query.invalid("name", text, .visibleText) }
+      return name.text
+    }
+    let language = try query.string("language").map { text in
+      guard Self.isLanguage(text) else { throw query.invalid("language", text, .languageTag) }
+      return text
+    }
+    let recording = try await context.recording(parameters)
+    let bytes = try await bytes(of: request)
+    let catalog = context.catalog
+    let track = try await context.drawings.run(for: context.client(of: request)) {
+      let file = try Self.parse(bytes, format, recording)
+      let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
+      var track = LabelTrack(
+        of: recording.id, name: name ?? named, kind: kind,
+        language: language ?? file.language.flatMap { Self.isLanguage($0) ? $0 : nil }, source: .upload)
+      track.summarize(file.labels)
+      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: Self.trackLimit)
+      return track
+    }
+    return try changed(track, of: recording, .created)
+  }
+
+  @Sendable func change(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters.checkNone(request)
+    let (recording, track) = try await ownTrack(parameters)
+    try request.requireMatch()
+    let members = try await JSONMembers(bodyOf: request, known: ["name": [], "kind": [], "language": []])
+    let name = try members.recordingName()
+    let kind: LabelTrack.Kind? = try members.choice("kind")
+    let language = try members.string("language", upTo: 35)
+    if let language, !Self.isLanguage(language) { throw members.invalid("language", .languageTag) }
+    guard name != nil || kind != nil || language != nil else { throw members.invalid("name", .given) }
+    return try await update(track, of: recording, request) { track in
+      track.name = name ?? track.name
+      track.kind = kind ?? track.kind
+      track.language = language ?? track.language
+    }
+  }
+
+  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    try QueryParameters.checkNone(request)
+    let (_, track) = try await ownTrack(parameters)
+    try request.requireMatch()
+    let catalog = context.catalog
+    let isDeleted = try await context.work.run { () throws(StorageError) in
+      try catalog.deleteLabelTrack(track.id) { request.mayChange(etag: $0.etag) }
+    }
+    guard isDeleted else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+    return HTTPResponse(.noContent)
+  }
+
+  // MARK: Labels
+
+  /// Reads labels of a track in the format that the query or the field Accept asks for.
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let query = try QueryParameters(request, known: ["start", "end", "q", "format"])
+    let format = try query.format("format", among: LabelFormat.writable) ?? acceptedFormat(request)
+    let window = try window(query)
+    let recording = try await context.recording(parameters)
+    let track = try await track(parameters, of: recording)
+    if let spared = HTTPResponse(sparing: representation(.empty, track, format), for: request) { return spared }
+    let context = context
+    let isWhole = window.end == .max && window.text == nil
+    let read = { @Sendable in
+      guard
+        let found = try context.catalog.labels(
+          of: track.id, from: window.start, to: window.end, containing: window.text)
+      else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+      let content = try Self.content(found.chunks, window, format)
+      let body = ResponseBody.bytes(content.bytes)
+      return HTTPResponse(self.representation(body, found.track, format, leftOut: content.leftOut), for: request)
+    }
+    // A window is read immediately; a whole track may take a tenth of a second.
+    return isWhole
+      ? try await context.drawings.run(for: context.client(of: request), read) : try await context.work.run(read)
+  }
+
+  @Sendable func replace(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+    let query = try QueryParameters(request, known: ["format"])
+    let format = try format(of: request, query)
+    let (recording, track) = try await ownTrack(parameters)
+    try request.requireMatch()
+    guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
+    let bytes = try await bytes(of: request)
+    let (labels, chunks) = try await context.drawings.run(for: context.client(of: request)) {
+      let labels = try Self.parse(bytes, format, recording).labels
+      return (labels, LabelChunk.chunks(of: labels))
+    }
+    return try await update(track, of: recording, request, chunks) { $0.summarize(labels) }
+  }
+
+  // MARK: Parts
+
+  /// Returns the recording, and then those from which it was cleaned, nearest first.
+  private func ancestors(of recording: Recording) throws -> [RecordingID] {
+    var (chain, next) = ([recording.id], recording.derivedFrom)
+    while let source = next, source.operation == "denoise", chain.count < 32 {
+      chain.append(source.recording)
+      next = try context.catalog.recording(source.recording)?.derivedFrom
+    }
+    return chain
+  }
+
+  /// Returns the track with the ID in a path, which may be inherited. Throws if there is none.
+  private func track(_ parameters: PathParameters, of recording: Recording) async throws -> LabelTrack {
+    let text = parameters["track"]
+    guard let id = LabelTrackID(text) else { throw ServiceError.noSuchLabelTrack(text) }
+    let context = context
+    return try await context.work.run {
+      guard let track = try context.catalog.labelTrack(id) else { throw ServiceError.noSuchLabelTrack(text) }
+      if track.recording == recording.id { return track }
+      // The nearest recording with tracks is the one whose tracks are inherited.
+      let owner = try ancestors(of: recording).first { try !context.catalog.labelTracks(of: $0).isEmpty }
+      guard track.recording == owner else { throw ServiceError.noSuchLabelTrack(text) }
+      return track
+    }
+  }
+
+  /// Returns the recording with the ID in a path and its track. Throws if the track is another recording's.
+  private func ownTrack(_ parameters: PathParameters) async throws -> (Recording, LabelTrack) {
+    let recording = try await context.recording(parameters)
+    let track = try await track(parameters, of: recording)
+    guard track.recording == recording.id else { throw ServiceError.labelTrackIsInherited(track.id, track.recording) }
+    return (recording, track)
+  }
+
+  private func update(
+    _ track: LabelTrack, of recording: Recording, _ request: HTTPRequest, _ chunks: [LabelChunk]? = nil,
+    _ change: @escaping @Sendable (inout LabelTrack) -> Void
+  ) async throws -> HTTPResponse {
+    let catalog = context.catalog
+    let updated = try await context.work.run { () throws(StorageError) in
+      try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, change)
+    }
+    guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+    return try changed(updated, of: recording, .ok)
+  }
+
+  private func changed(_ track: LabelTrack, of recording: Recording, _ status: HTTPStatus) throws -> HTTPResponse {
+    var response = try HTTPResponse.json(
+      status, LabelTrackDocument(track, of: recording), fields: ["ETag": track.etag, "Cache-Control": "no-cache"])
+    if status == .created { response.fields["Location"] = "/v1/recordings/\(recording.id)/labels/\(track.id)" }
+    return response
+  }
+
+  private func representation(
+    _ body: ResponseBody, _ track: LabelTrack, _ format: LabelFormat, leftOut: [LeftOut] = []
+  ) -> Representation {
+    var fields: HTTPFields = ["Vary": "Accept"]
+    if !leftOut.isEmpty { fields["Stillwave-Left-Out"] = leftOut.map(\.rawValue).joined(separator: ", ") }
+    return Representation(
+      body: body, contentType: format.mediaType, etag: track.etag, cacheControl: "no-cache", fields: fields)
+  }
+
+  private static func content(
+    _ chunks: [FoundLabels], _ window: LabelWindow, _ format: LabelFormat
+  ) throws -> (bytes: [UInt8], leftOut: [LeftOut]) {
+    if format == .json { return (LabelPieces.document(try window.pieces(chunks)), []) }
+    let written = WrittenLabels(try window.labels(chunks), as: format)
+    return (written.bytes, written.leftOut)
+  }
+
+  private static func parse(
+    _ bytes: [UInt8], _ format: LabelFormat?, _ recording: Recording
+  ) throws(LabelsError) -> LabelFile {
+    try LabelFile(parsing: bytes, as: format, duration: recording.format.duration.flatMap { MediaTime(seconds: $0) })
+  }
+
+  private func bytes(of request: HTTPRequest) async throws -> [UInt8] {
+    try request.requireNoCoding()
+    return try await request.body.collect(upTo: LabelLimits.bytes)
+  }
+
+  /// Returns the format of the body: the one that the query names, or else the one that the media type decides.
+  private func format(of request: HTTPRequest, _ query: QueryParameters) throws -> LabelFormat? {
+    if let format = try query.format("format", among: LabelFormat.readable) { return format }
+    let type = request.fields["Content-Type"].flatMap(ParameterizedValue.init)?.value.lowercased()
+    return type.flatMap(LabelFormat.init(deciding:))
+  }
+
+  private func acceptedFormat(_ request: HTTPRequest) throws -> LabelFormat {
+    let types = LabelFormat.writable.map(\.mediaType)
+    let type = try request.preferredType(among: types)
+    return LabelFormat.writable.first { $0.mediaType == type } ?? .json
+  }
+
+  private func window(_ query: QueryParameters) throws -> LabelWindow {
+    var window = LabelWindow(text: query.string("q"))
+    if let start = try query.number("start") {
+      guard let time = MediaTime(seconds: start) else { throw query.invalid("start", "\(start)", .secondsFromZero) }
+      window.start = time.microseconds
+    }
+    if let end = try query.number("end") {
+      guard let time = MediaTime(seconds: end), time.microseconds > window.start else {
+        throw query.invalid("end", "\(end)", .afterStart(limit: nil))
+      }
+      window.end = time.microseconds
+    }
+    return window
+  }
+
+  /// Whether the text has the form of a language tag (RFC 5646): a language of letters, then subtags.
+  private static func isLanguage(_ text: String) -> Bool {
+    let tags = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
+    guard text.utf8.count <= 35, let first = tags.first, (2...8).contains(first.count), first.allSatisfy(isLetter)
+    else { return false }
+    return tags.dropFirst().allSatisfy { tag in
+      (1...8).contains(tag.count) && tag.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) }
+    }
+  }
+}
+
+extension HTTPRequest {
+  /// Throws 428 if the request doesn't say which version it changes.
+  fileprivate func requireMatch() throws {
+    guard fields.contains("If-Match") else { throw RequestError.missingIfMatch }
+  }
+}
+
+extension QueryParameters {
+  fileprivate func format(_ name: String, among formats: [LabelFormat]) throws -> LabelFormat? {
+    guard let text = string(name) else { return nil }
+    guard let format = LabelFormat(rawValue: text), formats.contains(format) else {
+      throw invalid(name, text, .oneOf(formats.map(\.rawValue)))
+    }
+    return format
+  }
+}

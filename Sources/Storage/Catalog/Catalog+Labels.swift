@@ -1,0 +1,181 @@
+// Labels of recordings. A track is a row, and its labels are chunks of some hundred, because an editor replaces all of
+// them with every change and a window reads few: with 200,000 rows instead of 800, a change would take seconds. A
+// window looks through the index of the chunks' times, which also finds labels that are longer than the others.
+//
+// `folded` contains the texts of a chunk as names are folded (see NameSearch), one line for each label, so that a
+// search reads only the chunks that contain what is searched for.
+
+import FoundationEssentials
+import GRDB
+
+extension Catalog {
+  /// Returns the tracks of a recording, oldest first.
+  package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] {
+    try read { db in
+      try Self.intact(
+        Row.fetchAll(
+          db.cachedStatement(sql: "SELECT * FROM label_tracks WHERE recording = ? ORDER BY id"), arguments: [id.text])
+      ) { try LabelTrackRow(row: $0).track }
+    }
+  }
+
+  /// Returns a track, or nil.
+  package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
+    try read { try Self.labelTrack(id, $0) }
+  }
+
+  /// Returns a track and those of its chunks that overlap a window, from `start` up to but without `end` in
+  /// microseconds, and that contain a text, ignoring case; nil if there is no such track. All are from one moment.
+  package func labels(
+    of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil
+  ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
+    let folded = text.flatMap { $0.isEmpty ? nil : Self.folded($0) }
+    return try read { db in
+      guard let track = try Self.labelTrack(id, db) else { return nil }
+      var arguments: [String: (any DatabaseValueConvertible)?] = ["track": id.text, "start": start, "end": end]
+      if let folded { arguments["text"] = folded }
+      let search = folded == nil ? "" : " AND instr(folded, :text) > 0"
+      let rows = try Row.fetchAll(
+        db.cachedStatement(
+          sql: """
+            SELECT start, until, labels\(folded == nil ? "" : ", folded") FROM label_chunks
+            WHERE track = :track AND start < :end AND until >= :start\(search) ORDER BY number
+            """),
+        arguments: StatementArguments(arguments))
+      let chunks = try rows.map { row in
+        FoundLabels(
+          start: try value(row, "start"), end: try value(row, "until"), labels: Array(try value(row, "labels") as Data),
+          matches: try folded.map { Self.lines(of: try value(row, "folded"), containing: Array($0.utf8)) })
+      }
+      return (track, chunks)
+    }
+  }
+
+  /// Inserts a track with its labels. Throws `.noSuchRecording`, or `.tooManyLabelTracks` if the recording has `limit`
+  /// tracks already.
+  package func insert(_ track: LabelTrack, _ chunks: [LabelChunk], limit: Int) throws(StorageError) {
+    try write { db in
+      guard try Self.recording(track.recording, db) != nil else { throw StorageError.noSuchRecording(track.recording) }
+      let count =
+        try Int.fetchOne(
+          db, sql: "SELECT count(*) FROM label_tracks WHERE recording = ?", arguments: [track.recording.text]) ?? 0
+      guard count < limit else { throw StorageError.tooManyLabelTracks(limit: limit) }
+      try LabelTrackRow(track: track).insert(db)
+      try Self.insert(chunks, of: track.id, db)
+    }
+  }
+
+  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if there is none. Throws
+  /// `.changedMeanwhile`, without any change, if `isExpected` returns false for the current track.
+  package func update(
+    _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
+    _ change: (inout LabelTrack) -> Void
+  ) throws(StorageError) -> LabelTrack? {
+    try write { db in
+      guard var track = try Self.labelTrack(id, db) else { return nil }
+      guard isExpected(track) else { throw StorageError.changedMeanwhile }
+      change(&track)
+      track.version += 1
+      track.changedAt = .now
+      try LabelTrackRow(track: track).update(db)
+      if let chunks {
+        try db.execute(sql: "DELETE FROM label_chunks WHERE track = ?", arguments: [id.text])
+        try Self.insert(chunks, of: id, db)
+      }
+      return track
+    }
+  }
+
+  /// Deletes a track; returns false if there is none. Throws `.changedMeanwhile`, without any change, if `isExpected`
+  /// returns false for the current track.
+  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool) throws(StorageError) -> Bool {
+    try write { db in
+      guard let track = try Self.labelTrack(id, db) else { return false }
+      guard isExpected(track) else { throw StorageError.changedMeanwhile }
+      try db.execute(sql: "DELETE FROM label_tracks WHERE id = ?", arguments: [id.text])
+      return true
+    }
+  }
+
+  /// Deletes the tracks of a recording whose row is deleted in the same transaction.
+  static func deleteLabels(of id: String, _ db: Database) throws {
+    try db.cachedStatement(sql: "DELETE FROM label_tracks WHERE recording = ?").execute(arguments: [id])
+  }
+
+  private static func labelTrack(_ id: LabelTrackID, _ db: Database) throws -> LabelTrack? {
+    try LabelTrackRow.fetchOne(
+      db.cachedStatement(sql: "SELECT * FROM label_tracks WHERE id = ?"), arguments: [id.text])?.track
+  }
+
+  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: Database) throws {
+    let statement = try db.cachedStatement(
+      sql: "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)")
+    for (number, chunk) in chunks.enumerated() {
+      try statement.execute(arguments: [
+        id.text, number, chunk.start, chunk.end, folded(chunk.texts), Data(chunk.labels),
+      ])
+    }
+  }
+
+  /// Returns the folded texts, one per line.
+  private static func folded(_ texts: [String]) -> String {
+    NameSearch.fold(texts.map { $0.replacing("\n", with: " ") }.joined(separator: "\n"))
+  }
+
+  private static func folded(_ text: String) -> String { folded([text]) }
+
+  /// Returns for each line whether it contains `text`, compared by bytes as SQLite's instr() does.
+  private static func lines(of folded: String, containing text: [UInt8]) -> [Bool] {
+    folded.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+      var rest = line
+      while rest.count >= text.count, let start = rest.firstIndex(of: text[0]) {
+        rest = rest[start...]
+        if rest.starts(with: text) { return true }
+        rest = rest.dropFirst()
+      }
+      return false
+    }
+  }
+}
+
+/// A track as a row of `label_tracks`.
+struct LabelTrackRow: FetchableRecord, PersistableRecord {
+  static let databaseTableName = "label_tracks"
+
+  let track: LabelTrack
+
+  init(track: LabelTrack) { self.track = track }
+
+  init(row: Row) throws {
+    var track = LabelTrack(
+      id: try identifier(row, "id"), recording: try identifier(row, "recording"), name: try value(row, "name"),
+      kind: try choice(row, "kind"), language: try nullable(row, "language"), source: try choice(row, "source"),
+      createdAt: Timestamp(milliseconds: try value(row, "created_at")),
+      changedAt: Timestamp(milliseconds: try value(row, "changed_at")))
+    track.count = try value(row, "count")
+    track.words = try value(row, "words")
+    track.start = try nullable(row, "start")
+    track.end = try nullable(row, "until")
+    track.version = try value(row, "version")
+    self.track = track
+    guard track.createdAt.isPlausible, track.changedAt.isPlausible, track.count >= 0, track.words >= 0 else {
+      throw StorageError.corrupt(column: "label_tracks", value: track.id.text)
+    }
+  }
+
+  func encode(to container: inout PersistenceContainer) throws {
+    container["id"] = track.id.text
+    container["recording"] = track.recording.text
+    container["name"] = track.name
+    container["kind"] = track.kind.rawValue
+    container["language"] = track.language
+    container["source"] = track.source.rawValue
+    container["count"] = track.count
+    container["words"] = track.words
+    container["start"] = track.start
+    container["until"] = track.end
+    container["version"] = track.version
+    container["created_at"] = track.createdAt.milliseconds
+    container["changed_at"] = track.changedAt.milliseconds
+  }
+}

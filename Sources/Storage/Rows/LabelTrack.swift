@@ -1,0 +1,87 @@
+/// The ID of a track of labels.
+package typealias LabelTrackID = Identifier<LabelTrack>
+
+/// A track of labels of a recording, without the labels themselves.
+package struct LabelTrack: Sendable, Equatable {
+  /// What the labels are.
+  package enum Kind: String, CaseIterable, Sendable {
+    case labels, transcript, lyrics, chapters
+  }
+
+  /// Where the track came from.
+  package enum Source: String, CaseIterable, Sendable {
+    case upload
+    /// Found in the recording's file.
+    case embedded
+    /// Made by hand in the viewer.
+    case editor
+  }
+
+  /// The track's ID, which is unique among all recordings.
+  package let id: LabelTrackID
+  /// The recording to which it belongs.
+  package let recording: RecordingID
+  /// The name shown to people.
+  package var name: String
+  /// What the labels are.
+  package var kind: Kind
+  /// A language tag such as “en”, if it is known.
+  package var language: String?
+  /// Where the track came from.
+  package var source: Source
+  /// Number of labels.
+  package var count = 0
+  /// Number of words with times of their own.
+  package var words = 0
+  /// When the first label begins and the last one ends, in microseconds; nil if there are none.
+  package var start, end: Int64?
+  /// Number of changes since the track was created.
+  package var version: Int64 = 0
+  /// When the track was created and last changed.
+  package var createdAt, changedAt: Timestamp
+
+  /// Creates an empty track with a new ID.
+  package init(of recording: RecordingID, name: String, kind: Kind, language: String?, source: Source) {
+    (id, self.recording) = (LabelTrackID(), recording)
+    (self.name, self.kind, self.language, self.source) = (name, kind, language, source)
+    createdAt = .now
+    changedAt = createdAt
+  }
+
+  init(
+    id: LabelTrackID, recording: RecordingID, name: String, kind: Kind, language: String?, source: Source,
+    createdAt: Timestamp, changedAt: Timestamp
+  ) {
+    (self.id, self.recording, self.name, self.kind, self.language) = (id, recording, name, kind, language)
+    (self.source, self.createdAt, self.changedAt) = (source, createdAt, changedAt)
+  }
+}
+
+/// Some hundred labels that follow each other, so that a window is read without reading the whole track.
+package struct LabelChunk: Sendable, Equatable {
+  /// When the first label begins, in microseconds.
+  package var start: Int64
+  /// When the last of them ends, in microseconds.
+  package var end: Int64
+  /// The text of each label, for searching.
+  package var texts: [String]
+  /// The labels in the caller's form.
+  package var labels: [UInt8]
+
+  /// Creates a chunk.
+  package init(start: Int64, end: Int64, texts: [String], labels: [UInt8]) {
+    (self.start, self.end, self.texts, self.labels) = (start, end, texts, labels)
+  }
+}
+
+/// A chunk as found in a window.
+package struct FoundLabels: Sendable, Equatable {
+  /// When the first label begins, in microseconds.
+  package var start: Int64
+  /// When the last of them ends, in microseconds.
+  package var end: Int64
+  /// The labels as they were inserted.
+  package var labels: [UInt8]
+  /// Which of the labels have the text that was searched for; nil if there was no search.
+  package var matches: [Bool]?
+}

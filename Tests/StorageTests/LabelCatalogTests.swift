@@ -1,0 +1,117 @@
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct LabelCatalogTests {
+  let folder: TemporaryFolder
+  let catalog: Catalog
+  let recording = sample()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    catalog = try Catalog(path: folder("catalog.sqlite"))
+    try catalog.insert(recording)
+  }
+
+  private func track(_ chunks: [LabelChunk] = [], limit: Int = 64) throws -> LabelTrack {
+    var track = LabelTrack(of: recording.id, name: "Lyrics", kind: .lyrics, language: "de", source: .upload)
+    (track.count, track.words, track.start, track.end) = (4, 7, 0, 90)
+    try catalog.insert(track, chunks, limit: limit)
+    return track
+  }
+
+  /// Three chunks, the first of which has a label that lasts until the end.
+  private static let chunks = [
+    LabelChunk(start: 0, end: 90, texts: ["Grüße", "two\nlines"], labels: [1]),
+    LabelChunk(start: 20, end: 40, texts: [""], labels: [2]),
+    LabelChunk(start: 40, end: 60, texts: ["100%_"], labels: []),
+  ]
+
+  private func rowCount(_ table: String) throws -> Int {
+    try catalog.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? -1 }
+  }
+
+  @Test("a track is read back after a restart")
+  func reading() throws {
+    let track = try track(Self.chunks)
+    let again = try Catalog(path: folder("catalog.sqlite"))
+    #expect(try again.labelTrack(track.id) == track && again.labelTracks(of: recording.id) == [track])
+    let found = try #require(try again.labels(of: track.id))
+    #expect(found.track == track)
+    #expect(found.chunks.map(\.labels) == [[1], [2], []] && found.chunks.map(\.matches) == [nil, nil, nil])
+    #expect(try again.labels(of: LabelTrackID()) == nil && again.labelTracks(of: RecordingID()) == [])
+  }
+
+  @Test(
+    "a window finds the chunks that overlap it",
+    arguments: [(0, 1, [0]), (30, 40, [0, 1]), (40, 41, [0, 1, 2]), (91, 99, [])])
+  func windows(start: Int64, end: Int64, chunks: [Int]) throws {
+    let track = try track(Self.chunks)
+    let found = try #require(try catalog.labels(of: track.id, from: start, to: end)).chunks
+    #expect(found.map(\.start) == chunks.map { Self.chunks[$0].start })
+  }
+
+  @Test(
+    "a search finds the labels with a text, ignoring case and how it is encoded",
+    arguments: [
+      ("GRÜSSE", [true, false]), ("gru\u{308}ße", [true, false]), ("two lines", [false, true]),
+      ("o\nl", [false, true]),
+      ("e", [true, true]), ("", nil), ("eßtwo", nil),
+    ] as [(String, [Bool]?)])
+  func searching(text: String, matches: [Bool]?) throws {
+    let track = try track(Self.chunks)
+    let found = try #require(try catalog.labels(of: track.id, containing: text)).chunks
+    #expect(found.first?.matches == matches)
+    #expect(found.count == (text.isEmpty ? 3 : matches == nil ? 0 : 1))
+  }
+
+  @Test("percent signs and underscores are only text")
+  func notAPattern() throws {
+    let track = try track(Self.chunks)
+    #expect(try catalog.labels(of: track.id, containing: "%_")?.chunks.map(\.start) == [40])
+    #expect(try catalog.labels(of: track.id, containing: "1%")?.chunks == [])
+  }
+
+  @Test("replacing labels changes the track's version and removes the old ones")
+  func replacing() throws {
+    let track = try track(Self.chunks)
+    let updated = try #require(
+      try catalog.update(track.id, if: { $0.version == 0 }, [LabelChunk(start: 1, end: 2, texts: ["x"], labels: [9])]) {
+        $0.count = 1
+      })
+    #expect(updated.version == 1 && updated.count == 1 && updated.name == "Lyrics")
+    #expect(try catalog.labels(of: track.id)?.chunks.map(\.labels) == [[9]])
+    #expect(throws: StorageError.changedMeanwhile) {
+      try catalog.update(track.id, if: { $0.version == 0 }, []) { $0.count = 0 }
+    }
+    #expect(try catalog.labelTrack(track.id) == updated && rowCount("label_chunks") == 1)
+    #expect(try catalog.update(LabelTrackID(), if: { _ in true }) { _ in } == nil)
+  }
+
+  @Test("a deleted track and the tracks of a deleted recording leave nothing behind")
+  func deleting() throws {
+    let (first, second) = (try track(Self.chunks), try track(Self.chunks))
+    #expect(throws: StorageError.changedMeanwhile) { try catalog.deleteLabelTrack(first.id) { _ in false } }
+    #expect(try catalog.deleteLabelTrack(first.id) { _ in true })
+    #expect(try !catalog.deleteLabelTrack(first.id) { _ in true })
+    #expect(try catalog.labelTracks(of: recording.id) == [second] && rowCount("label_chunks") == 3)
+    _ = try catalog.deleteRecording(recording.id)
+    #expect(try rowCount("label_tracks") == 0 && rowCount("label_chunks") == 0)
+    let old = sample()
+    try catalog.insert(old)
+    let third = LabelTrack(of: old.id, name: "a", kind: .labels, language: nil, source: .editor)
+    try catalog.insert(third, Self.chunks, limit: 1)
+    #expect(try catalog.deleteRecordings(createdBefore: Timestamp(milliseconds: .max / 2), limit: 9) == [old.id])
+    #expect(try rowCount("label_tracks") == 0 && rowCount("label_chunks") == 0)
+  }
+
+  @Test("a recording has no more tracks than the limit, and a deleted one has none")
+  func limits() throws {
+    for _ in 0..<2 { _ = try track(limit: 2) }
+    #expect(throws: StorageError.tooManyLabelTracks(limit: 2)) { try track(limit: 2) }
+    _ = try catalog.deleteRecording(recording.id)
+    #expect(throws: StorageError.noSuchRecording(recording.id)) { try track() }
+    #expect(try rowCount("label_tracks") == 0)
+  }
+}
