@@ -8,13 +8,13 @@ final class Server {
   private let directory: String
 
   /// `log`: the file for the log at its default level; nil for only errors, which are printed.
-  init(binary: String, directory: String, log: String? = nil) throws {
+  init(binary: String, directory: String, log: String? = nil, options: [String] = []) throws {
     self.directory = directory + "/data"
     process.executableURL = URL(fileURLWithPath: binary)
     // All benchmark clients have the same address.
     process.arguments = [
       "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--max-connections-per-client", "8192",
-    ]
+    ] + options
     if let log {
       _ = FileManager.default.createFile(atPath: log, contents: nil)
       process.standardError = FileHandle(forWritingAtPath: log)

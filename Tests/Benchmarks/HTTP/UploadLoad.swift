@@ -21,12 +21,11 @@ struct UploadLoad {
   func run() throws -> Int {
     try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
     try SyntheticRecording.write(seconds: seconds, to: recording)
-    let server = try Server(binary: binary, directory: folder)
-    defer { server.stop() }
-    guard let nginx = try Nginx(folder: root), Child.find("openssl") != nil else {
-      throw BenchmarkFailure(what: "nginx and openssl are not installed; deploy/install bench installs them")
+    guard Wrk.isInstalled, let nginx = try Nginx(folder: root), Child.find("openssl") != nil else {
+      throw BenchmarkFailure(what: "nginx, openssl and wrk are not installed; deploy/install bench installs them")
     }
     defer { nginx.stop() }
+    let server = try Server(binary: binary, directory: folder)
     let gigabytes = rounded(Double(byteCount) / 1e9)
     var table = Table(
       title:
@@ -49,6 +48,8 @@ struct UploadLoad {
     sleep(20)
     let grown = Double(MemoryWatch.anonymous(server.processIdentifier) - before) / 1024
     table.row("memory kept 20 s after these uploads", "\(rounded(grown)) MB", "≤ 4 MB", grown <= 4)
+    server.stop()
+    try TinyUploads(binary: binary, folder: folder).run(&table)
     return table.failures
   }
 
