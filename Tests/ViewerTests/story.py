@@ -142,6 +142,7 @@ class Story:
             self.small_screens_keep_the_waveform_and_what_to_do_with_it_in_view,
             self.a_phone_shows_what_it_sends,
             self.everything_has_a_name_for_a_screen_reader,
+            self.axe_finds_nothing,
             self.the_keyboard_reaches_everything,
             self.text_is_readable_in_light_and_dark,
             self.a_service_that_was_away_is_found_again,
@@ -1004,13 +1005,55 @@ class Story:
                 unnamed.append((role, found["nodeName"], found.get("attributes")))
         assert len(nodes) > 50 and not unnamed, unnamed
 
+    def axe_finds_nothing(self):
+        axe = os.environ.get("STILLWAVE_AXE")
+        if not axe:
+            return
+        browser, page = self.browser, self.page
+        talk = next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"]
+        with open(axe, encoding="utf-8") as file:
+            source = file.read()
+        browser.devtools("Page.setBypassCSP", enabled=True)
+
+        def check(state):
+            page.window()
+            browser.devtools("Runtime.evaluate", expression=source)
+            found = browser.run("return axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(node => node.target[0])]))")
+            assert not found, f"{state}: {found}"
+        for is_dark in (False, True):
+            browser.dark(is_dark)
+            page.open()
+            check("nothing is open")
+            page.open(f"{talk}&mark=3-6&noise=1-2&view=0-20")
+            check("a selection and noise are marked")
+            browser.click("#show-keys")
+            check("the keys are shown")
+            browser.click("#close-keys")
+            browser.run("document.querySelector('#list .open').focus()")
+            browser.keys(F2)
+            check("a recording is renamed")
+            browser.keys(ESCAPE)
+            browser.size(390, 844, ratio=2, touch=True)
+            page.open(f"{talk}&mark=3-6")
+            for button in ("#settings", "#menu"):
+                browser.click(button)
+                check(f"{button} is open")
+                browser.keys(ESCAPE)
+            browser.size(1440, 900)
+        browser.dark(False)
+        browser.devtools("Page.setBypassCSP", enabled=False)
+        page.open(talk)
+
     def the_keyboard_reaches_everything(self):
         self.browser.run("document.activeElement.blur(); scrollTo(0, 0)")
         reached = set()
         for _ in range(90):
             self.browser.keys(TAB)
             reached.add(self.browser.run("return document.activeElement.id || document.activeElement.dataset.part || document.activeElement.className"))
-        for wanted in ("search", "add", "open", "overview-window", "wave", "zoom-in", "strength-natural", "reduction",
+            if "show-keys" not in reached and self.browser.run("return document.activeElement.parentElement.role") == "toolbar":
+                self.browser.keys(END)
+        assert "zoom-in" not in reached and "show-keys" in reached, "a toolbar is one stop, with arrows and End inside"
+        for wanted in ("search", "add", "open", "overview-window", "wave", "strength-natural", "reduction",
                        "sensitivity", "method", "preview", "clean", "play", "loop", "select-from"):
             assert wanted in reached or wanted == "strength-natural" and any("strength" in r for r in reached), wanted
 
@@ -1027,8 +1070,9 @@ class Story:
               const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
               return [["--ink", "--page"], ["--ink", "--panel"], ["--quiet", "--panel"], ["--quiet", "--page"],
                 ["--on-accent", "--accent"], ["--accent", "--panel"], ["--noise", "--raised"], ["--page", "--noise"],
-                ["--page", "--bad"]].map(([a, b]) => [a, b, contrast(a, b)]);""")
-            poor = [pair for pair in contrasts if pair[2] < 4.5]
+                ["--page", "--bad"], ["--edge", "--raised"], ["--wave-peak", "--well"], ["--wave-rms", "--well"],
+                ...[0, 1, 2, 3].flatMap(k => [[`--clean-${k}-peak`, "--well"], [`--clean-${k}-rms`, "--well"]])].map(([a, b]) => [a, b, contrast(a, b)]);""")
+            poor = [pair for pair in contrasts if pair[2] < (3 if "-peak" in pair[0] or "-rms" in pair[0] or "edge" in pair[0] else 4.5)]
             assert not poor, poor
         self.browser.dark(False)
 

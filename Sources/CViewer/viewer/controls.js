@@ -2,7 +2,7 @@
 import { voices } from "./comparison.js";
 import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
 import { announce, tell } from "./messages.js";
-import { afterCalm, copy, find, label, part } from "./page.js";
+import { afterCalm, copy, find, label, part, rove } from "./page.js";
 import { recordingPath } from "./service.js";
 import { layerName } from "./session.js";
 import { texts } from "./texts.js";
@@ -21,6 +21,7 @@ export function connectControls({ view, stage, session, player }) {
   listenToPointers(stage, view, seconds => player.seek(seconds));
   const actions = connectButtons(view, stage, session, player);
   listenToKeys(actions);
+  for (const toolbar of document.querySelectorAll("[role=toolbar]")) rove(/** @type {HTMLElement} */ (toolbar));
   connectTimes(view);
   connectPlayer(view, player, session);
   connectLayers(session, player);
@@ -55,6 +56,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     view.show(side === "start" ? { start: 0, end: span } : { start: view.duration - span, end: view.duration });
     player.seek(side === "start" ? 0 : view.duration);
   };
+  const nudge = (/** @type {number} */ share) => player.seek(view.playhead + (view.target.end - view.target.start) * share);
   const keys = find("keys");
   /** @type {Record<string, () => void>} */
   const buttons = {
@@ -106,7 +108,8 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     "_": () => view.zoom(1 / 0.6), ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => view.zoom(0.6),
     ArrowDown: () => view.zoom(1 / 0.6), PageUp: () => pan(-0.9), PageDown: () => pan(0.9),
     "Shift+ArrowLeft": () => grow(-0.02), "Shift+ArrowRight": () => grow(0.02), Home: () => end("start"), End: () => end("end"),
-    z: zoomSelection, 0: () => view.showAll(), "]": buttons.taller, "[": buttons.flatter, n: takeNoise, p: preview, l: loop, f: follow,
+    ",": () => nudge(-0.01), ".": () => nudge(0.01), "Shift+,": () => nudge(-0.1), "Shift+.": () => nudge(0.1),
+    "<": () => nudge(-0.1), ">": () => nudge(0.1), z: zoomSelection, 0: () => view.showAll(), "]": buttons.taller, "[": buttons.flatter, n: takeNoise, p: preview, l: loop, f: follow,
     Escape: () => view.select(null), "?": () => keys.showModal(), "Shift+?": () => keys.showModal(),
     1: () => player.setVoice("original"), 2: () => player.hearCleaned(), 3: () => player.setVoice("residue"),
   }).map(([key, action]) => [key, isOpen(action)]));

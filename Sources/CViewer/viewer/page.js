@@ -43,6 +43,26 @@ export function label(element, text) {
 }
 
 /**
+ * Makes a toolbar one stop for the Tab key; arrows, Home and End move within it (WAI-ARIA, toolbar pattern).
+ * @param {HTMLElement} toolbar
+ */
+export function rove(toolbar) {
+  const buttons = () => [.../** @type {NodeListOf<HTMLButtonElement>} */ (toolbar.querySelectorAll("button"))];
+  const settle = (/** @type {HTMLButtonElement} */ stop) => { for (const button of buttons()) button.tabIndex = button === stop ? 0 : -1; };
+  settle(buttons()[0]);
+  toolbar.addEventListener("focusin", event => settle(/** @type {HTMLButtonElement} */ (event.target)));
+  toolbar.addEventListener("keydown", event => {
+    const usable = buttons().filter(button => button.offsetParent !== null && !button.disabled), forward = getComputedStyle(toolbar).direction === "rtl" ? -1 : 1;
+    const at = usable.indexOf(/** @type {HTMLButtonElement} */ (event.target)), { length } = usable;
+    const to = { ArrowRight: at + forward, ArrowLeft: at - forward, Home: 0, End: length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    usable[(to + length) % length].focus();
+  });
+}
+
+/**
  * Calls `action` when calls have stopped for a while.
  * @param {number} milliseconds
  * @param {() => void} action

@@ -24,7 +24,7 @@ export const texts = {
   close: "Close",
 
   overview: "Whole recording, with the visible window",
-  help: "Drag to select. The wheel zooms, Shift and the wheel scroll, Alt and the wheel change the height. Keys: Space plays, arrows scroll, plus and minus zoom, Home and End go to the ends, Z zooms to the selection, N uses it as noise, L loops, 1 2 3 switch between original, cleaned and noise, question mark lists all keys.",
+  help: "Drag to select. The wheel zooms, Shift and the wheel scroll, Alt and the wheel change the height. Keys: Space plays, arrows scroll, plus and minus zoom, Home and End go to the ends, comma and period move the playhead, Z zooms to the selection, N uses it as noise, L loops, 1 2 3 switch between original, cleaned and noise, question mark lists all keys.",
   regions: "Suggested noise",
   selectionStart: "Start of the selection",
   selectionEnd: "End of the selection",
@@ -50,6 +50,9 @@ export const texts = {
   download: (/** @type {string} */ name) => `Download ${name}`,
 
   cleaning: "Noise removal",
+  actions: "Preview and clean",
+  job: "Progress",
+  messages: "Messages",
   noiseFrom: "Learn the noise from",
   noiseAuto: "the best stretch found",
   noiseStart: "Noise from",
@@ -162,7 +165,7 @@ export const texts = {
   keyList: /** @type {[string, string][]} */ ([
     ["Space", "Play or pause the selection, or from the playhead"],
     ["← →", "Scroll"], ["Shift ← →", "Extend the selection"],
-    ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"],
+    ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"], [", .", "Move the playhead; with Shift further"],
     ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Reduce and increase the height"],
     ["N", "Learn the noise from the selection"], ["P", "Preview the selection or the visible part, up to 30 seconds"],
     ["1 2 3", "Hear the original, the cleaned sound (2 again: the next one), only the noise"],
