@@ -86,6 +86,9 @@ static const unsigned char time_js[] = {
 static const unsigned char transfers_js[] = {
 #embed "viewer/transfers.js"
 };
+static const unsigned char undo_js[] = {
+#embed "viewer/undo.js"
+};
 static const unsigned char uploads_js[] = {
 #embed "viewer/uploads.js"
 };
@@ -131,6 +134,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("tiles.js", tiles_js),
   FILE("time.js", time_js),
   FILE("transfers.js", transfers_js),
+  FILE("undo.js", undo_js),
   FILE("uploads.js", uploads_js),
   FILE("variants.js", variants_js),
   FILE("view.js", view_js),

@@ -115,6 +115,8 @@ class Story:
             self.keys_move_and_zoom,
             self.the_overview_moves_with_the_view,
             self.handles_change_places_when_one_passes_the_other,
+            self.marks_and_moves_are_undone,
+            self.zooming_keeps_the_selection_and_the_ruler_moves_the_playhead,
             self.marking_noise_ends_the_selection_and_the_preview_plays_what_its_button_says,
             self.a_drag_selects_and_handles_and_typed_times_change_it,
             self.a_suggested_region_is_taken_with_one_click,
@@ -476,6 +478,77 @@ class Story:
             assert browser.run("return document.activeElement.id") == "handle-end"
         browser.run("document.querySelector('#wave').focus()")
         browser.keys(ESCAPE, "0")
+
+    def marks_and_moves_are_undone(self):
+        browser, page = self.browser, self.page
+        control = "\ue009"
+        self.select("0:10", "0:12")
+        page.window()
+        browser.keys("n")
+        page.window()
+        self.select("0:20", "0:30")
+        page.window()
+        for noise, mark in (((10, 12), None), (None, (10, 12)), (None, None)):
+            browser.keys((control, "z"))
+            page.window()
+            assert (page.field("noise"), page.field("mark")) == (noise, mark), (noise, mark, browser.run("return location.hash"))
+        for noise, mark in ((None, (10, 12)), ((10, 12), None), ((10, 12), (20, 30))):
+            browser.keys((control, SHIFT, "z"))
+            page.window()
+            assert (page.field("noise"), page.field("mark")) == (noise, mark), (noise, mark, browser.run("return location.hash"))
+        browser.click("#noise-clear")
+        browser.keys(ESCAPE, "+", "+")
+        first = page.window()
+        browser.keys("+", "+")
+        second = page.window()
+        browser.click("#list li:last-child .open")
+        wait("the other one is opened", lambda: browser.text("#name") == "first.wav")
+        page.window()
+        for window in (second, first):
+            browser.run("history.back()")
+            wait("the recording is back", lambda: browser.text("#name") == "talk.wav")
+            assert page.window() == window, (page.window(), window)
+        browser.run("history.forward()")
+        assert page.window() == second
+        row = "document.querySelector('#list li:last-child .open').focus()"
+        browser.run(row)
+        browser.keys(DELETE)
+        wait("it is gone", lambda: page.names() == ["talk.wav"])
+        browser.keys((control, "z"))
+        wait("it is back", lambda: page.names() == ["talk.wav", "first.wav"] and not page.toast())
+        browser.run(row)
+        browser.keys(F2, *"name", ENTER)
+        wait("it is renamed", lambda: page.names() == ["talk.wav", "name.wav"])
+        browser.keys((control, "z"))
+        wait("it has its name", lambda: page.names() == ["talk.wav", "first.wav"])
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys("0")
+        page.window()
+
+    def zooming_keeps_the_selection_and_the_ruler_moves_the_playhead(self):
+        browser, page = self.browser, self.page
+        self.select("0:20", "0:25")
+        for _ in range(6):
+            browser.click("#zoom-in")
+            start, end = page.window()
+            assert start <= 20 and end >= 25, (start, end)
+        browser.click("#zoom-in")
+        browser.click("#zoom-in")
+        start, end = page.window()
+        assert start < 22.5 < end and end - start < 5, (start, end)
+        browser.keys(ESCAPE)
+        browser.drag(page.point(0.25, 0.5, "#ruler"), page.point(0.5, 0.5, "#ruler"))
+        assert abs(page.playhead() - (start + end) / 2) < (end - start) / 100
+        browser.wheel(page.point(0.75, 0.5, "#ruler"), y=100, count=4)
+        wider = page.window()
+        at = start + 0.75 * (end - start)
+        assert wider[1] - wider[0] > end - start and abs(wider[0] + 0.75 * (wider[1] - wider[0]) - at) < 0.05
+        browser.drag(page.point(0.5), (page.point(1)[0] + 60, page.point(0.5)[1]), steps=30)
+        page.window()
+        mark = page.field("mark")
+        assert mark[1] > wider[1] and page.window()[0] > wider[0], "a selection that is dragged past the edge goes on"
+        browser.keys(ESCAPE, "0", HOME)
+        page.window()
 
     def marking_noise_ends_the_selection_and_the_preview_plays_what_its_button_says(self):
         browser, page = self.browser, self.page

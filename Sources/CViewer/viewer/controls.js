@@ -12,15 +12,16 @@ import { formatTime, parseTime } from "./time.js";
 /** @typedef {import("./stage.js").Stage} Stage */
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("./player.js").Player} Player */
+/** @typedef {import("./undo.js").Undo} Undo */
 
 /**
  * The controls around the waveform.
- * @param {{ view: View, stage: Stage, session: Session, player: Player }} parts
+ * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo }} parts
  */
-export function connectControls({ view, stage, session, player }) {
+export function connectControls({ view, stage, session, player, undo }) {
   listenToPointers(stage, view, seconds => player.seek(seconds));
   const actions = connectButtons(view, stage, session, player);
-  listenToKeys(actions);
+  listenToKeys({ ...actions, "Ctrl+z": () => undo.undo(), "Shift+Ctrl+z": () => undo.redo(), "Ctrl+y": () => undo.redo() });
   for (const toolbar of document.querySelectorAll("[role=toolbar]")) rove(/** @type {HTMLElement} */ (toolbar));
   connectTimes(view);
   connectPlayer(view, player, session);

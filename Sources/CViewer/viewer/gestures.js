@@ -16,8 +16,10 @@ const longPress = 380;
  * @param {(seconds: number) => void} seek
  */
 export function listenToPointers(stage, view, seek) {
-  const { wave, from, to, box } = stage.parts;
+  const { wave, from, to, box, ruler } = stage.parts;
   wheel(wave, stage, view);
+  wheel(ruler, stage, view);
+  scrub(ruler, stage, seek);
   wheel(/** @type {HTMLElement} */ (box.parentElement), stage, view);
   mainView(wave, stage, view, seek);
   handle(from, to, stage, view, "start");
@@ -27,6 +29,7 @@ export function listenToPointers(stage, view, seek) {
 
 /** The wheel zooms around the pointer, with Shift or sideways it moves, with Alt it changes the height. */
 function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /** @type {View} */ view) {
+  const box = stage.parts.box.parentElement;
   element.addEventListener("wheel", event => {
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 32 : event.deltaMode === 2 ? 400 : 1;
@@ -39,10 +42,21 @@ function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /
     } else {
       // A pinch on a touchpad arrives as wheel events with Ctrl, in small steps.
       const amount = Math.max(-120, Math.min(120, y)) * (event.ctrlKey ? 4 : 1);
-      const isMain = element === stage.parts.wave;
+      const isMain = element !== box;
       view.zoom(Math.exp(amount / 260), isMain ? stage.secondsAt(event.clientX - stage.waves.left) : undefined);
     }
   }, { passive: false });
+}
+
+/** A press on the ruler moves the playhead there, and a drag takes it along. */
+function scrub(/** @type {HTMLElement} */ ruler, /** @type {Stage} */ stage, /** @type {(seconds: number) => void} */ seek) {
+  const go = (/** @type {PointerEvent} */ event) => seek(stage.secondsAt(event.clientX - stage.waves.left));
+  ruler.addEventListener("pointerdown", event => {
+    if (event.button) return;
+    ruler.setPointerCapture(event.pointerId);
+    go(event);
+  });
+  ruler.addEventListener("pointermove", event => { if (ruler.hasPointerCapture(event.pointerId)) go(event); });
 }
 
 /**
@@ -61,7 +75,14 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
   const fingers = new Map();
   /** @type {"select" | "pan" | "pinch" | null} */
   let mode = null;
-  let anchor = 0, startX = 0, isDrag = false, press = 0, left = 0;
+  let anchor = 0, startX = 0, isDrag = false, press = 0, left = 0, beyond = 0;
+  // A selection that is dragged past an edge takes the view along, the faster the farther.
+  const push = () => {
+    if (mode !== "select" || !beyond) return;
+    view.pan(beyond / Math.max(1, stage.waves.width) * view.span * 0.15, true);
+    view.select({ start: anchor, end: stage.secondsAt(beyond < 0 ? 0 : stage.waves.width) });
+    requestAnimationFrame(push);
+  };
   /** @type {{ x: number, time: number, speed: number }} */
   let last = { x: 0, time: 0, speed: 0 };
   /** @type {{ start: number, end: number }} */
@@ -133,7 +154,12 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     if (!isDrag && Math.abs(x - startX) < slop) return;
     isDrag = true;
     clearTimeout(press);
-    if (mode === "select") view.select({ start: anchor, end: stage.secondsAt(x) });
+    if (mode === "select") {
+      const wasBeyond = beyond !== 0, raw = event.clientX - left;
+      beyond = Math.max(-100, Math.min(100, raw - x));
+      view.select({ start: anchor, end: stage.secondsAt(x) });
+      if (beyond && !wasBeyond) push();
+    }
     if (mode === "pan") {
       const perPixel = (startWindow.end - startWindow.start) / Math.max(1, stage.waves.width);
       const start = startWindow.start - (x - startX) * perPixel;
@@ -146,6 +172,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
   const end = (/** @type {PointerEvent} */ event) => {
     if (!fingers.delete(event.pointerId)) return;
     clearTimeout(press);
+    beyond = 0;
     if (mode === "pinch") {
       // The remaining finger keeps moving the view.
       const [rest] = fingers.values();
@@ -243,14 +270,14 @@ function overview(/** @type {HTMLElement} */ area, /** @type {HTMLElement} */ bo
  */
 export function listenToKeys(actions) {
   addEventListener("keydown", event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.altKey || event.defaultPrevented) return;
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), select, textarea, dialog")) return;
     // Arrows, Home and End belong to sliders, choices and scrolling lists that have the focus; space and Enter to buttons.
     const isControl = target.closest("input, [role=radiogroup], #list, #handle-start, #handle-end");
     if (isControl && /^(Arrow|Home|End|Page)/.test(event.key)) return;
     if (event.key === " " && target.closest("button, a, summary, input")) return;
-    const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const name = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
     const action = (event.shiftKey && actions[`Shift+${name}`]) || actions[name];
     if (!action) return;
     event.preventDefault();

@@ -27,10 +27,12 @@ export class Library {
   /**
    * @param {import("./service.js").Service} service
    * @param {import("./session.js").Session} session
+   * @param {import("./undo.js").Undo} undo
    * @param {(recording: any) => void} open
    */
-  constructor(service, session, open) {
+  constructor(service, session, undo, open) {
     this.service = service;
+    this.undo = undo;
     this.session = session;
     this.open = open;
     this.list = /** @type {HTMLElement} */ (find("list"));
@@ -219,15 +221,8 @@ export class Library {
       if (document.activeElement === document.body) open.focus();
       const name = field.value.trim();
       if (!isKept || !name || name === recording.name) return;
-      try {
-        const renamed = await this.service.json(recordingPath(recording.id), { method: "PATCH", body: { name } });
-        this.#fill(row, renamed);
-        for (const layer of this.session.layers) if (layer.recording.id === renamed.id) layer.recording = renamed;
-        this.session.changed.emit();
-        announce(texts.renamed(name));
-      } catch (error) {
-        tell(String(/** @type {Error} */(error).message), { isError: true });
-      }
+      await this.#name(recording.id, name);
+      this.undo.add({ undo: () => this.#name(recording.id, recording.name), redo: () => this.#name(recording.id, name) });
     };
     field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
@@ -240,6 +235,18 @@ export class Library {
       }
     };
     field.onblur = () => finish(true);
+  }
+
+  async #name(/** @type {string} */ id, /** @type {string} */ name) {
+    try {
+      const renamed = await this.service.json(recordingPath(id), { method: "PATCH", body: { name } }), row = this.#rowOf(id);
+      if (row) this.#fill(row, renamed);
+      for (const layer of this.session.layers) if (layer.recording.id === renamed.id) layer.recording = renamed;
+      this.session.changed.emit();
+      announce(texts.renamed(name));
+    } catch (error) {
+      tell(String(/** @type {Error} */(error).message), { isError: true });
+    }
   }
 
   /**
@@ -263,19 +270,38 @@ export class Library {
       });
     };
     this.#leaving.set(id, remove);
-    tell(texts.deleted(name), {
+    const restore = async () => {
+      this.#leaving.delete(id);
+      await this.load();
+      this.#focus(this.#rowOf(id));
+      // The address also restores the view and the results.
+      if (layer?.role === "original") location.hash = place;
+      else if (layer) this.open(recording);
+    };
+    /** @type {import("./undo.js").Step} */
+    const step = { undo: () => { }, redo: () => { } };
+    const dismiss = tell(texts.deleted(name), {
       action: {
         text: texts.undo,
-        run: async () => {
-          this.#leaving.delete(id);
-          await this.load();
-          this.#focus(this.#rowOf(id));
-          // The address also restores the view and the results.
-          if (layer?.role === "original") location.hash = place;
-          else if (layer) this.open(recording);
+        run: () => {
+          this.undo.forget(step);
+          void restore();
         },
       },
-      onGone: () => { if (this.#leaving.has(id)) remove(); },
+      onGone: () => {
+        this.undo.forget(step);
+        if (this.#leaving.has(id)) remove();
+      },
     });
+    step.undo = () => {
+      dismiss(true);
+      void restore();
+    };
+    // Deleting again is a step of its own.
+    step.redo = () => {
+      this.undo.forget(step);
+      this.remove(recording);
+    };
+    this.undo.add(step);
   }
 }

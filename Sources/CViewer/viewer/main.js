@@ -20,6 +20,7 @@ import { fillTexts, texts } from "./texts.js";
 import { TileStore } from "./tiles.js";
 import { Transfers } from "./transfers.js";
 import { Variants } from "./variants.js";
+import { Undo } from "./undo.js";
 import { View } from "./view.js";
 
 fillTexts(document);
@@ -34,7 +35,8 @@ const previews = new Previews(service);
 const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
 new Variants(previews, session, view, panel);
-connectControls({ view, stage, session, player });
+const undo = new Undo(view, session);
+connectControls({ view, stage, session, player, undo });
 
 panel.onSettled = () => void player.refresh();
 stage.beforeFrame = () => {
@@ -60,7 +62,7 @@ new ResultCard(service, session, player, () => {
 });
 
 // What is open.
-const library = new Library(service, session, recording => {
+const library = new Library(service, session, undo, recording => {
   const layer = session.add(recording);
   if (!layer) return void open(recording.id, recording);
   listDrawer.close();
@@ -106,19 +108,29 @@ session.changed.subscribe(() => {
   if (session.layers.some(layer => layer.job)) stage.ask();
 });
 
-// The address follows the view, so that a link restores it.
+// The address follows the view, so that a link restores it, and Back leads to the former recording or window.
 let written = location.hash;
 const remember = afterCalm(300, () => {
+  const before = readAddress(location.hash), isInUse = session.original !== null && before.id !== "" && !player.isPlaying;
   written = writeAddress(session, view);
-  if (written !== location.hash) history.replaceState(null, "", written || location.pathname);
+  if (written === location.hash) return;
+  const after = readAddress(written), isStep = after.id !== before.id || JSON.stringify(after.view) !== JSON.stringify(before.view);
+  if (isStep && isInUse) history.pushState(null, "", written);
+  else history.replaceState(null, "", written || location.pathname);
 });
 for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed]) signal.subscribe(remember);
 addEventListener("hashchange", () => {
   if (location.hash !== written) openAddress();
 });
 function openAddress() {
-  const place = readAddress(location.hash);
-  if (place.id) void open(place.id, undefined, place);
+  const place = readAddress(location.hash), front = session.cleaned ?? session.original;
+  const others = session.results.filter(layer => layer !== front).map(layer => layer.recording.id);
+  if (place.id && place.id === front?.recording.id && String(place.others) === String(others)) {
+    written = location.hash;
+    view.show(place.view ?? { start: 0, end: view.duration });
+    view.select(place.mark);
+    if (JSON.stringify(place.noise) !== JSON.stringify(view.noise)) view.markNoise(place.noise);
+  } else if (place.id) void open(place.id, undefined, place);
 }
 
 new Transfers(service, (id, isLast) => {

@@ -2,7 +2,7 @@
 import { copy, find, part } from "./page.js";
 
 /** How long a message stays, in milliseconds; one with something to undo stays longer. */
-const stay = 5000, stayWithAction = 8000;
+const stay = 5000, stayWithAction = 10_000;
 
 /**
  * Announces something only to screen readers.

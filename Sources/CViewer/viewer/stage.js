@@ -41,7 +41,7 @@ export class Stage {
       box: find("overview-window"), overviewHead: find("overview-playhead"), overviewNoise: find("overview-noise"),
       playhead: find("playhead"), selection: find("selection"), noise: find("noise-band"), tools: find("selection-tools"),
       from: find("handle-start"), to: find("handle-end"), lane: find("regions"), shownTime: find("window-text"),
-      wave: find("wave"),
+      wave: find("wave"), ruler: find("ruler"),
     };
     /**
      * Emitted once per frame before drawing: playback moves the playhead here.

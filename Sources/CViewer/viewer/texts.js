@@ -169,7 +169,7 @@ export const texts = {
     ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Reduce and increase the height"],
     ["N", "Learn the noise from the selection"], ["P", "Preview the selection or the visible part, up to 30 seconds"],
     ["1 2 3", "Hear the original, the cleaned sound (2 again: the next one), only the noise"],
-    ["L", "Loop"], ["F", "Follow the playhead"], ["Esc", "Clear the selection"],
+    ["Ctrl Z, Ctrl Shift Z", "Undo and redo"], ["L", "Loop"], ["F", "Follow the playhead"], ["Esc", "Clear the selection"],
     ["Wheel", "Zoom; with Shift scroll; with Alt change the height"],
     ["Touch", "One finger scrolls, two zoom, a long press selects"],
   ]),

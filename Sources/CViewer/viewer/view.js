@@ -109,17 +109,21 @@ export class View {
   }
 
   /**
-   * Makes the window `factor` times as long, keeping the position of the instant `at`.
+   * Makes the window `factor` times as long, keeping the position of the instant `at`, or else the selection or the playhead
+   * in view.
    * @param {number} factor
    * @param {number} [at]
    * @param {boolean} [atOnce]
    */
   zoom(factor, at, atOnce) {
-    const { start, end } = this.target;
-    const around = at ?? (this.playhead > start && this.playhead < end ? this.playhead : (start + end) / 2);
+    const { start, end } = this.target, { selection, playhead } = this;
+    const kept = at === undefined && selection && selection.start < end && selection.end > start ? selection : null;
+    const around = at ?? (kept ? (kept.start + kept.end) / 2 : playhead > start && playhead < end ? playhead : (start + end) / 2);
     const span = Math.min(this.duration, Math.max(this.leastSpan, (end - start) * factor));
-    const share = (around - start) / (end - start);
-    this.show({ start: around - share * span, end: around + (1 - share) * span }, atOnce);
+    const share = Math.min(1, Math.max(0, (around - start) / (end - start)));
+    let from = around - share * span;
+    if (kept && kept.end - kept.start <= span) from = Math.min(kept.start, Math.max(kept.end - span, from));
+    this.show({ start: from, end: from + span }, atOnce);
   }
 
   /**
