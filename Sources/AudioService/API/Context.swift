@@ -13,6 +13,7 @@ final class Context: Sendable {
   let probes: ProbeLane
   let previews: WorkerLane
   let drawings: DrawingLane
+  let labelIntake = LabelIntake()
   let webhooks: WebhookSender
   let admission: UploadAdmission
   let uploads: UploadSessionTable

@@ -279,6 +279,10 @@ struct ProblemExplanation: Sendable {
       "The number of jobs that one client may have in the queue is limited, so that no client takes everyone's places.",
       "Wait until some have finished, and try again after “Retry-After” seconds."),
     Self(
+      "limit_waiting_labels", "This client sends too many files of labels",
+      "Long files of labels are read a few at a time, and the number of those that one client may have waiting is "
+        + "limited.", "Send fewer at a time, and try again after “Retry-After” seconds."),
+    Self(
       "limit_waiting_pictures", "This client is waiting for too many pictures",
       "The number of pictures and long slices that one client may wait for at once is limited.",
       "Ask for fewer at a time, and try again after “Retry-After” seconds."),

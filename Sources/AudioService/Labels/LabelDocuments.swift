@@ -100,9 +100,7 @@ struct LabelWindow: Sendable {
   }
 
   /// Whether every label of a chunk is in the window, whatever the text.
-  private func containsAll(_ chunk: FoundLabels) -> Bool {
-    start == 0 && chunk.end < end || chunk.start > start && chunk.end < end
-  }
+  private func containsAll(_ chunk: FoundLabels) -> Bool { start <= chunk.start && chunk.end < end }
 
   /// Returns the labels of the chunks that are in the window, as elements of JSON arrays.
   func pieces(_ chunks: [FoundLabels]) throws -> [[UInt8]] {

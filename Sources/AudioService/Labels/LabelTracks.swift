@@ -38,10 +38,8 @@ struct LabelTracks: Sendable {
       return text
     }
     let recording = try await context.recording(parameters)
-    let bytes = try await bytes(of: request)
     let catalog = context.catalog
-    let track = try await context.drawings.run(for: context.client(of: request)) {
-      let file = try Self.parse(bytes, format, recording)
+    let track = try await parsing(request, format, recording) { file in
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
@@ -63,11 +61,16 @@ struct LabelTracks: Sendable {
     let language = try members.string("language", upTo: 35)
     if let language, !Self.isLanguage(language) { throw members.invalid("language", .languageTag) }
     guard name != nil || kind != nil || language != nil else { throw members.invalid("name", .given) }
-    return try await update(track, of: recording, request) { track in
-      track.name = name ?? track.name
-      track.kind = kind ?? track.kind
-      track.language = language ?? track.language
+    let catalog = context.catalog
+    let updated = try await context.work.run { () throws(StorageError) in
+      try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }) { track in
+        track.name = name ?? track.name
+        track.kind = kind ?? track.kind
+        track.language = language ?? track.language
+      }
     }
+    guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+    return try changed(updated, of: recording, .ok)
   }
 
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -114,12 +117,15 @@ struct LabelTracks: Sendable {
     let (recording, track) = try await ownTrack(parameters)
     try request.requireMatch()
     guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
-    let bytes = try await bytes(of: request)
-    let (labels, chunks) = try await context.drawings.run(for: context.client(of: request)) {
-      let labels = try Self.parse(bytes, format, recording).labels
-      return (labels, LabelChunk.chunks(of: labels))
+    let catalog = context.catalog
+    let updated = try await parsing(request, format, recording) { file in
+      let chunks = LabelChunk.chunks(of: file.labels)
+      return try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks) {
+        $0.summarize(file.labels)
+      }
     }
-    return try await update(track, of: recording, request, chunks) { $0.summarize(labels) }
+    guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+    return try changed(updated, of: recording, .ok)
   }
 
   // MARK: Parts
@@ -157,16 +163,20 @@ struct LabelTracks: Sendable {
     return (recording, track)
   }
 
-  private func update(
-    _ track: LabelTrack, of recording: Recording, _ request: HTTPRequest, _ chunks: [LabelChunk]? = nil,
-    _ change: @escaping @Sendable (inout LabelTrack) -> Void
-  ) async throws -> HTTPResponse {
-    let catalog = context.catalog
-    let updated = try await context.work.run { () throws(StorageError) in
-      try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, change)
+  /// Reads and parses the body when it is the client's turn, and passes it to `body`, which may block.
+  private func parsing<R: Sendable>(
+    _ request: HTTPRequest, _ format: LabelFormat?, _ recording: Recording,
+    _ body: @escaping @Sendable (LabelFile) throws -> R
+  ) async throws -> R {
+    let (context, client) = (context, context.client(of: request))
+    let duration = recording.format.duration.flatMap { MediaTime(seconds: $0) }
+    try request.requireNoCoding()
+    return try await context.labelIntake.run(request, for: client) {
+      let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
+      return try await context.drawings.run(for: client) {
+        try body(LabelFile(parsing: bytes, as: format, duration: duration))
+      }
     }
-    guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
-    return try changed(updated, of: recording, .ok)
   }
 
   private func changed(_ track: LabelTrack, of recording: Recording, _ status: HTTPStatus) throws -> HTTPResponse {
@@ -191,17 +201,6 @@ struct LabelTracks: Sendable {
     if format == .json { return (LabelPieces.document(try window.pieces(chunks)), []) }
     let written = WrittenLabels(try window.labels(chunks), as: format)
     return (written.bytes, written.leftOut)
-  }
-
-  private static func parse(
-    _ bytes: [UInt8], _ format: LabelFormat?, _ recording: Recording
-  ) throws(LabelsError) -> LabelFile {
-    try LabelFile(parsing: bytes, as: format, duration: recording.format.duration.flatMap { MediaTime(seconds: $0) })
-  }
-
-  private func bytes(of request: HTTPRequest) async throws -> [UInt8] {
-    try request.requireNoCoding()
-    return try await request.body.collect(upTo: LabelLimits.bytes)
   }
 
   /// Returns the format of the body: the one that the query names, or else the one that the media type decides.

@@ -1,0 +1,29 @@
+import HTTP
+import Jobs
+
+/// Admits requests with files of labels. Each may have 16 MiB, which stay in memory until they are stored, so only a
+/// few are read at a time, and clients take turns.
+final class LabelIntake: Sendable {
+  private let places: FairPlaces
+
+  /// Bodies up to this length are read at once, like every other request's JSON.
+  private static let freeLength = Int64(JSONMembers.byteLimit)
+
+  init(places: Int = 8, placesPerClient: Int = 4, waiting: Int = 64, waitingPerClient: Int = 16) {
+    self.places = FairPlaces(
+      .init(
+        places: places, placesPerClient: placesPerClient, waiting: waiting, waitingPerClient: waitingPerClient))
+  }
+
+  /// Runs `body`, which reads the request's content and stores it, when it is the client's turn.
+  ///
+  /// Throws `.limitReached` or `.workerUnavailable` if too many requests wait.
+  func run<R>(_ request: HTTPRequest, for client: Client, _ body: () async throws -> R) async throws -> R {
+    if let length = request.body.declaredLength, length <= Self.freeLength { return try await body() }
+    do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
+      throw error.problem(of: "waiting_labels")
+    }
+    defer { places.give(back: client) }
+    return try await body()
+  }
+}
