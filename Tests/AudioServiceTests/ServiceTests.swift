@@ -111,7 +111,8 @@ import Webhooks
       ("{\"noise\":{\"quantile\":0.95}}", false), ("{\"noise\":{\"start\":1}}", false), ("{\"reduction\":61}", false),
       ("{\"sensitivity\":0.4}", false), ("{\"method\":\"magic\"}", false), ("{\"format\":\"aac\"}", false),
       ("{\"callback_url\":\"https://a.example\"}", true), ("{\"callback_url\":\"ftp://a.example\"}", false),
-      ("{\"name\":\"\"}", false), ("[]", false),
+      ("{\"link\":\"pairs\"}", true), ("{\"link\":null}", true), ("{\"link\":\"none\"}", true),
+      ("{\"link\":\"stereo\"}", false), ("{\"link\":true}", false), ("{\"name\":\"\"}", false), ("[]", false),
     ])
   func denoiseSchema(body: String, isGood: Bool) async throws {
     let bench = try TestBench { $0.webhooks.secret = WebhookSecret("a secret of the tests") }

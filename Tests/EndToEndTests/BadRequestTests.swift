@@ -50,6 +50,7 @@ struct BadRequestTests {
     (#"{"reduction":"12"}"#, 400, "invalid_member", "reduction"),
     (#"{"sensitivity":0.4}"#, 400, "invalid_member", "sensitivity"),
     (#"{"output":"noise"}"#, 400, "invalid_member", "output"),
+    (#"{"link":"stereo"}"#, 400, "invalid_member", "link"),
     (#"{"format":"wma"}"#, 400, "invalid_member", "format"),
     (#"{"name":""}"#, 400, "invalid_member", "name"),
     ("[]", 400, "invalid_json", nil), ("{", 400, "invalid_json", nil), ("{} {}", 400, "invalid_json", nil),

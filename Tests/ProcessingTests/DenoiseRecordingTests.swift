@@ -267,6 +267,18 @@ struct DenoiseRecordingTests {
     }
   }
 
+  @Test(
+    "the link is reported, and a window of linked channels has the same samples",
+    arguments: [nil, ChannelLink.all, ChannelLink.none])
+  func link(link: ChannelLink?) throws {
+    _ = try source(.wav, .pcmF32, rate: 8000, channels: 3, seconds: 20)
+    let settings = DenoiseSettings(link: link)
+    #expect(try denoise(settings: settings).link == link ?? .pairs)
+    let whole = try decodeFloat(folder("out"))
+    try denoise(to: "part", settings: settings, pyramid: false, window: TimeWindow(start: 8.25, end: 11))
+    #expect(try decodeFloat(folder("part")) == Array(whole[(3 * 66_000)..<(3 * 88_000)]))
+  }
+
   @Test func aWindowPastTheEndIsRefused() throws {
     for (container, codec) in [(AudioContainer.wav, AudioCodec.pcmS16), (.mp3, .mp3)] {
       _ = try source(container, codec)
