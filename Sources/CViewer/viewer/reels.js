@@ -311,6 +311,8 @@ export class Reels {
         this.#pieces = [...this.#pieces.filter(({ at, count }) => at + count / rate > context.currentTime - 1), piece];
         [this.#at, this.#cursor] = [piece.at + count / rate, frame + count];
         this.#length = Math.min(longestPiece, 2 * this.#length);
+        // A sound may have been added while these were loaded.
+        void this.#fill(piece, [...this.#strands.keys()]).catch(error => this.#fail(error));
       }
     } catch (error) {
       if (run === this.#run) this.#fail(error);
