@@ -50,6 +50,9 @@ static const unsigned char messages_js[] = {
 static const unsigned char page_js[] = {
 #embed "viewer/page.js"
 };
+static const unsigned char phrases_js[] = {
+#embed "viewer/phrases.js"
+};
 static const unsigned char player_js[] = {
 #embed "viewer/player.js"
 };
@@ -122,6 +125,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("memory.js", memory_js),
   FILE("messages.js", messages_js),
   FILE("page.js", page_js),
+  FILE("phrases.js", phrases_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
   FILE("reels.js", reels_js),

@@ -482,6 +482,7 @@ class Story:
     def marks_and_moves_are_undone(self):
         browser, page = self.browser, self.page
         control = "\ue009"
+        page.window()
         self.select("0:10", "0:12")
         page.window()
         browser.keys("n")
@@ -547,6 +548,22 @@ class Story:
         page.window()
         mark = page.field("mark")
         assert mark[1] > wider[1] and page.window()[0] > wider[0], "a selection that is dragged past the edge goes on"
+        self.select("0:00", "0:20")
+        browser.keys("z", ESCAPE)
+        start, end = page.window()
+        page.wait_for_waveform()
+        x, y = page.point((6.7 - start) / (end - start))
+        browser.actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "duration": 0, "x": round(x), "y": round(y)},
+            *[{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp") * 2]]})
+        page.window()
+        mark = page.field("mark")
+        assert mark and 5.3 < mark[0] < 5.9 and 7.3 < mark[1] < 8.1, f"a double-click selects a sound between two silences: {mark}"
+        labels = browser.run("return [...document.querySelectorAll('#scale span')].map(e => e.textContent)")
+        assert "\u221212" in labels and "\u221224" in labels, labels
+        browser.click("#scale-unit")
+        wait("the scale is linear", lambda: "0.25" in browser.run("return document.querySelector('#scale').innerText"))
+        browser.click("#scale-unit")
         browser.keys(ESCAPE, "0", HOME)
         page.window()
 

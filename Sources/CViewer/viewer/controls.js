@@ -74,6 +74,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
         stage.redraw();
       }
     },
+    "scale-unit": () => find("scale-unit").setAttribute("aria-pressed", String(stage.toggleScale())),
     channels: () => session.setChannels(session.channels === "mix" ? "split" : "mix"),
   };
   for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);

@@ -10,7 +10,7 @@ import { tileLength } from "./tiles.js";
 /** @typedef {import("./view.js").Span} Span */
 
 /** The part of a lane's height that full scale takes. */
-const fill = 0.94;
+export const fill = 0.94;
 /** Above this many pixels per frame the samples themselves are drawn, with dots if there is room. */
 const samplesFrom = 2.5, dotsFrom = 7;
 

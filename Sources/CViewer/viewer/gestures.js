@@ -1,4 +1,6 @@
 // @ts-check
+import { stretchAround } from "./phrases.js";
+
 // Mouse, wheel, touch and keys on the waveform, turned into moves of the view model.
 
 /** @typedef {import("./view.js").View} View */
@@ -194,7 +196,9 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
   wave.addEventListener("pointercancel", end);
   wave.addEventListener("dblclick", event => {
     if (event.target !== wave && event.target !== stage.waves.canvas) return;
-    if (view.selection) view.show(view.selection);
+    const { original } = stage.session, at = stage.secondsAt(event.clientX - stage.waves.left);
+    const stretch = original && stretchAround(original.waveform, at, 2 * view.span / Math.max(1, stage.waves.width));
+    if (stretch) view.select(stretch);
   });
 }
 

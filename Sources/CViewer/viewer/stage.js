@@ -1,5 +1,5 @@
 // @ts-check
-import { drawRuler, drawWaveforms, Palette, Surface, wishes } from "./drawing.js";
+import { drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
 import { formatTime } from "./time.js";
 import { texts } from "./texts.js";
 
@@ -10,6 +10,13 @@ const leastLabel = 18;
 /** Minimum time between requests for tiles while the window moves, and before prefetching once it rests, in milliseconds. */
 const wishPace = 90, restTime = 220;
 
+/** The labels of the amplitude scale: factors of full scale, and the least distance of two, in CSS pixels. */
+const scales = {
+  decibels: [0, -3, -6, -12, -18, -24, -30, -36, -42, -48, -54, -60].map(decibels => ({ text: `${decibels}`.replace("-", "−"), at: 10 ** (decibels / 20) })),
+  linear: [1, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01].map(share => ({ text: String(share), at: share })),
+};
+const scaleRoom = 15;
+
 /** The two canvases, the ruler and the overlays: everything that moves with the window. */
 export class Stage {
   #isDirty = true;
@@ -19,6 +26,9 @@ export class Stage {
   #wishTimer = 0;
   #restTimer = 0;
   #drawn = "";
+  /** @type {keyof typeof scales} */
+  #unit = "decibels";
+  #scale = "";
   #isAsked = false;
   #lastTime = 0;
 
@@ -41,7 +51,7 @@ export class Stage {
       box: find("overview-window"), overviewHead: find("overview-playhead"), overviewNoise: find("overview-noise"),
       playhead: find("playhead"), selection: find("selection"), noise: find("noise-band"), tools: find("selection-tools"),
       from: find("handle-start"), to: find("handle-end"), lane: find("regions"), shownTime: find("window-text"),
-      wave: find("wave"), ruler: find("ruler"),
+      wave: find("wave"), ruler: find("ruler"), scale: find("scale"),
     };
     /**
      * Emitted once per frame before drawing: playback moves the playhead here.
@@ -91,6 +101,34 @@ export class Stage {
    */
   secondsAt(x) { return this.view.window.start + x / Math.max(1, this.waves.width) * this.view.span; }
 
+  /** Switches the amplitude scale between decibels and shares of full scale. Returns whether it is in decibels. */
+  toggleScale() {
+    this.#unit = this.#unit === "decibels" ? "linear" : "decibels";
+    this.redraw();
+    return this.#unit === "decibels";
+  }
+
+  /** Labels the amplitudes of each lane, loudest first. */
+  #placeScale(/** @type {number} */ lanes) {
+    const { view, waves, parts } = this, state = `${this.#unit} ${view.gain} ${lanes} ${waves.height}`;
+    if (state === this.#scale) return;
+    this.#scale = state;
+    const height = waves.height / lanes, half = height / 2 * fill * view.gain, labels = [];
+    for (let lane = 0; lane < lanes && height > 4 * scaleRoom; lane++) {
+      let last = height / 2;
+      for (const { text, at } of scales[this.#unit]) {
+        const above = at * half;
+        if (above > height / 2 - 6 || above < scaleRoom || last - above < scaleRoom && last < height / 2) continue;
+        last = above;
+        const label = document.createElement("span");
+        label.textContent = text;
+        label.style.top = `${(lane + 0.5) * height - above}px`;
+        labels.push(label);
+      }
+    }
+    parts.scale.replaceChildren(...labels);
+  }
+
   /** @param {number} time */
   #frame(time) {
     this.#isAsked = false;
@@ -135,6 +173,7 @@ export class Stage {
     if (this.#isDirty || state !== this.#drawn) {
       drawWaveforms(this.waves, view.window, layers, palette, view.gain, tiles);
       drawRuler(this.ruler, view.window, palette);
+      this.#placeScale(layers[0]?.waveform.lanes ?? 1);
       this.#drawn = state;
     }
     if (this.#isOverviewDirty) drawWaveforms(this.overview, whole, layers, palette, this.fittingGain, tiles);
