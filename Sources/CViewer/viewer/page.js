@@ -48,8 +48,15 @@ export function label(element, text) {
  */
 export function rove(toolbar) {
   const buttons = () => [.../** @type {NodeListOf<HTMLButtonElement>} */ (toolbar.querySelectorAll("button"))];
-  const settle = (/** @type {HTMLButtonElement} */ stop) => { for (const button of buttons()) button.tabIndex = button === stop ? 0 : -1; };
-  settle(buttons()[0]);
+  const settle = (/** @type {HTMLButtonElement | undefined} */ stop) => { for (const button of buttons()) button.tabIndex = button === stop ? 0 : -1; };
+  const check = () => {
+    const usable = buttons().filter(button => !button.hidden && !button.disabled);
+    if (!usable.some(button => button.tabIndex === 0)) settle(usable[0]);
+  };
+  settle(undefined);
+  check();
+  // The stop may be hidden or disabled later.
+  new MutationObserver(check).observe(toolbar, { subtree: true, attributeFilter: ["hidden", "disabled"] });
   toolbar.addEventListener("focusin", event => settle(/** @type {HTMLButtonElement} */ (event.target)));
   toolbar.addEventListener("keydown", event => {
     const usable = buttons().filter(button => button.offsetParent !== null && !button.disabled), forward = getComputedStyle(toolbar).direction === "rtl" ? -1 : 1;
