@@ -18,7 +18,7 @@ def main():
     options.add_argument("--binary", default=".build/release/stillwave", help="the program (default: %(default)s)")
     options.add_argument("--port", type=int, help="an empty service that runs already on this port of 127.0.0.1")
     options.add_argument("--minutes", type=float, default=1, help="how long to scroll while memory is watched")
-    options.add_argument("--pictures", help="a folder for pictures of steps that failed")
+    options.add_argument("--pictures", help="a folder for pictures of the page in each size, and of steps that failed")
     options.add_argument("--step", help="only the steps of the story whose name matches this expression")
     parsed = options.parse_args()
     # A signal to this process ends the browser and the service too.

@@ -95,8 +95,8 @@ RTL_NAME = "مقابلة 🎙️.wav"
 class Story:
     """The steps in the order in which a person takes them. Each leaves the page as the next one expects it."""
 
-    def __init__(self, browser, service, folder):
-        self.browser, self.service, self.folder = browser, service, folder
+    def __init__(self, browser, service, folder, pictures):
+        self.browser, self.service, self.folder, self.pictures = browser, service, folder, pictures
         self.page = Page(browser, service.address)
         self.tap = Tap(browser)
 
@@ -143,6 +143,7 @@ class Story:
             self.fingers_move_pinch_and_select_on_a_small_screen,
             self.small_screens_keep_the_waveform_and_what_to_do_with_it_in_view,
             self.a_phone_shows_what_it_sends,
+            self.each_size_is_photographed,
             self.everything_has_a_name_for_a_screen_reader,
             self.axe_finds_nothing,
             self.the_keyboard_reaches_everything,
@@ -1082,6 +1083,23 @@ class Story:
         browser.size(1440, 900)
         page.open(next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"])
 
+    def each_size_is_photographed(self):
+        if not self.pictures:
+            return
+        browser, page = self.browser, self.page
+        talk = next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"]
+        for width, height, ratio in ((390, 844, 2), (844, 390, 2), (1024, 600, 1), (1440, 900, 1), (1920, 1080, 2)):
+            browser.size(width, height, ratio=ratio, touch=height == 390 or width == 390)
+            for is_dark in (False, True):
+                browser.dark(is_dark)
+                page.open(f"{talk}&view=0-29&mark=20-26&noise=0.2-1.2")
+                page.window()
+                name = f"{width * ratio} x {height * ratio} {'dark' if is_dark else 'light'}.png"
+                browser.screenshot(os.path.join(self.pictures, name))
+        browser.dark(False)
+        browser.size(1440, 900)
+        page.open(talk)
+
     def everything_has_a_name_for_a_screen_reader(self):
         self.browser.devtools("Accessibility.enable")
         nodes = self.browser.devtools("Accessibility.getFullAXTree")["nodes"]
@@ -1201,7 +1219,7 @@ def run(browser, service, pictures=None, only=None):
     """Runs the story. Returns how many steps failed."""
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        story = Story(browser, service, folder)
+        story = Story(browser, service, folder, pictures)
         for step in story.steps():
             name = step.__name__.replace("_", " ")
             if only and not re.search(only, name):
