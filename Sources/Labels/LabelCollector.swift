@@ -3,6 +3,7 @@ struct LabelCollector {
   private let source: SourceText
   private var labels: [Label] = []
   private var wordCount = 0
+  private var textBytes = 0
 
   init(_ source: SourceText) { self.source = source }
 
@@ -10,6 +11,11 @@ struct LabelCollector {
   mutating func append(_ label: Label, at offset: Int) throws(LabelsError) {
     guard labels.count < LabelLimits.labels else {
       throw source.error(.tooManyLabels(limit: LabelLimits.labels), at: offset)
+    }
+    // LRC repeats a text at each of its times.
+    textBytes += label.text.utf8.count
+    guard textBytes <= LabelLimits.bytes else {
+      throw source.error(.tooMuchText(limit: LabelLimits.bytes), at: offset)
     }
     wordCount += label.words.count
     guard wordCount <= LabelLimits.words else {

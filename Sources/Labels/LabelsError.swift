@@ -24,6 +24,8 @@ package enum LabelsFault: Error, Equatable {
   case tagsTooDeep(limit: Int)
   case tooManyLabels(limit: Int)
   case tooManyWords(limit: Int)
+  /// Bytes of all texts.
+  case tooMuchText(limit: Int)
 
   case malformedJSON
   case jsonTooDeep(limit: Int)
@@ -80,6 +82,7 @@ extension LabelsFault {
     case .tagsTooDeep(let limit): "tags are nested more than \(limit) deep."
     case .tooManyLabels(let limit): "a track has at most \(limit) labels."
     case .tooManyWords(let limit): "a track has at most \(limit) words with times."
+    case .tooMuchText(let limit): "the texts of a track have at most \(limit) bytes."
     case .malformedJSON: "this is not valid JSON."
     case .jsonTooDeep(let limit): "arrays and objects are nested more than \(limit) deep."
     case .missingMember(let name): "the object has no member “\(name)”."

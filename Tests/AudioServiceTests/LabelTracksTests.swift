@@ -118,7 +118,10 @@ import Testing
       let found = try await LabelFile(parsing: Array(labels(path + query).utf8), as: .json).labels
       #expect(found.map(\.text) == texts, "\(query)")
     }
-    for query in ["?start=-1", "?start=x", "?start=2&end=2", "?end=0", "?start=1e99", "?q=a&q=b"] {
+    for query in [
+      "?start=-1", "?start=x", "?start=2&end=2", "?end=0", "?start=1e99", "?q=a&q=b",
+      "?q=" + String(repeating: "a", count: 257),
+    ] {
       _ = try await send(.get, path + query, 400)
     }
   }

@@ -104,6 +104,27 @@ import Testing
     }
   }
 
+  /// With a search for the end of each, these would take minutes.
+  @Test(
+    "very many tags that nothing closes are read at once",
+    arguments: [
+      (.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n", "<b"), (.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n", "<v a></v> "),
+      (.srt, "00:01 --> 00:02\n", "<i"), (.srt, "00:01 --> 00:02\n", "{\\a"), (.lrc, "[00:01.00]", "<1"),
+    ] as [(LabelFormat, String, String)])
+  func unclosed(format: LabelFormat, head: String, tag: String) throws {
+    let labels = try parse(head + String(repeating: tag, count: 100_000), format)
+    #expect(labels.count == 1)
+    _ = WrittenLabels(labels, as: .lrc)
+  }
+
+  @Test func repeatedLinesHaveNoMoreTextThanAFileMayHave() throws {
+    let text = String(repeating: "a", count: 1 << 20)
+    let times = String(repeating: "[00:01.00]", count: 17)
+    #expect { try parse(times + text) } throws: {
+      ($0 as? LabelsError)?.fault == .tooMuchText(limit: 16 << 20)
+    }
+  }
+
   @Test("no beginning of a file crashes the parsers", arguments: LabelFormat.readable)
   func cutShort(format: LabelFormat) {
     let examples: [LabelFormat: String] = [

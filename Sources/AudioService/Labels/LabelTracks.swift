@@ -218,6 +218,8 @@ struct LabelTracks: Sendable {
 
   private func window(_ query: QueryParameters) throws -> LabelWindow {
     var window = LabelWindow(text: query.string("q"))
+    // The time of a search grows with the product of both lengths.
+    if let text = window.text, text.utf8.count > 256 { throw query.invalid("q", text, .text(byteLimit: 256)) }
     if let start = try query.number("start") {
       guard let time = MediaTime(seconds: start) else { throw query.invalid("start", "\(start)", .secondsFromZero) }
       window.start = time.microseconds

@@ -112,9 +112,7 @@ enum LRC {
     var (text, position) = (InlineTimes(), range.lowerBound)
     while position < range.upperBound {
       let byte = source.bytes[position]
-      if byte == ASCII.less, let close = source.bytes[position..<range.upperBound].firstIndex(of: ASCII.greater),
-        looksLikeTime(source.bytes[position + 1..<close])
-      {
+      if byte == ASCII.less, let close = tagEnd(source.bytes[(position + 1)..<range.upperBound]) {
         do throws(LabelsFault) {
           text.mark(try TimeParser(bytes: source.bytes).lrc(position + 1..<close), at: position + 1)
         } catch {
@@ -129,7 +127,15 @@ enum LRC {
     return text
   }
 
-  fileprivate static func looksLikeTime(_ bytes: ArraySlice<UInt8>) -> Bool {
+  /// Returns where the “>” of a time is that begins a text, or nil if none does.
+  fileprivate static func tagEnd(_ text: ArraySlice<UInt8>) -> Int? {
+    // No longer ones are written, and a text may have millions of “<”.
+    let time = text.prefix(32).prefix { $0 != ASCII.greater }
+    return time.endIndex < text.endIndex && text[time.endIndex] == ASCII.greater && looksLikeTime(time)
+      ? time.endIndex : nil
+  }
+
+  private static func looksLikeTime(_ bytes: ArraySlice<UInt8>) -> Bool {
     bytes.contains(ASCII.colon)
       && bytes.allSatisfy { ASCII.isDigit($0) || $0 == ASCII.colon || $0 == ASCII.dot || $0 == ASCII.comma }
   }
@@ -222,7 +228,7 @@ extension WrittenLabels {
       let isAfterTime = bytes.dropLast().last == ASCII.closeBracket
       let beginsTime =
         byte == ASCII.openBracket && isAfterTime && index == text.startIndex
-        || byte == ASCII.less && LRC.looksLikeTime(text[(index + 1)...].prefix { $0 != ASCII.greater })
+        || byte == ASCII.less && LRC.tagEnd(text[(index + 1)...]) != nil
       if beginsTime {
         leaveOut(.markup)
         write(ASCII.space)

@@ -19,6 +19,9 @@ struct CueText {
   private let end: Int
   private let dialect: Dialect
   private var depth = 0
+  /// The next “>” and “}” at or behind the last position that was searched from, or the end. Kept, because a text may
+  /// have millions of brackets that nothing closes.
+  private var nextClose: (angle: Int, brace: Int) = (-1, -1)
   private var finished: [Voice] = []
   private var voice = Voice()
 
@@ -50,9 +53,9 @@ struct CueText {
   /// Handles a tag, or takes a “<” that begins none.
   private mutating func tag() throws(LabelsError) {
     let start = position + 1
-    guard start < end, let close = source.bytes[start..<end].firstIndex(of: ASCII.greater), isTag(start..<close) else {
-      return take()
-    }
+    if nextClose.angle < start { nextClose.angle = source.bytes[start..<end].firstIndex(of: ASCII.greater) ?? end }
+    let close = nextClose.angle
+    guard close < end, isTag(start..<close) else { return take() }
     let isClosing = source.bytes[start] == ASCII.slash
     let name = tagName(start..<close)
     if dialect == .srt, name == "br" {
@@ -114,10 +117,12 @@ struct CueText {
 
   /// Skips `{\…}`, or takes a brace that begins none.
   private mutating func override() {
-    guard position + 1 < end, source.bytes[position + 1] == ASCII.backslash,
-      let close = source.bytes[position..<end].firstIndex(of: ASCII.closeBrace)
-    else { return take() }
-    position = close + 1
+    guard position + 1 < end, source.bytes[position + 1] == ASCII.backslash else { return take() }
+    if nextClose.brace < position {
+      nextClose.brace = source.bytes[position..<end].firstIndex(of: ASCII.closeBrace) ?? end
+    }
+    guard nextClose.brace < end else { return take() }
+    position = nextClose.brace + 1
   }
 
   /// Decodes an entity, or takes an ampersand that begins none.

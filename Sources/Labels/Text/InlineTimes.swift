@@ -18,11 +18,12 @@ struct InlineTimes {
   private(set) var bytes: [UInt8] = []
   private(set) var marks: [Mark] = []
 
-  var isBlank: Bool { bytes.allSatisfy(ASCII.isBlankOrLineEnd) }
+  private(set) var isBlank = true
 
   mutating func append(_ byte: UInt8) {
     // Some programs write blanks on both sides of a tag.
     if ASCII.isBlank(byte), marks.last?.position == bytes.count, bytes.last.map(ASCII.isBlank) ?? true { return }
+    if !ASCII.isBlankOrLineEnd(byte) { isBlank = false }
     bytes.append(byte)
   }
 
