@@ -14,18 +14,19 @@ struct WorkerTemplateCommand: ParsableCommand {
   var room: [String] = []
 
   func run() throws {
-    // Takes a few milliseconds, which every copy saves. If it fails, the copies only take longer.
-    try? WorkerRequest.rehearse()
+    // Later workers are copies of this memory.
+    OwnProcess.closeToOthers()
+    rehearse()
     answer(WorkerTemplate.isReady)
-    var label = [UInt8](repeating: 0, count: 4096)
+    var order = [UInt8](repeating: 0, count: 4096)
     while true {
       var (input, output): (Int32, Int32) = (-1, -1)
-      let count = unsafe label.withUnsafeMutableBytes { label in
-        unsafe stillwave_receive_order(STDIN_FILENO, label.baseAddress, label.count, &input, &output)
+      let count = unsafe order.withUnsafeMutableBytes { order in
+        unsafe stillwave_receive_order(STDIN_FILENO, order.baseAddress, order.count, &input, &output)
       }
       guard count > 0 else { return }
       switch stillwave_fork_sibling() {
-      case 0: return try become(label[..<count], input, output)
+      case 0: return try become(order[..<count], input, output)
       case -1: answer(0)
       default: break
       }
@@ -34,14 +35,31 @@ struct WorkerTemplateCommand: ParsableCommand {
     }
   }
 
-  /// Continues as a worker.
-  private func become(_ label: ArraySlice<UInt8>, _ input: Int32, _ output: Int32) throws {
+  /// Takes a few milliseconds, which every copy saves. If it fails, the copies only take longer.
+  ///
+  /// On a thread of its own, because each `Mutex` of Swift notes the ID of the thread that uses it in that thread's
+  /// memory. In a copy of this thread the ID would be wrong.
+  private func rehearse() {
+    var thread = pthread_t()
+    let work: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
+      try? WorkerRequest.rehearse()
+      return nil
+    }
+    if unsafe pthread_create(&thread, nil, work, nil) == 0 { pthread_join(thread, nil) }
+  }
+
+  /// Continues as a worker. An order is a niceness and the words for process listings.
+  private func become(_ order: ArraySlice<UInt8>, _ input: Int32, _ output: Int32) throws {
+    let label = order.dropFirst()
     unsafe label.withUnsafeBytes { bytes in
       unsafe stillwave_show_arguments(bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
     }
-    // Before the answer, after which the service may kill the session.
+    // Both before the answer: after it, the service may kill the session; and threads started later inherit the
+    // niceness.
+    _ = stillwave_lower_priority(0, Int32(order.first ?? 0))
     setsid()
-    answer(getpid())
+    // The service no longer waits for this copy, and has started another worker.
+    guard answer(getpid()) else { _exit(EXIT_FAILURE) }
     dup2(input, STDIN_FILENO)
     dup2(output, STDOUT_FILENO)
     close(input)
@@ -49,8 +67,9 @@ struct WorkerTemplateCommand: ParsableCommand {
     try WorkerCommand().run()
   }
 
-  private func answer(_ number: Int32) {
+  @discardableResult
+  private func answer(_ number: Int32) -> Bool {
     var number = number
-    unsafe _ = send(STDIN_FILENO, &number, MemoryLayout<Int32>.size, Int32(MSG_NOSIGNAL))
+    return unsafe send(STDIN_FILENO, &number, MemoryLayout<Int32>.size, Int32(MSG_NOSIGNAL)) > 0
   }
 }

@@ -12,9 +12,8 @@ final class Server {
     self.directory = directory + "/data"
     process.executableURL = URL(fileURLWithPath: binary)
     // All benchmark clients have the same address.
-    process.arguments = [
-      "serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--max-connections-per-client", "8192",
-    ] + options
+    let common = ["serve", "--listen", "127.0.0.1:0", "--data", self.directory, "--max-connections-per-client", "8192"]
+    process.arguments = common + options
     if let log {
       _ = FileManager.default.createFile(atPath: log, contents: nil)
       process.standardError = FileHandle(forWritingAtPath: log)

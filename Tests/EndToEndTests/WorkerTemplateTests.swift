@@ -41,8 +41,7 @@ struct WorkerTemplateTests {
       return server.template().map { $0 != template } ?? false
     }
     #expect(isReplaced)
-    // The dead one has been reaped.
-    #expect(!Processes.children(of: server.processID).contains(template))
+    #expect(eventually { !Processes.children(of: server.processID).contains(template) }, "it has been reaped")
     try server.stop()
   }
 
@@ -54,6 +53,30 @@ struct WorkerTemplateTests {
     kill(template, SIGSTOP)
     _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
     #expect(server.template() != template)
+    try server.stop()
+  }
+
+  @Test("a template is replaced after a worker has crashed")
+  func crash() throws {
+    let server = try TestServer()
+    let template = try #require(server.template())
+    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
+    let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
+    let isCrashed = eventually {
+      guard let worker = server.workers().first(where: { Processes.commandLine(of: $0).contains(job) }) else {
+        return false
+      }
+      kill(worker, SIGSEGV)
+      return true
+    }
+    try #require(isCrashed)
+    // The second attempt succeeds.
+    try server.client.succeed(job)
+    let isReplaced = try eventually {
+      _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+      return server.template().map { $0 != template } ?? false
+    }
+    #expect(isReplaced)
     try server.stop()
   }
 }

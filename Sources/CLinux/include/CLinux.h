@@ -98,7 +98,9 @@ int stillwave_send_order(int socket, const void *label, size_t count, int input,
 ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *input, int *output);
 
 // Copies this process, which must have a single thread. The copy is a child of this process's parent, which can wait
-// for it. Handlers set by pthread_atfork aren't called. Returns 0 in the copy, here its ID, or -1 with errno.
+// for it. Handlers set by pthread_atfork aren't called, and whatever else has noted the ID of this thread, as Swift's
+// `Mutex` does once the thread has used one, has a wrong one in the copy. Returns 0 in the copy, here its ID, or -1 with
+// errno.
 pid_t stillwave_fork_sibling(void);
 
 // MARK: fence.c

@@ -35,19 +35,25 @@ struct SpawnedChild {
       (inputPipe + outputPipe).forEach { close($0) }
       return .failure(failure)
     }
-    let copy = template?.start(["stillwave"] + arguments, input: inputPipe[0], output: outputPipe[1])
-    let child = copy.map { .success($0) } ?? spawn(program, arguments, input: inputPipe[0], output: outputPipe[1])
+    let answer = template?.start(
+      ["stillwave"] + arguments, niceness: priority.niceness, input: inputPipe[0], output: outputPipe[1])
+    let child: Result<pid_t, Failure>? =
+      switch answer {
+      case .started(let identifier): .success(identifier)
+      case .lost: nil
+      case .notSent, nil: spawn(program, arguments, input: inputPipe[0], output: outputPipe[1])
+      }
     close(inputPipe[0])
     close(outputPipe[1])
-    switch child {
-    case .success(let identifier):
-      _ = stillwave_lower_priority(identifier, priority.niceness)
+    if case .success(let identifier) = child {
+      if answer != .started(identifier) { _ = stillwave_lower_priority(identifier, Int32(priority.niceness)) }
       return .success(SpawnedChild(identifier: identifier, input: inputPipe[1], output: outputPipe[0]))
-    case .failure(let failure):
-      close(inputPipe[1])
-      close(outputPipe[0])
-      return .failure(failure)
     }
+    close(inputPipe[1])
+    close(outputPipe[0])
+    if case .failure(let failure) = child { return .failure(failure) }
+    // With new pipes, because a lost copy may still have these open, or have read the text.
+    return start(program, arguments, text: text, template: nil, priority: priority)
   }
 
   /// Starts a program in its own session, with these descriptors for standard input and output.

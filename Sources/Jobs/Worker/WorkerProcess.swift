@@ -21,7 +21,7 @@ package enum WorkerPriority: Sendable {
   case job
 
   /// With these, a request's worker gets three times the time of a job's while both want the processor.
-  var niceness: Int32 {
+  var niceness: UInt8 {
     switch self {
     case .request: 5
     case .job: 10
@@ -48,8 +48,12 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private var line: [UInt8] = []
   /// Files that the child may lend to ffmpeg. They are taken back here if the child ends before it does so itself.
   private let files: [String]
+  private let template: WorkerTemplate?
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
+
+  /// The signals by which a fault in the code ends a process.
+  private static let crashes: Set<Int32> = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
 
   /// The maximum length of a line from a child, in bytes.
   private static let lineLimit = 1 << 20
@@ -80,7 +84,8 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     dispatchPrecondition(condition: .onQueue(queue))
     switch SpawnedChild.start(program, arguments, text: input, template: template, priority: priority) {
     case .success(let child):
-      let worker = WorkerProcess(child, files: files, queue: queue, onReport: onReport, onExit: onExit)
+      let worker = WorkerProcess(
+        child, files: files, template: template, queue: queue, onReport: onReport, onExit: onExit)
       // Each child gets its own serial queue, so that its blocked thread doesn't occupy one of a shared queue's.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
@@ -91,12 +96,13 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   }
 
   private init(
-    _ child: SpawnedChild, files: [String], queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
-    onExit: @escaping @Sendable (WorkerExit) -> Void
+    _ child: SpawnedChild, files: [String], template: WorkerTemplate?, queue: DispatchQueue,
+    onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
   ) {
     self.queue = queue
     (identifier, input, output) = (child.identifier, child.input, child.output)
     self.files = files
+    self.template = template
     self.onReport = onReport
     self.onExit = onExit
   }
@@ -148,6 +154,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     while unsafe waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
     // The child's ffmpeg, which was killed with it, may still have them open for a moment.
     if status != 0 { LentFiles.takeBack(files) }
+    if Self.crashes.contains(status & 0x7F) { template?.renew() }
     onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
   }
 }

@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import Glibc
 import Processing
 import Synchronization
@@ -10,9 +11,12 @@ import Synchronization
 /// itself, and fences itself in as every worker does. Copies are children of this process, not of the template. All
 /// copies have the same addresses in memory, as the workers of one service.
 ///
-/// The service sends an order over a pair of sockets: a message with the words for process listings, and the worker's
-/// standard input and output. The copy, in its own session by then, answers with its process ID; the template answers
-/// an order that it can't follow with 0. A template that dies or doesn't answer is replaced.
+/// The service sends an order over a pair of sockets: a message with the worker's niceness, the words for process
+/// listings, and the worker's standard input and output. The copy, in its own session by then, answers with its process
+/// ID; the template answers an order that it can't follow with 0.
+///
+/// A template that dies, or whose copy doesn't answer, is replaced. So is one whose copy has crashed: a file that tries
+/// out addresses in memory must not find the same ones again.
 package final class WorkerTemplate: Sendable {
   /// The number with which a template says that it has loaded the program. No process has it as its ID.
   package static let isReady: Int32 = -1
@@ -52,27 +56,48 @@ package final class WorkerTemplate: Sendable {
     }
   }
 
-  /// Starts a worker with these descriptors for standard input and output, and returns its process ID; nil if the
-  /// template isn't ready. `words`: for process listings.
-  func start(_ words: [String], input: Int32, output: Int32) -> pid_t? {
+  /// What became of an order.
+  enum Answer: Equatable {
+    /// The worker with this process ID works on it.
+    case started(pid_t)
+    /// Nobody has received it.
+    case notSent
+    /// A copy may have received it, and its descriptors; it's being ended.
+    case lost
+  }
+
+  /// Orders a worker with these descriptors for standard input and output. `words`: for process listings.
+  func start(_ words: [String], niceness: UInt8, input: Int32, output: Int32) -> Answer {
     state.withLock { state in
       if case .missing(let pause) = state, pause <= .now { launch(&state) }
       // Ready by now?
       if case .loading(let template) = state {
         switch answer(from: template, MSG_DONTWAIT) {
         case Self.isReady: state = .ready(template)
-        case nil where errno == EAGAIN: return nil
-        default: return replace(template, &state)
+        case nil where errno == EAGAIN: break
+        default: remove(template, &state)
         }
       }
-      guard case .ready(let template) = state else { return nil }
-      let label = Array(words.map { $0 + "\0" }.joined().utf8)
-      let failure = unsafe label.withUnsafeBytes { label in
-        unsafe stillwave_send_order(template.socket, label.baseAddress, label.count, input, output)
+      guard case .ready(let template) = state else { return .notSent }
+      let order = [niceness] + Array(words.map { $0 + "\0" }.joined().utf8)
+      let failure = unsafe order.withUnsafeBytes { order in
+        unsafe stillwave_send_order(template.socket, order.baseAddress, order.count, input, output)
       }
-      guard failure == 0, let worker = answer(from: template, 0) else { return replace(template, &state) }
-      return worker > 0 ? worker : nil
+      guard failure == 0 else {
+        remove(template, &state)
+        return .notSent
+      }
+      guard let worker = answer(from: template, 0) else {
+        remove(template, &state)
+        return .lost
+      }
+      return worker > 0 ? .started(worker) : .notSent
     }
+  }
+
+  /// Replaces the template before the next order.
+  func renew() {
+    state.withLock { state in if case .ready(let template) = state { remove(template, &state) } }
   }
 
   /// Receives a number. Returns nil, with errno, if the template has ended or takes too long.
@@ -105,16 +130,27 @@ package final class WorkerTemplate: Sendable {
     state = .loading(Template(identifier: identifier, socket: sockets[0], launch: now))
   }
 
-  private func replace(_ template: Template, _ state: inout State) -> pid_t? {
+  private func remove(_ template: Template, _ state: inout State) {
     end(template)
     state = .missing(until: template.launch + Self.pause)
-    return nil
   }
 
+  /// Ends the template and a copy that hasn't answered.
   private func end(_ template: Template) {
+    // Copies are in its process group until they are about to answer.
+    kill(-template.identifier, SIGKILL)
+    // From here on, a copy can't answer, and exits.
+    shutdown(template.socket, Int32(SHUT_RDWR))
+    var late: [pid_t] = []
+    while let copy = answer(from: template, MSG_DONTWAIT), copy > 0 { late.append(copy) }
     close(template.socket)
-    kill(template.identifier, SIGKILL)
-    var status: Int32 = 0
-    while unsafe waitpid(template.identifier, &status, 0) < 0 && errno == EINTR {}
+    for copy in late { kill(-copy, SIGKILL) }
+    // The end of a process whose program is on a hanging disk may take a while.
+    DispatchQueue.global().async { [late] in
+      var status: Int32 = 0
+      for copy in late { while unsafe waitpid(copy, &status, 0) < 0 && errno == EINTR {} }
+      // All children of its group.
+      while unsafe waitpid(-template.identifier, &status, 0) > 0 || errno == EINTR {}
+    }
   }
 }

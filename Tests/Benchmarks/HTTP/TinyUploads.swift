@@ -48,24 +48,24 @@ struct TinyUploads {
   private func script() throws -> String {
     let path = "\(folder)/short.lua"
     try """
-      local function number(value, count)
-        local text = ""
-        for _ = 1, count do
-          text = text .. string.char(value % 256)
-          value = math.floor(value / 256)
-        end
-        return text
+    local function number(value, count)
+      local text = ""
+      for _ = 1, count do
+        text = text .. string.char(value % 256)
+        value = math.floor(value / 256)
       end
-      local sound = {}
-      for frame = 1, 8000 do
-        sound[frame] = number(math.floor(8000 * math.sin(frame * frame * 1e-5)) % 65536, 2)
-      end
-      wrk.method = "POST"
-      wrk.headers["Content-Type"] = "audio/wav"
-      wrk.body = "RIFF" .. number(16036, 4) .. "WAVEfmt " .. number(16, 4) .. number(1, 2) .. number(1, 2)
-        .. number(16000, 4) .. number(32000, 4) .. number(2, 2) .. number(16, 2) .. "data" .. number(16000, 4)
-        .. table.concat(sound)
-      """.write(toFile: path, atomically: true, encoding: .utf8)
+      return text
+    end
+    local sound = {}
+    for frame = 1, 8000 do
+      sound[frame] = number(math.floor(8000 * math.sin(frame * frame * 1e-5)) % 65536, 2)
+    end
+    wrk.method = "POST"
+    wrk.headers["Content-Type"] = "audio/wav"
+    wrk.body = "RIFF" .. number(16036, 4) .. "WAVEfmt " .. number(16, 4) .. number(1, 2) .. number(1, 2)
+      .. number(16000, 4) .. number(32000, 4) .. number(2, 2) .. number(16, 2) .. "data" .. number(16000, 4)
+      .. table.concat(sound)
+    """.write(toFile: path, atomically: true, encoding: .utf8)
     return path
   }
 
