@@ -187,6 +187,31 @@ static void posterior(
   EACH(k) power[k] = smaller(largest, power[k] * inverse[k] + bias[k]);
 }
 
+static void follow_noise(
+  float *restrict level, float *restrict presence, const float *restrict a, const float *restrict b,
+  const float *restrict novelty, struct tracking_rule rule, long count
+) {
+  EACH(k) {
+    const float power = 0.5f * (a[k] + b[k]), old = level[k];
+    const float likely = 1 / (1 + rule.odds * exp2_of(larger(-60, rule.slope * power / old)));
+    const float mean = likely + rule.memory * (presence[k] - likely);
+    const float speech = mean > 0.99f ? smaller(0.99f, likely) : likely;
+    presence[k] = mean;
+    const float moved = larger(rule.least, old + novelty[k] * (1 - speech) * (power - old));
+    level[k] = power < rule.silence ? old : moved;
+  }
+}
+
+static void mean_octaves(float *restrict forward, const float *restrict backward, long count) {
+  EACH(k) forward[k] = 0.5f * log2_of(forward[k] * backward[k]);
+}
+
+static void rescale(
+  float *restrict out, const float *restrict posterior, const float *restrict octaves, float largest, long count
+) {
+  EACH(k) out[k] = smaller(largest, posterior[k] * exp2_of(smaller(60, larger(-60, -octaves[k]))));
+}
+
 static float maximum(const float *values, long count) {
   enum { width = 32 };
   float most[width];
@@ -347,6 +372,9 @@ const struct kernels KERNELS = {
   .split_pair = split_pair,
   .posterior = posterior,
   .add = add,
+  .follow_noise = follow_noise,
+  .mean_octaves = mean_octaves,
+  .rescale = rescale,
   .maximum = maximum,
   .largest_step = largest_step,
   .follow = follow,

@@ -31,8 +31,12 @@ package struct DenoiseSettings: Codable, Sendable, Equatable {
   /// Which channels share one gain; nil for the default, which depends on their number.
   package var link: ChannelLink?
 
+  /// When noise that changes is followed; nil, the default, if the noise is what was learned.
+  package var adaptation: NoiseAdaptation?
+
   private enum CodingKeys: String, CodingKey {
     case method, sensitivity, output, link
+    case adaptation = "adapt"
     case reductionDB = "reduction"
   }
 
@@ -40,8 +44,9 @@ package struct DenoiseSettings: Codable, Sendable, Equatable {
   /// link.
   package init(
     method: DenoiseMethod = .mmseLSA, reductionDB: Double = 18, sensitivity: Double = 1, output: Output = .denoised,
-    link: ChannelLink? = nil
+    link: ChannelLink? = nil, adaptation: NoiseAdaptation? = nil
   ) {
+    self.adaptation = adaptation
     self.method = method
     self.reductionDB = reductionDB
     self.sensitivity = sensitivity

@@ -3,6 +3,8 @@
 //   samples ─► FrameBlock ─► FrameAnalysis (spectra, γ, cepstra) ─► SegmentGains ─► Synthesis ─► SoundOutlet ─► samples
 //                            per block of frames                    per segment, once its context has arrived
 //
+// If the noise may change, NoiseTracker corrects γ in between, and the cepstra follow it.
+//
 // SegmentPipeline runs these tasks on one thread or on two.
 //
 // All channels of a denoiser share one gain for each bin, from γ = Σ |Y_c|² / Σ λ_c over the channels; LinkedDenoiser
@@ -10,7 +12,7 @@
 // of phase count like channels in phase.
 
 /// Removes noise from a recording of any length in constant memory: 14 MB for 2 channels at 48 kHz, 25 MB with a second
-/// thread.
+/// thread, and 5 MB more if the noise is tracked.
 ///
 /// The output has exactly as many frames as the input and isn't delayed. It arrives in pieces of about 3 s, 0.8 s
 /// behind the input, or up to 8 s with a second thread. Its bits depend only on the samples, the profile, and the
@@ -48,8 +50,9 @@ package struct Denoiser: ~Copyable {
     precondition(profile.sampleRate == sampleRate, "the profile is of the sound's rate")
     precondition(profile.power.count == channels, "the profile has the sound's channels")
     precondition(startFrame >= 0, "frames are counted from 0")
-    let frame = AnalysisFrame(sampleRate: sampleRate),
-      grid = SegmentGrid(frame: frame, channels: budgetedChannels ?? channels)
+    let frame = AnalysisFrame(sampleRate: sampleRate)
+    let grid = SegmentGrid(
+      frame: frame, channels: budgetedChannels ?? channels, isTracked: settings.adaptation != nil)
     let noise = Self.noise(of: profile, settings)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels
@@ -58,7 +61,9 @@ package struct Denoiser: ~Copyable {
     pipeline = SegmentPipeline(
       grid: grid, frame: frame, channels: channels, noise: noise,
       gainRule: SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate),
-      startingAt: firstHop, usesSecondThread: usesSecondThread)
+      tracker: settings.adaptation.map {
+        NoiseTracker(frame: frame, sampleRate: sampleRate, noise: noise, adaptation: $0)
+      }, startingAt: firstHop, usesSecondThread: usesSecondThread)
     self.usesSecondThread = usesSecondThread
     let firstFrame = firstHop / Int64(grid.blockHops) * Int64(grid.blockHops)
     block = FrameBlock(frame: frame, channels: channels, count: grid.blockHops, firstFrame: firstFrame)
@@ -102,9 +107,15 @@ package struct Denoiser: ~Copyable {
   /// - Parameters:
   ///   - sampleRate: in Hz.
   ///   - channels: many channels at a high rate need less, because their segments are shorter to limit memory.
-  package static func contextFrames(sampleRate: Int, channels: Int = 1) -> (before: Int64, after: Int64) {
-    SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels).context
+  ///   - isTracked: whether the noise is tracked, which needs more.
+  package static func contextFrames(
+    sampleRate: Int, channels: Int = 1, isTracked: Bool = false
+  ) -> (before: Int64, after: Int64) {
+    SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, isTracked: isTracked).context
   }
+
+  /// Whether the settings' adaptation has found a change of the noise in what was output so far.
+  package var hasNoiseChanged: Bool { pipeline.hasNoiseChanged }
 
   /// Hands over the full block and begins the next one.
   private mutating func submitBlock<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {

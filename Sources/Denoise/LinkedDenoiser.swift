@@ -28,6 +28,9 @@ package struct LinkedDenoiser: ~Copyable {
     }
   }
 
+  /// Whether the noise of any group has changed so far; see `Denoiser`.
+  package var hasNoiseChanged: Bool { groups.contains { $0.denoiser.hasNoiseChanged } }
+
   /// Processes more sound and passes on the output that is final; see `Denoiser`.
   package mutating func process<E: Error>(
     _ input: Span<Float>, _ output: (Span<Float>) throws(E) -> Void

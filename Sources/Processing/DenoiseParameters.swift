@@ -25,6 +25,16 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     self.format = format
   }
 
+  /// Returns when to follow a noise that changes.
+  /// - Parameters:
+  ///   - asked: what the client asked for; nil if it left the choice.
+  ///   - noise: where to learn the noise; nil for the best region found, where the choice is to follow it if the change
+  ///     is certain. A region that the client marked is what it wants removed.
+  package static func adaptation(asked: Bool?, noise: NoiseSource?) -> NoiseAdaptation? {
+    guard let asked else { return noise == nil ? .ifCertain : nil }
+    return asked ? .always : nil
+  }
+
   /// Decodes the members of the settings next to the others.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -8,8 +8,8 @@ import Waveform
 package struct DenoiseOutcome: Codable, Sendable, Equatable {
   /// Frames of the result, as many as the source decodes to.
   package var frames: Int64
-  /// The source of the noise profile.
-  package var noise: NoiseSource
+  /// The source of the noise profile, and whether the noise was tracked.
+  package var noise: NoiseUsed
   /// The noise profile, in at most 96 points.
   package var profile: PowerSpectrum?
   /// Which channels shared one gain.
@@ -56,7 +56,7 @@ struct DenoiseRecording {
     }
 
     let learnt = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
-    let frames = FrameWindow(window, of: format)
+    let frames = FrameWindow(window, of: format, isTracked: parameters.settings.adaptation != nil)
     var sound = CenteredSound(reader, isCentering: parameters.settings.reductionDB > 0)
     try begin(&sound, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
@@ -95,6 +95,7 @@ struct DenoiseRecording {
     }
     guard sound.position > 0 else { throw .audio(.empty) }
     try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    let adapted = kept.adaptation == .always || kept.adaptation == .ifCertain && denoiser.hasNoiseChanged
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish()
     progress(length.finished(frames: target.frames))
@@ -103,8 +104,8 @@ struct DenoiseRecording {
       decodedFrames: window == nil ? sound.position : nil, nonFiniteSamples: sound.reader.nonFiniteSamples,
       lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
-      frames: target.frames, noise: learnt.source, profile: PowerSpectrum(learnt.profile, upTo: 96),
-      link: kept.link ?? ChannelLink(channels: format.channels),
+      frames: target.frames, noise: NoiseUsed(learnt.source, adapted: adapted),
+      profile: PowerSpectrum(learnt.profile, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples,
       warnings: warnings + (sound.warning.map { [$0] } ?? []))
   }

@@ -7,12 +7,12 @@ struct FrameWindow {
   var read: Range<Int64> = 0..<Int64.max
 
   /// Creates a window; the whole recording if `window` is nil.
-  init(_ window: TimeWindow?, of format: AudioFormat) {
+  init(_ window: TimeWindow?, of format: AudioFormat, isTracked: Bool) {
     guard let window else { return }
     func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(format.sampleRate), 0x1p60).rounded()) }
     let start = frame(window.start)
     wanted = start..<max(frame(window.end), start + 1)
-    let context = Denoiser.contextFrames(sampleRate: format.sampleRate, channels: format.channels)
+    let context = Denoiser.contextFrames(sampleRate: format.sampleRate, channels: format.channels, isTracked: isTracked)
     read = max(0, wanted.lowerBound - context.before)..<(wanted.upperBound + context.after)
   }
 

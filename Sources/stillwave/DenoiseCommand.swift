@@ -25,6 +25,14 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
   var noise = NoiseArgument.automatic
 
+  @Flag(
+    inversion: .prefixedNo,
+    help: """
+      Follow the noise where its level or color changes (default: with --noise auto, if the change is certain; otherwise \
+      no).
+      """)
+  var adapt: Bool?
+
   @Option(help: "mmse_lsa, wiener or spectral_subtraction.")
   var method: DenoiseMethod = .mmseLSA
 
@@ -126,6 +134,7 @@ struct DenoiseCommand: ParsableCommand {
     settings.sensitivity = sensitivity
     settings.output = output
     settings.link = link
+    settings.adaptation = DenoiseParameters.adaptation(asked: adapt, noise: noise.source)
     return settings
   }
 }

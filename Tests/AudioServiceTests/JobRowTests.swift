@@ -27,6 +27,10 @@ import Testing
       DenoiseParameters(
         noise: .quantile(0.25), settings: DenoiseSettings(method: .wiener, reductionDB: 7.5, sensitivity: 1.2))
     ),
+    (
+      #"{"adapt":"if_certain","format":"same","method":"mmse_lsa","output":"denoised","reduction":18,"sensitivity":1}"#,
+      DenoiseParameters(settings: DenoiseSettings(adaptation: .ifCertain))
+    ),
   ]
 
   @Test(arguments: asked.indices)
@@ -47,6 +51,7 @@ import Testing
     #"{"clippedSamples":0,"noise":{"quantile":0.25},"profile":{"frequencies":[20.83,7854.17],"#
       + #""powerDb":[-56.49,-56.74]},"recording":"01a204f8-294d-730f-8a00-91be04e94a70"}"#,
     #"{"clippedSamples":0,"noise":{"end":5.25,"start":0.3},"recording":"01a204f8-2917-7216-8728-c9dc1558c1bb"}"#,
+    #"{"noise":{"adapted":true,"end":5.25,"start":0.3},"recording":"01a204f8-2917-7216-8728-c9dc1558c1bb"}"#,
   ])
   func aResultIsRead(row: String) throws {
     let result = try #require(RowJSON.value(JobResult.self, from: row))

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Storage
+import Terms
 import Testing
 
 @testable import AudioService
@@ -209,7 +210,8 @@ import Testing
     #expect(ended.state == .succeeded && made.waveformState == .ready && made.bytes == 6 && made.audioFile != nil)
     #expect(made.derivedFrom == Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let result = try #require(RowJSON.value(JobResult.self, from: ended.result))
-    #expect(result == JobResult(recording: made.id, noise: .quantile(0.2), link: .all, clippedSamples: 3))
+    let noise = NoiseUsed(.quantile(0.2), adapted: nil)
+    #expect(result == JobResult(recording: made.id, noise: noise, link: .all, clippedSamples: 3))
   }
 
   @Test func aFailedDenoiseJobRemovesItsRecording() async throws {

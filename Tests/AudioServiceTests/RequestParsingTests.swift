@@ -1,3 +1,4 @@
+import Denoise
 import Foundation
 import HTTP
 import Testing
@@ -116,6 +117,19 @@ import Waveform
     #expect(try object.string("a") == nil && object.number("b", in: 0...1) == nil)
   }
 
+  @Test(
+    "a noise that changes is followed if asked, and of its own accord only where the service finds the noise",
+    arguments: [
+      ("{}", .ifCertain), ("{\"noise\":\"auto\",\"adapt\":null}", .ifCertain), ("{\"adapt\":false}", nil),
+      ("{\"adapt\":true}", .always), ("{\"noise\":{\"start\":0,\"end\":1}}", nil),
+      ("{\"noise\":{\"quantile\":0.2}}", nil),
+      ("{\"noise\":{\"start\":0,\"end\":1},\"adapt\":true}", .always),
+    ] as [(String, NoiseAdaptation?)])
+  func adaptation(body: String, adaptation: NoiseAdaptation?) async throws {
+    let asked = try DenoiseRequests.parameters(try await members(body, known: DenoiseRequests.known))
+    #expect(asked.settings.adaptation == adaptation)
+  }
+
   @Test func anUnknownMemberIsNamedWithItsPath() async {
     let refused = await problem {
       _ = try await members("{\"noise\":{\"start\":1,\"edn\":2}}", known: ["noise": ["start", "end"]])
@@ -130,6 +144,7 @@ import Waveform
       ("{\"strength\":\"natural\",\"reduction\":3}", "reduction", 400), ("{\"reduction\":61}", "reduction", 400),
       ("{\"reduction\":\"3\"}", "reduction", 400), ("{\"reduction\":true}", "reduction", 400),
       ("{\"sensitivity\":0.4}", "sensitivity", 400), ("{\"output\":\"noise\"}", "output", 400),
+      ("{\"adapt\":1}", "adapt", 400), ("{\"adapt\":\"auto\"}", "adapt", 400),
       ("{\"format\":\"aac\"}", "format", 400), ("{\"name\":\"\"}", "name", 400), ("{\"noise\":\"car\"}", "noise", 400),
       ("{\"noise\":{}}", "noise.end", 400), ("{\"noise\":{\"start\":1}}", "noise.end", 400),
       ("{\"noise\":{\"end\":1}}", "noise.start", 400), ("{\"noise\":{\"start\":2,\"end\":1}}", "noise.end", 400),

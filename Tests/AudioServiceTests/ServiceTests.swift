@@ -104,6 +104,7 @@ import Webhooks
     arguments: [
       ("{}", true), ("{\"noise\":\"auto\",\"method\":\"wiener\",\"output\":\"residue\",\"format\":\"flac\"}", true),
       ("{\"noise\":{\"start\":0,\"end\":60},\"reduction\":0,\"sensitivity\":2,\"name\":\"a\"}", true),
+      ("{\"adapt\":true}", true), ("{\"adapt\":null}", true), ("{\"adapt\":\"auto\"}", false),
       ("{\"noise\":{\"quantile\":0.9},\"strength\":\"strong\"}", true),
       (
         "{\"noise\":null,\"method\":null,\"strength\":null,\"reduction\":null,\"sensitivity\":null,\"name\":null}", true

@@ -135,6 +135,32 @@ private func bits(_ values: some Sequence<Float>) -> [UInt32] { values.map(\.bit
     }
   }
 
+  @Test(arguments: counts) func noiseThatChanges(count: Int) {
+    let rule = tracking_rule(odds: 32.6, slope: -1.4, memory: 0.86, least: 0.01, silence: 1e-6)
+    var numbers = Numbers(count)
+    let level = numbers.powers(count, -6, 13), presence = numbers.uniform(count, 0.9...1)
+    let a = numbers.powers(count, -30, 14), b = numbers.powers(count, -30, 14)
+    let novelty = numbers.uniform(count, 0...0.4), octaves = numbers.uniform(count, -70...70)
+    let expected = (0..<count).map {
+      PlainLoops.followNoise(
+        level: level[$0], presence: presence[$0], power: 0.5 * (a[$0] + b[$0]), novelty: novelty[$0], rule)
+    }
+    withEachSet { loops in
+      var (levels, presences) = (level, presence)
+      unsafe loops.follow_noise(&levels, &presences, a, b, novelty, rule, count)
+      #expect(bits(levels) == bits(expected.map(\.level)))
+      #expect(bits(presences) == bits(expected.map(\.presence)))
+      var out = a
+      unsafe loops.mean_octaves(&out, level, count)
+      #expect(bits(out) == bits(zip(a, level).map { 0.5 * PlainLoops.log2($0 * $1) }))
+      unsafe loops.rescale(&out, a, octaves, 1e4, count)
+      let rescaled = zip(a, octaves).map {
+        PlainLoops.smaller(1e4, $0 * PlainLoops.exp2(PlainLoops.smaller(60, PlainLoops.larger(-60, -$1))))
+      }
+      #expect(bits(out) == bits(rescaled))
+    }
+  }
+
   @Test(arguments: counts) func gains(count: Int) {
     var numbers = Numbers(count)
     let forward = numbers.powers(count, -8, 13), backward = numbers.powers(count, -8, 13)

@@ -51,6 +51,16 @@ enum PlainLoops {
     return larger(rule.least, rule.memory * cleaned + rule.novelty * larger(0, entered - 1))
   }
 
+  static func followNoise(
+    level: Float, presence: Float, power: Float, novelty: Float, _ rule: tracking_rule
+  ) -> (level: Float, presence: Float) {
+    let likely = 1 / (1 + rule.odds * exp2(larger(-60, rule.slope * power / level)))
+    let mean = likely + rule.memory * (presence - likely)
+    let speech = mean > 0.99 ? smaller(0.99, likely) : likely
+    let moved = larger(rule.least, level + novelty * (1 - speech) * (power - level))
+    return (power < rule.silence ? level : moved, mean)
+  }
+
   static func limited(_ sample: Float, _ limit: Float) -> Float {
     sample.isFinite ? smaller(limit, larger(-limit, sample)) : 0
   }

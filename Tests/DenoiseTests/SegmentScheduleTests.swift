@@ -16,6 +16,10 @@ import Testing
     var oldest: Int64
     var running: [Task] = []
     var analyzed: Set<Int64> = []
+    let isTracked: Bool
+    var tracked: Set<Int64> = []
+    /// The first frame that the stretch being tracked reads.
+    var pending: Int64?
     var output: [Int64] = []
 
     /// Begins a task, after checking that what it reads is there and what it overwrites isn't needed.
@@ -25,8 +29,13 @@ import Testing
       case .block(let block):
         #expect(
           (block + 1) * Int64(grid.blockHops) - kept <= oldest * Int64(grid.segmentHops) - Int64(grid.contextHops))
+        if let pending { #expect((block + 1) * Int64(grid.blockHops) - kept <= pending) }
+      case .stretch(let stretch):
+        #expect(schedule.context(ofStretch: stretch).allSatisfy(analyzed.contains))
+        pending = schedule.context(ofStretch: stretch).lowerBound / 4 * 4
       case .segment(let segment):
         #expect(segment == oldest && schedule.context(of: segment).allSatisfy(analyzed.contains))
+        #expect(!isTracked || schedule.context(of: segment).allSatisfy(tracked.contains))
       }
       running.append(task)
       return true
@@ -38,6 +47,9 @@ import Testing
       case .block(let block):
         let size = Int64(grid.blockHops)
         analyzed.formUnion(block * size..<(block + 1) * size)
+      case .stretch(let stretch):
+        tracked.formUnion(schedule.frames(ofStretch: stretch))
+        pending = nil
       case .segment: oldest += 1
       }
       schedule.end(task)
@@ -54,17 +66,20 @@ import Testing
 
   @Test(
     "whatever the order of tasks, each finds its input, none overwrites what another needs, and all are done",
-    arguments: [(1, 48000, 2), (2, 48000, 2), (2, 192_000, 2), (2, 768_000, 32)], [Int64(0), 1, 700])
-  func orders(_ recording: (threads: Int, sampleRate: Int, channels: Int), first: Int64) {
-    let (threads, sampleRate, channels) = recording
-    let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels)
+    arguments: [
+      (1, 48000, 2, false), (2, 48000, 2, false), (2, 192_000, 2, false), (2, 768_000, 32, false),
+      (1, 48000, 2, true), (2, 48000, 2, true), (1, 192_000, 2, true), (2, 192_000, 2, true), (2, 768_000, 32, true),
+    ], [Int64(0), 1, 700])
+  func orders(_ recording: (threads: Int, sampleRate: Int, channels: Int, isTracked: Bool), first: Int64) {
+    let (threads, sampleRate, channels, isTracked) = recording
+    let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, isTracked: isTracked)
     let segment = Int64(grid.segmentHops), block = Int64(grid.blockHops)
     for turn in 0..<20 {
       var random = TestRandom(for: turn)
       let endFrame = first + Int64.random(in: 1...1500, using: &random)
       var run = Run(
         schedule: SegmentSchedule(grid: grid, isShared: threads > 1, startingAt: first), grid: grid,
-        kept: Int64(grid.keptFrames(isShared: threads > 1)), oldest: first / segment)
+        kept: Int64(grid.keptFrames(isShared: threads > 1)), oldest: first / segment, isTracked: isTracked)
       var steps = 0
       while !run.schedule.isFinished && steps < 100_000 {
         steps += 1

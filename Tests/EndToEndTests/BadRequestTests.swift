@@ -49,6 +49,7 @@ struct BadRequestTests {
     (#"{"reduction":61}"#, 400, "invalid_member", "reduction"),
     (#"{"reduction":"12"}"#, 400, "invalid_member", "reduction"),
     (#"{"sensitivity":0.4}"#, 400, "invalid_member", "sensitivity"),
+    (#"{"adapt":"yes"}"#, 400, "invalid_member", "adapt"),
     (#"{"output":"noise"}"#, 400, "invalid_member", "output"),
     (#"{"link":"stereo"}"#, 400, "invalid_member", "link"),
     (#"{"format":"wma"}"#, 400, "invalid_member", "format"),

@@ -66,7 +66,7 @@ struct DenoiseRecordingTests {
     let after = try decodeFloat(folder("out"))
     #expect(try ProcessingTests.format(of: folder("out")) == format)
     #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
-    #expect(outcome.noise == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
+    #expect(outcome.noise.source == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
     // 18 dB less noise means a factor of 15.8; 8 bits have noise of their own.
     let (noise, rest) = (power(before[2000..<12_000]), power(after[2000..<12_000]))
     #expect(rest < noise / (codec == .pcmU8 ? 8 : 30), "\(10 * log10(noise / rest)) dB")
@@ -163,7 +163,7 @@ struct DenoiseRecordingTests {
     _ = try source(.flac, .flacS16, channels: 1, seconds: 6)
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise(noise: .quantile(0.2))
-    #expect(outcome.noise == .quantile(0.2))
+    #expect(outcome.noise.source == .quantile(0.2))
     let after = try decodeFloat(folder("out"))
     #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
   }
@@ -223,7 +223,7 @@ struct DenoiseRecordingTests {
     let regions = try FindNoiseRegions(source: folder("in")).run { _, _ in }
     let best = try #require(regions.first)
     #expect(best.start >= 1.9 && best.end <= 3.01)
-    #expect(outcome.noise == .region(start: best.start, end: best.end))
+    #expect(outcome.noise.source == .region(start: best.start, end: best.end))
     let (found, given) = try (
       contents(folder("out")),
       { () throws in
@@ -234,6 +234,22 @@ struct DenoiseRecordingTests {
     #expect(found == given)
   }
 
+  @Test("the outcome says whether the noise was followed", arguments: [false, true])
+  func adapted(isChanging: Bool) throws {
+    let format = AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 16_000, channels: 1)
+    var generator = SeededGenerator(state: 5)
+    let samples = (0..<160_000).map { index in
+      Float.random(in: -0.03...0.03, using: &generator) * (isChanging && index > 80_000 ? 3 : 1)
+    }
+    try encode(samples, to: folder("in"), format)
+    func isAdapted(_ adaptation: NoiseAdaptation?) throws -> Bool? {
+      try denoise(noise: .region(start: 1, end: 2), settings: DenoiseSettings(adaptation: adaptation)).noise.adapted
+    }
+    #expect(try isAdapted(nil) == false)
+    #expect(try isAdapted(.ifCertain) == isChanging)
+    #expect(try isAdapted(.always) == true)
+  }
+
   @Test func withoutARegionTheQuantileIsUsed() throws {
     let format = try source(.wav, .pcmS16, channels: 1, seconds: 4)
     var generator = SeededGenerator(state: 5)
@@ -241,7 +257,7 @@ struct DenoiseRecordingTests {
       Float.random(in: -0.5...0.5, using: &generator) * pow(abs(sin(Float(index) / 800)), 4)
     }
     try encode(restless, to: folder("in"), format)
-    #expect(try denoise(noise: nil).noise == .quantile(0.2))
+    #expect(try denoise(noise: nil).noise.source == .quantile(0.2))
   }
 
   @Test(

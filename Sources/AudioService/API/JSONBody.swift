@@ -71,6 +71,12 @@ struct JSONMembers {
     return number
   }
 
+  func flag(_ member: String) throws -> Bool? {
+    guard let value = value(member) else { return nil }
+    guard case .bool(let flag) = value else { throw invalid(member, .oneOf(["true", "false"])) }
+    return flag
+  }
+
   func string(_ member: String, upTo length: Int = 1000) throws -> String? {
     guard let value = value(member) else { return nil }
     guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= length else {

@@ -84,7 +84,7 @@ struct RecordingDocument: Encodable, Sendable {
 struct JobDocument: Encodable, Sendable {
   struct Result: Encodable, Sendable {
     var recording: String
-    @Nullable var noise: NoiseSource?
+    @Nullable var noise: NoiseUsed?
     var profile: PowerSpectrum?
     var link: ChannelLink?
     var clippedSamples: Int64?

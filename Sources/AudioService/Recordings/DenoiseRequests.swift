@@ -14,7 +14,7 @@ struct DenoiseRequests: Sendable {
   /// The known members of the body.
   static let known: JSONMembers.Known = [
     "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
-    "output": [], "link": [], "format": [], "name": [], "callback_url": [],
+    "output": [], "link": [], "adapt": [], "format": [], "name": [], "callback_url": [],
   ]
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
@@ -123,6 +123,7 @@ struct DenoiseRequests: Sendable {
       throw members.invalid("reduction", .leftOutBeside("strength"))
     }
     let sensitivity = try members.number("sensitivity", in: 0.5...2)
+    let adapt = try members.flag("adapt")
     let output: DenoiseSettings.Output? = try members.choice("output")
     let link: ChannelLink? = try members.choice("link")
     let format: OutputFormat? = try members.choice("format")
@@ -130,7 +131,8 @@ struct DenoiseRequests: Sendable {
       noise: noise,
       settings: DenoiseSettings(
         method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
-        sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link), format: format ?? .same)
+        sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
+        adaptation: DenoiseParameters.adaptation(asked: adapt, noise: noise)), format: format ?? .same)
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.

@@ -17,6 +17,18 @@ struct prior_rule {
   float least, memory, novelty;
 };
 
+/// Parameters of the search for noise; see NoiseTracker.swift.
+struct tracking_rule {
+  /// 1 + x
+  float odds;
+  /// −x / (1 + x), for powers of 2
+  float slope;
+  /// The memory of p̄.
+  float memory;
+  /// The least level, and the power below which a bin counts as digital silence.
+  float least, silence;
+};
+
 /// The loops for one instruction set. The pointers are to separate memory unless stated otherwise.
 struct kernels {
   // Two real frames a and b of N samples as one complex sequence z = a + i b: 2 N numbers, real and imaginary parts in
@@ -47,6 +59,15 @@ struct kernels {
   void (*posterior)(float *power, const float *inverse, const float *bias, float largest, long count);
   /// sum += a
   void (*add)(float *sum, const float *a, long count);
+  /// One step of the noise's level and of p̄, from γ of two frames (a and b); see NoiseTracker.swift. `novelty` is how
+  /// much a bin without speech changes its level.
+  void (*follow_noise)(
+    float *level, float *presence, const float *a, const float *b, const float *novelty, struct tracking_rule rule,
+    long count);
+  /// forward = ½ log2 (forward · backward)
+  void (*mean_octaves)(float *forward, const float *backward, long count);
+  /// out = min(posterior · 2^−octaves, largest)
+  void (*rescale)(float *out, const float *posterior, const float *octaves, float largest, long count);
   /// Returns the largest of finite values; −∞ if there are none.
   float (*maximum)(const float *values, long count);
   /// Returns the largest |values[n + 1] − values[n]| of `count` differences of finite values; 0 if there are none.

@@ -1,7 +1,9 @@
 /// What the tasks on blocks and segments share, in rings.
 final class FrameRows: Sendable {
-  /// γ of each frame.
+  /// γ of each frame, relative to the noise at the time.
   let posterior: RowRing
+  /// γ relative to the profile: the same rows unless the noise is tracked.
+  let measured: RowRing
   /// The cepstrum of each frame, followed by the quefrency at which a voice has its peak, or 0. Unused if the method
   /// needs no cepstra.
   let cepstra: RowRing
@@ -15,8 +17,9 @@ final class FrameRows: Sendable {
   let logs: RowRing
 
   /// Makes room for the analysis of `count` frames in a row and for a segment.
-  init(frame: AnalysisFrame, channels: Int, count: Int, segmentHops: Int) {
+  init(frame: AnalysisFrame, channels: Int, count: Int, segmentHops: Int, isTracked: Bool = false) {
     posterior = RowRing(width: frame.binCount, count: count)
+    measured = isTracked ? RowRing(width: frame.binCount, count: count) : posterior
     cepstra = RowRing(width: frame.binCount + 1, count: count)
     spectrumWidth = (2 * frame.length + 1 + 15) / 16 * 16
     spectra = RowRing(width: channels * spectrumWidth, count: count / 2 + 1)

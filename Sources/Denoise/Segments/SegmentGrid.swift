@@ -17,6 +17,8 @@ struct SegmentGrid: Sendable, Equatable {
   let contextHops: Int
   /// B
   let blockHops: Int
+  /// The frames before and after a stretch that the tracking of its noise needs; 0 if it isn't tracked.
+  let trackingHops: Int
   let hop: Int
   let frameLength: Int
 
@@ -34,12 +36,14 @@ struct SegmentGrid: Sendable, Equatable {
   static let leastHops = 72
   static let largestBytes = 32 << 20
 
-  init(frame: AnalysisFrame, channels: Int) {
+  /// - Parameter isTracked: whether the noise is tracked. This needs more context, but leaves the segments as they are.
+  init(frame: AnalysisFrame, channels: Int, isTracked: Bool = false) {
     let frameBytes = channels * 2 * frame.binCount * MemoryLayout<Float>.stride
     let affordable = max(24, Self.budgetBytes / frameBytes, min(Self.leastHops, Self.largestBytes / frameBytes))
     contextHops = min(Self.usualContextHops, affordable / 3)
     segmentHops = min(Self.usualSegmentHops, affordable - contextHops)
     blockHops = min(Self.usualBlockHops, contextHops / 2 * 2)
+    trackingHops = isTracked ? contextHops * 3 / 8 * 4 : 0
     hop = frame.hop
     frameLength = frame.length
   }
@@ -47,12 +51,16 @@ struct SegmentGrid: Sendable, Equatable {
   /// Frames of sound needed before and after a window.
   var context: (before: Int64, after: Int64) {
     let reach = Int64((segmentHops + contextHops) * hop + frameLength)
-    return (reach, reach)
+    guard trackingHops > 0 else { return (reach, reach) }
+    // The segment's context begins in the stretch before its own; a stretch may begin and end three frames later.
+    let earlier = Int64((segmentHops - 2 * contextHops + trackingHops + 4) * hop)
+    return (reach + earlier, reach + Int64((trackingHops + 4) * hop))
   }
 
-  /// The number of frames whose analysis is kept: those that a segment needs, in whole blocks, and with two threads,
-  /// another segment.
+  /// The number of frames whose analysis is kept: those that a segment and the tracking need, in whole blocks, and with
+  /// two threads, another segment.
   func keptFrames(isShared: Bool) -> Int {
-    segmentHops + 2 * contextHops + blockHops + (isShared ? segmentHops : 0)
+    segmentHops + 2 * contextHops + trackingHops + blockHops + (trackingHops > 0 ? 4 : 0)
+      + (isShared ? segmentHops : 0)
   }
 }

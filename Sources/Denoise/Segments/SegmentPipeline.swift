@@ -16,16 +16,21 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
     var isRunning = false
     /// Whether the first thread waits for the second to end a task.
     var isAwaited = false
+    /// Whether the noise has changed in a tracked stretch.
+    var hasNoiseChanged = false
   }
 
   /// A task with its input.
   private enum Work {
     case analysis(SegmentSchedule.Task, of: FrameBlock)
+    case tracking(SegmentSchedule.Task, of: Range<Int64>, context: Range<Int64>)
     case synthesis(SegmentSchedule.Task, of: Int64, Range<Int64>, context: Range<Int64>)
   }
 
   private let analysis: FrameAnalysis
   private let onsetFinder: OnsetFinder
+  /// With the space of the stretch that is being tracked; nil if the noise stays what was learned.
+  private let tracking: (tracker: NoiseTracker, space: TrackingSpace)?
   private let gainRule: SegmentGains
   private let synthesis: Synthesis
   private let rows: FrameRows
@@ -39,16 +44,18 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
 
   init(
     grid: SegmentGrid, frame: AnalysisFrame, channels: Int, noise: [Float], gainRule: SegmentGains,
-    startingAt first: Int64, usesSecondThread: Bool
+    tracker: NoiseTracker?, startingAt first: Int64, usesSecondThread: Bool
   ) {
     onsetFinder = OnsetFinder(frame: frame, channels: channels)
     analysis = FrameAnalysis(
-      frame: frame, channels: channels, noise: noise, cepstralPrior: gainRule.cepstralPrior, onsetFinder: onsetFinder)
+      frame: frame, channels: channels, noise: noise, cepstralPrior: gainRule.cepstralPrior, onsetFinder: onsetFinder,
+      isTracked: tracker != nil)
+    tracking = tracker.map { ($0, TrackingSpace(frame: frame, grid: grid)) }
     self.gainRule = gainRule
     synthesis = Synthesis(frame: frame, channels: channels, isResidue: gainRule.isResidue)
     rows = FrameRows(
       frame: frame, channels: channels, count: grid.keptFrames(isShared: usesSecondThread),
-      segmentHops: grid.segmentHops)
+      segmentHops: grid.segmentHops, isTracked: tracker != nil)
     shared = Mutex(
       Shared(schedule: SegmentSchedule(grid: grid, isShared: usesSecondThread, startingAt: first)))
     sums = (0..<(usesSecondThread ? 2 : 1)).map { _ in
@@ -82,6 +89,9 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
   }
 
   var isFinished: Bool { shared.withLock { $0.schedule.isFinished } }
+
+  /// Whether the noise has changed in a tracked stretch.
+  var hasNoiseChanged: Bool { shared.withLock { $0.hasNoiseChanged } }
 
   /// Passes on the frames and the sums of the next segment; see Synthesis. Returns false if it isn't finished.
   func takeSegment<E: Error>(_ body: (Range<Int64>, RowRing) throws(E) -> Void) throws(E) -> Bool {
@@ -119,6 +129,9 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
     guard let task = shared.schedule.begin(prefersSegments: prefersSegments) else { return nil }
     switch task {
     case .block: return .analysis(task, of: shared.blocks.removeFirst())
+    case .stretch(let stretch):
+      return .tracking(
+        task, of: shared.schedule.frames(ofStretch: stretch), context: shared.schedule.context(ofStretch: stretch))
     case .segment(let segment):
       return .synthesis(
         task, of: segment, shared.schedule.frames(of: segment), context: shared.schedule.context(of: segment))
@@ -132,6 +145,13 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
       shared.withLock { shared in
         shared.schedule.end(task)
         shared.spares.append(block)
+      }
+    case .tracking(let task, let own, let context):
+      let hasChanged = tracking.map { $0.tracker.follow(own, context: context, rows, $0.space) } ?? false
+      analysis.analyseCepstra(own, rows, workspace)
+      shared.withLock { shared in
+        shared.schedule.end(task)
+        shared.hasNoiseChanged = shared.hasNoiseChanged || hasChanged
       }
     case .synthesis(let task, let segment, let own, let context):
       let onsets = onsetFinder.onsets(in: context, rows.onsets)

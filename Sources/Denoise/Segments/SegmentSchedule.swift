@@ -1,16 +1,18 @@
 // Which work can be done when, and by any of the threads:
 //
 //   analysis of block b     once its samples have arrived and there is room for the result
-//   segment s               once the blocks up to frame (s + 1) S + C, or to the end, are analyzed
+//   tracking of stretch s   once the blocks up to frame (s + 1) S + C + its context, or to the end, are analyzed
+//   segment s               once the blocks up to frame (s + 1) S + C, or to the end, are analyzed (and tracked)
 //   output of segment s     once it is computed
 //
 // Blocks are begun in order and end in any order. Segments are computed one after the other: they are a third of the
 // work for stereo, and half of it for mono. The analysis is kept in a ring, from frame s S − C on for the first segment
 // s that isn't computed. With two threads it has room for the analysis to go on while a segment is computed, and a
-// segment is computed while the one before it is output.
+// segment is computed while the one before it is output. Stretches are tracked one after the other.
 struct SegmentSchedule: Sendable {
   enum Task: Equatable, Sendable {
     case block(Int64)
+    case stretch(Int64)
     case segment(Int64)
   }
 
@@ -26,6 +28,9 @@ struct SegmentSchedule: Sendable {
   private var nextAnalysis: Int64
   /// Blocks that are being analyzed.
   private var running: [Int64] = []
+  /// The first stretch that isn't tracked.
+  private var nextStretch: Int64
+  private var isTracking = false
   /// The first segment that isn't computed.
   private var nextSegment: Int64
   private var isComputing = false
@@ -41,6 +46,8 @@ struct SegmentSchedule: Sendable {
     nextAnalysis = nextBlock
     nextSegment = first / Int64(grid.segmentHops)
     nextOutput = nextSegment
+    // Its context begins in the stretch before.
+    nextStretch = nextSegment - 1
   }
 
   // MARK: Blocks arrive
@@ -58,12 +65,12 @@ struct SegmentSchedule: Sendable {
 
   /// Begins a task that is ready, if possible of the preferred kind, or returns nil.
   mutating func begin(prefersSegments: Bool) -> Task? {
-    if prefersSegments { return beginSegment() ?? beginBlock() }
-    return beginBlock() ?? beginSegment()
+    if prefersSegments { return beginSegment() ?? beginStretch() ?? beginBlock() }
+    return beginBlock() ?? beginStretch() ?? beginSegment()
   }
 
   private mutating func beginBlock() -> Task? {
-    let kept = nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops)
+    let kept = firstKept
     let room = kept + Int64(grid.keptFrames(isShared: isShared))
     guard nextAnalysis < nextBlock, (nextAnalysis + 1) * Int64(grid.blockHops) <= room else { return nil }
     running.append(nextAnalysis)
@@ -71,8 +78,25 @@ struct SegmentSchedule: Sendable {
     return .block(nextAnalysis - 1)
   }
 
+  /// The first frame whose analysis is still needed.
+  private var firstKept: Int64 {
+    let kept = nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops)
+    return grid.trackingHops > 0 ? min(kept, context(ofStretch: nextStretch).lowerBound / 4 * 4) : kept
+  }
+
+  /// The end of the frames that are analyzed without a gap.
+  private var analyzed: Int64 { (running.min() ?? nextAnalysis) * Int64(grid.blockHops) }
+
+  private mutating func beginStretch() -> Task? {
+    guard grid.trackingHops > 0, !isTracking, nextStretch <= nextSegment + 1,
+      context(ofStretch: nextStretch).upperBound <= analyzed
+    else { return nil }
+    isTracking = true
+    return .stretch(nextStretch)
+  }
+
   private mutating func beginSegment() -> Task? {
-    let analyzed = (running.min() ?? nextAnalysis) * Int64(grid.blockHops)
+    guard grid.trackingHops == 0 || nextStretch > nextSegment else { return nil }
     guard !isComputing, nextSegment - nextOutput < (isShared ? 2 : 1), !frames(of: nextSegment).isEmpty,
       context(of: nextSegment).upperBound <= analyzed
     else { return nil }
@@ -84,6 +108,7 @@ struct SegmentSchedule: Sendable {
   mutating func end(_ task: Task) {
     switch task {
     case .block(let block): running.removeAll { $0 == block }
+    case .stretch: (nextStretch, isTracking) = (nextStretch + 1, false)
     case .segment: (nextSegment, isComputing) = (nextSegment + 1, false)
     }
   }
@@ -106,6 +131,22 @@ struct SegmentSchedule: Sendable {
 
   /// Returns the frames of a segment and its context.
   func context(of segment: Int64) -> Range<Int64> { frames(of: segment, around: Int64(grid.contextHops)) }
+
+  /// Returns the frames of a stretch, which consists of whole ticks; see NoiseTracker.
+  func frames(ofStretch stretch: Int64) -> Range<Int64> { frames(ofStretch: stretch, around: 0) }
+
+  /// Returns the frames of a stretch and its context.
+  func context(ofStretch stretch: Int64) -> Range<Int64> {
+    frames(ofStretch: stretch, around: Int64(grid.trackingHops))
+  }
+
+  private func frames(ofStretch stretch: Int64, around context: Int64) -> Range<Int64> {
+    func boundary(_ stretch: Int64) -> Int64 {
+      (stretch * Int64(grid.segmentHops) + Int64(grid.contextHops) + 3) / 4 * 4
+    }
+    let first = max(firstFrame, boundary(stretch) - context), end = boundary(stretch + 1) + context
+    return first..<max(first, min(end, endFrame ?? end))
+  }
 
   private func frames(of segment: Int64, around context: Int64) -> Range<Int64> {
     let size = Int64(grid.segmentHops)

@@ -1,5 +1,5 @@
-/// Analyzes frames: the spectra of all channels, γ, and the cepstrum of γ. Frames 2 p and 2 p + 1 share transforms; no
-/// pair depends on another.
+/// Analyzes frames: the spectra of all channels, γ, and, unless the noise is tracked first, the cepstrum of γ. Frames
+/// 2 p and 2 p + 1 share transforms; no pair depends on another.
 struct FrameAnalysis: Sendable {
   private let channels: Int
   private let length: Int
@@ -11,11 +11,16 @@ struct FrameAnalysis: Sendable {
   private let bias: [Float]
   private let cepstralPrior: CepstralPrior?
   private let onsetFinder: OnsetFinder
+  private let isTracked: Bool
 
-  /// - Parameter noise: λ of each bin, 0 if it has no noise.
+  /// - Parameters:
+  ///   - noise: λ of each bin, 0 if it has no noise.
+  ///   - isTracked: whether γ isn't final yet; see NoiseTracker.
   init(
-    frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?, onsetFinder: OnsetFinder
+    frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?, onsetFinder: OnsetFinder,
+    isTracked: Bool = false
   ) {
+    self.isTracked = isTracked
     self.channels = channels
     length = frame.length
     hop = frame.hop
@@ -30,7 +35,7 @@ struct FrameAnalysis: Sendable {
   /// Analyzes a block, which consists of whole pairs.
   func analyse(_ block: FrameBlock, into rows: FrameRows, _ workspace: Workspace) {
     for frame in stride(from: block.firstFrame, to: block.firstFrame + Int64(block.count), by: 2) {
-      let (first, second) = unsafe (rows.posterior[frame], rows.posterior[frame + 1])
+      let (first, second) = unsafe (rows.measured[frame], rows.measured[frame + 1])
       for channel in 0..<channels {
         let spectrum = unsafe rows.spectrum(ofPair: frame / 2, channel: channel)
         unsafe transform(block.samples(of: frame, channel: channel), into: spectrum, workspace.transform)
@@ -38,9 +43,17 @@ struct FrameAnalysis: Sendable {
       }
       unsafe loops.posterior(first, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
       unsafe loops.posterior(second, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
-      cepstralPrior?.analyse(frame, rows, workspace.transform)
+      if !isTracked { cepstralPrior?.analyse(frame, rows, workspace.transform) }
     }
     onsetFinder.find(in: block, rows.onsets)
+  }
+
+  /// Computes the cepstra of tracked frames, which begin with a pair.
+  func analyseCepstra(_ frames: Range<Int64>, _ rows: FrameRows, _ workspace: Workspace) {
+    guard let cepstralPrior else { return }
+    for frame in stride(from: frames.lowerBound / 2 * 2, to: frames.upperBound, by: 2) {
+      cepstralPrior.analyse(frame, rows, workspace.transform)
+    }
   }
 
   /// Computes the spectrum of two frames. Notes which of them isn't silent, because rounding leaves traces of each in

@@ -8,8 +8,8 @@ import Terms
 package struct JobResult: Codable, Sendable, Equatable {
   /// The recording that the job produced, or worked on.
   package var recording: RecordingID
-  /// The source that the noise was learned from.
-  package var noise: NoiseSource?
+  /// The source that the noise was learned from, and whether it was tracked.
+  package var noise: NoiseUsed?
   /// The learned noise profile.
   package var profile: PowerSpectrum?
   /// Which channels shared one gain.
@@ -19,7 +19,7 @@ package struct JobResult: Codable, Sendable, Equatable {
 
   /// Creates a result.
   package init(
-    recording: RecordingID, noise: NoiseSource? = nil, profile: PowerSpectrum? = nil,
+    recording: RecordingID, noise: NoiseUsed? = nil, profile: PowerSpectrum? = nil,
     link: ChannelLink? = nil, clippedSamples: Int64? = nil
   ) {
     self.recording = recording

@@ -1,0 +1,62 @@
+/// How far the noise of each band is from the profile, in octaves of power, over a number of ticks.
+struct NoiseChanges {
+  let tickCount: Int
+  private let bandCount: Int
+  /// `[band][tick]`
+  private var values: [Float]
+
+  /// Creates changes of 0.
+  init(bandCount: Int, tickCount: Int) {
+    self.bandCount = bandCount
+    self.tickCount = tickCount
+    values = [Float](repeating: 0, count: bandCount * tickCount)
+  }
+
+  /// The change of a band at a tick.
+  subscript(band: Int, tick: Int) -> Float {
+    get { values[band * tickCount + tick] }
+    set { values[band * tickCount + tick] = newValue }
+  }
+
+  /// Returns the mean of a band over some ticks.
+  func mean(_ band: Int, over ticks: Range<Int>) -> Float {
+    var sum: Float = 0
+    for tick in ticks { sum += self[band, tick] }
+    return sum / Float(ticks.count)
+  }
+
+  /// Replaces each value by the median of those within `reach` ticks. A band whose values are all within `ignored` is
+  /// set to 0, which saves the search.
+  mutating func takeMedians(reach: Int, ignoring ignored: ClosedRange<Float>) {
+    for band in 0..<bandCount {
+      let all = values[band * tickCount..<(band + 1) * tickCount]
+      if all.allSatisfy({ ignored.contains($0) }) {
+        for tick in 0..<tickCount { self[band, tick] = 0 }
+      } else {
+        takeMedians(band, of: Array(all), reach)
+      }
+    }
+  }
+
+  private mutating func takeMedians(_ band: Int, of all: [Float], _ reach: Int) {
+    var sorted = all[..<min(reach, tickCount)].sorted()
+    for tick in 0..<tickCount {
+      if tick + reach < tickCount {
+        let value = all[tick + reach]
+        sorted.insert(value, at: Self.place(of: value, in: sorted))
+      }
+      if tick > reach { sorted.remove(at: Self.place(of: all[tick - reach - 1], in: sorted)) }
+      self[band, tick] = sorted[sorted.count / 2]
+    }
+  }
+
+  /// Returns the index of the first value that isn't less.
+  private static func place(of value: Float, in sorted: [Float]) -> Int {
+    var low = 0, high = sorted.count
+    while low < high {
+      let middle = (low + high) / 2
+      if sorted[middle] < value { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
