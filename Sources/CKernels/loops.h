@@ -203,7 +203,10 @@ static void follow_noise(
 }
 
 static void mean_octaves(float *restrict forward, const float *restrict backward, long count) {
-  EACH(k) forward[k] = 0.5f * log2_of(forward[k] * backward[k]);
+  EACH(k) {
+    const float a = forward[k], b = backward[k];
+    forward[k] = 0.5f * log2_of(larger(a * b, 0.25f * larger(a * a, b * b)));
+  }
 }
 
 static void rescale(

@@ -54,6 +54,8 @@ import Testing
     let isSame = fixed[..<(3 * rate)] == followed[..<(3 * rate)]
     #expect(isSame)
     #expect(left(followed, of: samples, 8..<10) < -18)
+    #expect(left(followed, of: samples, 7..<8) < -12)
+    #expect(left(followed, of: samples, 10..<11) < -12)
     #expect(left(followed, of: samples, 15..<17) < -18)
     if change > 0 { #expect(left(fixed, of: samples, 8..<11) > -10) }
   }

@@ -61,6 +61,10 @@ enum PlainLoops {
     return (power < rule.silence ? level : moved, mean)
   }
 
+  static func meanOctaves(_ a: Float, _ b: Float) -> Float {
+    0.5 * log2(larger(a * b, 0.25 * larger(a * a, b * b)))
+  }
+
   static func limited(_ sample: Float, _ limit: Float) -> Float {
     sample.isFinite ? smaller(limit, larger(-limit, sample)) : 0
   }

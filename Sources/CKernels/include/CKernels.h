@@ -64,7 +64,7 @@ struct kernels {
   void (*follow_noise)(
     float *level, float *presence, const float *a, const float *b, const float *novelty, struct tracking_rule rule,
     long count);
-  /// forward = ½ log2 (forward · backward)
+  /// forward = ½ log2 (forward · backward), but at least an octave below the larger of the two
   void (*mean_octaves)(float *forward, const float *backward, long count);
   /// out = min(posterior · 2^−octaves, largest)
   void (*rescale)(float *out, const float *posterior, const float *octaves, float largest, long count);

@@ -7,7 +7,7 @@ import Glibc
 //   p       = 1 / (1 + (1 + x) exp(−P/Λ · x / (1 + x)))                      probability of speech; x = 15 dB
 //   p̄       ← 0.9 p̄ + 0.1 p, and where p̄ > 0.99, p is at most 0.99
 //   Λ       ← 0.8 Λ + 0.2 (p Λ + (1 − p) P)                                  memories per 16 ms
-//   r[t,k]  = ½ log2 (Λf Λb)                                                 f: forward; b: backward, from Λf's end
+//   r[t,k]  = ½ log2 (Λf Λb), at least log2 max(Λf, Λb) − 1                  f: forward; b: backward, from Λf's end
 //   m[t,b]  = median of r's mean over the bins of band b, over 1 s around t
 //   g[t,b]  = 0 up to a change of `least`, 1 from `full` on, and linear between; higher for a fall than for a rise
 //   v[t,k]  = g (m + mean of r[·,k] − m over 0.8 s around t)                 g and m between the bands' middles
@@ -20,6 +20,9 @@ import Glibc
 // in some bins of a band, such as a hum, and may be slow. Where g is 0, γ keeps its bits.
 //
 // Λ is at least −20 dB. Digital silence, P < 1e−6, leaves it unchanged: after it, the noise is as loud as before.
+//
+// After a rise of 20 dB, Λf follows only after 1.5 s, and so does Λb before a fall. So the larger one counts if they
+// are over two octaves apart: that leaves −14 dB of the noise there instead of −2.
 //
 // Before Λf is trusted, it has C frames to forget its start. Where the noise is over 6 dB louder than the profile,
 // Λf starts at the lower quartile of the first 1.5 s of each band; from far below, it would take seconds.
@@ -154,14 +157,15 @@ struct NoiseTracker: Sendable {
     let octaves = unsafe space.change, profile = unsafe space.sum
     var levels = NoiseChanges(bandCount: bands.count, tickCount: ticks.count)
     for (index, tick) in ticks.enumerated() {
-      unsafe octaves.update(repeating: 1, count: binCount)
-      unsafe loops.mean_octaves(octaves, rows.measured[max(4 * tick, frames.lowerBound)], binCount)
+      let posterior = unsafe rows.measured[max(4 * tick, frames.lowerBound)]
+      unsafe octaves.update(from: posterior, count: binCount)
+      unsafe loops.mean_octaves(octaves, posterior, binCount)
       unsafe measure(octaves, into: &levels, at: index)
     }
     let starts = (0..<bands.count).map { band in
       let sorted = (0..<ticks.count).map { levels[band, $0] }.sorted()
       // The mean logarithm of noise is 0.83 octaves below the logarithm of its mean.
-      let octaves = 2 * sorted[sorted.count / 4] + 0.83
+      let octaves = sorted[sorted.count / 4] + 0.83
       return octaves > 2 ? octaves : 0
     }
     unsafe space.level.update(repeating: 1, count: binCount)
