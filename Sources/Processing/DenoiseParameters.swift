@@ -25,15 +25,9 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     self.format = format
   }
 
-  /// Returns when to follow a noise that changes.
-  /// - Parameters:
-  ///   - asked: what the client asked for; nil if it left the choice.
-  ///   - noise: where to learn the noise; nil for the best region found, where the choice is to follow it if the change
-  ///     is certain. A region that the client marked is what it wants removed.
-  package static func adaptation(asked: Bool?, noise: NoiseSource?) -> NoiseAdaptation? {
-    guard let asked else { return noise == nil ? .ifCertain : nil }
-    return asked ? .always : nil
-  }
+  /// Returns when to follow a noise that changes: only if the client asked for it. A sustained tone that begins in the
+  /// middle can't be told from a hum that switches on, and would lose up to 9 dB.
+  package static func adaptation(asked: Bool?) -> NoiseAdaptation? { asked == true ? .always : nil }
 
   /// Decodes the members of the settings next to the others.
   package init(from decoder: any Decoder) throws {

@@ -28,8 +28,8 @@ struct DenoiseCommand: ParsableCommand {
   @Flag(
     inversion: .prefixedNo,
     help: """
-      Follow the noise where its level or color changes (default: with --noise auto, if the change is certain; otherwise \
-      no).
+      Follow the noise where its level or color changes (default: no). Long tones that begin in the middle may be taken \
+      for noise.
       """)
   var adapt: Bool?
 
@@ -134,7 +134,7 @@ struct DenoiseCommand: ParsableCommand {
     settings.sensitivity = sensitivity
     settings.output = output
     settings.link = link
-    settings.adaptation = DenoiseParameters.adaptation(asked: adapt, noise: noise.source)
+    settings.adaptation = DenoiseParameters.adaptation(asked: adapt)
     return settings
   }
 }

@@ -111,6 +111,7 @@ import Testing
     for (query, texts) in [
       ("", ["Long", "point", "Short one", "Next"]), ("?start=2&end=3", ["Long", "point", "Short one"]),
       ("?start=2.5", ["Long", "Short one", "Next"]), ("?end=2", ["Long"]), ("?start=10", []),
+      ("?start=2&end=2.0000001", ["Long", "point", "Short one"]),
       ("?q=O", ["Long", "point", "Short one"]),
       ("?q=short%20ONE&start=1&end=9", ["Short one"]), ("?q=short&start=3", []),
       ("?start=0&end=1000", ["Long", "point", "Short one", "Next"]),

@@ -152,7 +152,7 @@ struct BadUploadTests {
       #expect(data.allSatisfy { (-32768...32767).contains($0) } && data.contains { $0 > 5000 })
       #expect(slice["rms"].integers?.count == slice["length"].int)
     }
-    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":1}}"#)
+    let job = try server.client.denoise(id, #"{"noise":{"quantile":0.2}}"#)
     try server.client.succeed(try #require(job["id"].string))
     let output = try #require(job["result"]["recording"].string)
     let cleaned = try WAVFile(reading: server.client.get("/v1/recordings/\(output)/audio").body)

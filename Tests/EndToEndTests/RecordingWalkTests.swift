@@ -101,7 +101,7 @@ struct RecordingWalkTests {
     if request == "{}" {
       expectNoise(noise, in: clip, before)
     } else {
-      #expect(noise.members == ["end", "start"])
+      #expect(noise.members == ["adapted", "end", "start"] && noise["adapted"] == .bool(false))
     }
     let made = try client.recording(output)
     let stem = clip.fileName.split(separator: ".")[0]
@@ -127,7 +127,7 @@ struct RecordingWalkTests {
   /// of noise; or the quantile if there is no such section.
   private func expectNoise(_ noise: JSON, in clip: Clip, _ sound: Sound) {
     guard clip.isVoice || clip.content == .noise else {
-      #expect(noise.members == ["quantile"])
+      #expect(noise.members == ["adapted", "quantile"])
       return
     }
     guard let start = noise["start"].double, let end = noise["end"].double else {

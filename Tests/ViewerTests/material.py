@@ -177,7 +177,13 @@ class Service:
         status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", asked, {"Content-Type": "application/json"})
         assert status == 202, body
         job = json.loads(body)
-        wait("the noise is removed", lambda: self.json(f"/v1/jobs/{job['id']}?wait=20")["state"] == "succeeded", 600)
+
+        def is_done():
+            found = self.json(f"/v1/jobs/{job['id']}?wait=20")
+            assert found["state"] not in ("failed", "cancelled"), found
+            return found["state"] == "succeeded"
+
+        wait("the noise is removed", is_done, 600)
         return job["result"]["recording"]
 
 

@@ -50,7 +50,8 @@ def check(browser, service, folder):
     for path in paths + [os.path.join(FIXTURES, name) for name in FOREIGN]:
         name = os.path.basename(path)
         identifier = service.upload(path, name)
-        cleaned = service.clean(identifier, '{"noise":{"start":0.1,"end":0.8}}')
+        # Nothing beside the beeps is noise: it's digital silence, or what an encoder made of it.
+        cleaned = service.clean(identifier, '{"noise":{"quantile":0.2},"reduction":0}')
         audio = f"/v1/recordings/{identifier}/audio"
         found = {"audio": browser.run(DECODED, audio), "waveform": drawn(service, identifier),
                  "wav": browser.run(DECODED, converted(service, audio + "?format=wav")),

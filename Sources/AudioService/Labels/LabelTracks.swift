@@ -220,15 +220,15 @@ struct LabelTracks: Sendable {
     var window = LabelWindow(text: query.string("q"))
     // The time of a search grows with the product of both lengths.
     if let text = window.text, text.utf8.count > 256 { throw query.invalid("q", text, .text(byteLimit: 256)) }
-    if let start = try query.number("start") {
-      guard let time = MediaTime(seconds: start) else { throw query.invalid("start", "\(start)", .secondsFromZero) }
-      window.start = time.microseconds
-    }
+    let start = try query.number("start") ?? 0
+    guard let first = MediaTime(seconds: start) else { throw query.invalid("start", "\(start)", .secondsFromZero) }
+    window.start = first.microseconds
     if let end = try query.number("end") {
-      guard let time = MediaTime(seconds: end), time.microseconds > window.start else {
+      guard end > start, let last = MediaTime(seconds: end) else {
         throw query.invalid("end", "\(end)", .afterStart(limit: nil))
       }
-      window.end = time.microseconds
+      // Labels have whole microseconds.
+      window.end = max(last.microseconds, first.microseconds + 1)
     }
     return window
   }

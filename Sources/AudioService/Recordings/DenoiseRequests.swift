@@ -132,7 +132,7 @@ struct DenoiseRequests: Sendable {
       settings: DenoiseSettings(
         method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
         sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
-        adaptation: DenoiseParameters.adaptation(asked: adapt, noise: noise)), format: format ?? .same)
+        adaptation: DenoiseParameters.adaptation(asked: adapt)), format: format ?? .same)
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
