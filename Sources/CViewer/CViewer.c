@@ -32,6 +32,9 @@ static const unsigned char gestures_js[] = {
 static const unsigned char icon_svg[] = {
 #embed "viewer/icon.svg"
 };
+static const unsigned char language_js[] = {
+#embed "viewer/language.js"
+};
 static const unsigned char library_js[] = {
 #embed "viewer/library.js"
 };
@@ -77,6 +80,21 @@ static const unsigned char signal_js[] = {
 static const unsigned char stage_js[] = {
 #embed "viewer/stage.js"
 };
+static const unsigned char texts_ar_js[] = {
+#embed "viewer/texts-ar.js"
+};
+static const unsigned char texts_de_js[] = {
+#embed "viewer/texts-de.js"
+};
+static const unsigned char texts_es_js[] = {
+#embed "viewer/texts-es.js"
+};
+static const unsigned char texts_fr_js[] = {
+#embed "viewer/texts-fr.js"
+};
+static const unsigned char texts_ja_js[] = {
+#embed "viewer/texts-ja.js"
+};
 static const unsigned char texts_js[] = {
 #embed "viewer/texts.js"
 };
@@ -119,6 +137,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("drawers.js", drawers_js),
   FILE("gestures.js", gestures_js),
   FILE("icon.svg", icon_svg),
+  FILE("language.js", language_js),
   FILE("library.js", library_js),
   FILE("main.js", main_js),
   FILE("media.js", media_js),
@@ -134,6 +153,11 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("session.js", session_js),
   FILE("signal.js", signal_js),
   FILE("stage.js", stage_js),
+  FILE("texts-ar.js", texts_ar_js),
+  FILE("texts-de.js", texts_de_js),
+  FILE("texts-es.js", texts_es_js),
+  FILE("texts-fr.js", texts_fr_js),
+  FILE("texts-ja.js", texts_ja_js),
   FILE("texts.js", texts_js),
   FILE("tiles.js", tiles_js),
   FILE("time.js", time_js),

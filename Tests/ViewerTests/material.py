@@ -191,13 +191,13 @@ class ServiceElsewhere(Service):
     """A service that is already running, for working on the page."""
 
     def __init__(self, port):
+        self.binary = None
         self.port = port
         self.address = f"http://127.0.0.1:{port}"
 
     @contextlib.contextmanager
     def holding(self, command):
         yield lambda: None
-        self.binary = None
 
     def close(self):
         pass

@@ -16,6 +16,38 @@ COPY = """
   };
 """
 
+# Finds elements that are wider than their place or cover another one.
+OVERFLOW = """
+const found = [], box = element => element.getBoundingClientRect();
+const words = element => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  return range.getBoundingClientRect();
+};
+document.querySelector("#job").hidden = false;
+for (const element of document.querySelectorAll("button, label, legend, output, h2")) {
+  if (!element.checkVisibility() || element.closest(".region, #list, .unseen")) continue;
+  const isCut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).textOverflow !== "ellipsis";
+  if (isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);
+  // On phones, the layers are a row that scrolls.
+  const isFixed = element.closest("#transport") || element.closest("#layers") && getComputedStyle(document.querySelector("#layers")).overflowX === "visible";
+  if (isFixed && (box(element).right > innerWidth || box(element).left < 0)) found.push(["off the page", element.textContent]);
+}
+if (document.documentElement.scrollWidth > innerWidth) found.push(["the page", document.documentElement.scrollWidth, innerWidth]);
+const lane = box(document.querySelector("#regions"));
+for (const region of document.querySelectorAll(".region:not([hidden])")) {
+  if (box(region).right > lane.right + 1 || box(region).left < lane.left - 1) found.push(["region", box(region).right, lane.right]);
+}
+for (const row of document.querySelectorAll("#list li")) {
+  const name = words(row.querySelector("bdi")), frame = box(row.querySelector("bdi")), tools = box(row.querySelector(".row-tools"));
+  const isOver = Math.min(name.right, frame.right) > tools.left + 4 && Math.max(name.left, frame.left) < tools.right - 4
+    && Math.min(name.bottom, frame.bottom) > tools.top + 4;
+  if (tools.width && isOver) found.push(["name under the buttons", row.querySelector("bdi").textContent]);
+}
+document.querySelector("#job").hidden = true;
+return found;
+"""
+
 
 class Page:
     def __init__(self, browser, address):
@@ -72,6 +104,10 @@ class Page:
             for (let y = 0; y < canvas.height; y++)
               if (Math.abs(y - middle) > 2 && data[4 * (y * canvas.width + x) + 3]) return x / canvas.width;
           return 0;""")
+
+    def overflow(self):
+        """Texts that are wider than their place, off the page, or over another element."""
+        return self.browser.run(OVERFLOW)
 
     def names(self):
         return self.browser.run("return [...document.querySelectorAll('#list bdi')].map(e => e.textContent)")

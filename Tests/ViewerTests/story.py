@@ -8,6 +8,7 @@ import tempfile
 import wave
 from urllib.parse import quote
 
+import languages
 import peaks
 import pictures
 import positions
@@ -60,35 +61,6 @@ for (let y = Math.max(0, Math.ceil(box.top)); y < Math.min(innerHeight, box.bott
 return seen;
 """
 
-# Finds elements that are wider than their place or cover another one.
-OVERFLOW = """
-const found = [], box = element => element.getBoundingClientRect();
-const words = element => {
-  const range = document.createRange();
-  range.selectNodeContents(element);
-  return range.getBoundingClientRect();
-};
-document.querySelector("#job").hidden = false;
-for (const element of document.querySelectorAll("button, label, legend, output, h2")) {
-  if (!element.checkVisibility() || element.closest(".region, #list, .unseen")) continue;
-  const isCut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).textOverflow !== "ellipsis";
-  if (isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);
-  if (element.closest("#layers, #transport") && box(element).right > innerWidth) found.push(["off the page", element.textContent]);
-}
-const lane = box(document.querySelector("#regions"));
-for (const region of document.querySelectorAll(".region:not([hidden])")) {
-  if (box(region).right > lane.right + 1 || box(region).left < lane.left - 1) found.push(["region", box(region).right, lane.right]);
-}
-for (const row of document.querySelectorAll("#list li")) {
-  const name = words(row.querySelector("bdi")), frame = box(row.querySelector("bdi")), tools = box(row.querySelector(".row-tools"));
-  const isOver = Math.min(name.right, frame.right) > tools.left + 4 && Math.max(name.left, frame.left) < tools.right - 4
-    && Math.min(name.bottom, frame.bottom) > tools.top + 4;
-  if (tools.width && isOver) found.push(["name under the buttons", row.querySelector("bdi").textContent]);
-}
-document.querySelector("#job").hidden = true;
-return found;
-"""
-
 RTL_NAME = "مقابلة 🎙️.wav"
 
 
@@ -135,6 +107,8 @@ class Story:
             self.recordings_are_searched_renamed_and_deleted_with_undo,
             self.names_of_any_script_are_shown,
             self.nothing_is_cut_off_or_covered_at_any_size,
+            self.every_language_has_every_text,
+            self.every_language_has_room_at_any_size,
             self.a_recording_that_cannot_be_read_says_why_and_what_to_do,
             self.the_list_loads_while_it_is_scrolled,
             self.a_video_is_seen_in_step_with_its_sound,
@@ -890,7 +864,7 @@ class Story:
             page.open(f"{recording}&with={other}&view={start - 9.9:.2f}-{start + 0.1:.2f}")
             wait("noise is suggested", lambda: browser.all(".region:not([hidden])"))
             page.window()
-            found = browser.run(OVERFLOW)
+            found = page.overflow()
             assert not found, f"at {width} x {height}: {found}"
         browser.size(1280, 800)
         page.open(recording)
@@ -910,6 +884,18 @@ class Story:
         browser.size(1440, 900)
         browser.open("about:blank")
         for identifier in (recording, other, source):
+            self.service.request("DELETE", f"/v1/recordings/{identifier}")
+
+    def every_language_has_every_text(self):
+        self.page.open()
+        languages.check_texts(self.browser)
+
+    def every_language_has_room_at_any_size(self):
+        path = write_wav(os.path.join(self.folder, "room.wav"), speech_like(30, 16000, seed=3), 16000)
+        source = self.service.upload(path, "room.wav")
+        cleaned = self.service.clean(source)
+        languages.check_room(self.browser, self.page, cleaned, self.pictures)
+        for identifier in (cleaned, source):
             self.service.request("DELETE", f"/v1/recordings/{identifier}")
 
     def a_recording_that_cannot_be_read_says_why_and_what_to_do(self):
@@ -1075,7 +1061,7 @@ class Story:
         assert "Drop" not in browser.run("return document.querySelector('#welcome').innerText")
         browser.slow(400_000)
         page.choose(path)
-        wait("it is named", lambda: browser.run(SEEN, "#sending") and re.search(r"memo\.wav, \d+ %", browser.text("#sending-text")))
+        wait("it is named", lambda: browser.run(SEEN, "#sending") and re.search(r"memo\.wav, \d+%", browser.text("#sending-text")))
         browser.click("#sending")
         wait("the list comes out", lambda: browser.run(PRESS, ".transfer [data-part=cancel]"))
         browser.slow(None)

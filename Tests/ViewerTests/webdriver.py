@@ -98,6 +98,10 @@ class Browser:
         self.devtools("Emulation.setEmulatedMedia",
                       features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
 
+    def language(self, tags):
+        """Sets the languages of pages that are opened from now on, the preferred ones first."""
+        self.devtools("Emulation.setUserAgentOverride", userAgent=self.run("return navigator.userAgent"), acceptLanguage=tags)
+
     def run(self, script, *arguments):
         """Runs a script and returns its value, after waiting for promises."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})

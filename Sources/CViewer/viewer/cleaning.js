@@ -1,4 +1,5 @@
 // @ts-check
+import { listed } from "./language.js";
 import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
@@ -107,11 +108,11 @@ export class CleaningPanel {
   get #label() {
     const { method, reduction, sensitivity, output } = this.settings;
     const named = Object.entries(strengths).find(([, decibels]) => decibels === reduction)?.[0];
-    return [
+    return listed([
       output === "residue" && texts.residue, named ? texts[/** @type {keyof typeof strengths} */ (named)] : texts.decibels(reduction),
       method !== "mmse_lsa" && texts[/** @type {"wiener" | "spectral_subtraction"} */ (method)],
       sensitivity !== 1 && texts.times(sensitivity),
-    ].filter(Boolean).join(", ");
+    ]);
   }
 
   /**
@@ -200,13 +201,13 @@ export class CleaningPanel {
     const what = state === "queued" ? texts.waiting : isCleaning ? texts.removing : texts.readingFile;
     find("job-text").textContent = what;
     find("job-left").textContent = state === "running"
-      ? [texts.percent(progress), typeof eta === "number" ? texts.left(eta) : ""].filter(Boolean).join(", ") : "";
+      ? listed([texts.percent(progress), typeof eta === "number" && texts.left(eta)]) : "";
     find("job-bar").value = progress;
     label(find("job-bar"), what);
     const quarter = Math.floor(progress * 4);
     if (quarter !== this.#said) {
       this.#said = quarter;
-      announce(`${what}, ${texts.percent(progress)}`);
+      announce(listed([what, texts.percent(progress)]));
     }
   }
 }

@@ -1,4 +1,5 @@
 // @ts-check
+import { timeOfDay } from "./language.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
@@ -7,8 +8,6 @@ import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
-/** @param {string} moment */
-const clock = moment => new Date(moment).toLocaleTimeString(document.documentElement.lang, { hour: "2-digit", minute: "2-digit", hour12: false });
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 
@@ -120,7 +119,7 @@ export class Library {
     part(row, "tail").textContent = name.slice(end);
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
-      derived_from ? [texts.derived, labelOf(name)?.toLocaleLowerCase(), clock(recording.created_at)].filter(Boolean).join(", ") : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
+      derived_from ? texts.madeBy(labelOf(name) ?? "", timeOfDay(recording.created_at)) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");
     row.classList.toggle("reading", isReading);
@@ -136,8 +135,8 @@ export class Library {
     else picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
     open.onclick = () => this.open(recording);
-    label(rename, `${texts.rename} ${name}`);
-    label(remove, `${texts.remove} ${name}`);
+    label(rename, texts.rename(name));
+    label(remove, texts.remove(name));
     rename.onclick = () => this.#rename(row, recording);
     remove.onclick = () => this.remove(recording);
     open.onkeydown = (/** @type {KeyboardEvent} */ event) => {

@@ -1,5 +1,6 @@
 // @ts-check
 import { drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
+import { number } from "./language.js";
 import { formatTime } from "./time.js";
 import { texts } from "./texts.js";
 
@@ -12,8 +13,8 @@ const wishPace = 90, restTime = 220;
 
 /** The labels of the amplitude scale: factors of full scale, and the least distance of two, in CSS pixels. */
 const scales = {
-  decibels: [0, -3, -6, -12, -18, -24, -30, -36, -42, -48, -54, -60].map(decibels => ({ text: `${decibels}`.replace("-", "−"), at: 10 ** (decibels / 20) })),
-  linear: [1, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01].map(share => ({ text: String(share), at: share })),
+  decibels: [0, -3, -6, -12, -18, -24, -30, -36, -42, -48, -54, -60].map(decibels => ({ text: number(decibels), at: 10 ** (decibels / 20) })),
+  linear: [1, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01].map(share => ({ text: number(share, share < 1 ? Math.max(2, String(share).length - 2) : 0), at: share })),
 };
 const scaleRoom = 15;
 

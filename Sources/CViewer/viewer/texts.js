@@ -1,10 +1,10 @@
 // @ts-check
+import { direction, language, leftToRight, number, percent, plural } from "./language.js";
 import { formatTime } from "./time.js";
 
-// Every text of the page, for translation. Elements of the page name their texts in data-text, data-label (for screen
-// readers and as a tooltip) and data-hint.
-
-const count = (/** @type {number} */ value, /** @type {string} */ one, /** @type {string} */ many) => `${value} ${value === 1 ? one : many}`;
+// Every text of the page, in English: the reference for the files of other languages (texts-de.js and so on), each of which
+// has the same names, and parameters with the same meaning. Elements of the page name their texts in data-text, data-label
+// (for screen readers and as a tooltip) and data-hint.
 
 export const texts = {
   title: "Stillwave",
@@ -34,7 +34,7 @@ export const texts = {
   zoomSelection: "Zoom to selection (Z)",
   zoomAll: "Show all (0)",
   height: "Full scale, or fill the height",
-  gain: (/** @type {number} */ decibels) => `${decibels > 0 ? "+" : ""}${decibels} dB`,
+  gain: (/** @type {number} */ decibels) => leftToRight(`${decibels > 0 ? "+" : ""}${number(decibels)} dB`),
   scaleUnit: "Scale in decibels, or linear",
   decibelUnit: "dB",
   taller: "Increase the height",
@@ -66,9 +66,9 @@ export const texts = {
   natural: "Natural",
   strong: "Strong",
   reduction: "Noise reduction",
-  decibels: (/** @type {number} */ value) => `${value} dB`,
+  decibels: (/** @type {number} */ value) => leftToRight(`${number(value)} dB`),
   sensitivity: "Sensitivity",
-  times: (/** @type {number} */ value) => `× ${value.toFixed(2)}`,
+  times: (/** @type {number} */ value) => `× ${number(value, 2)}`,
   method: "Method",
   mmse_lsa: "Log-spectral (best)",
   wiener: "Wiener",
@@ -84,8 +84,8 @@ export const texts = {
   suggestion: (/** @type {number} */ rank, /** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ quality) =>
     `${rank}. ${formatTime(start, 1)} – ${formatTime(end, 1)}, ${quality}`,
   takeSuggestion: (/** @type {number} */ start, /** @type {number} */ end, /** @type {string} */ quality, /** @type {number} */ level) =>
-    `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: ${quality}, ${level} dBFS`,
-  quality: (/** @type {number} */ score) => score >= 0.7 ? "only noise" : score >= 0.4 ? "mostly noise" : "perhaps noise",
+    `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: ${quality}, ${number(level, 1)} dBFS`,
+  quality: (/** @type {number} */ score) => /** @type {string} */ (score >= 0.7 ? "only noise" : score >= 0.4 ? "mostly noise" : "perhaps noise"),
   cleanLater: "The service can't be reached. The cleaning begins when it is back.",
   variants: "Variants of the visible part.",
   variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
@@ -105,17 +105,17 @@ export const texts = {
   clearSelection: "Clear the selection (Esc)",
   badTime: "Enter a time like 1:07.25.",
 
-  rename: "Rename",
-  remove: "Delete",
+  rename: (/** @type {string} */ name) => `Rename ${name}`,
+  remove: (/** @type {string} */ name) => `Delete ${name}`,
   deleted: (/** @type {string} */ name) => `Deleted “${name}”.`,
   undo: "Undo",
   renameLabel: (/** @type {string} */ name) => `New name of ${name}`,
   renamed: (/** @type {string} */ name) => `Renamed to “${name}”.`,
-  channelsCount: (/** @type {number} */ value) => value === 1 ? "mono" : value === 2 ? "stereo" : `${value} channels`,
-  derived: "cleaned",
+  channelsCount: (/** @type {number} */ value) => value === 1 ? "mono" : value === 2 ? "stereo" : plural(value, { other: "# channels" }),
+  madeBy: (/** @type {string} */ settings, /** @type {string} */ time) => `cleaned, ${settings.toLocaleLowerCase(language)}, ${time}`,
   resultOf: (/** @type {string} */ name) => `Cleaned: ${name}`,
   noiseLevels: (/** @type {number} */ before, /** @type {number} */ after) =>
-    `Noise ${before.toFixed(1)} → ${after < -95 ? "below −95" : after.toFixed(1)} dBFS`.replaceAll("-", "−"),
+    `Noise ${number(before, 1)} → ${after < -95 ? "below −95" : number(after, 1)} dBFS`,
   hearBefore: "Hear before",
   hearAfter: "Hear after",
   sameFormat: (/** @type {string} */ container) => `${container} (as the original)`,
@@ -125,10 +125,10 @@ export const texts = {
   alreadyCleaned: (/** @type {string} */ name) => `With these settings, “${name}” exists already.`,
   cleanAnyway: "Clean anyway",
   reading: "being read",
-  found: (/** @type {number} */ value) => `${count(value, "recording", "recordings")} shown`,
+  found: (/** @type {number} */ value) => plural(value, { one: "# recording shown", other: "# recordings shown" }),
 
   uploading: (/** @type {string} */ name) => `Uploading ${name}`,
-  uploadMore: (/** @type {string} */ name, /** @type {number} */ more) => `${name} and ${count(more, "other", "others")}`,
+  uploadMore: (/** @type {string} */ name, /** @type {number} */ more) => `${name} and ${plural(more, { one: "# other", other: "# others" })}`,
   uploadWaiting: "waiting",
   uploadPaused: "paused",
   uploadDone: (/** @type {string} */ name) => `Uploaded ${name}.`,
@@ -144,9 +144,9 @@ export const texts = {
   readingFile: "Reading the recording",
   waiting: "Waiting for other jobs",
   removing: "Removing the noise",
-  percent: (/** @type {number} */ share) => `${Math.floor(share * 100)} %`,
+  percent,
   left: (/** @type {number} */ seconds) => seconds < 1 ? "almost done"
-    : seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`,
+    : seconds < 90 ? `${number(Math.ceil(seconds))} s left` : `${number(Math.ceil(seconds / 60))} min left`,
   done: "The noise is removed. Press 1 and 2 while it plays to compare.",
   read: "The recording has been read.",
   notRead: "This recording could not be read.",
@@ -177,6 +177,25 @@ export const texts = {
     ["Touch", "One finger scrolls, two zoom, a long press selects"],
   ]),
 };
+
+/** @typedef {typeof texts} Texts */
+
+/**
+ * The texts of other languages. Only the one that is used is loaded.
+ * @type {{ [tag: string]: () => Promise<{ texts: Texts }> }}
+ */
+export const translations = {
+  de: () => import("./texts-de.js"),
+  es: () => import("./texts-es.js"),
+  fr: () => import("./texts-fr.js"),
+  ja: () => import("./texts-ja.js"),
+  ar: () => import("./texts-ar.js"),
+};
+
+// Without the file, the texts stay English.
+Object.assign(texts, (await translations[language]?.().catch(() => null))?.texts);
+document.documentElement.lang = language;
+document.documentElement.dir = direction;
 
 /**
  * Fills in the texts of the page's elements.

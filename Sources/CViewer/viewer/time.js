@@ -1,5 +1,7 @@
 // @ts-check
-// Seconds as people write them: 7.25, 1:07.25, 2:03:04.5.
+import { decimalMark } from "./language.js";
+
+// Seconds as people write them: 7.25, 1:07.25, 2:03:04.5, with the decimal mark of the page's language.
 
 /**
  * @param {number} seconds
@@ -13,7 +15,7 @@ export function formatTime(seconds, digits = 2) {
   const minutes = Math.floor((whole % 3600) / 60);
   const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
   const clock = hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
-  return digits ? `${clock}.${String(ticks % unit).padStart(digits, "0")}` : clock;
+  return digits ? `${clock}${decimalMark}${String(ticks % unit).padStart(digits, "0")}` : clock;
 }
 
 /**

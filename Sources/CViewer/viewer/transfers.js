@@ -1,4 +1,5 @@
 // @ts-check
+import { listed } from "./language.js";
 import { announce, tell } from "./messages.js";
 import { copy, find, label, part } from "./page.js";
 import { texts } from "./texts.js";
@@ -83,12 +84,12 @@ export class Transfers {
       bar.value = share;
       about.textContent = state === "waiting" ? texts.uploadWaiting : state === "paused" ? texts.uploadPaused
         : upload.setback ? texts.uploadSetback(upload.setback)
-        : [texts.percent(share), Number.isFinite(upload.secondsLeft) ? texts.left(upload.secondsLeft) : ""].filter(Boolean).join(", ");
+        : listed([texts.percent(share), Number.isFinite(upload.secondsLeft) && texts.left(upload.secondsLeft)]);
       pause.hidden = !(state === "paused" || state === "sending");
       pause.textContent = state === "paused" ? texts.resume : texts.pauseUpload;
       if (Math.floor(share * 4) > said && state === "sending") {
         said = Math.floor(share * 4);
-        announce(`${texts.uploading(name)}, ${texts.percent(share)}`);
+        announce(listed([texts.uploading(name), texts.percent(share)]));
       }
       this.#summarize();
       if (state === "cancelled") leave();
@@ -116,7 +117,7 @@ export class Transfers {
     if (!first) return;
     const share = sum(upload => upload.sent) / Math.max(1, sum(upload => upload.file.size));
     const name = others.length ? texts.uploadMore(first.file.name, others.length) : first.file.name;
-    find("sending-text").textContent = `${texts.uploading(name)}, ${first.state === "paused" ? texts.uploadPaused : texts.percent(share)}`;
+    find("sending-text").textContent = listed([texts.uploading(name), first.state === "paused" ? texts.uploadPaused : texts.percent(share)]);
     find("sending-bar").value = share;
     label(find("sending-bar"), texts.uploading(name));
   }

@@ -1,0 +1,80 @@
+"""Every language of the page: whether its texts are complete, and whether they fit."""
+
+import os
+
+from webdriver import wait
+
+TAGS = ("de", "es", "fr", "ja", "ar")
+SIZES = ((390, 844), (844, 390), (1024, 600), (1440, 900), (3840, 2160))
+
+# Compares each language's texts with the English ones. Functions get numbers that can be found in what they return.
+COMPARE = """
+return import("./viewer/texts.js").then(async ({ texts, translations }) => {
+  const found = [], names = Object.keys(texts);
+  const values = [41, 53, 67, 79].map(value => Object.assign(new String(value), { toLocaleLowerCase: () => String(value) }));
+  // Which of its arguments a text contains, whatever the marks between digits.
+  const held = text => {
+    const digits = text(...values.slice(0, text.length)).replace(/[^0-9]/g, "");
+    return values.slice(0, text.length).filter(value => digits.includes(value)).join();
+  };
+  for (const [tag, load] of Object.entries(translations)) {
+    const other = (await load()).texts;
+    for (const name of names) if (!(name in other)) found.push([tag, "lacks", name]);
+    for (const name of Object.keys(other)) {
+      const [text, english] = [other[name], texts[name]];
+      if (!names.includes(name)) found.push([tag, "has too much", name]);
+      else if (typeof text !== typeof english) found.push([tag, "isn't the same kind", name]);
+      else if (typeof text === "function") {
+        if (text.length !== english.length) found.push([tag, "has other parameters", name]);
+        else if (held(text) !== held(english)) found.push([tag, "shows other parameters", name, held(text), held(english)]);
+      } else if (typeof text === "string") {
+        if (!text.trim()) found.push([tag, "is empty", name]);
+        if (text === english && text.includes(" ")) found.push([tag, "isn't translated", name]);
+      } else if (text.length !== english.length || text.some(row => row.length !== 2)) found.push([tag, "has other rows", name]);
+    }
+  }
+  for (const attribute of ["text", "label", "hint"]) {
+    const templates = [...document.querySelectorAll("template")].map(template => template.content);
+    for (const root of [document, ...templates]) {
+      for (const element of root.querySelectorAll(`[data-${attribute}]`)) {
+        if (typeof texts[element.dataset[attribute]] !== "string") found.push(["the page names a text that doesn't exist", element.dataset[attribute]]);
+      }
+    }
+  }
+  return [Object.keys(translations), found];
+});
+"""
+
+
+def check_texts(browser):
+    tags, found = browser.run(COMPARE)
+    assert sorted(tags) == sorted(TAGS) and not found, found
+
+
+def check_room(browser, page, recording, pictures):
+    """Opens a result in each language and size, with a selection and marked noise."""
+    try:
+        for tag in TAGS:
+            browser.size(1440, 900)
+            browser.language(f"{tag}-x-unknown,{tag},en")
+            page.open(f"{recording}&view=0-20&mark=8-14&noise=0.2-1.2")
+            wait("the result is described", lambda: browser.text("#result-figures"))
+            kind = browser.run("return [document.documentElement.lang, document.documentElement.dir]")
+            assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
+            mark = "." if tag in ("ja", "ar") else ","
+            assert browser.value("#select-from") == f"0:08{mark}000", browser.value("#select-from")
+            for width, height in SIZES:
+                browser.size(width, height, touch=min(width, height) < 400)
+                browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+                found = page.overflow()
+                assert not found, f"{tag} at {width} x {height}: {found}"
+                if pictures:
+                    browser.run("return Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(animation => animation.finished))")
+                    browser.screenshot(os.path.join(pictures, f"{tag} {width} x {height}.png"))
+        axis = browser.run("""const left = id => document.querySelector(id).getBoundingClientRect().left;
+          return [left("#library") > left("#cleaning"), left("#handle-start") < left("#handle-end")];""")
+        assert axis == [True, True], f"Arabic mirrors the page, but not the time: {axis}"
+    finally:
+        browser.language("en-US,en")
+        browser.size(1440, 900)
+        browser.open("about:blank")
