@@ -18,6 +18,7 @@ extension Service {
       The catalog \(path) is damaged: \(detail). Nothing was changed. Restore a backup, or run “stillwave check --data \
       DIR --repair” to rebuild it from the recordings' folders.
       """
+    case let error as UnusableFile: error.description
     default: logText(error)
     }
   }

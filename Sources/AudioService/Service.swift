@@ -8,28 +8,33 @@ import Storage
 /// The whole service: catalog, files, jobs, and server.
 package final class Service: Sendable {
   private let context: Context
+  private let catalog: Catalog
   private let responder: any HTTPResponder
   private let server: HTTPServer
+  private let operators: HTTPServer?
   private let retention: Retention
+  private let watcher: AccessWatcher
   private let catalogIsVerified: Bool
 
   /// Opens the data folder, creating it if needed, and cleans up after a crash.
   ///
-  /// `logRequest` writes the log line of a request; nil for `logger`. Throws if the folder can't be used, if another
-  /// service uses it, or if its catalog is damaged, or lost although there are recordings.
+  /// `logRequest` writes the log line of a request; nil for `logger`. Throws if the folder or the file of keys can't be
+  /// used, if another service uses the folder, or if its catalog is damaged, or lost although there are recordings.
   package init(
     _ configuration: Configuration, logger: Logger, logRequest: (@Sendable (RequestRecord) -> Void)? = nil
-  ) throws(StorageError) {
+  ) throws {
+    let access = try Access(configuration)
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     let store = try MediaStore(directory: configuration.dataDirectory)
     try store.claim()
     let condition = try Catalog.inspect(path: store.catalogPath)
-    if condition == .new, try store.hasRecordings() { throw .lostCatalog(path: store.catalogPath) }
+    if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
     let catalog = try Catalog(path: store.catalogPath)
-    let context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
-    self.context = context
-    retention = Retention(context)
+    let context = Context(configuration, access: access, catalog: catalog, store: store, work: work, log: log)
+    (self.context, self.catalog) = (context, catalog)
+    retention = Retention(context, catalog)
+    watcher = AccessWatcher(context)
     catalogIsVerified = condition != .unverified
     // Makes a write beyond the file size limit fail instead of ending the process.
     _ = signal(SIGXFSZ, SIG_IGN)
@@ -43,12 +48,16 @@ package final class Service: Sendable {
     http.responseFields = [
       "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
     ]
+    // A token in a page's address must not reach the sites that the page links to.
+    if access.hasKeys { http.responseFields["Referrer-Policy"] = "no-referrer" }
     http.refusal = refusal(configuration)
     IdleMemory.boundKept()
     let idleMemory = IdleMemory()
     let logRequest = log.tellsRequests ? logRequest ?? log.request : nil
+    let requestTimes = context.metrics.requests
     http.onCompleted = { request in
       idleMemory.requestEnded(bytesReceived: request.bytesReceived)
+      requestTimes.add(request)
       logRequest?(request)
     }
     responder = AudioService.responder(context) { error, request in
@@ -59,19 +68,43 @@ package final class Service: Sendable {
     HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
     let server = HTTPServer(http, responder: responder)
     self.server = server
+    operators = Self.operatorsServer(configuration, context)
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
-    Self.settle(context, verified: catalogIsVerified)
+    Self.settle(context, catalog, verified: catalogIsVerified)
+  }
+
+  /// Creates the server of the operators' own port; nil if there is none.
+  private static func operatorsServer(_ configuration: Configuration, _ context: Context) -> HTTPServer? {
+    guard let address = configuration.adminAddress ?? (context.access.hasKeys ? Configuration.defaultAdminAddress : nil)
+    else { return nil }
+    var http = HTTPServerConfiguration()
+    (http.host, http.port, http.loopCount) = (address.host, address.port, 1)
+    http.limits.connectionCount = 64
+    http.responseFields = ["X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"]
+    return HTTPServer(http, responder: operatorsResponder(context))
+  }
+
+  /// Starts the operators' own port. If nobody asked for it, it is left out when its address is in use.
+  private func startOperatorsServer() throws {
+    guard let operators else { return }
+    do {
+      context.log.notice("operators' port", ["address": "\(try operators.start())"])
+    } catch {
+      guard context.configuration.adminAddress == nil else { throw error }
+      context.log.notice(
+        "/metrics and /readyz have no port of their own: the default one is in use; see --admin-listen")
+    }
   }
 
   /// Removes what earlier runs left unfinished, and restores what the catalog has lost.
-  private static func settle(_ context: Context, verified: Bool) {
+  private static func settle(_ context: Context, _ catalog: Catalog, verified: Bool) {
     if !verified {
       context.log.notice("the catalog is too large to be checked at the start: nothing is removed based on it", [:])
     }
-    let report = Reconciliation(catalog: context.catalog, store: context.store).run(verified: verified)
-    context.catalog.startReport.withLock { $0 = report }
+    let report = Reconciliation(catalog: catalog, store: context.store).run(verified: verified)
+    catalog.startReport.withLock { $0 = report }
     do {
-      let lost = try LostParts(catalog: context.catalog, store: context.store).settle()
+      let lost = try LostParts(catalog: catalog, store: context.store).settle()
       if lost.gone + lost.short > 0 {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }
@@ -108,10 +141,10 @@ package final class Service: Sendable {
   }
 
   /// Runs after the start, because many recordings take a while.
-  private static func tendFolders(_ context: Context, verified: Bool) {
+  private static func tendFolders(_ context: Context, _ catalog: Catalog, verified: Bool) {
     do {
       // Jobs are running, so a file may be lent to a running ffmpeg as well as to one left by a killed run.
-      let report = try Reconciliation(catalog: context.catalog, store: context.store)
+      let report = try Reconciliation(catalog: catalog, store: context.store)
         .tendFolders(verified: verified, isLent: LentFiles.settle)
       if report.corrected > 0 {
         context.log.failure("damaged rows were written again from the folders", ["recordings": "\(report.corrected)"])
@@ -146,12 +179,14 @@ package final class Service: Sendable {
     try context.webhooks.resume()
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
+    try startOperatorsServer()
     let address = try server.start()
-    context.work.start { [context, catalogIsVerified] in
-      Self.tendFolders(context, verified: catalogIsVerified)
+    context.work.start { [context, catalog, catalogIsVerified] in
+      Self.tendFolders(context, catalog, verified: catalogIsVerified)
       Self.lookForMissingFiles(context)
     }
     retention.start()
+    watcher.start()
     if let warning = ReadinessWarning.fence(context.configuration) {
       context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
     }
@@ -159,16 +194,22 @@ package final class Service: Sendable {
     return "\(address)"
   }
 
+  /// Reads the files of keys and secrets again, as at SIGHUP.
+  package func reload() { watcher.reload() }
+
   /// Ends the jobs' children at once, stops accepting connections, and lets running requests finish within the grace
   /// period.
   package func stop() async {
     context.runner.live.endWaits()
     retention.stop()
+    watcher.stop()
     // Doesn't wait for the requests, which may take a while: a job that one of them adds now waits for the next start.
     async let jobs: Void = context.runner.stop()
     await server.stop(within: context.configuration.gracePeriodSeconds)
+    await operators?.stop(within: 1)
     await jobs
     await context.webhooks.stop()
+    context.erasure.finish()
     closeCatalog()
     context.log.notice("stopped")
   }
@@ -176,9 +217,9 @@ package final class Service: Sendable {
   /// Moves the whole catalog into its one file, so that a copy of the data folder is a backup.
   private func closeCatalog() {
     do {
-      try Reconciliation(catalog: context.catalog, store: context.store).forgetRemovals()
+      try Reconciliation(catalog: catalog, store: context.store).forgetRemovals()
       // The catalog isn't closed: work begun after the start may still read it.
-      try context.catalog.checkpoint()
+      try catalog.checkpoint()
     } catch {
       context.log.failure("the catalog could not be closed", ["error": logText(error)])
     }

@@ -36,6 +36,8 @@ package struct JobSettings: Sendable {
   package var maximumQueued: Int
   /// The maximum number of one client's waiting and running jobs.
   package var maximumQueuedPerClient: Int
+  /// The limits of clients that have their own.
+  package var clientLimits: ClientLimits
   /// The disk space to reserve, in bytes. Jobs are stopped before they use more than half of it.
   package var reservedDiskBytes: Int64
   /// The maximum size of all conversions together, in bytes.
@@ -47,13 +49,14 @@ package struct JobSettings: Sendable {
   /// Creates settings.
   package init(
     workers: WorkerSettings, lifecycle: JobLifecycle.Limits, maximumQueued: Int, maximumQueuedPerClient: Int,
-    reservedDiskBytes: Int64, maximumConversionBytes: Int64,
+    reservedDiskBytes: Int64, maximumConversionBytes: Int64, clientLimits: ClientLimits = ClientLimits(),
     willAddFiles: @escaping @Sendable (JobID) -> Void = { _ in }
   ) {
     self.workers = workers
     self.lifecycle = lifecycle
     self.maximumQueued = maximumQueued
     self.maximumQueuedPerClient = maximumQueuedPerClient
+    self.clientLimits = clientLimits
     self.reservedDiskBytes = reservedDiskBytes
     self.maximumConversionBytes = maximumConversionBytes
     self.willAddFiles = willAddFiles

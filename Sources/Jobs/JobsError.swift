@@ -6,6 +6,10 @@ package enum JobsError: Error, Equatable {
   case queueFull(limit: Int)
   /// The number of this client's jobs that wait or run is at its limit.
   case clientQueueFull(limit: Int)
+  /// The client's jobs have run for as long today as they may.
+  case clientDaySpent(limitSeconds: Double, retryAfter: Int)
+  /// None of the client's jobs may run.
+  case clientRunsNothing
   /// The parameters in the job's row can't be read; another version may have written them.
   case unreadableParameters(JobID)
 }

@@ -41,6 +41,12 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The client's limit on unfinished uploads is reached.
   case tooManyUploadsOfClient(limit: Int)
 
+  /// A tenant would have more than it may; `name` names the limit.
+  case limitReached(_ name: String, limit: Int64)
+
+  /// The token was for one upload, which has been made.
+  case tokenIsSpent
+
   /// A recording has as many tracks of labels as it may have.
   case tooManyLabelTracks(limit: Int)
 

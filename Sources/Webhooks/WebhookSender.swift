@@ -122,21 +122,21 @@ package final class WebhookSender: Sendable {
     do {
       guard let job = try catalog.job(webhook.job) else { return try catalog.removeWebhook(of: webhook.job) }
       guard job.state.isFinished else { return expect(webhook) }
-      try note(call(delivery.address, document(job)), delivery)
+      try note(call(delivery, document(job)), delivery)
     } catch {
       log.failure("the outcome of a webhook could not be recorded", ["job": webhook.job.text], error)
       pause(settings.pauseSeconds, webhook)
     }
   }
 
-  private func call(_ address: WebhookAddress, _ body: [UInt8]) -> WebhookOutcome {
+  private func call(_ delivery: WebhookQueue.Delivery, _ body: [UInt8]) -> WebhookOutcome {
     guard let secret = settings.secret else { return .failed("there is no secret to sign with") }
     return WebhookCall.post(
-      body, to: address.text,
+      body, to: delivery.address.text,
       fields: [
         "Content-Type: application/json", "Expect:",
         "Stillwave-Signature: \(secret.signature(of: body, at: .now))",
-      ],
+      ] + (delivery.webhook.traceparent.map { ["traceparent: \($0)"] } ?? []),
       seconds: settings.timeoutSeconds, networks: networks, authorities: settings.authorities,
       isCancelled: { [self] in isStopping.load(ordering: .sequentiallyConsistent) })
   }

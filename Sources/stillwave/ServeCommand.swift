@@ -34,10 +34,15 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     umask(0o077)
     configuration.workerTemplate = WorkerTemplate(program: configuration.program)
     let termination = Termination()
+    // SIGHUP would end the process otherwise.
+    _ = signal(SIGHUP, SIG_IGN)
+    let hangUp = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hang-up"))
     let service: Service
     do {
       service = try Service(configuration, logger: logger, logRequest: JSONLogHandler.request)
       let address = try service.start()
+      hangUp.setEventHandler { service.reload() }
+      hangUp.resume()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {
       logger.critical("could not start", metadata: ["error": "\(Service.words(forFailedStart: error))"])
@@ -48,7 +53,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     await service.stop()
     JSONLogHandler.flush(within: 1)
     // Not exit(3), whose handlers would take apart what unfinished background work still uses.
-    withExtendedLifetime(service) { _exit(EXIT_SUCCESS) }
+    withExtendedLifetime((service, hangUp)) { _exit(EXIT_SUCCESS) }
   }
 
   private func configuration() throws -> Configuration {
@@ -56,6 +61,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     // initial bytes.
     defer {
       OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
+      // Refused, but it was given.
       OwnProcess.eraseArgument("--webhook-secret")
     }
     do throws(SettingError) {

@@ -45,7 +45,7 @@ import Testing
     let bench = try TestBench()
     for (key, hours) in [("recent", 23.9), ("old", 24.1)] {
       let first = try await post(bench, key: key)
-      let kept = try #require(try bench.catalog.answer(scope: "in-process POST /v1/recordings", key: key))
+      let kept = try #require(try bench.catalog.of(.none).answer(scope: "in-process POST /v1/recordings", key: key))
       let then = Timestamp(milliseconds: kept.createdAt.milliseconds - Int64(hours * 3_600_000))
       let aged = KeptAnswer(
         scope: kept.scope, key: key, fingerprint: kept.fingerprint, status: kept.status, location: kept.location,

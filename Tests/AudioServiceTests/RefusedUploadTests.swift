@@ -32,7 +32,8 @@ import Testing
     let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
     #expect(refused.status == status && refused.says(code))
     let later = Context(
-      bench.configuration, catalog: bench.catalog, store: bench.store, work: WorkQueue(label: "later"),
+      bench.configuration, access: bench.context.access, catalog: bench.catalog, store: bench.store,
+      work: WorkQueue(label: "later"),
       log: ServiceLog(bench.logged.logger))
     let answer = try await AudioService.responder(later) { error, _ in problem(for: error).response() }.respond(
       to: HTTPRequest(
@@ -50,10 +51,10 @@ import Testing
       let upload = try await bench.tus.create(4)
       #expect(try await bench.tus.patch(upload, at: 0, "RIFF").status == 415)
       let id = try bench.tus.id(upload)
-      #expect(try UploadRefusal(of: id, in: bench.catalog) != nil)
+      #expect(try UploadRefusal(of: id, in: bench.catalog.of(.none)) != nil)
       #expect(try await bench.tus.send(.delete, upload).status == 204)
       #expect(try await bench.tus.head(upload).status == 404)
-      #expect(try UploadRefusal(of: id, in: bench.catalog) == nil)
+      #expect(try UploadRefusal(of: id, in: bench.catalog.of(.none)) == nil)
     }
     let upload = try await bench.tus.create(4)
     #expect(try await bench.tus.patch(upload, at: 0, "RIFF").status == 415)

@@ -17,7 +17,7 @@ import Testing
     let young = try bench.recording()
     try bench.catalog.update(young.id) { $0.createdAt = Timestamp(milliseconds: $0.createdAt.milliseconds + 3_600_000) }
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
-    #expect(Retention(bench.context).sweep(createdBefore: later) == old.count)
+    #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: later) == old.count)
     #expect(try bench.catalog.recordings(limit: 999).map(\.id) == [young.id])
     #expect(try folders(bench) == [young.id.text])
     #expect(try await bench.respond(.get, "/v1/recordings/\(old[0].id)").status == .notFound)
@@ -33,12 +33,12 @@ import Testing
     bench.runner.submit(job)
     try await bench.eventually { bench.isRunning(job.id) }
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
-    #expect(Retention(bench.context).sweep(createdBefore: later) == 1)
+    #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: later) == 1)
     #expect(try bench.catalog.recording(idle.id) == nil)
     #expect(try Set(bench.catalog.recordings(limit: 9).map(\.id)) == [job.recording, source.id, made])
     try await bench.openGate(job.id)
     #expect(try await bench.finished(job.id).state == .succeeded)
-    #expect(Retention(bench.context).sweep(createdBefore: later) == 1)
+    #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: later) == 1)
     #expect(try bench.catalog.recording(job.recording) == nil)
     #expect(try bench.catalog.job(job.id)?.state == .succeeded)
   }

@@ -16,7 +16,10 @@ import Testing
     "webhook-secret": ("sixteen letters.", ""), "webhook-networks": ("10.0.0.0/8", "fd00::/8"),
     "webhook-ca": ("/dev/null", ""), "log-level": ("debug", "error"), "allowed-hosts": ("one.example", "two.example"),
     "cors-origin": ("https://one.example", "*"), "trusted-proxies": ("10.0.0.0/8,127.0.0.1", "fd00::/8"),
-    "base-path": ("/one", "/two"),
+    "base-path": ("/one", "/two"), "keys": ("one", "two"), "token-secret-file": ("one", "two"),
+    "audit-log": ("one", "two"), "metrics-tenants": ("true", "false"), "tenant-max-age": ("a=1", "a=2"),
+    "admin-listen": ("127.0.0.9:1", "[::1]:2"),
+    "webhook-secret-file": ("/proc/version", ""),
   ]
 
   private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
@@ -26,7 +29,9 @@ import Testing
     return "\(configuration) \(secret)"
   }
 
-  @Test("every setting can be given by its flag and its variable; the flag wins", arguments: all.map(\.name))
+  @Test(
+    "every setting can be given by its flag and its variable; the flag wins",
+    arguments: all.filter { !$0.isSecret && $0.name != "hook" }.map(\.name))
   func precedence(name: String) throws {
     let setting = try #require(Self.all.first { $0.name == name })
     let (one, two) = Self.examples[name] ?? ("7", "9")
@@ -35,6 +40,25 @@ import Testing
     #expect(try dump([:], [setting.variable: one]) == byFlag)
     #expect(try dump([name: one], [setting.variable: two]) == byFlag)
     #expect(try dump([name: two], [setting.variable: one]) != byFlag)
+  }
+
+  @Test func secretsAreRefusedAsFlags() throws {
+    let (secret, variable) = ("sixteen letters.", "STILLWAVE_WEBHOOK_SECRET")
+    #expect(try dump([:], [variable: secret]).hasSuffix("a secret"))
+    #expect(
+      performing: { try dump(["webhook-secret": secret]) },
+      throws: {
+        "\($0)".contains("--webhook-secret-file") && !"\($0)".contains(secret)
+      })
+    #expect(Self.all.filter(\.isSecret).map(\.name) == ["webhook-secret"])
+  }
+
+  @Test func aHookNeedsASecretToSignWith() throws {
+    let hook = "http://127.0.0.1:9/ask"
+    #expect(performing: { try dump(["hook": hook]) }, throws: { "\($0)".contains("STILLWAVE_WEBHOOK_SECRET") })
+    let secret = ["STILLWAVE_WEBHOOK_SECRET": "sixteen letters."]
+    #expect(try dump(["hook": hook], secret) != dump([:], secret))
+    #expect(throws: SettingError.self) { try dump(["hook": "ftp://x"], secret) }
   }
 
   @Test func everySettingHasANameOfItsOwnAndTheVariableOfThatName() {
@@ -99,8 +123,9 @@ import Testing
   }
 
   @Test func anEmptyTextIsAsIfNoneHadBeenGiven() throws {
-    for name in ["webhook-secret", "webhook-ca", "webhook-networks", "allowed-hosts", "cors-origin", "trusted-proxies"]
-    {
+    for name in [
+      "webhook-secret-file", "webhook-ca", "webhook-networks", "allowed-hosts", "cors-origin", "trusted-proxies",
+    ] {
       #expect(try dump([name: ""]) == dump([:]), "\(name)")
     }
     #expect(try dump(["max-age": "0"]) == dump([:]))

@@ -10,7 +10,7 @@ import Waveform
   private let recording = RecordingID()
 
   private func key(_ number: Int) -> SliceTable.Key {
-    SliceTable.Key(recording: recording, query: WaveformQuery(start: Double(number)), form: .json)
+    SliceTable.Key(tenant: .none, recording: recording, query: WaveformQuery(start: Double(number)), form: .json)
   }
 
   private func slice(bytes count: Int) -> Representation {
@@ -68,7 +68,7 @@ import Waveform
     let changed = recording
     let isChanged = Atomic(false)
     let table = SliceTable { $0 == changed && isChanged.load(ordering: .relaxed) ? 1 : 0 }
-    let other = SliceTable.Key(recording: RecordingID(), query: WaveformQuery(), form: .json)
+    let other = SliceTable.Key(tenant: .none, recording: RecordingID(), query: WaveformQuery(), form: .json)
     for key in [key(0), other] { table.keep(slice(bytes: 10_000), for: key, version: table.version(key)) }
     isChanged.store(true, ordering: .relaxed)
     #expect(table[key(0)] == nil && table[other] != nil)

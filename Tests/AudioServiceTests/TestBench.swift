@@ -27,11 +27,11 @@ final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
   let context: Context
+  let catalog: Catalog
   let logged = LoggedLines()
   let responder: any HTTPResponder
 
   var runner: JobRunner { context.runner }
-  var catalog: Catalog { context.catalog }
   var store: MediaStore { context.store }
 
   init(
@@ -59,8 +59,9 @@ final class TestBench: Sendable {
     let log = ServiceLog(logged.logger)
     let work = WorkQueue(label: "test")
     let store = try MediaStore(directory: configuration.dataDirectory)
-    let catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
-    context = Context(configuration, catalog: catalog, store: store, work: work, log: log)
+    catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
+    context = Context(
+      configuration, access: try Access(configuration), catalog: catalog, store: store, work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)

@@ -32,7 +32,7 @@ import Testing
     let recording = try bench.recording()
     try spoil(bench)
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
-    #expect(Retention(bench.context).sweep(createdBefore: later) == 0)
+    #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: later) == 0)
     #expect(try bench.catalog.recording(recording.id) != nil)
   }
 }

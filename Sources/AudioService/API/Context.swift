@@ -1,19 +1,25 @@
 import HTTP
 import Jobs
 import Storage
+import Terms
 import Webhooks
 
 /// What every handler needs. It is a class, because copying a dozen references would cost every request as many atomic
 /// reference counts.
 final class Context: Sendable {
   let configuration: Configuration
-  let catalog: Catalog
+  let access: Access
+  let accounts: TenantAccounts
+  /// Private, so that no handler reads or changes rows except through the catalog of its caller.
+  private let wholeCatalog: Catalog
   let store: MediaStore
   let runner: JobRunner
   let probes: ProbeLane
   let previews: WorkerLane
   let drawings: DrawingLane
   let labelIntake = LabelIntake()
+  /// nil if uploads are accepted without asking.
+  let questions: UploadQuestions?
   let webhooks: WebhookSender
   let admission: UploadAdmission
   let uploads: UploadSessionTable
@@ -25,18 +31,30 @@ final class Context: Sendable {
   let work: WorkQueue
   let log: ServiceLog
   let metrics: Metrics
+  let erasure: Erasure
+  let jobMeter: MeteredJobLog
 
-  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore, work: WorkQueue, log: ServiceLog) {
+  init(
+    _ configuration: Configuration, access: Access, catalog: Catalog, store: MediaStore, work: WorkQueue,
+    log: ServiceLog
+  ) {
     self.configuration = configuration
-    self.catalog = catalog
+    self.access = access
+    accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
+    wholeCatalog = catalog
     self.store = store
+    erasure = Erasure(catalog, log)
+    questions = UploadQuestions(configuration, log: log)
     self.work = work
     self.log = log
     catalog.keepDescriptions(in: store) { id, error in
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
-    runner = JobRunner(configuration.jobSettings, catalog: catalog, store: store, work: work, log: log) { JobError($0) }
+    jobMeter = MeteredJobLog(log)
+    var jobSettings = configuration.jobSettings
+    jobSettings.clientLimits = accounts.clientLimits
+    runner = JobRunner(jobSettings, catalog: catalog, store: store, work: work, log: jobMeter) { JobError($0) }
     probes = ProbeLane(configuration, work: work)
     previews = WorkerLane(
       configuration, label: "previews",
@@ -48,31 +66,61 @@ final class Context: Sendable {
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }
     files = MissingFiles(catalog: catalog, store: store)
+    let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
     waveforms = WaveformTable(
       catalog: catalog, store: store, live: runner.live, work: work,
       repairs: WaveformRepairs(catalog: catalog, store: store, runner: runner, log: log))
-    runner.live.whenRemoved { [webhooks, weak waveforms] id, job in
+    runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
       webhooks.jobEnded(id)
+      counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
+    counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
     admission = UploadAdmission(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
     uploads = UploadSessionTable(
-      .init(configuration: configuration, catalog: catalog, store: store, admission: admission, metrics: metrics),
+      .init(
+        configuration: configuration, catalog: catalog, store: store, admission: admission, metrics: metrics,
+        accounts: accounts),
       work: work, log: log)
-    idempotency = IdempotencyKeys(catalog: catalog, work: work, proxies: configuration.trustedProxies)
+    idempotency = IdempotencyKeys(work: work)
   }
 
-  /// Returns the client that a request counts toward.
-  func client(of request: HTTPRequest) -> Client { Client(request, trusting: configuration.trustedProxies) }
+  /// Returns a tenant's part of the catalog.
+  func catalog(of tenant: Tenant) -> TenantCatalog { wholeCatalog.of(tenant) }
 
-  /// Returns the recording with the ID in a path. Throws if there is none.
-  func recording(_ parameters: PathParameters) async throws -> Recording {
+  /// Reads the files of keys and secrets again that have changed; returns whether any has. Blocks.
+  @discardableResult
+  func reloadAccess() -> Bool {
+    let lines = access.reload()
+    for line in lines { line.isFailure ? log.failure(line.message) : log.notice(line.message) }
+    return !lines.isEmpty
+  }
+
+  /// Opens the audit log again, after it was renamed. Blocks.
+  func reopenAudit() {
+    guard let line = access.reopenAudit() else { return }
+    line.isFailure ? log.failure(line.message) : log.notice(line.message)
+  }
+
+  /// How long calls of the catalog take.
+  var catalogTimes: (reads: DurationHistogram, writes: DurationHistogram) {
+    (wholeCatalog.readTimes, wholeCatalog.writeTimes)
+  }
+
+  /// Returns what every tenant has stored, for operators.
+  func storedByTenant() throws(StorageError) -> [Tenant: TenantUsage] { try wholeCatalog.storedByTenant() }
+
+  /// What startup found of earlier runs.
+  var startReport: SweepReport { wholeCatalog.startReport.withLock { $0 } }
+
+  /// Returns the caller's recording with the ID in a path. Throws if there is none.
+  func recording(_ parameters: PathParameters, _ caller: Caller) async throws -> Recording {
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let catalog = catalog
+    let catalog = caller.catalog
     guard let recording = try await work.run({ () throws(StorageError) in try catalog.recording(id) }) else {
       throw ServiceError.noSuchRecording(text)
     }
@@ -110,11 +158,11 @@ final class Context: Sendable {
     return store.folder(of: recording.id) + "/" + name
   }
 
-  /// Returns the job with the ID in a path. Throws if there is none.
-  func job(_ parameters: PathParameters) async throws -> Job {
+  /// Returns the caller's job with the ID in a path. Throws if there is none.
+  func job(_ parameters: PathParameters, _ caller: Caller) async throws -> Job {
     let text = parameters["id"]
     guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }
-    let catalog = catalog
+    let catalog = caller.catalog
     guard let job = try await work.run({ () throws(StorageError) in try catalog.job(id) }) else {
       throw ServiceError.noSuchJob(text)
     }

@@ -18,6 +18,7 @@ func problem(for error: any Error) -> Problem {
   case let problem as Problem: problem
   case let error as RequestError: problem(for: error)
   case let error as ServiceError: problem(for: error)
+  case let error as AccessError: error.problem
   case let error as JobsError: problem(for: error)
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
@@ -81,6 +82,17 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(
       .serviceUnavailable, code: "unavailable", detail: "The service can't do this right now. Try again later.",
       fields: ["Retry-After": "5"])
+  case .auditFails:
+    Problem(
+      .serviceUnavailable, code: "audit_unwritable",
+      detail: "The service can't write its audit log, so it makes no changes. Try again later.",
+      fields: ["Retry-After": "10"])
+  case .hookRefuses:
+    Problem(.forbidden, code: "hook_refused", detail: "The operator of this service doesn't accept the upload.")
+  case .hookFails:
+    Problem(
+      .serviceUnavailable, code: "hook_unavailable",
+      detail: "The service that decides about uploads doesn't answer. Try again later.", fields: ["Retry-After": "10"])
   case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .checksumMismatch:
     uploadProblem(for: error)
   case .keyInUse(let key):
@@ -105,6 +117,8 @@ private func problem(for error: JobsError) -> Problem {
       detail: "The queue is full (\(Words.count(limit, "job"))). Try again later.",
       fields: ["Retry-After": "10"])
   case .clientQueueFull(let limit): limitProblem("queued_jobs", limit, retryAfter: 10)
+  case .clientRunsNothing: limitProblem("running_jobs", 0, retryAfter: 3600)
+  case .clientDaySpent(let limit, let seconds): limitProblem("job_seconds_per_day", Int(limit), retryAfter: seconds)
   case .unreadableParameters: internalProblem
   }
 }
@@ -137,7 +151,15 @@ private func limitProblem(_ name: String, _ limit: Int, retryAfter seconds: Int)
   return Problem(
     .tooManyRequests, code: "limit_\(name)",
     detail: "This client has \(limit) \(words), the most that one client may have. Try again later.",
-    fields: ["Retry-After": "\(seconds)"])
+    fields: rateLimit(name, Int64(limit), retryAfter: seconds))
+}
+
+/// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): nothing is left, and when there will be.
+private func rateLimit(_ name: String, _ limit: Int64, retryAfter seconds: Int) -> HTTPFields {
+  [
+    "Retry-After": "\(seconds)", "RateLimit-Policy": "\"\(name)\";q=\(limit)",
+    "RateLimit": "\"\(name)\";r=0;t=\(seconds)",
+  ]
 }
 
 private func problem(for error: StorageError) -> Problem {
@@ -151,6 +173,13 @@ private func problem(for error: StorageError) -> Problem {
       detail: "There are \(limit) unfinished uploads already. Try again later.",
       fields: ["Retry-After": "60"])
   case .tooManyUploadsOfClient(let limit): limitProblem("open_uploads", limit, retryAfter: 60)
+  case .limitReached("stored_bytes", let limit):
+    Problem(
+      .contentTooLarge, code: "limit_stored_bytes",
+      detail: "The tenant's recordings may have \(limit) bytes in all. Delete some, or send a smaller one.",
+      fields: rateLimit("stored_bytes", limit, retryAfter: 60))
+  case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
+  case .tokenIsSpent: AccessError.tokenIsSpent.problem
   case .tooManyLabelTracks(let limit):
     Problem(
       .conflict, code: "too_many_tracks", detail: "The recording has \(limit) tracks already. Delete one of them.")

@@ -7,8 +7,8 @@
 //   another request     422; compared by a fingerprint of the content itself, not of how it was sent
 //   in progress         409, without reading the request's body
 //
-// Keys are separate per client: a request neither waits for nor learns about another client's with the same key.
-// (Answers stored before keys were separated are never found, and expire after a day.)
+// Keys are separate per tenant or, in a service without keys, per client: a request neither waits for nor learns about
+// another one's with the same key. A token for one upload has keys of its own.
 //
 // Refusals aren't stored: nothing was done, and the same request may succeed later.
 
@@ -16,24 +16,21 @@ import HTTP
 import Jobs
 import Storage
 import Synchronization
-import Webhooks
 
 /// Carries out requests with a key only once, however often they are sent.
 final class IdempotencyKeys: Sendable {
   /// How long an answer is stored.
   private static let keptMilliseconds: Int64 = 86_400_000
 
-  private struct Name: Hashable { let scope, key: String }
+  private struct Name: Hashable {
+    let tenant: Tenant
+    let scope, key: String
+  }
 
-  private let catalog: Catalog
   private let work: WorkQueue
   private let underWay = Mutex<Set<Name>>([])
 
-  private let proxies: [Network]
-
-  init(catalog: Catalog, work: WorkQueue, proxies: [Network]) {
-    (self.catalog, self.work, self.proxies) = (catalog, work, proxies)
-  }
+  init(work: WorkQueue) { self.work = work }
 
   /// Returns the time before which answers are too old to repeat.
   static func oldest(at now: Timestamp) -> Timestamp {
@@ -42,17 +39,17 @@ final class IdempotencyKeys: Sendable {
 
   /// Runs `body` exclusively for the request's key, which is nil if the request has none.
   func once(
-    _ request: HTTPRequest, _ body: (IdempotencyKey?) async throws -> HTTPResponse
+    _ request: HTTPRequest, _ caller: Caller, _ body: (IdempotencyKey?) async throws -> HTTPResponse
   ) async throws -> HTTPResponse {
     guard let key = request.fields["Idempotency-Key"] else { return try await body(nil) }
     guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw RequestError.invalidField("Idempotency-Key", .visibleASCII(limit: 255))
     }
-    let client = Client(request, trusting: proxies)
-    let name = Name(scope: "\(client.key) \(request.method.rawValue) \(request.target.path)", key: key)
+    let scope = "\(caller.idempotencySpace) \(request.method.rawValue) \(request.target.path)"
+    let name = Name(tenant: caller.tenant, scope: scope, key: key)
     guard underWay.withLock({ $0.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
     defer { underWay.withLock { _ = $0.remove(name) } }
-    let catalog = catalog
+    let catalog = caller.catalog
     let kept = try await work.run { () throws(StorageError) in try catalog.answer(scope: name.scope, key: key) }
     let isGood = kept.map { $0.createdAt >= Self.oldest(at: .now) } ?? false
     return try await body(IdempotencyKey(scope: name.scope, key: key, kept: isGood ? kept : nil))

@@ -20,9 +20,9 @@ struct Operations: Sendable {
     let warnings: [Warning]
   }
 
-  @Sendable func health(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func health(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
-    return try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"])
+    return .now(try .json(.ok, Health(status: "ok"), fields: ["Cache-Control": "no-store"]))
   }
 
   /// Checks that files and the catalog can be written, that the disk has room, and that the program for workers exists.
@@ -41,20 +41,21 @@ struct Operations: Sendable {
 
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
+    let context = context
+    let text = await context.work.run { context.metricsText() }
     return HTTPResponse(
       .ok, fields: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store"],
-      body: .bytes(
-        Array(context.metrics.text(liveJobs: context.runner.live.count, orphans: context.store.orphanCount()).utf8)))
+      body: .bytes(Array(text.utf8)))
   }
 
-  @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func openAPI(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
-    return HTTPResponse(openAPIDocument, for: request)
+    return .now(HTTPResponse(openAPIDocument, for: request))
   }
 
   /// A query is allowed, because it is for the page's own script.
-  @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    HTTPResponse(ViewerFiles.page, for: request)
+  @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+    .now(HTTPResponse(ViewerFiles.page, for: request))
   }
 
   /// Returns openapi.yaml as served: with this service's base path as the server's URL.

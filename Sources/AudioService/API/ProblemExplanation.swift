@@ -14,7 +14,7 @@ struct ProblemExplanation: Sendable {
 
   /// Every code of a response or a failed job, which a test compares with the source.
   static let all = Dictionary(
-    uniqueKeysWithValues: (ofRequests + ofHTTP + ofRecordings + ofUploads + ofLimits + ofService + ofJobs)
+    uniqueKeysWithValues: (ofRequests + ofHTTP + ofAccess + ofRecordings + ofUploads + ofLimits + ofService + ofJobs)
       .map { ($0.code, $0) })
 
   private static let ofRequests = [

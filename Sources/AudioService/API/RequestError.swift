@@ -84,6 +84,12 @@ enum Expectation: Equatable, Sendable {
   case noise
   case givenWith(String)
   case startOfRegion
+  /// Given unless the other member is.
+  case givenWithout(String)
+  /// Left out because the other member excludes it.
+  case leftOutWith(String)
+  /// A list of any of these, each once.
+  case listOf([String])
   /// Left out, because the other member sets it.
   case leftOutBeside(String)
   case recordingID, jobID, cursor

@@ -5,20 +5,38 @@ func responder(
   _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
 ) -> any HTTPResponder {
   let configuration = context.configuration
+  let gate = Gate(context)
   var responder: any HTTPResponder = Router(
-    routes: routes(context).map(context.answeringDeleted) + [ViewerFiles.route]
+    routes: (routes(context) + [ViewerFiles.route]).map(context.answeringDeleted).map(context.auditing).map(
+      gate.guarding)
   ) { error, request in
-    var response = problem(error, request)
+    var response = problem(gate.error(error, for: request), request)
     if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
     return response
   }
   responder = HostGuard(
     names: configuration.allowedHosts, origins: configuration.corsOrigins,
-    setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", responder)
+    setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", checksHost: !context.access.hasKeys, responder)
   if configuration.basePath != .root { responder = BasePathResponder(configuration.basePath, responder) }
   responder = ContentCoder(responder)
   guard configuration.corsOrigins != .only([]) else { return responder }
   return CrossOriginSharing(.service(configuration.corsOrigins), responder)
+}
+
+/// Returns the responder of the operators' own port: health, readiness, and metrics, without a key.
+func operatorsResponder(_ context: Context) -> any HTTPResponder {
+  let configuration = context.configuration
+  let operatorsRoutes = routes(context).filter { $0.rule == .operators || $0.pattern == "/healthz" }
+  let router = Router(
+    routes: operatorsRoutes.map { route in
+      Route(route.method, route.pattern) { request, parameters in
+        try route.handler(request, parameters, Caller(.everything, of: .none, request, context))
+      }
+    }
+  ) { error, _ in AudioService.problem(for: error).response() }
+  return HostGuard(
+    names: configuration.allowedHosts, origins: .only([]),
+    setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", router)
 }
 
 /// Returns the function that formats the server's own refusals, which occur before there is a request.

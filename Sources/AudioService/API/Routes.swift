@@ -1,7 +1,7 @@
 import HTTP
 
 /// The whole API as one table, in the order of openapi.yaml. A test compares the two.
-func routes(_ context: Context) -> [Route] {
+func routes(_ context: Context) -> [ServiceRoute] {
   let uploads = DirectUploads(context: context)
   let recordings = Recordings(context: context)
   let waveforms = Waveforms(context: context)
@@ -15,48 +15,52 @@ func routes(_ context: Context) -> [Route] {
   let resumable = ResumableUploads(context: context)
   let jobs = JobRequests(context: context)
   let events = JobEvents(context: context)
+  let tokens = TokenRequests(context: context)
+  let usage = UsageRequests(context: context)
   let operations = Operations(context: context)
   let base = context.configuration.basePath
   return [
-    Route(.post, "/v1/recordings", uploads.create),
-    Route(.get, "/v1/recordings", recordings.list),
-    Route(.get, "/v1/recordings/{id}", atOnce: recordings.read),
-    Route(.patch, "/v1/recordings/{id}", recordings.rename),
-    Route(.delete, "/v1/recordings/{id}", recordings.delete),
-    Route(.get, "/v1/recordings/{id}/audio", audio.read),
-    Route(.get, "/v1/recordings/{id}/video", audio.video),
-    Route(.get, "/v1/recordings/{id}/waveform", atOnce: waveforms.slice),
-    Route(.post, "/v1/recordings/{id}/waveform", recordings.rebuildWaveform),
-    Route(.get, "/v1/recordings/{id}/waveform.dat", atOnce: waveforms.dat),
-    Route(.get, "/v1/recordings/{id}/waveform.json", atOnce: waveforms.strictJSON),
-    Route(.get, "/v1/recordings/{id}/peaks.json", atOnce: waveforms.peaks),
-    Route(.get, "/v1/recordings/{id}/waveform.png", pictures.png),
-    Route(.get, "/v1/recordings/{id}/waveform.svg", pictures.svg),
-    Route(.post, "/v1/recordings/{id}/denoise", denoise.create),
-    Route(.post, "/v1/recordings/{id}/denoise/preview", previews.create),
-    Route(.get, "/v1/recordings/{id}/noise-regions", noiseRegions.list),
-    Route(.get, "/v1/recordings/{id}/spectrum", spectra.read),
-    Route(.get, "/v1/recordings/{id}/labels", labels.list),
-    Route(.post, "/v1/recordings/{id}/labels", labels.create),
-    Route(.get, "/v1/recordings/{id}/labels/{track}", labels.read),
-    Route(.put, "/v1/recordings/{id}/labels/{track}", labels.replace),
-    Route(.patch, "/v1/recordings/{id}/labels/{track}", labels.change),
-    Route(.delete, "/v1/recordings/{id}/labels/{track}", labels.delete),
-    Route(.options, "/v1/uploads", resumable.describe),
-    Route(.post, "/v1/uploads", resumable.create),
-    Route(.head, "/v1/uploads/{id}", resumable.serve),
-    Route(.patch, "/v1/uploads/{id}", resumable.serve),
-    Route(.delete, "/v1/uploads/{id}", resumable.serve),
-    Route(.post, "/v1/uploads/{id}", resumable.serve),
-    Route(.get, "/v1/jobs", jobs.list),
-    Route(.get, "/v1/jobs/{id}", atOnce: jobs.read),
-    Route(.delete, "/v1/jobs/{id}", jobs.cancel),
-    Route(.get, "/v1/jobs/{id}/events", events.stream),
-    Route(.get, "/healthz", operations.health),
-    Route(.get, "/readyz", operations.readiness),
-    Route(.get, "/metrics", operations.metrics),
-    Route(.get, "/openapi.yaml", operations.openAPI),
-    Route(.get, "/problems/{code}", atOnce: { try ProblemPages.read(at: base, $0, $1) }),
-    Route(.get, "/", operations.page),
+    ServiceRoute(.post, "/v1/recordings", .newUpload, uploads.create),
+    ServiceRoute(.get, "/v1/recordings", .key(.read), recordings.list),
+    ServiceRoute(.get, "/v1/recordings/{id}", .recording(.read), atOnce: recordings.read),
+    ServiceRoute(.patch, "/v1/recordings/{id}", .recording(.write), recordings.rename),
+    ServiceRoute(.delete, "/v1/recordings/{id}", .recording(.delete), recordings.delete),
+    ServiceRoute(.get, "/v1/recordings/{id}/audio", .recording(.read), audio.read),
+    ServiceRoute(.get, "/v1/recordings/{id}/video", .recording(.read), audio.video),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform", .recording(.read), atOnce: waveforms.slice),
+    ServiceRoute(.post, "/v1/recordings/{id}/waveform", .key(.write), recordings.rebuildWaveform),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform.dat", .recording(.read), atOnce: waveforms.dat),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform.json", .recording(.read), atOnce: waveforms.strictJSON),
+    ServiceRoute(.get, "/v1/recordings/{id}/peaks.json", .recording(.read), atOnce: waveforms.peaks),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform.png", .recording(.read), pictures.png),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform.svg", .recording(.read), pictures.svg),
+    ServiceRoute(.post, "/v1/recordings/{id}/denoise", .key(.write), denoise.create),
+    ServiceRoute(.post, "/v1/recordings/{id}/denoise/preview", .key(.write), previews.create),
+    ServiceRoute(.get, "/v1/recordings/{id}/noise-regions", .key(.read), noiseRegions.list),
+    ServiceRoute(.get, "/v1/recordings/{id}/spectrum", .key(.read), spectra.read),
+    ServiceRoute(.get, "/v1/recordings/{id}/labels", .recording(.read), labels.list),
+    ServiceRoute(.post, "/v1/recordings/{id}/labels", .recording(.write), labels.create),
+    ServiceRoute(.get, "/v1/recordings/{id}/labels/{track}", .recording(.read), labels.read),
+    ServiceRoute(.put, "/v1/recordings/{id}/labels/{track}", .recording(.write), labels.replace),
+    ServiceRoute(.patch, "/v1/recordings/{id}/labels/{track}", .recording(.write), labels.change),
+    ServiceRoute(.delete, "/v1/recordings/{id}/labels/{track}", .recording(.delete), labels.delete),
+    ServiceRoute(.options, "/v1/uploads", .everyone, resumable.describe),
+    ServiceRoute(.post, "/v1/uploads", .newUpload, resumable.create),
+    ServiceRoute(.head, "/v1/uploads/{id}", .upload, resumable.serve),
+    ServiceRoute(.patch, "/v1/uploads/{id}", .upload, resumable.serve),
+    ServiceRoute(.delete, "/v1/uploads/{id}", .upload, resumable.serve),
+    ServiceRoute(.post, "/v1/uploads/{id}", .upload, resumable.serve),
+    ServiceRoute(.get, "/v1/jobs", .key(.read), jobs.list),
+    ServiceRoute(.get, "/v1/jobs/{id}", .key(.read), atOnce: jobs.read),
+    ServiceRoute(.delete, "/v1/jobs/{id}", .key(.delete), jobs.cancel),
+    ServiceRoute(.get, "/v1/jobs/{id}/events", .jobEvents, events.stream),
+    ServiceRoute(.post, "/v1/tokens", .anyKey, tokens.create),
+    ServiceRoute(.get, "/v1/usage", .key(.read), usage.read),
+    ServiceRoute(.get, "/healthz", open: operations.health),
+    ServiceRoute(.get, "/readyz", operators: operations.readiness),
+    ServiceRoute(.get, "/metrics", operators: operations.metrics),
+    ServiceRoute(.get, "/openapi.yaml", open: operations.openAPI),
+    ServiceRoute(.get, "/problems/{code}", open: { try ProblemPages.read(at: base, $0, $1) }),
+    ServiceRoute(.get, "/", open: operations.page),
   ]
 }

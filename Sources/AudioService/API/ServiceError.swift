@@ -26,6 +26,10 @@ enum ServiceError: Error, Sendable {
   case rejectedByWorker(code: String, detail: String)
   case workerUnavailable(reason: String)
   case noSuchUpload(String)
+  /// What was done couldn't be written to the audit log.
+  case auditFails
+  /// The operator's service refuses the upload, or can't be asked.
+  case hookRefuses, hookFails
   case uploadExpired(UploadID)
   case wrongUploadOffset(given: Int64, actual: Int64)
   /// A newer request is now writing the upload.

@@ -9,29 +9,44 @@ import Storage
 /// lock and a lookup; a miss costs an encoding and, if rows have changed, a query: about 60 µs on a worker queue.
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
-  private let recordings: SharedDocuments<RecordingID, Recording, JSONDocument>
+  private let recordings: SharedDocuments<RecordingID, Recording, OwnedDocument>
+
+  private struct OwnedDocument: Sendable {
+    let tenant: Tenant
+    let document: JSONDocument
+  }
 
   init(catalog: Catalog, live: LiveJobs, work: WorkQueue, base: BasePath) {
     jobs = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live[$0] }, read: { try catalog.job($0) },
-      make: { try JobSnapshot(JobDocument($0, live: $1, base: base)) })
+      make: { try JobSnapshot(JobDocument($0, live: $1, base: base), of: $0) })
     recordings = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live.job(writing: $0) }, read: { try catalog.recording($0) },
-      make: { try JSONDocument(RecordingDocument($0, live: $1)) })
+      make: { OwnedDocument(tenant: $0.tenant, document: try JSONDocument(RecordingDocument($0, live: $1))) })
   }
 
-  /// Returns the current Job if it's cached, or nil. Doesn't read the catalog.
-  func known(_ id: JobID) -> JSONDocument? { jobs.known(id)?.document }
+  /// Returns the current Job of a tenant if it's cached, or nil. Doesn't read the catalog.
+  func known(_ id: JobID, of tenant: Tenant) -> JSONDocument? { jobs.known(id)?.ownedBy(tenant)?.document }
 
-  /// Returns the current Recording if it's cached, or nil. Doesn't read the catalog.
-  func known(_ id: RecordingID) -> JSONDocument? { recordings.known(id) }
+  /// Returns the current Recording of a tenant if it's cached, or nil. Doesn't read the catalog.
+  func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? {
+    guard let known = recordings.known(id), known.tenant == tenant else { return nil }
+    return known.document
+  }
 
-  /// Returns the current Job, or nil if there is none.
-  func job(_ id: JobID) async throws -> JSONDocument? { try await jobs.value(id)?.document }
+  /// Returns the current Job, or nil if the tenant has none with that ID.
+  func job(_ id: JobID, of tenant: Tenant) async throws -> JSONDocument? {
+    try await snapshot(id, of: tenant)?.document
+  }
 
-  /// Returns the current Job together with its step, or nil if there is none.
-  func snapshot(_ id: JobID) async throws -> JobSnapshot? { try await jobs.value(id) }
+  /// Returns the current Job together with its step, or nil if the tenant has none with that ID.
+  func snapshot(_ id: JobID, of tenant: Tenant) async throws -> JobSnapshot? {
+    try await jobs.value(id)?.ownedBy(tenant)
+  }
 
-  /// Returns the current Recording, or nil if there is none.
-  func recording(_ id: RecordingID) async throws -> JSONDocument? { try await recordings.value(id) }
+  /// Returns the current Recording, or nil if the tenant has none with that ID.
+  func recording(_ id: RecordingID, of tenant: Tenant) async throws -> JSONDocument? {
+    guard let found = try await recordings.value(id), found.tenant == tenant else { return nil }
+    return found.document
+  }
 }

@@ -27,10 +27,12 @@ struct JobEvents: Sendable {
     "X-Accel-Buffering": "no",
   ]
 
-  @Sendable func stream(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func stream(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
     let text = parameters["id"]
-    guard let id = JobID(text), let job = try await context.documents.snapshot(id) else {
+    guard let id = JobID(text), let job = try await caller.snapshot(of: id) else {
       throw ServiceError.noSuchJob(text)
     }
     let last = request.fields["Last-Event-ID"].flatMap(JobStep.init)
@@ -38,7 +40,7 @@ struct JobEvents: Sendable {
       return HTTPResponse(.noContent, fields: ["Cache-Control": "no-store"])
     }
     // If the job is still running, the client can't have seen its end.
-    let events = Subscription(context, id, last: last?.isEnd == true ? nil : last)
+    let events = Subscription(context, caller, id, last: last?.isEnd == true ? nil : last)
     return HTTPResponse(.ok, fields: Self.fields, body: .stream(length: nil) { try await events.next() })
   }
 }
@@ -47,6 +49,7 @@ struct JobEvents: Sendable {
 /// at a time.
 private actor Subscription {
   private let context: Context
+  private let caller: Caller
   private let id: JobID
   /// The last step sent to the client.
   private var last: JobStep?
@@ -55,12 +58,12 @@ private actor Subscription {
   private static let opening = Array("retry: 2000\n\n".utf8)
   private static let heartbeat = Array(": \n\n".utf8)
 
-  init(_ context: Context, _ id: JobID, last: JobStep?) {
-    (self.context, self.id, self.last) = (context, id, last)
+  init(_ context: Context, _ caller: Caller, _ id: JobID, last: JobStep?) {
+    (self.context, self.caller, self.id, self.last) = (context, caller, id, last)
   }
 
   /// Returns the next event, or a comment if there was none for some time. nil if the job has ended, the service is
-  /// stopping, or the client is gone.
+  /// stopping, the client is gone, or its key is.
   func next() async throws -> [UInt8]? {
     if last?.isEnd == true { return nil }
     let opening = hasBegun ? [] : Self.opening
@@ -70,7 +73,7 @@ private actor Subscription {
     while !Task.isCancelled {
       // Call `look` before reading the document, so that a later change ends the wait below.
       let look = live.look(at: id)
-      guard let job = try await context.documents.snapshot(id) else { return nil }
+      guard caller.isStillAdmitted, let job = try await caller.snapshot(of: id) else { return nil }
       if last.map({ $0 < job.step }) ?? true {
         last = job.step
         return opening + Self.event(job)

@@ -6,7 +6,9 @@ import Storage
 struct JobRequests: Sendable {
   let context: Context
 
-  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["state", "recording", "limit", "cursor"])
     let limit = try query.integer("limit", in: 1...1000) ?? 50
     let state: JobState? = try query.choice("state")
@@ -23,7 +25,7 @@ struct JobRequests: Sendable {
     let context = context
     let (document, next) = try await context.work.run {
       // Read one more than requested to detect another page.
-      let found = try context.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
+      let found = try caller.catalog.jobs(state: state, recording: source, limit: limit + 1, before: before)
       let page = found.prefix(limit)
       let next = found.count > limit ? page.last?.id.text : nil
       return (try JSONDocument(JobList(jobs: page.map(context.document), nextCursor: next)), next)
@@ -31,25 +33,35 @@ struct JobRequests: Sendable {
     return .page(document, next: next, for: request)
   }
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     let query = try QueryParameters(request, known: ["wait"])
     let wait = try query.integer("wait", in: 0...60) ?? 0
     let text = parameters["id"]
     guard let id = JobID(text) else { throw ServiceError.noSuchJob(text) }
-    if wait == 0, let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
+    if wait == 0, let known = context.documents.known(id, of: caller.tenant) {
+      return .now(.changing(known, for: request))
+    }
     return .later { [context] in
+      // Before the wait, whose length would show that another tenant's job exists.
+      if wait > 0, try await context.documents.job(id, of: caller.tenant) == nil {
+        throw ServiceError.noSuchJob(text)
+      }
       if wait > 0 { await context.runner.waitForChange(of: id, seconds: Double(wait)) }
-      guard let document = try await context.documents.job(id) else { throw ServiceError.noSuchJob(text) }
+      guard let document = try await context.documents.job(id, of: caller.tenant) else {
+        throw ServiceError.noSuchJob(text)
+      }
       return .changing(document, for: request)
     }
   }
 
   /// The row becomes `cancelled` first; the child is killed and its files are removed right after.
-  @Sendable func cancel(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func cancel(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let job = try await context.job(parameters)
+    let job = try await context.job(parameters, caller)
     guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
-    let (context, catalog, reached) = (context, context.catalog, context.runner.live[job.id]?.fraction ?? 0)
+    let (context, catalog, reached) = (context, caller.catalog, context.runner.live[job.id]?.fraction ?? 0)
     let ended = try await context.work.run { () throws(StorageError) -> [Job]? in
       try catalog.abandon(job.id, if: { request.permitsChange(of: context.document($0)) }) { job in
         job.state = .cancelled
@@ -60,7 +72,7 @@ struct JobRequests: Sendable {
     guard let ended, let now = ended.first else { throw ServiceError.noSuchJob(job.id.text) }
     guard now.state == .cancelled else { throw ServiceError.jobIsFinished(now.id, now.state) }
     context.runner.cancel(ended)
-    context.log.job(now)
+    context.jobMeter.job(now)
     return .changed(try JSONDocument(context.document(now)), .accepted, location: "/v1/jobs/\(job.id)")
   }
 }

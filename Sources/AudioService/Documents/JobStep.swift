@@ -1,3 +1,5 @@
+import Storage
+
 /// A job's progress as the id of its events: "2-370" is 37 % of the second attempt, "2-wait" the pause after it, "done"
 /// the end. Later steps compare greater, even across a restart of the service, which begins a new attempt.
 struct JobStep: Comparable, Sendable, CustomStringConvertible {
@@ -51,9 +53,20 @@ struct JobStep: Comparable, Sendable, CustomStringConvertible {
 struct JobSnapshot: Sendable {
   let document: JSONDocument
   let step: JobStep
+  private let tenant: Tenant
+  private let recordings: [RecordingID]
 
-  init(_ job: JobDocument) throws {
+  /// `row` is the job's row.
+  init(_ job: JobDocument, of row: Job) throws {
     document = try JSONDocument(job)
     step = JobStep(job)
+    tenant = row.tenant
+    recordings = [row.recording, row.output].compactMap { $0 }
   }
+
+  /// Returns the same, or nil if the job is another tenant's.
+  func ownedBy(_ tenant: Tenant) -> JobSnapshot? { self.tenant == tenant ? self : nil }
+
+  /// Whether the job reads or makes a recording.
+  func concerns(_ id: RecordingID) -> Bool { recordings.contains(id) }
 }

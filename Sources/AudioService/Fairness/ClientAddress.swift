@@ -36,6 +36,14 @@ extension Client {
     return isTrusted(found, proxies) ? nil : Client(found)
   }
 
+  /// Determines the client of a request; nil if that is a trusted proxy itself, because then the request could be any
+  /// client's.
+  static func distinct(_ request: HTTPRequest, trusting proxies: [Network]) -> Client? {
+    let client = Client(request, trusting: proxies)
+    guard let peer = address(request.peer), isTrusted(peer, proxies), client == Client(peer) else { return client }
+    return nil
+  }
+
   private init(_ address: NetworkAddress) {
     let kept = address.bytes.count == 4 ? 4 : 8
     self.init(

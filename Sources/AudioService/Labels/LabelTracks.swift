@@ -12,20 +12,24 @@ struct LabelTracks: Sendable {
 
   // MARK: Tracks
 
-  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     let context = context
     return try await context.work.run {
       let owner =
-        try ancestors(of: recording).first { try !context.catalog.labelTracks(of: $0).isEmpty } ?? recording.id
-      let tracks = try context.catalog.labelTracks(of: owner).map { LabelTrackDocument($0, of: recording) }
+        try ancestors(of: recording, caller).first { try !caller.catalog.labelTracks(of: $0).isEmpty } ?? recording.id
+      let tracks = try caller.catalog.labelTracks(of: owner).map { LabelTrackDocument($0, of: recording) }
       let list = LabelTrackList(tracks: tracks, inherited: owner != recording.id)
       return .changing(try JSONDocument(list), for: request)
     }
   }
 
-  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["name", "kind", "language", "format"])
     let format = try format(of: request, query)
     let kind: LabelTrack.Kind = try query.choice("kind") ?? .labels
@@ -37,9 +41,9 @@ struct LabelTracks: Sendable {
       guard Self.isLanguage(text) else { throw query.invalid("language", text, .languageTag) }
       return text
     }
-    let recording = try await context.recording(parameters)
-    let catalog = context.catalog
-    let track = try await parsing(request, format, recording) { file in
+    let recording = try await context.recording(parameters, caller)
+    let catalog = caller.catalog
+    let track = try await parsing(request, caller, format, recording) { file in
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
@@ -51,9 +55,11 @@ struct LabelTracks: Sendable {
     return try changed(track, of: recording, .created)
   }
 
-  @Sendable func change(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func change(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let (recording, track) = try await ownTrack(parameters)
+    let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
     let members = try await JSONMembers(bodyOf: request, known: ["name": [], "kind": [], "language": []])
     let name = try members.recordingName()
@@ -61,7 +67,7 @@ struct LabelTracks: Sendable {
     let language = try members.string("language", upTo: 35)
     if let language, !Self.isLanguage(language) { throw members.invalid("language", .languageTag) }
     guard name != nil || kind != nil || language != nil else { throw members.invalid("name", .given) }
-    let catalog = context.catalog
+    let catalog = caller.catalog
     let updated = try await context.work.run { () throws(StorageError) in
       try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }) { track in
         track.name = name ?? track.name
@@ -73,11 +79,13 @@ struct LabelTracks: Sendable {
     return try changed(updated, of: recording, .ok)
   }
 
-  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let (_, track) = try await ownTrack(parameters)
+    let (_, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
-    let catalog = context.catalog
+    let catalog = caller.catalog
     let isDeleted = try await context.work.run { () throws(StorageError) in
       try catalog.deleteLabelTrack(track.id) { request.mayChange(etag: $0.etag) }
     }
@@ -88,18 +96,20 @@ struct LabelTracks: Sendable {
   // MARK: Labels
 
   /// Reads labels of a track in the format that the query or the field Accept asks for.
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["start", "end", "q", "format"])
     let format = try query.format("format", among: LabelFormat.writable) ?? acceptedFormat(request)
     let window = try window(query)
-    let recording = try await context.recording(parameters)
-    let track = try await track(parameters, of: recording)
+    let recording = try await context.recording(parameters, caller)
+    let track = try await track(parameters, of: recording, caller)
     if let spared = HTTPResponse(sparing: representation(.empty, track, format), for: request) { return spared }
     let context = context
     let isWhole = window.end == .max && window.text == nil
     let read = { @Sendable in
       guard
-        let found = try context.catalog.labels(
+        let found = try caller.catalog.labels(
           of: track.id, from: window.start, to: window.end, containing: window.text)
       else { throw ServiceError.noSuchLabelTrack(track.id.text) }
       let content = try Self.content(found.chunks, window, format)
@@ -108,17 +118,19 @@ struct LabelTracks: Sendable {
     }
     // A window is read immediately; a whole track may take a tenth of a second.
     return isWhole
-      ? try await context.drawings.run(for: context.client(of: request), read) : try await context.work.run(read)
+      ? try await context.drawings.run(for: caller.client, read) : try await context.work.run(read)
   }
 
-  @Sendable func replace(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func replace(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["format"])
     let format = try format(of: request, query)
-    let (recording, track) = try await ownTrack(parameters)
+    let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
     guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
-    let catalog = context.catalog
-    let updated = try await parsing(request, format, recording) { file in
+    let catalog = caller.catalog
+    let updated = try await parsing(request, caller, format, recording) { file in
       let chunks = LabelChunk.chunks(of: file.labels)
       return try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks) {
         $0.summarize(file.labels)
@@ -131,44 +143,46 @@ struct LabelTracks: Sendable {
   // MARK: Parts
 
   /// Returns the recording, and then those from which it was cleaned, nearest first.
-  private func ancestors(of recording: Recording) throws -> [RecordingID] {
+  private func ancestors(of recording: Recording, _ caller: Caller) throws -> [RecordingID] {
     var (chain, next) = ([recording.id], recording.derivedFrom)
     while let source = next, source.operation == "denoise", chain.count < 32 {
       chain.append(source.recording)
-      next = try context.catalog.recording(source.recording)?.derivedFrom
+      next = try caller.catalog.recording(source.recording)?.derivedFrom
     }
     return chain
   }
 
   /// Returns the track with the ID in a path, which may be inherited. Throws if there is none.
-  private func track(_ parameters: PathParameters, of recording: Recording) async throws -> LabelTrack {
+  private func track(
+    _ parameters: PathParameters, of recording: Recording, _ caller: Caller
+  ) async throws -> LabelTrack {
     let text = parameters["track"]
     guard let id = LabelTrackID(text) else { throw ServiceError.noSuchLabelTrack(text) }
     let context = context
     return try await context.work.run {
-      guard let track = try context.catalog.labelTrack(id) else { throw ServiceError.noSuchLabelTrack(text) }
+      guard let track = try caller.catalog.labelTrack(id) else { throw ServiceError.noSuchLabelTrack(text) }
       if track.recording == recording.id { return track }
       // The nearest recording with tracks is the one whose tracks are inherited.
-      let owner = try ancestors(of: recording).first { try !context.catalog.labelTracks(of: $0).isEmpty }
+      let owner = try ancestors(of: recording, caller).first { try !caller.catalog.labelTracks(of: $0).isEmpty }
       guard track.recording == owner else { throw ServiceError.noSuchLabelTrack(text) }
       return track
     }
   }
 
   /// Returns the recording with the ID in a path and its track. Throws if the track is another recording's.
-  private func ownTrack(_ parameters: PathParameters) async throws -> (Recording, LabelTrack) {
-    let recording = try await context.recording(parameters)
-    let track = try await track(parameters, of: recording)
+  private func ownTrack(_ parameters: PathParameters, _ caller: Caller) async throws -> (Recording, LabelTrack) {
+    let recording = try await context.recording(parameters, caller)
+    let track = try await track(parameters, of: recording, caller)
     guard track.recording == recording.id else { throw ServiceError.labelTrackIsInherited(track.id, track.recording) }
     return (recording, track)
   }
 
   /// Reads and parses the body when it is the client's turn, and passes it to `body`, which may block.
   private func parsing<R: Sendable>(
-    _ request: HTTPRequest, _ format: LabelFormat?, _ recording: Recording,
+    _ request: HTTPRequest, _ caller: Caller, _ format: LabelFormat?, _ recording: Recording,
     _ body: @escaping @Sendable (LabelFile) throws -> R
   ) async throws -> R {
-    let (context, client) = (context, context.client(of: request))
+    let (context, client) = (context, caller.client)
     let duration = recording.format.duration.flatMap { MediaTime(seconds: $0) }
     try request.requireNoCoding()
     return try await context.labelIntake.run(request, for: client) {

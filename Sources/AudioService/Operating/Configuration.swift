@@ -26,6 +26,25 @@ package struct Configuration: Sendable {
   package var maximumUploadBytes: Int64 = 8 << 30
   /// Disk space that uploads leave free; jobs leave half as much.
   package var reservedDiskBytes: Int64 = 256 << 20
+  /// The file of keys; without one, everything is open to everyone who can reach the service.
+  package var keysPath: String?
+  /// The file of secrets that sign tokens; by default, the service makes one and keeps it in the data folder.
+  package var tokenSecretPath: String?
+  /// Whether metrics have figures for each tenant.
+  package var metricsTenants = false
+  /// The audit log; by default none.
+  package var auditLogPath: String?
+  /// The service that is asked before an upload is accepted; by default none.
+  package var hookURL: String?
+  /// Seconds that it has to answer.
+  package var hookTimeoutSeconds = 5.0
+  /// The operators' own port: an address and a port. Without one, a service with keys uses `defaultAdminAddress` if it is
+  /// free.
+  package var adminAddress: ListeningAddress?
+  /// The operators' port of a service with keys.
+  package static let defaultAdminAddress = ListeningAddress(host: "127.0.0.1", port: 8081)
+  /// The limits of tenants whose keys name none; only with keys.
+  package var tenantLimits = TenantLimits()
   /// Time without data after which a resumable upload expires. A finished one is remembered for the same time.
   package var uploadExpirySeconds = 86_400.0
   /// Maximum number of unfinished resumable uploads; beyond that, new ones get 429.
@@ -88,6 +107,8 @@ package struct Configuration: Sendable {
   var conversionWaitSeconds = 10.0
   /// Seconds after which a recording is deleted; by default never.
   package var maximumAgeSeconds: Double?
+  /// The same for the recordings of single tenants, instead of `maximumAgeSeconds`.
+  package var tenantMaximumAges: [Tenant: Double] = [:]
   /// How webhooks are signed and where they may be sent.
   package var webhooks = WebhookSettings()
   /// Called when a finished job has found its recording and is about to add files to it; tests delete the recording
@@ -100,4 +121,24 @@ package struct Configuration: Sendable {
 
   /// All defaults.
   package init() {}
+}
+
+/// An address and a port to listen on.
+package struct ListeningAddress: Sendable, Equatable {
+  /// A name or an address of this machine.
+  package var host: String
+  /// 0 lets the system choose.
+  package var port: UInt16
+
+  /// Creates an address from its parts.
+  package init(host: String, port: UInt16) { (self.host, self.port) = (host, port) }
+
+  /// Parses `HOST:PORT`, with an IPv6 address in brackets.
+  init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
+    let host = text[..<colon]
+    // `::1` of `[::1]`.
+    self.host = String(host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host)
+    self.port = port
+  }
 }

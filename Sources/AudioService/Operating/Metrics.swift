@@ -6,6 +6,7 @@ import Webhooks
 final class Metrics: Sendable {
   let uploads = Counter()
   let bytesReceived = Counter()
+  let requests = RequestTimes()
   private let webhooks: WebhookSender
   private let started = ContinuousClock.now
   init(_ webhooks: WebhookSender) { self.webhooks = webhooks }

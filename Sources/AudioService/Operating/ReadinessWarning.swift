@@ -5,7 +5,7 @@ import Terms
 enum ReadinessWarning {
   /// All current warnings. Blocks.
   static func all(_ context: Context) -> [Warning] {
-    let report = context.catalog.startReport.withLock { $0 }
+    let report = context.startReport
     let all = [
       fence(context.configuration), orphans(context.store.orphanCount()), unreadable(report.unreadable),
       unverified(report.isUnverified),

@@ -5,8 +5,8 @@ import Synchronization
 // A request's log line, byte for byte what `JSONLogHandler` writes for the same members, without a dictionary and an
 // encoder for each:
 //
-//   {"bytes_in":0,"bytes_out":431,"level":"info","message":"request","method":"GET","ms":0.123,"path":"/healthz",
-//   "peer":"127.0.0.1:50312","request_id":"…","status":200,"time":"2026-11-21T04:05:06.789Z","traceparent":"…"}
+//   {"bytes_in":0,"bytes_out":431,"key":"ci","level":"info","message":"request","method":"GET","ms":0.123,"path":"/healthz",
+//   "peer":"127.0.0.1:50312","request_id":"…","status":200,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","traceparent":"…"}
 //
 // in the order of the members' names, without those whose text is empty.
 
@@ -20,6 +20,8 @@ enum RequestLine {
     append(record.bytesReceived, to: &line)
     append(",\"bytes_out\":", to: &line)
     append(record.bytesSent, to: &line)
+    let notes = record.notes
+    member(",\"key\":", notes?.key ?? "", to: &line)
     append(",\"level\":\"info\",\"message\":\"request\"", to: &line)
     member(",\"method\":", record.method?.rawValue ?? "", to: &line)
     append(",\"ms\":", to: &line)
@@ -29,6 +31,7 @@ enum RequestLine {
     member(",\"request_id\":", record.requestID, to: &line)
     append(",\"status\":", to: &line)
     append(Int64(record.status?.code ?? 0), to: &line)
+    member(",\"tenant\":", notes?.tenant ?? "", to: &line)
     append(",\"time\":\"", to: &line)
     line.append(contentsOf: seconds.text(of: time))
     let rest = Int(time.milliseconds % 1000)

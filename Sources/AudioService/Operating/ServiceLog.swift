@@ -19,7 +19,9 @@ struct ServiceLog: JobLog, WebhookLog {
 
   /// The members of a request's line. `RequestLine` writes the same ones.
   static func metadata(of record: RequestRecord) -> Logger.Metadata {
-    [
+    let notes = record.notes
+    return [
+      "key": "\(notes?.key ?? "")", "tenant": "\(notes?.tenant ?? "")",
       "method": "\(record.method?.rawValue ?? "")", "path": "\(record.path ?? "")",
       "status": .number(record.status?.code ?? 0), "bytes_in": .number(record.bytesReceived),
       "bytes_out": .number(record.bytesSent), "ms": .number(milliseconds(record.seconds)), "peer": "\(record.peer)",

@@ -6,6 +6,7 @@
 import Glibc
 import HTTP
 import Logging
+import Storage
 import Webhooks
 
 extension Setting {
@@ -15,6 +16,38 @@ extension Setting {
       "listen", "HOST:PORT", "Address and port to listen on; port 0 lets the system choose.",
       default: "\(Configuration().host):\(Configuration().port)", set: setAddress),
     .text("data", "DIR", \.dataDirectory, "Folder of the recordings and the catalog."),
+    .file(
+      "keys", \.keysPath, "File of keys, JSON lines, which “stillwave keys” writes; without it, everything is open.",
+      default: "none"),
+    .file(
+      "token-secret-file", \.tokenSecretPath,
+      "File of secrets for tokens, one per line: the first signs, all verify.", default: "one in the data folder"),
+    .file(
+      "audit-log", \.auditLogPath,
+      "File for who changed what and who read whose audio, JSON lines; SIGHUP opens it again.", default: "none"),
+    Setting(
+      "metrics-tenants", nil, "true for figures of each tenant in /metrics.", default: "false"
+    ) { (value: Bool, configuration) throws(SettingError) in configuration.metricsTenants = value },
+    Setting(
+      "admin-listen", "HOST:PORT", "Address and port that serve /metrics and /readyz to operators without a key.",
+      default: "with keys \(Configuration.defaultAdminAddress.host):\(Configuration.defaultAdminAddress.port), if free"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard let address = ListeningAddress(text) else {
+        throw SettingError("--admin-listen is HOST:PORT, for example 127.0.0.1:8081; it was “\(text)”.")
+      }
+      configuration.adminAddress = address
+    },
+    Setting(
+      "hook", "URL", "Service of your own that is asked before an upload is accepted; needs the secret of webhooks.",
+      default: "none", set: setHook),
+    .number("hook-timeout", \.hookTimeoutSeconds, "Time that it has to answer; after that, the upload is refused."),
+    .tenant(.storedBytes, "Total size of a tenant's recordings, unless its keys say otherwise.", .bytes),
+    .tenant(.recordings, "The same for the number of its recordings."),
+    .tenant(.queuedJobs, "The same for its jobs that wait or run."),
+    .tenant(.runningJobs, "The same for its jobs that run at once."),
+    .tenant(.openUploads, "The same for its unfinished resumable uploads."),
+    .tenant(.requestsPerSecond, "The same for its requests per second."),
+    .tenant(.jobSecondsPerDay, "The same for the time that its jobs run on a day (UTC).", .seconds),
     .number("workers", \.workerCount, "Jobs that run at once.", default: "one per core"),
     .number("max-upload-bytes", \.maximumUploadBytes, "Maximum size of an upload.", .bytes),
     .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
@@ -41,6 +74,9 @@ extension Setting {
     Setting(
       "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",
       set: setAge),
+    Setting(
+      "tenant-max-age", "TENANT=SECONDS", "The same for single tenants, separated by commas: acme=86400,lab=3600.",
+      default: "none", set: setTenantAges),
     .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
     .number(
       "max-conversion-bytes", \.maximumConversionBytes,
@@ -52,8 +88,11 @@ extension Setting {
     .number("grace-period", \.gracePeriodSeconds, "Time that running requests get to finish after SIGTERM."),
     Setting(
       "webhook-secret", "TEXT",
-      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Prefer the variable: other users "
-        + "can see flags.", default: "none", set: setSecret),
+      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: other "
+        + "users can see flags.", default: "none", isSecret: true, set: setSecret),
+    Setting(
+      "webhook-secret-file", "FILE", "File with the secret that signs webhooks, instead of STILLWAVE_WEBHOOK_SECRET.",
+      default: "none", set: readSecret),
     .networks(
       "webhook-networks", \.webhooks.networks,
       "Private networks that webhooks may go to, for example 10.0.0.0/8,fd00::/8."),
@@ -151,6 +190,23 @@ extension Setting {
     return elements
   }
 
+  /// A default of the limits of tenants. A limit of 0 allows nothing.
+  private static func tenant(_ name: TenantLimits.Name, _ help: String, _ unit: Unit = .none) -> Setting {
+    let flag = "tenant-" + name.rawValue.replacing("_", with: "-")
+    return Setting(flag, nil, help, unit, default: "none") { (value: Double, configuration) throws(SettingError) in
+      guard (0...0x1p53).contains(value), name.isRate || value == value.rounded() else {
+        throw SettingError("--\(flag) must be \(name.isRate ? "a" : "a whole") number, 0 or more; it was \(value).")
+      }
+      configuration.tenantLimits[name] = value
+    }
+  }
+
+  private static func file(
+    _ name: String, _ path: any Property<String?>, _ help: String, default standard: String
+  ) -> Setting {
+    Setting(name, "FILE", help, default: standard) { $1[keyPath: path] = $0.isEmpty ? nil : $0 }
+  }
+
   private static func setHosts(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
     configuration.allowedHosts = Set(
       try elements(
@@ -159,13 +215,10 @@ extension Setting {
   }
 
   private static func setAddress(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
-    guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+    guard let address = ListeningAddress(text) else {
       throw SettingError("--listen is HOST:PORT, for example 127.0.0.1:8080; it was “\(text)”.")
     }
-    let host = text[..<colon]
-    // `::1` of `[::1]`.
-    configuration.host = String(host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host)
-    configuration.port = port
+    (configuration.host, configuration.port) = (address.host, address.port)
   }
 
   private static func setAge(_ age: Double, _ configuration: inout Configuration) throws(SettingError) {
@@ -173,6 +226,17 @@ extension Setting {
       throw SettingError("--max-age must be 0, for never, or at most \(Int(highest)); it was \(age).")
     }
     configuration.maximumAgeSeconds = age > 0 ? age : nil
+  }
+
+  private static func setTenantAges(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    configuration.tenantMaximumAges = [:]
+    for part in text.split(separator: ",") {
+      let parts = part.split(separator: "=", omittingEmptySubsequences: false)
+      guard parts.count == 2, let tenant = Tenant(String(parts[0])), let age = Double(String(parts[1])), age > 0,
+        age <= highest
+      else { throw SettingError("--tenant-max-age takes TENANT=SECONDS, such as acme=86400; “\(part)” is none.") }
+      configuration.tenantMaximumAges[tenant] = age
+    }
   }
 
   private static func setSecret(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
@@ -184,6 +248,26 @@ extension Setting {
       throw SettingError("--webhook-secret turns on webhooks, which need libcurl: install the package libcurl4.")
     }
     configuration.webhooks.secret = secret
+  }
+
+  private static func readSecret(_ path: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard !path.isEmpty else { return }
+    let bytes: [UInt8]
+    do throws(KeyFileError) { bytes = try KeyFile.contents(of: path) } catch {
+      throw SettingError("--webhook-secret-file: “\(path)” can't be used: \(error).")
+    }
+    try setSecret(String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self), &configuration)
+    guard configuration.webhooks.secret != nil else {
+      throw SettingError("--webhook-secret-file: the first line of “\(path)” is empty.")
+    }
+  }
+
+  private static func setHook(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    guard !text.isEmpty else { return }
+    guard WebhookSecret.canBeUsed, UploadHook.isURL(text) else {
+      throw SettingError("--hook must be an absolute http or https URL, and needs the package libcurl4.")
+    }
+    configuration.hookURL = text
   }
 
   private static func setAuthorities(_ path: String, _ configuration: inout Configuration) throws(SettingError) {

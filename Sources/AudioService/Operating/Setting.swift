@@ -18,6 +18,8 @@ package struct Setting: Sendable {
   let standard: String
   /// What the setting does, in sentences.
   let help: String
+  /// Whether the value is a secret, which is refused as a flag: other users of the machine can see flags.
+  let isSecret: Bool
   /// The type that the flag's text is parsed as.
   package let type: any (LosslessStringConvertible & Sendable).Type
   private let read: @Sendable (String, inout Configuration) throws(SettingError) -> Bool
@@ -25,10 +27,12 @@ package struct Setting: Sendable {
   /// Creates a setting. `set` throws if the value is invalid.
   init<Value: LosslessStringConvertible & Sendable>(
     _ name: String, _ placeholder: String?, _ help: String, _ unit: Unit = .none, default standard: String,
+    isSecret: Bool = false,
     set: @escaping @Sendable (Value, inout Configuration) throws(SettingError) -> Void
   ) {
     (self.name, self.placeholder, self.unit, self.standard, self.help) = (name, placeholder, unit, standard, help)
     type = Value.self
+    self.isSecret = isSecret
     read = { text, configuration throws(SettingError) in
       guard let value = Value(text) else { return false }
       try set(value, &configuration)
@@ -65,9 +69,21 @@ extension Configuration {
   package init(flags: [String: String], variable: (String) -> String?) throws(SettingError) {
     self.init()
     for setting in Setting.service + Setting.http {
+      if setting.isSecret, flags[setting.name] != nil { throw .secretOnCommandLine(setting) }
       guard let text = flags[setting.name] ?? variable(setting.variable) else { continue }
       try setting.set(text, in: &self)
     }
+    guard hookURL == nil || webhooks.secret != nil else {
+      throw SettingError("--hook signs its questions, so it needs STILLWAVE_WEBHOOK_SECRET or --webhook-secret-file.")
+    }
+  }
+}
+
+extension SettingError {
+  fileprivate static func secretOnCommandLine(_ setting: Setting) -> SettingError {
+    SettingError(
+      "--\(setting.name) isn't accepted on the command line, where other users can see it. Set \(setting.variable), or "
+        + "give the file that holds it with --\(setting.name)-file.")
   }
 }
 

@@ -8,14 +8,16 @@ import Storage
 struct AudioFiles: Sendable {
   let context: Context
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["download", "format"])
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     guard let format,
       let made = try await Conversions(context: context).file(
-        of: recording, as: format, for: context.client(of: request))
+        of: recording, as: format, for: caller)
     else {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType)
     }
@@ -35,10 +37,12 @@ struct AudioFiles: Sendable {
   }
 
   /// The same file if it has pictures, with a video's media type.
-  @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["download"])
     let isDownload = try query.flag("download")
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
     return try await answer(request, recording, isDownload, contentType: facts.videoMediaType)
   }

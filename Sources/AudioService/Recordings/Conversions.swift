@@ -29,22 +29,23 @@ struct Conversions: Sendable {
 
   /// Returns the conversion's file, or nil if the recording's own file has that format. Waits a few seconds for the job
   /// that makes it, and for the one that decodes the recording first, then throws a problem with Retry-After.
-  func file(of recording: Recording, as format: Format, for client: Client) async throws -> File? {
+  func file(of recording: Recording, as format: Format, for caller: Caller) async throws -> File? {
     guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
     let target = try Self.target(source, format)
     if recording.media == nil, target.container == source.container, target.codec.name == source.codec.name {
       return nil
     }
-    if let kept = try await kept(recording.id, format, target) { return kept }
+    if let kept = try await kept(recording.id, format, target, caller) { return kept }
+    guard caller.mayConvert else { throw AccessError.noConversion }
     let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
-    let recording = try await decoded(recording, by: deadline)
+    let recording = try await decoded(recording, by: deadline, caller)
     // Only now: a kept conversion is served even if the source is gone.
     _ = try await context.soundPath(of: recording)
-    let job = try await begin(recording, format, for: client)
-    let ended = try await wait(for: job.id, until: deadline)
+    let job = try await begin(recording, format, for: caller)
+    let ended = try await wait(for: job.id, until: deadline, caller)
     switch ended?.state {
     case .succeeded:
-      if let kept = try await kept(recording.id, format, target) { return kept }
+      if let kept = try await kept(recording.id, format, target, caller) { return kept }
       throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
     case .failed:
       let error = RowJSON.value(JobError.self, from: ended?.error)
@@ -59,13 +60,15 @@ struct Conversions: Sendable {
 
   /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is
   /// returned as it is.
-  private func decoded(_ recording: Recording, by deadline: ContinuousClock.Instant) async throws -> Recording {
+  private func decoded(
+    _ recording: Recording, by deadline: ContinuousClock.Instant, _ caller: Caller
+  ) async throws -> Recording {
     guard recording.media != nil, recording.workingFile == nil, recording.bytes != nil,
       recording.waveformState != .failed, let reading = recording.waveformJob,
-      let job = try await wait(for: reading, until: deadline)
+      let job = try await wait(for: reading, until: deadline, caller)
     else { return recording }
     guard job.state.isFinished else { throw RequestError.decoding(job.id) }
-    let (catalog, id) = (context.catalog, recording.id)
+    let (catalog, id) = (caller.catalog, recording.id)
     return try await context.work.run { () throws(StorageError) in try catalog.recording(id) } ?? recording
   }
 
@@ -85,8 +88,10 @@ struct Conversions: Sendable {
     }
   }
 
-  private func kept(_ id: RecordingID, _ format: Format, _ target: AudioFormat) async throws -> File? {
-    let (catalog, store) = (context.catalog, context.store)
+  private func kept(
+    _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
+  ) async throws -> File? {
+    let (catalog, store) = (caller.catalog, context.store)
     return try await context.work.run {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
       guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file),
@@ -103,9 +108,10 @@ struct Conversions: Sendable {
   }
 
   /// Returns the job that makes the conversion, begun by this request or an earlier one.
-  private func begin(_ recording: Recording, _ format: Format, for client: Client) async throws -> Job {
+  private func begin(_ recording: Recording, _ format: Format, for caller: Caller) async throws -> Job {
+    let client = caller.client
     let room = try context.runner.reserve(for: client)
-    let (catalog, admission) = (context.catalog, context.admission)
+    let (catalog, admission) = (caller.catalog, context.admission)
     let wanted = Job(
       kind: .convert, recording: recording.id,
       parameters: RowJSON.text(ConvertJob.Parameters(format: format.outputFormat)), client: client.key)
@@ -123,13 +129,15 @@ struct Conversions: Sendable {
   }
 
   /// Returns the job as it is once it has ended or the deadline has passed.
-  private func wait(for id: JobID, until deadline: ContinuousClock.Instant) async throws -> Job? {
+  private func wait(
+    for id: JobID, until deadline: ContinuousClock.Instant, _ caller: Caller
+  ) async throws -> Job? {
     while context.runner.live[id] != nil, !context.runner.live.waitsHaveEnded {
       let left = (deadline - .now) / .seconds(1)
       guard left > 0, !Task.isCancelled else { break }
       await context.runner.waitForChange(of: id, seconds: left)
     }
-    let catalog = context.catalog
+    let catalog = caller.catalog
     return try await context.work.run { () throws(StorageError) in try catalog.job(id) }
   }
 }

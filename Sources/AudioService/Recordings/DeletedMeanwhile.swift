@@ -7,15 +7,15 @@ import Storage
 
 extension Context {
   /// Returns the route, changed to answer 404 if a request fails because its recording was deleted meanwhile.
-  func answeringDeleted(_ route: Route) -> Route {
+  func answeringDeleted(_ route: ServiceRoute) -> ServiceRoute {
     guard route.pattern.hasPrefix("/v1/recordings/{id}") else { return route }
     return route.wrapping { handler in
-      { [self] request, parameters in
-        let answer = try handler(request, parameters)
+      { [self] request, parameters, caller in
+        let answer = try handler(request, parameters, caller)
         guard case .later(let work) = answer else { return answer }
         return .later {
           do { return try await work() } catch {
-            throw await self.cause(of: error, about: RecordingID(parameters["id"]))
+            throw await self.cause(of: error, about: RecordingID(parameters["id"]), caller)
           }
         }
       }
@@ -24,9 +24,9 @@ extension Context {
 
   /// Returns `.noSuchRecording` if the deletion may explain the error and the recording is gone, else the error. If the
   /// catalog can't be read, the recording counts as existing.
-  func cause(of error: any Error, about id: RecordingID?) async -> any Error {
+  func cause(of error: any Error, about id: RecordingID?, _ caller: Caller) async -> any Error {
     guard let id, Self.mayComeOfDeletion(error) else { return error }
-    let catalog = catalog
+    let catalog = caller.catalog
     do {
       let isKept = try await work.run { () throws(StorageError) in try catalog.recording(id) != nil }
       return isKept ? error : ServiceError.noSuchRecording(id.text)

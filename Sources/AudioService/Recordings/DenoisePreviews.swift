@@ -13,15 +13,17 @@ struct DenoisePreviews: Sendable {
 
   private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
 
-  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let source = try await context.recording(parameters)
+    let source = try await context.recording(parameters, caller)
     let members = try await JSONMembers(bodyOf: request, known: Self.known)
     let window = try Self.window(members)
     let asked = try DenoiseRequests.parameters(members)
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
-    let client = context.client(of: request)
+    let client = caller.client
     let path = try await context.soundPath(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format, members)
     try window.check(startsIn: source.format, parameter: "window.start")

@@ -17,31 +17,35 @@ struct DenoiseRequests: Sendable {
     "output": [], "link": [], "adapt": [], "format": [], "name": [], "callback_url": [],
   ]
 
-  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    return try await context.idempotency.once(request) { key in try await create(request, parameters, key) }
+    return try await context.idempotency.once(request, caller) { key in
+      try await create(request, parameters, caller, key)
+    }
   }
 
   /// Returns the recording to denoise, which `If-Match` refers to.
   private func judge(
-    _ request: HTTPRequest, _ parameters: PathParameters
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller
   ) async throws -> Recording {
-    let source = try await context.recording(parameters)
+    let source = try await context.recording(parameters, caller)
     guard request.permitsChange(of: context.document(source)) else { throw StorageError.changedMeanwhile }
     return source
   }
 
   private func create(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ key: IdempotencyKey?
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ key: IdempotencyKey?
   ) async throws -> HTTPResponse {
     // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
     // repeated key gets its first answer again, even if its recording is gone by now.
-    let known = key?.kept == nil ? try await judge(request, parameters) : nil
+    let known = key?.kept == nil ? try await judge(request, parameters, caller) : nil
     let body = try await JSONMembers.bytes(of: request)
     let fingerprint = Self.fingerprint(body)
     if let answer = try key?.repeated(fingerprint) { return answer }
     let source: Recording
-    if let known { source = known } else { source = try await judge(request, parameters) }
+    if let known { source = known } else { source = try await judge(request, parameters, caller) }
     let members = try JSONMembers(body, known: Self.known)
     let asked = try Self.parameters(members)
     let nameAsked = try members.recordingName()
@@ -51,7 +55,7 @@ struct DenoiseRequests: Sendable {
     try Self.check(asked.noise, fits: source.format, members)
     let target = try asked.format.format(for: sourceFormat)
     try await checkRoom(for: source)
-    let client = context.client(of: request)
+    let client = caller.client
     let room = try context.runner.reserve(for: client)
 
     let job = Job(
@@ -62,9 +66,9 @@ struct DenoiseRequests: Sendable {
     let ending = media?.fileExtension ?? target.fileExtension
     let name =
       nameAsked ?? RecordingName.derived(from: source.name, label: asked.settings.output.rawValue, extension: ending)
-    let webhook = callback.map { Webhook(job: job.id, url: $0) }
+    let webhook = callback.map { Webhook(job: job.id, url: $0, traceparent: request.traceparent) }
     let (begun, document) = try await keep(
-      job, source: source, name: name, target: target, media: media, webhook: webhook
+      job, caller, source: source, name: name, target: target, media: media, webhook: webhook
     ) {
       key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
     }
@@ -89,7 +93,7 @@ struct DenoiseRequests: Sendable {
   /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
   /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
   private func keep(
-    _ job: Job, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
+    _ job: Job, _ caller: Caller, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
     webhook: Webhook?,
     answer: (JSONDocument) -> KeptAnswer?
   ) async throws -> (Job, JSONDocument) {
@@ -105,11 +109,12 @@ struct DenoiseRequests: Sendable {
         duration: source.format.duration),
       waveformJob: job.id, media: media?.json,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
-    let (catalog, begun) = (context.catalog, job)
+    let (catalog, begun, stored) = (caller.catalog, job, context.accounts.stored(by: caller.tenant))
     let document = try JSONDocument(JobDocument(begun, live: nil, base: context.configuration.basePath))
     let kept = answer(document)
     try await context.work.run { () throws(StorageError) in
-      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept)
+      try catalog.insert(
+        made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept, within: stored)
     }
     return (begun, document)
   }
@@ -170,5 +175,17 @@ struct DenoiseRequests: Sendable {
     guard frames >= needed else {
       throw RequestError.noiseRegionTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
     }
+  }
+}
+
+extension HTTPRequest {
+  /// The request's `traceparent` (W3C Trace Context, version 00); nil if it has none that is valid.
+  var traceparent: String? {
+    guard let text = fields["traceparent"], text.utf8.count == 55 else { return nil }
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    let isHexadecimal = parts.allSatisfy { part in
+      part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
+    return parts.map(\.utf8.count) == [2, 32, 16, 2] && isHexadecimal ? text : nil
   }
 }

@@ -12,10 +12,12 @@ struct NoiseRegions: Sendable {
     let complete: Bool
   }
 
-  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["limit"])
     let limit = try query.integer("limit", in: 1...NoiseRegionFinder.regionLimit) ?? 5
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     guard let found = recording.noiseRegions else {
       return try .json(.ok, Answer(regions: [], complete: false), fields: ["Cache-Control": "no-store"])
     }

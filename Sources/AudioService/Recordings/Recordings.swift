@@ -6,7 +6,9 @@ import Storage
 struct Recordings: Sendable {
   let context: Context
 
-  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["limit", "cursor", "q"])
     let limit = try query.integer("limit", in: 1...1000) ?? 50
     let cursor = query.string("cursor")
@@ -20,7 +22,7 @@ struct Recordings: Sendable {
     let context = context
     let (document, next) = try await context.work.run {
       // One more than asked for, to see if there is another page.
-      let found = try context.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
+      let found = try caller.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
       let page = found.prefix(limit)
       let next = found.count > limit ? page.last?.id.text : nil
       return (try JSONDocument(RecordingList(recordings: page.map(context.document), nextCursor: next)), next)
@@ -28,25 +30,29 @@ struct Recordings: Sendable {
     return .page(document, next: next, for: request)
   }
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     try QueryParameters.checkNone(request)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    if let known = context.documents.known(id) { return .now(.changing(known, for: request)) }
+    if let known = context.documents.known(id, of: caller.tenant) { return .now(.changing(known, for: request)) }
     return .later { [context] in
-      guard let document = try await context.documents.recording(id) else { throw ServiceError.noSuchRecording(text) }
+      guard let document = try await context.documents.recording(id, of: caller.tenant) else {
+        throw ServiceError.noSuchRecording(text)
+      }
       return .changing(document, for: request)
     }
   }
 
-  @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func rename(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     let members = try await JSONMembers(bodyOf: request, known: ["name": []])
     guard let name = try members.recordingName() else { throw members.invalid("name", .given) }
     let context = context
     let renamed = try await context.work.run { () throws(StorageError) in
-      try context.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {
+      try caller.catalog.update(recording.id, if: { request.permitsChange(of: context.document($0)) }) {
         $0.name = name
       }
     }
@@ -56,15 +62,18 @@ struct Recordings: Sendable {
 
   /// Deletes the rows first, in one transaction, then kills children and removes files. Checks beforehand that the disk
   /// can be written: otherwise the row would be gone and the file would stay.
-  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     let (context, store) = (context, context.store)
     let cancelled = try await context.work.run { () throws(StorageError) in
       try store.checkRemoving()
-      return try context.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+      return try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
+    context.erasure.note()
     context.waveforms.close(recording.id)
     for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)
@@ -79,17 +88,19 @@ struct Recordings: Sendable {
   }
 
   /// Rebuilds a waveform after a failure.
-  @Sendable func rebuildWaveform(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func rebuildWaveform(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try QueryParameters.checkNone(request)
-    let recording = try await context.recording(parameters)
+    let recording = try await context.recording(parameters, caller)
     guard recording.waveformState == .failed else {
       throw ServiceError.waveformIsNotFailed(recording.id, recording.waveformState)
     }
     try await context.checkAudio(of: recording)
-    let client = context.client(of: request)
+    let client = caller.client
     let room = try context.runner.reserve(for: client)
     let job = Job(kind: .waveform, recording: recording.id, client: client.key)
-    let catalog = context.catalog
+    let catalog = caller.catalog
     let queued = try await context.work.run { () throws(StorageError) in
       // Of several simultaneous requests, only one rebuilds it.
       try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in
@@ -97,7 +108,8 @@ struct Recordings: Sendable {
       }
     }
     guard queued != nil else {
-      throw ServiceError.waveformIsNotFailed(recording.id, try await context.recording(parameters).waveformState)
+      throw ServiceError.waveformIsNotFailed(
+        recording.id, try await context.recording(parameters, caller).waveformState)
     }
     context.runner.submit(job, source: recording, room: room)
     return .changed(try JSONDocument(context.document(job)), .accepted, location: "/v1/jobs/\(job.id)")

@@ -11,10 +11,12 @@ struct Spectra: Sendable {
   /// The longest time range, in seconds.
   private static let stretchLimit = 600.0
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let query = try QueryParameters(request, known: ["start", "end"])
     let (start, end) = (try query.number("start"), try query.number("end"))
-    let source = try await context.recording(parameters)
+    let source = try await context.recording(parameters, caller)
     guard let start, start >= 0 else { throw query.invalid("start", start, .secondsFromZero) }
     guard let end, end > start, end - start <= Self.stretchLimit else {
       throw query.invalid("end", end, .afterStart(limit: Self.stretchLimit))
@@ -23,7 +25,7 @@ struct Spectra: Sendable {
     try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.waitedReport(
-      of: .spectrum(TimeWindow(start: start, end: last)), on: path, source, for: context.client(of: request))
+      of: .spectrum(TimeWindow(start: start, end: last)), on: path, source, for: caller.client)
     guard case .measured(let spectrum) = report else {
       throw ServiceError.workerUnavailable(reason: "no spectrum came")
     }

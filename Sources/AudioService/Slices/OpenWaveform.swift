@@ -7,6 +7,7 @@ import Waveform
 /// A recording's waveform, as far as it has been built.
 struct OpenWaveform: Sendable {
   let recording: RecordingID
+  let tenant: Tenant
   let extent: WaveformExtent
   /// The finished pyramid's name in the recording's folder; nil while it grows.
   var file: String?
@@ -20,7 +21,7 @@ struct OpenWaveform: Sendable {
     var extent = extent
     if extent.isComplete { extent.totalFrames = extent.availableFrames }
     (extent.availableFrames, extent.isComplete) = (0, false)
-    return OpenWaveform(recording: recording, extent: extent)
+    return OpenWaveform(recording: recording, tenant: tenant, extent: extent)
   }
 
   /// Whether reading a few thousand samples takes no longer than reading points.

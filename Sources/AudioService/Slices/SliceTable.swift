@@ -11,6 +11,7 @@ import Waveform
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
+    var tenant: Tenant
     var recording: RecordingID
     var query: WaveformQuery
     var form: WaveformForm

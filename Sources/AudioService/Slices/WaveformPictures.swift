@@ -17,16 +17,20 @@ struct WaveformPictures: Sendable {
     "amplitude_scale", "style", "overlay", "overlay_color",
   ]
 
-  @Sendable func png(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try await answer(request, parameters, form: .png)
+  @Sendable func png(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
+    try await answer(request, parameters, caller, form: .png)
   }
 
-  @Sendable func svg(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try await answer(request, parameters, form: .svg)
+  @Sendable func svg(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
+    try await answer(request, parameters, caller, form: .svg)
   }
 
   private func answer(
-    _ request: HTTPRequest, _ parameters: PathParameters, form: Form
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: Form
   ) async throws -> HTTPResponse {
     let query = try QueryParameters(request, known: Self.known)
     let window = try WaveformQuery(picture: query)
@@ -34,16 +38,16 @@ struct WaveformPictures: Sendable {
     let overlayID = try Self.overlay(query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    return try await context.waveforms.answer { open in
+    return try await context.waveforms.answer(of: caller.tenant) { open in
       let recording = try await open(id)
-      let overlay = try await openOverlay(overlayID, open)
-      return try await answer(request, window, style, recording, overlay, form)
+      let overlay = try await openOverlay(overlayID, caller, open)
+      return try await answer(request, caller, window, style, recording, overlay, form)
     }
   }
 
   private func answer(
-    _ request: HTTPRequest, _ window: WaveformQuery, _ style: PictureStyle, _ recording: OpenWaveform,
-    _ overlay: OpenWaveform?, _ form: Form
+    _ request: HTTPRequest, _ caller: Caller, _ window: WaveformQuery, _ style: PictureStyle,
+    _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form
   ) async throws -> HTTPResponse {
     let picture = try WaveformPicture(window, style: style, of: recording.extent, overlay: overlay?.extent)
 
@@ -59,20 +63,20 @@ struct WaveformPictures: Sendable {
       ])
     if let spared = HTTPResponse(sparing: answer, for: request) { return spared }
     answer.body = .bytes(
-      try await context.drawings.run(for: context.client(of: request)) {
+      try await context.drawings.run(for: caller.client) {
         try Self.draw(picture, recording, overlay, form)
       })
     return HTTPResponse(answer, for: request)
   }
 
   private func openOverlay(
-    _ id: RecordingID?, _ open: (RecordingID) async throws -> OpenWaveform
+    _ id: RecordingID?, _ caller: Caller, _ open: (RecordingID) async throws -> OpenWaveform
   ) async throws -> OpenWaveform? {
     guard let id else { return nil }
     do {
       return try await open(id)
     } catch {
-      let cause = await context.cause(of: error, about: id)
+      let cause = await context.cause(of: error, about: id, caller)
       guard case ServiceError.noSuchRecording(let text) = cause else { throw cause }
       throw RequestError.noSuchOverlay(text)
     }

@@ -39,19 +39,23 @@ final class WaveformTable: Sendable {
     growing = Cache(limit: limit) { live.job(writing: $0)?.pyramidPath }
   }
 
-  /// Returns the finished waveform of a recording if it's open.
-  func known(_ id: RecordingID) -> OpenWaveform? { finished[id] }
-
-  /// Returns the current waveform of a recording. Throws if there is no such recording.
-  func open(_ id: RecordingID) async throws -> OpenWaveform {
-    if let known = finished[id] { return known }
-    return try await work.run { [self] in try load(id) }
+  /// Returns the finished waveform of a tenant's recording if it's open.
+  func known(_ id: RecordingID, of tenant: Tenant) -> OpenWaveform? {
+    guard let known = finished[id], known.tenant == tenant else { return nil }
+    return known
   }
 
-  /// Makes a response from waveforms, which `answer` opens with the function passed to it. If one turns out to be
+  /// Returns the current waveform of a tenant's recording. Throws if there is no such recording.
+  func open(_ id: RecordingID, of tenant: Tenant) async throws -> OpenWaveform {
+    if let known = known(id, of: tenant) { return known }
+    return try await work.run { [self] in try load(id, of: tenant) }
+  }
+
+  /// Makes a response from a tenant's waveforms, which `answer` opens with the function passed to it. If one turns out to be
   /// damaged on disk, it's discarded and rebuilt by a job, and the response is made again with an empty waveform:
   /// damaged data is never served.
   func answer<R>(
+    of tenant: Tenant,
     _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
   ) async throws -> R {
     var given: [RecordingID: OpenWaveform] = [:]
@@ -60,7 +64,7 @@ final class WaveformTable: Sendable {
       do {
         return try await answer { [self] id in
           if let known = emptied[id] { return known }
-          return try await open(id)
+          return try await open(id, of: tenant)
         }
       } catch let spoiled as SpoiledWaveform where given[spoiled.waveform.recording] == nil {
         let id = spoiled.waveform.recording
@@ -86,18 +90,17 @@ final class WaveformTable: Sendable {
   func jobEnded(writing id: RecordingID) { growing.remove(id) }
 
   /// A job that ends while its row is being read moves its file; a second look finds it.
-  private func load(_ id: RecordingID) throws -> OpenWaveform {
-    if let waveform = try look(at: id) ?? look(at: id) { return waveform }
-    guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
-    return OpenWaveform(recording: id, extent: extent(of: recording, nil))
+  private func load(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform {
+    if let waveform = try look(at: id, of: tenant) ?? look(at: id, of: tenant) { return waveform }
+    return unopened(try recording(id, of: tenant), nil)
   }
 
   /// Reads the job first, then the row: a job that ends in between has its row finished before it leaves the table. nil
   /// if the file that the job was writing is gone.
-  private func look(at id: RecordingID) throws -> OpenWaveform? {
+  private func look(at id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
     let version = finished.version(id)
     let job = live.job(writing: id)
-    guard let recording = try catalog.recording(id) else { throw ServiceError.noSuchRecording(id.text) }
+    let recording = try recording(id, of: tenant)
     guard let file = recording.waveformFile, recording.waveformState == .ready else {
       if recording.waveformState == .failed, let file = recording.waveformFile { try giveUp(id, .owed(file: file)) }
       return try growing(recording, job)
@@ -106,7 +109,7 @@ final class WaveformTable: Sendable {
       let pyramid = try openFile(store.folder(of: id) + "/" + file)
       guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
       let waveform = OpenWaveform(
-        recording: id, extent: WaveformExtent(finished: pyramid), file: file, pyramid: pyramid,
+        recording: id, tenant: tenant, extent: WaveformExtent(finished: pyramid), file: file, pyramid: pyramid,
         sound: RecordedSound(of: recording, in: store))
       growing.remove(id)
       finished.keep(waveform, for: id, version: version)
@@ -115,16 +118,26 @@ final class WaveformTable: Sendable {
       var isGone = false
       if case .io(_, _, ENOENT) = error { isGone = true }
       try giveUp(id, .waveform(file: file, isGone ? nil : error))
-      return OpenWaveform(recording: id, extent: extent(of: recording, nil))
+      return unopened(recording, nil)
     }
   }
 
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
-    let extent = extent(of: recording, job?.progress)
-    guard let job, extent.availableFrames > 0 else { return OpenWaveform(recording: recording.id, extent: extent) }
-    return try growingPyramid(recording.id, job).map {
-      OpenWaveform(recording: recording.id, extent: extent, pyramid: $0)
-    }
+    var waveform = unopened(recording, job?.progress)
+    guard let job, waveform.extent.availableFrames > 0 else { return waveform }
+    guard let pyramid = try growingPyramid(recording.id, job) else { return nil }
+    waveform.pyramid = pyramid
+    return waveform
+  }
+
+  private func recording(_ id: RecordingID, of tenant: Tenant) throws -> Recording {
+    guard let recording = try catalog.of(tenant).recording(id) else { throw ServiceError.noSuchRecording(id.text) }
+    return recording
+  }
+
+  /// Returns a waveform without a file.
+  private func unopened(_ recording: Recording, _ progress: WorkerProgress?) -> OpenWaveform {
+    OpenWaveform(recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress))
   }
 
   private func openIfThere(_ path: String) throws -> PyramidFile? {

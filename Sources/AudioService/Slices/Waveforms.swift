@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 import Synchronization
 import Waveform
@@ -9,45 +10,46 @@ struct Waveforms: Sendable {
 
   private static let datType = "application/vnd.bbc.audiowaveform"
 
-  @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
+  @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     let type = try request.preferredType(among: ["application/json", Self.datType])
-    return try answer(request, parameters, form: type == Self.datType ? .dat(version: 2) : .json)
+    return try answer(request, parameters, caller, form: type == Self.datType ? .dat(version: 2) : .json)
   }
 
-  @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    try answer(request, parameters, form: .dat(version: 2))
+  @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
+    try answer(request, parameters, caller, form: .dat(version: 2))
   }
 
-  @Sendable func strictJSON(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    try answer(request, parameters, form: .strictJSON)
+  @Sendable func strictJSON(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer
+  {
+    try answer(request, parameters, caller, form: .strictJSON)
   }
 
-  @Sendable func peaks(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    try answer(request, parameters, form: .peaksJSON)
+  @Sendable func peaks(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
+    try answer(request, parameters, caller, form: .peaksJSON)
   }
 
   private static let known = ["start", "end", "scale", "width", "channels", "measures", "bits"]
   private static let knownOfDat = known + ["version"]
 
   private func answer(
-    _ request: HTTPRequest, _ parameters: PathParameters, form: WaveformForm
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: WaveformForm
   ) throws -> HTTPAnswer {
     let query = try QueryParameters(request, known: form == .dat(version: 2) ? Self.knownOfDat : Self.known)
     let asked = try WaveformQuery(query)
     let form = try Self.version(of: form, query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let key = SliceTable.Key(recording: id, query: asked, form: form)
+    let key = SliceTable.Key(tenant: caller.tenant, recording: id, query: asked, form: form)
     if let known = context.waveforms.slices[key] { return .now(HTTPResponse(known, for: request)) }
     if let response = try makeAtOnce(key, for: request) { return .now(response) }
-    return .later { try await make(key, for: request) }
+    return .later { try await make(key, for: request, caller) }
   }
 
   /// Returns the response if the waveform is finished, open, and in memory, and making it takes no longer than a switch
   /// to another queue would. nil if it has to be made in the other way; also if the file turns out to be damaged.
   private func makeAtOnce(_ key: SliceTable.Key, for request: HTTPRequest) throws -> HTTPResponse? {
     let version = context.waveforms.slices.version(key)
-    guard let waveform = context.waveforms.known(key.recording) else { return nil }
+    guard let waveform = context.waveforms.known(key.recording, of: key.tenant) else { return nil }
     switch try Answer(key, of: waveform, for: request) {
     case .spared(let response): return response
     case .needed(var representation, let window):
@@ -60,14 +62,17 @@ struct Waveforms: Sendable {
     }
   }
 
-  private func make(_ key: SliceTable.Key, for request: HTTPRequest) async throws -> HTTPResponse {
-    try await context.waveforms.answer { open in
+  private func make(
+    _ key: SliceTable.Key, for request: HTTPRequest, _ caller: Caller
+  ) async throws -> HTTPResponse {
+    try await context.waveforms.answer(of: key.tenant) { open in
       let version = context.waveforms.slices.version(key)
       let waveform = try await open(key.recording)
       switch try Answer(key, of: waveform, for: request) {
       case .spared(let response): return response
       case .needed(var representation, let window):
-        representation.body = try await body(of: WaveformDocument(window, as: key.form), from: waveform, for: request)
+        representation.body = try await body(
+          of: WaveformDocument(window, as: key.form), from: waveform, for: caller.client)
         if waveform.extent.isComplete { keep(representation, for: key, version: version) }
         return HTTPResponse(representation, for: request)
       }
@@ -117,12 +122,12 @@ struct Waveforms: Sendable {
   /// Writes a window of ordinary size at once. A window that reads many samples or is long is written on another queue,
   /// in the client's turn, and a long one only as fast as the client reads it.
   private func body(
-    of document: WaveformDocument, from waveform: OpenWaveform, for request: HTTPRequest
+    of document: WaveformDocument, from waveform: OpenWaveform, for client: @autoclosure () -> Client
   ) async throws -> ResponseBody {
     let window = document.window
     if Self.isWrittenAtOnce(window, from: waveform) { return .bytes(document.bytes(of: try waveform.slice(window))) }
     let drawings = context.drawings
-    let client = context.client(of: request)
+    let client = client()
     guard window.numberCount > Self.numbersWrittenAtOnce else {
       return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window)) })
     }

@@ -9,36 +9,49 @@ import Synchronization
 /// leaves folders that no row owns, which the next start removes.
 final class Retention: Sendable {
   private let context: Context
+  private let catalog: Catalog
   private let queue = DispatchQueue(label: "retention")
   private let isStopped = Atomic(false)
 
   /// Maximum number of rows deleted in one transaction, so that others can write in between.
   private static let batch = 100
 
-  init(_ context: Context) { self.context = context }
+  init(_ context: Context, _ catalog: Catalog) { (self.context, self.catalog) = (context, catalog) }
 
-  /// If an age is configured, starts deleting old recordings, now and regularly.
+  /// If ages are configured, starts deleting old recordings, now and regularly.
   func start() {
-    guard let age = context.configuration.maximumAgeSeconds else { return }
-    queue.async { [weak self] in self?.sweepAndGoOn(age) }
+    let ages = Array(ownAges.values) + [context.configuration.maximumAgeSeconds].compactMap { $0 }
+    guard let least = ages.min() else { return }
+    queue.async { [weak self] in self?.sweepAndGoOn(every: least) }
   }
 
   func stop() { isStopped.store(true, ordering: .relaxed) }
 
-  private func sweepAndGoOn(_ age: Double) {
+  private var ownAges: [Tenant: Double] { context.configuration.tenantMaximumAges }
+
+  private func sweepAndGoOn(every age: Double) {
     guard !isStopped.load(ordering: .relaxed) else { return }
-    sweep(createdBefore: Timestamp(milliseconds: Timestamp.now.milliseconds - Int64(age * 1000)))
-    queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(age) }
+    sweepAll(at: .now)
+    queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(every: age) }
   }
 
-  /// Deletes recordings created before `instant`, and returns how many. Blocks.
+  /// Deletes recordings that have reached their tenant's age, or else the age for all. Blocks.
+  func sweepAll(at now: Timestamp) {
+    func instant(_ age: Double) -> Timestamp { Timestamp(milliseconds: now.milliseconds - Int64(age * 1000)) }
+    for (tenant, age) in ownAges { sweep(createdBefore: instant(age), of: tenant) }
+    if let age = context.configuration.maximumAgeSeconds { sweep(createdBefore: instant(age)) }
+  }
+
+  /// Deletes a tenant's recordings created before `instant`, or those of all tenants without an age of their own, and
+  /// returns how many. Blocks.
   @discardableResult
-  func sweep(createdBefore instant: Timestamp) -> Int {
+  func sweep(createdBefore instant: Timestamp, of tenant: Tenant? = nil) -> Int {
     var count = 0
     do {
       try context.store.checkRemoving()
       while true {
-        let deleted = try context.catalog.deleteRecordings(createdBefore: instant, limit: Self.batch)
+        let deleted = try catalog.deleteRecordings(
+          createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
         for id in deleted { removeFiles(of: id) }
         count += deleted.count
         if deleted.count < Self.batch { break }
@@ -46,6 +59,7 @@ final class Retention: Sendable {
     } catch {
       context.log.failure("old recordings could not be deleted", ["error": logText(error)])
     }
+    if count > 0 { context.erasure.note() }
     if count > 0 { context.log.notice("deleted old recordings", ["recordings": "\(count)"]) }
     return count
   }

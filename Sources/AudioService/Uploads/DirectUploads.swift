@@ -11,23 +11,33 @@ import Synchronization
 struct DirectUploads: Sendable {
   let context: Context
 
-  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     let nameAsked = try QueryParameters(request, known: ["name"]).string("name")
     try request.requireNoCoding()
-    return try await context.idempotency.once(request) { key in
+    return try await context.idempotency.once(request, caller) { key in
       if let key, key.kept != nil { return try await answerAgain(request, key, nameAsked: nameAsked) }
-      return try await create(request, key, nameAsked: nameAsked)
+      return try await create(request, caller, key, nameAsked: nameAsked)
     }
   }
 
   private func create(
-    _ request: HTTPRequest, _ key: IdempotencyKey?, nameAsked: String?
+    _ request: HTTPRequest, _ caller: Caller, _ key: IdempotencyKey?, nameAsked: String?
   ) async throws -> HTTPResponse {
-    let client = context.client(of: request)
-    let room = try await context.admission.reserveRoom(for: request.body.declaredLength ?? 0, of: client)
-    let catalog = context.catalog
-    try await context.work.run { () throws(StorageError) in try catalog.checkFile() }
-    request.body.limit(to: context.configuration.maximumUploadBytes)
+    let (client, token) = (caller.client, caller.uploadToken)
+    let length = request.body.declaredLength ?? 0
+    try caller.checkLength(length)
+    try await context.checkUsage(of: caller, adding: length)
+    let room = try await context.admission.reserveRoom(for: length, of: client)
+    let catalog = caller.catalog
+    try await context.work.run { () throws(StorageError) in
+      try catalog.checkFile()
+      try catalog.check(token?.spent)
+    }
+    try await context.questions?.ask(
+      request, caller, kind: "file", name: nameAsked, bytes: request.body.declaredLength)
+    request.body.limit(to: caller.uploadLimit)
 
     let received = try await receive(request)
     let probe: Probe
@@ -38,7 +48,7 @@ struct DirectUploads: Sendable {
       throw error
     }
     let name = nameAsked ?? received.name
-    let made = try await keep(received.file, name: name, probe: probe, client, key)
+    let made = try await keep(received.file, name: name, probe: probe, caller, key)
     context.runner.submit(made.job, source: made.recording, room: room)
     context.metrics.uploads.add(1)
     return .changed(made.document, .created, location: made.location)
@@ -126,20 +136,21 @@ struct DirectUploads: Sendable {
   /// Moves the file first and inserts the rows after. A crash in between leaves a folder that no row owns, which the
   /// next start removes.
   private func keep(
-    _ file: IncomingFile, name: String?, probe: Probe, _ client: Client, _ key: IdempotencyKey?
+    _ file: IncomingFile, name: String?, probe: Probe, _ caller: Caller, _ key: IdempotencyKey?
   ) async throws -> Made {
-    let (catalog, store) = (context.catalog, context.store)
+    let (catalog, store, limits) = (caller.catalog, context.store, context.accounts.stored(by: caller.tenant))
     return try await context.work.run {
       let id = RecordingID()
       let stored = try store.adopt(file, as: id, name: NewRecording.fileName(probe))
       do {
-        let new = NewRecording(id, stored, name: name, probe, for: client)
+        let new = NewRecording(id, stored, name: name, probe, for: caller.client)
         let made = Made(
           recording: new.recording, job: new.job, location: "/v1/recordings/\(id)",
           document: try JSONDocument(RecordingDocument(new.recording, live: nil)))
         let answer = key?.answer(
           Self.fingerprint(stored.sha256, name: name), .created, location: made.location, made.document)
-        try catalog.insert(new.recording, jobs: [new.job], answer: answer)
+        try catalog.insert(
+          new.recording, jobs: [new.job], answer: answer, spending: caller.uploadToken?.spent, within: limits)
         return made
       } catch {
         // A commit may have succeeded although it reported a failure; in that case, the next start decides.

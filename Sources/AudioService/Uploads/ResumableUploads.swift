@@ -18,7 +18,9 @@ struct ResumableUploads: Sendable {
   // MARK: All uploads
 
   /// `OPTIONS /v1/uploads`: the supported version, extensions, and limits.
-  @Sendable func describe(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func describe(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try await answering {
       try QueryParameters.checkNone(request)
       return HTTPResponse(
@@ -32,24 +34,30 @@ struct ResumableUploads: Sendable {
   }
 
   /// `POST /v1/uploads`: creates an upload; the request may already hold its first bytes.
-  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try await answering {
       try QueryParameters.checkNone(request)
       try request.requireTus()
       try request.refuseConcatenation()
       guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
-      let length = try announcedLength(request)
+      let length = try announcedLength(request, caller)
       let metadata = request.fields["Upload-Metadata"]
       _ = try metadata.map { text throws(RequestError) in try UploadMetadata(text) }
       let checksum = try request.uploadChecksum()
       let hasBytes = request.body.declaredLength != 0
       if hasBytes { try request.requireUploadBytes() }
       try checkBody(request, fits: length)
-      let client = context.client(of: request)
+      let client = caller.client
+      try await context.checkUsage(of: caller, adding: length)
       try await context.admission.checkRoom(for: length, of: client)
+      let name = metadata.flatMap { try? UploadMetadata($0) }?.fileName
+      try await context.questions?.ask(request, caller, kind: "resumable", name: name, bytes: length)
 
-      let id = try await context.uploads.create(length: length, metadata: metadata, for: client)
-      return try await context.uploads.using(id) { session in
+      let id = try await context.uploads.create(
+        length: length, metadata: metadata, of: caller.tenant, for: client, with: caller.uploadToken?.spent)
+      return try await context.uploads.using(id, of: caller.tenant) { session in
         do {
           var status = try await session.status()
           if hasBytes { status = try await receive(request, into: session, status, checksum) }
@@ -65,13 +73,13 @@ struct ResumableUploads: Sendable {
     }
   }
 
-  private func announcedLength(_ request: HTTPRequest) throws -> Int64 {
+  private func announcedLength(_ request: HTTPRequest, _ caller: Caller) throws -> Int64 {
     guard !request.fields.contains("Upload-Defer-Length") else {
       throw RequestError.invalidField("Upload-Defer-Length", .immediateLength)
     }
     let length = try request.byteCount("Upload-Length")
     guard length > 0 else { throw RequestError.emptyUploadAnnounced }
-    do { try context.admission.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
+    do { try caller.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
       throw RequestError.uploadTooLarge(limit: limit)
     }
     return length
@@ -80,13 +88,15 @@ struct ResumableUploads: Sendable {
   // MARK: One upload
 
   /// `HEAD`, `PATCH` and `DELETE /v1/uploads/{id}`, and `POST` with `X-HTTP-Method-Override`.
-  @Sendable func serve(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
+  @Sendable func serve(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
     try await answering {
       try QueryParameters.checkNone(request)
       try request.requireTus()
       let text = parameters["id"]
       guard let id = UploadID(text) else { throw ServiceError.noSuchUpload(text) }
-      return try await context.uploads.using(id) { session in
+      return try await context.uploads.using(id, of: caller.tenant) { session in
         let status: UploadStatus
         do { status = try await session.status() } catch ServiceError.rejectedByProbe
           where (try? request.tusMethod()) == .delete
@@ -94,6 +104,7 @@ struct ResumableUploads: Sendable {
           try await session.discard()
           return HTTPResponse(.noContent)
         }
+        try caller.check(uploadBegunWith: status.token, id)
         switch try request.tusMethod() {
         case .head: return try await tell(session, status)
         case .patch: return try await append(request, to: session, status)

@@ -15,7 +15,7 @@ struct UploadRefusal: Codable {
   init(code: String, detail: String) { (self.code, self.detail) = (code, detail) }
 
   /// Reads the stored refusal of `id`. nil if it wasn't refused, or too long ago.
-  init?(of id: UploadID, in catalog: Catalog) throws(StorageError) {
+  init?(of id: UploadID, in catalog: TenantCatalog) throws(StorageError) {
     guard let answer = try catalog.answer(scope: Self.scope(id), key: ""),
       answer.createdAt >= IdempotencyKeys.oldest(at: .now),
       let refusal = try? JSONDecoder().decode(Self.self, from: Data(answer.body.utf8))
@@ -34,7 +34,7 @@ struct UploadRefusal: Codable {
       body: String(decoding: body, as: UTF8.self))
   }
 
-  static func forget(_ id: UploadID, in catalog: Catalog) throws(StorageError) {
+  static func forget(_ id: UploadID, in catalog: TenantCatalog) throws(StorageError) {
     try catalog.removeAnswer(scope: scope(id), key: "")
   }
 

@@ -8,6 +8,7 @@ extension UploadSession {
     let store: MediaStore
     let admission: UploadAdmission
     let metrics: Metrics
+    let accounts: TenantAccounts
 
     /// When an upload expires that received its last byte at `instant`.
     func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }

@@ -25,6 +25,8 @@ struct UploadStatus: Sendable {
   let metadata: String?
   let expiresAt: Timestamp
   let recording: RecordingID?
+  /// The ID of the token that it was begun with.
+  let token: String?
 
   /// Whether all bytes have been received.
   var isComplete: Bool { offset == length }
@@ -46,7 +48,9 @@ final class UploadSession: @unchecked Sendable {
   }
 
   let id: UploadID
+  let tenant: Tenant
   private let dependencies: Dependencies
+  private let catalog: TenantCatalog
   private let queue: DispatchQueue
   private var state = State.unopened
   /// As it stands in the catalog.
@@ -57,8 +61,9 @@ final class UploadSession: @unchecked Sendable {
   private var bytesSinceCheck: Int64 = 0
   private let spent = Atomic<Bool>(false)
 
-  init(_ id: UploadID, _ dependencies: Dependencies) {
-    (self.id, self.dependencies) = (id, dependencies)
+  init(_ id: UploadID, of tenant: Tenant, _ dependencies: Dependencies) {
+    (self.id, self.tenant, self.dependencies) = (id, tenant, dependencies)
+    catalog = dependencies.catalog.of(tenant)
     queue = DispatchQueue(label: "upload")
   }
 
@@ -87,19 +92,19 @@ final class UploadSession: @unchecked Sendable {
 
   /// Opens the part at the row's offset: after a crash, anything may follow it.
   private func load() throws {
-    guard var upload = try dependencies.catalog.upload(id) else {
-      throw try UploadRefusal(of: id, in: dependencies.catalog)?.error ?? ServiceError.noSuchUpload(id.text)
+    guard var upload = try catalog.upload(id) else {
+      throw try UploadRefusal(of: id, in: catalog)?.error ?? ServiceError.noSuchUpload(id.text)
     }
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
     guard let part = try dependencies.store.openPart(of: id) else {
-      try dependencies.catalog.deleteUpload(id)
+      try catalog.deleteUpload(id)
       throw ServiceError.noSuchUpload(id.text)
     }
     if part.byteCount < upload.offset {
       // These bytes weren't lost in a crash; see LostParts.
       upload.offset = part.byteCount
-      try dependencies.catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
+      try catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
     }
     try part.truncate(to: upload.offset)
     state = .receiving(part, offset: upload.offset)
@@ -131,7 +136,7 @@ final class UploadSession: @unchecked Sendable {
     let upload = try open()
     return UploadStatus(
       offset: upload.offset, length: upload.length, metadata: upload.metadata, expiresAt: upload.expiresAt,
-      recording: upload.recording)
+      recording: upload.recording, token: upload.token)
   }
 
   /// Makes the counted bytes durable, then updates the row.
@@ -144,7 +149,7 @@ final class UploadSession: @unchecked Sendable {
     }
     upload.offset = offset
     upload.expiresAt = dependencies.expiry(from: .now)
-    try dependencies.catalog.advance(id, to: offset, expiresAt: upload.expiresAt)
+    try catalog.advance(id, to: offset, expiresAt: upload.expiresAt)
     self.upload = upload
     checkpointAt = .now
   }
@@ -280,10 +285,12 @@ final class UploadSession: @unchecked Sendable {
     let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client))
     let expiresAt = dependencies.expiry(from: .now)
     do throws(StorageError) {
-      try dependencies.catalog.insert(new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt)
+      try catalog.insert(
+        new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt,
+        within: dependencies.accounts.stored(by: tenant))
     } catch {
       // A commit may have succeeded although it reported a failure; in that case, the next start decides.
-      if (try? dependencies.catalog.recording(recordingID)) == .some(nil) {
+      if (try? catalog.recording(recordingID)) == .some(nil) {
         try? dependencies.store.remove(recordingID)
       }
       throw error
@@ -317,7 +324,7 @@ final class UploadSession: @unchecked Sendable {
   func discard() async throws {
     do { try await remove() } catch ServiceError.rejectedByProbe {
       try await run { [self] in
-        try UploadRefusal.forget(id, in: dependencies.catalog)
+        try UploadRefusal.forget(id, in: catalog)
         become(.unusable(.noSuchUpload(id.text)))
       }
     }
@@ -336,7 +343,7 @@ final class UploadSession: @unchecked Sendable {
   }
 
   private func removeNow(_ reason: ServiceError, keeping refusal: UploadRefusal? = nil) throws {
-    try dependencies.catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
+    try catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
     writer?.outcome.tell(.failure(reason))
     writer = nil
     dependencies.store.removePart(of: id)

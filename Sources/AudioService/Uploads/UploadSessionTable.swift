@@ -5,6 +5,12 @@ import Synchronization
 
 /// Creates resumable uploads, hands out one session for each, and removes them when they expire.
 final class UploadSessionTable: Sendable {
+  /// A session of the wrong tenant finds no upload, and doesn't get in the way of the right one's.
+  private struct Name: Hashable {
+    let tenant: Tenant
+    let id: UploadID
+  }
+
   private struct Entry {
     let session: UploadSession
     var users = 0
@@ -17,28 +23,34 @@ final class UploadSessionTable: Sendable {
   private let dependencies: UploadSession.Dependencies
   private let work: WorkQueue
   private let log: ServiceLog
-  private let entries = Mutex<[UploadID: Entry]>([:])
+  private let entries = Mutex<[Name: Entry]>([:])
 
   init(_ dependencies: UploadSession.Dependencies, work: WorkQueue, log: ServiceLog) {
     (self.dependencies, self.work, self.log) = (dependencies, work, log)
   }
 
-  /// Creates an empty upload of `length` bytes. It's durable on return.
+  /// Creates an empty upload of `length` bytes for a tenant. It's durable on return.
   ///
   /// If the limit of unfinished uploads is reached, an empty one is removed: the oldest of the client that has the most
   /// of them, if that is more than this client has. Throws `.tooManyUploads` if there is none, and
   /// `.tooManyUploadsOfClient`.
-  func create(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
-    do { return try await insert(length: length, metadata: metadata, for: client) } catch StorageError.tooManyUploads {
-      guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits.total) }
-      return try await insert(length: length, metadata: metadata, for: client)
+  func create(
+    length: Int64, metadata: String?, of tenant: Tenant, for client: Client, with token: UploadToken? = nil
+  ) async throws -> UploadID {
+    let upload = Upload(
+      length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: .now), client: client.key,
+      token: token?.id)
+    do { return try await insert(upload, of: tenant, token) } catch StorageError.tooManyUploads {
+      guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits(of: tenant).total) }
+      return try await insert(upload, of: tenant, token)
     }
   }
 
-  private var limits: UploadLimits {
+  private func limits(of tenant: Tenant) -> UploadLimits {
     UploadLimits(
       total: dependencies.configuration.maximumOpenUploads,
-      perClient: dependencies.configuration.maximumOpenUploadsPerClient)
+      perClient: dependencies.accounts.count(.openUploads, of: tenant).map { Int($0) }
+        ?? dependencies.configuration.maximumOpenUploadsPerClient)
   }
 
   /// Removing an empty upload loses only its address, which gets 404 from then on.
@@ -47,21 +59,19 @@ final class UploadSessionTable: Sendable {
     let candidates = try await work.run { () throws(StorageError) in
       try dependencies.catalog.emptyUploads(givingWayTo: client.key)
     }
-    for id in candidates where !isUsed(id) {
-      if try await using(id, { try await $0.removeIfEmpty() }) { return true }
+    for upload in candidates where !isUsed(upload) {
+      if try await using(upload.id, of: upload.tenant, { try await $0.removeIfEmpty() }) { return true }
     }
     return false
   }
 
-  private func insert(length: Int64, metadata: String?, for client: Client) async throws -> UploadID {
-    let (dependencies, limits) = (dependencies, limits)
+  private func insert(_ upload: Upload, of tenant: Tenant, _ token: UploadToken?) async throws -> UploadID {
+    let (dependencies, limits) = (dependencies, limits(of: tenant))
     return try await work.run { () throws(StorageError) in
-      let upload = Upload(
-        length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: .now), client: client.key)
       // The part comes first: a row without one would look as if its bytes were lost.
       _ = try dependencies.store.makePart(of: upload.id)
       do throws(StorageError) {
-        try dependencies.catalog.insert(upload, limits: limits)
+        try dependencies.catalog.of(tenant).insert(upload, limits: limits, spending: token)
       } catch {
         dependencies.store.removePart(of: upload.id)
         throw error
@@ -70,29 +80,32 @@ final class UploadSessionTable: Sendable {
     }
   }
 
-  /// Calls `body` with the upload's session, which all concurrent callers share.
-  func using<R>(_ id: UploadID, _ body: (UploadSession) async throws -> R) async throws -> R {
-    let session = take(id)
+  /// Calls `body` with the session of a tenant's upload, which all concurrent callers share.
+  func using<R>(
+    _ id: UploadID, of tenant: Tenant, _ body: (UploadSession) async throws -> R
+  ) async throws -> R {
+    let session = take(Name(tenant: tenant, id: id))
     defer { give(session) }
     return try await body(session)
   }
 
-  private func take(_ id: UploadID) -> UploadSession {
+  private func take(_ name: Name) -> UploadSession {
     let dependencies = dependencies
     return entries.withLock { entries in
-      var entry = entries[id] ?? Entry(session: UploadSession(id, dependencies))
+      var entry = entries[name] ?? Entry(session: UploadSession(name.id, of: name.tenant, dependencies))
       entry.users += 1
-      entries[id] = entry
+      entries[name] = entry
       return entry.session
     }
   }
 
   private func give(_ session: UploadSession) {
     // Released outside the lock, because closing a file may take a while.
+    let name = Name(tenant: session.tenant, id: session.id)
     let dropped = entries.withLock { entries -> UploadSession? in
-      entries[session.id]?.users -= 1
-      guard entries[session.id]?.users == 0 else { return nil }
-      if session.isSpent { return entries.removeValue(forKey: session.id)?.session }
+      entries[name]?.users -= 1
+      guard entries[name]?.users == 0 else { return nil }
+      if session.isSpent { return entries.removeValue(forKey: name)?.session }
       guard entries.count > Self.idleLimit else { return nil }
       return entries.first { $0.value.users == 0 }.flatMap { entries.removeValue(forKey: $0.key)?.session }
     }
@@ -104,24 +117,31 @@ final class UploadSessionTable: Sendable {
   /// Removes uploads that expired before `now` and have no request in progress, and answers too old to be repeated.
   func removeExpired(now: Timestamp = .now) async {
     let dependencies = dependencies
-    var expired: [UploadID] = []
+    var expired: [Upload] = []
     do {
       expired = try await work.run { () throws(StorageError) in
+        try dependencies.catalog.forgetSpentTokens(before: now)
+        try dependencies.catalog.forgetJobSeconds()
         try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
         return try dependencies.catalog.uploads(expiredBefore: now)
       }
     } catch {
       log.failure("expired uploads could not be listed", ["error": logText(error)])
     }
-    for id in expired where !isUsed(id) {
-      do { try await using(id) { try await $0.remove(ifExpiredBefore: now) } } catch {
+    for upload in expired where !isUsed(upload) {
+      do {
+        try await using(upload.id, of: upload.tenant) { try await $0.remove(ifExpiredBefore: now) }
+      } catch {
         // One whose file can't be removed must not keep the others.
-        log.failure("an expired upload could not be removed", ["upload": id.text, "error": logText(error)])
+        log.failure("an expired upload could not be removed", ["upload": upload.id.text, "error": logText(error)])
       }
     }
   }
 
-  private func isUsed(_ id: UploadID) -> Bool { entries.withLock { $0[id].map { $0.users > 0 } ?? false } }
+  private func isUsed(_ upload: Upload) -> Bool {
+    let name = Name(tenant: upload.tenant, id: upload.id)
+    return entries.withLock { $0[name].map { $0.users > 0 } ?? false }
+  }
 
   /// Removes expired uploads regularly, as long as this instance lives.
   func keepRemovingExpired() {

@@ -7,10 +7,12 @@ import Storage
 /// The files aren't part of the API, and so not of openapi.yaml: their names may change with every release.
 enum ViewerFiles {
   /// Where the page finds its files. This route and the page itself are the only ones that openapi.yaml doesn't list.
-  static let route = Route(.get, "/viewer/{file}") { request, parameters async throws in
-    guard let file = files[parameters["file"]] else { throw RoutingError.notFound.problem }
-    return HTTPResponse(file, for: request)
-  }
+  static let route = ServiceRoute(
+    .get, "/viewer/{file}",
+    open: { request, parameters in
+      guard let file = files[parameters["file"]] else { throw RoutingError.notFound.problem }
+      return .now(HTTPResponse(file, for: request))
+    })
 
   /// The page itself.
   static let page = files["index.html", default: none]

@@ -44,6 +44,8 @@ package struct RequestRecord: Sendable {
   package var method: HTTPMethod? { request?.method }
   /// The path as sent; nil if the head was refused.
   package var path: String? { request?.target.path }
+  /// What responders noted about the request; nil if the head was refused.
+  package var notes: RequestNotes.Content? { request?.notes.content }
   /// The request's `traceparent` (W3C Trace Context), as received.
   package var traceparent: String? { request?.fields["traceparent"] }
 }

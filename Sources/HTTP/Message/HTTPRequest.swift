@@ -6,6 +6,8 @@ package final class HTTPRequest: Sendable {
   package let peer: String
   /// The caller's `X-Request-Id` if it is acceptable, otherwise a new one. Every response carries it.
   package let id: String
+  /// What responders note about the request.
+  package let notes: RequestNotes
   private let head: RequestHead
 
   /// One of the known methods.
@@ -20,13 +22,15 @@ package final class HTTPRequest: Sendable {
   /// Whether the request asks for the whole representation, unconditionally and uncompressed.
   var isPlain: Bool { head.isPlain }
 
-  init(head: RequestHead, body: RequestBody, peer: String, id: String) {
-    (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
+  init(head: RequestHead, body: RequestBody, peer: String, id: String, notes: RequestNotes = RequestNotes()) {
+    (self.head, self.body, self.peer, self.id, self.notes) = (head, body, peer, id, notes)
   }
 
   /// Creates a copy of `other` with another target.
   convenience init(retargeting other: HTTPRequest, to target: RequestTarget) {
-    self.init(head: RequestHead(other.head, target: target), body: other.body, peer: other.peer, id: other.id)
+    self.init(
+      head: RequestHead(other.head, target: target), body: other.body, peer: other.peer, id: other.id,
+      notes: other.notes)
   }
 
   /// Creates a request without a socket, for tests of handlers. `target` is validated like one from the wire; `fields`

@@ -22,17 +22,20 @@ package final class HostGuard: HTTPResponder {
   private let names: Set<String>
   private let origins: AllowedOrigins
   private let setting: String
+  private let checksHost: Bool
   private let next: any HTTPResponder
 
   /// Creates a guard in front of `next`. `names`: names of the service besides IP literals and loopback names; a port
   /// is ignored. `origins`: foreign pages that may change things. `setting`: the setting that allows a name, quoted in
-  /// the refusal.
+  /// the refusal. `checksHost`: whether to check names at all, which a service with keys doesn't need.
   package init(
-    names: Set<String>, origins: AllowedOrigins, setting: String = "the allowed hosts", _ next: any HTTPResponder
+    names: Set<String>, origins: AllowedOrigins, setting: String = "the allowed hosts", checksHost: Bool = true,
+    _ next: any HTTPResponder
   ) {
     self.names = Set(names.compactMap { Authority($0, defaultPort: 80)?.host })
     self.origins = origins
     self.setting = setting
+    self.checksHost = checksHost
     self.next = next
   }
 
@@ -50,7 +53,7 @@ package final class HostGuard: HTTPResponder {
     let isUsual = request.target.authority == nil && Self.isLoopback(request.fields.bytes(of: "Host"))
     if isUsual, request.method.isSafe { return nil }
     let host = request.target.authority ?? request.fields["Host"]
-    guard host.map({ isUsual || isServed($0) }) ?? true else {
+    guard !checksHost || host.map({ isUsual || isServed($0) }) ?? true else {
       return .unknownHost(host ?? "", setting: setting)
     }
     return request.method.isSafe ? nil : objection(toChange: request, host: host)

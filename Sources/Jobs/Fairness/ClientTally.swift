@@ -16,20 +16,24 @@ final class ClientTally: Sendable {
   }
 
   private let limit: Int
-  private let clientLimit: Int
+  private let clientLimit: @Sendable (Client) -> Int
   private let state = Mutex(State())
 
-  init(limit: Int, clientLimit: Int) { (self.limit, self.clientLimit) = (limit, clientLimit) }
+  init(limit: Int, clientLimit: @escaping @Sendable (Client) -> Int) {
+    (self.limit, self.clientLimit) = (limit, clientLimit)
+  }
 
   /// Throws if `take` would throw.
   func check(_ client: Client) throws(Refusal) {
-    if let found = state.withLock({ refusal(of: client, $0) }) { throw found }
+    let clientLimit = clientLimit(client)
+    if let found = state.withLock({ refusal(of: client, clientLimit, $0) }) { throw found }
   }
 
   /// Counts one more for the client. Throws if that would exceed a limit.
   func take(_ client: Client) throws(Refusal) {
+    let clientLimit = clientLimit(client)
     let found = state.withLock { state -> Refusal? in
-      let found = refusal(of: client, state)
+      let found = refusal(of: client, clientLimit, state)
       if found == nil { Self.add(client, &state) }
       return found
     }
@@ -53,7 +57,7 @@ final class ClientTally: Sendable {
     state.held[client, default: 0] += 1
   }
 
-  private func refusal(of client: Client, _ state: State) -> Refusal? {
+  private func refusal(of client: Client, _ clientLimit: Int, _ state: State) -> Refusal? {
     if state.held[client] ?? 0 >= clientLimit { return .clientIsFull(limit: clientLimit) }
     return state.total >= limit ? .full(limit: limit) : nil
   }

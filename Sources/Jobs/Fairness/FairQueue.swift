@@ -15,6 +15,11 @@ struct FairQueue<Element> {
     fileprivate let number: UInt64
   }
 
+  /// The limits of clients that have their own; nil for those that don't.
+  struct OwnLimits {
+    let of: (Client) -> Int?
+  }
+
   private struct Line {
     var waiting: [(number: UInt64, element: Element)] = []
     /// Entries that have begun but not ended.
@@ -66,13 +71,13 @@ struct FairQueue<Element> {
 
   /// Begins the next entry, which is in service until `end`. Returns nil if none can begin.
   ///
-  /// Clients with `limit` entries in service are skipped. `choose` picks from a client's waiting entries, given in
+  /// Clients with `limit` entries in service, or as many as their own limit says, are skipped. `choose` picks from a client's waiting entries, given in
   /// order, or returns nil if none of them can begin now.
   mutating func begin(
-    limit: Int = .max, choosing choose: (_ waiting: [Element]) -> Int? = { _ in 0 }
+    limit: Int = .max, own limits: OwnLimits? = nil, choosing choose: (_ waiting: [Element]) -> Int? = { _ in 0 }
   ) -> (client: Client, element: Element)? {
     var next: (client: Client, index: Int, since: UInt64)?
-    for (client, line) in lines where !line.waiting.isEmpty && line.served < limit {
+    for (client, line) in lines where !line.waiting.isEmpty && line.served < limits?.of(client) ?? limit {
       if let next, next.since < line.since { continue }
       guard let index = choose(line.waiting.map(\.element)) else { continue }
       next = (client, index, line.since)

@@ -100,9 +100,9 @@ package struct JobLifecycle {
   private var isWatching = false
   private var actions: [Action] = []
 
-  init(_ limits: Limits) {
+  init(_ limits: Limits, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }) {
     self.limits = limits
-    schedule = JobSchedule(places: limits.places)
+    schedule = JobSchedule(places: limits.places, runningLimit: runningLimit)
   }
 
   /// The failure of a job that has used up its attempts.

@@ -61,20 +61,36 @@ package final class JobRunner: Sendable {
     preparation = JobPreparation(settings: settings, catalog: catalog, store: store, log: log)
     records = JobRecords(
       settings: settings, catalog: catalog, store: store, live: live, log: log, jobError: jobError)
-    state = Confined(State(lifecycle: JobLifecycle(settings.lifecycle)))
-    tally = ClientTally(limit: settings.maximumQueued, clientLimit: settings.maximumQueuedPerClient)
+    let limits = settings.clientLimits
+    state = Confined(State(lifecycle: JobLifecycle(settings.lifecycle, runningLimit: limits.running)))
+    tally = ClientTally(limit: settings.maximumQueued) { [common = settings.maximumQueuedPerClient] in
+      limits.queued($0) ?? common
+    }
   }
 
   // MARK: Room
 
-  /// Throws `.queueFull` or `.clientQueueFull` if the client may not queue another job.
+  /// Throws `.queueFull`, `.clientQueueFull`, `.clientDaySpent` or `.clientRunsNothing` if the client may not queue another job.
   package func checkRoom(for client: Client) throws(JobsError) {
+    try checkLimits(of: client)
     do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.refusal(error) }
   }
 
   /// Reserves room for a job that the client is about to submit, so that simultaneous requests can't exceed the limits.
   /// Throws the same errors as `checkRoom`.
   package func reserve(for client: Client) throws(JobsError) -> JobRoom {
+    try checkLimits(of: client)
+    return try room(for: client)
+  }
+
+  private func checkLimits(of client: Client) throws(JobsError) {
+    if settings.clientLimits.running(client) == 0 { throw .clientRunsNothing }
+    if let (limit, left) = settings.clientLimits.spentDay(client) {
+      throw .clientDaySpent(limitSeconds: limit, retryAfter: left)
+    }
+  }
+
+  private func room(for client: Client) throws(JobsError) -> JobRoom {
     do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.refusal(error) }
   }
 

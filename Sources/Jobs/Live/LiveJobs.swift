@@ -170,6 +170,14 @@ package final class LiveJobs: Sendable {
     }
   }
 
+  /// The numbers of jobs that wait and that run.
+  package var counts: (waiting: Int, running: Int) {
+    state.withLock { state in
+      let running = state.jobs.values.count { $0.isRunning }
+      return (state.jobs.count - running, running)
+    }
+  }
+
   /// Ends all waits, now and in future, because the service is stopping. Callers answer with the current state.
   package func endWaits() {
     let waiting = state.withLock { state in

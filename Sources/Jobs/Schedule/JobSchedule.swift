@@ -52,6 +52,7 @@ struct JobSchedule {
   }
 
   private let places: Int
+  private let runningLimit: @Sendable (Client) -> Int?
   private var queue = FairQueue<Waiting>()
   /// The tickets of each waiting job, its own client's first.
   private var tickets: [JobID: [FairQueue<Waiting>.Ticket]] = [:]
@@ -60,10 +61,11 @@ struct JobSchedule {
   /// The work of all jobs begun so far.
   private var begunSeconds = 0.0
 
-  /// Creates an empty schedule for at most `places` running jobs, 1 or more.
-  init(places: Int) {
+  /// Creates an empty schedule for at most `places` running jobs, 1 or more. `runningLimit` is the maximum number of
+  /// running jobs of one client; nil for `places`.
+  init(places: Int, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }) {
     precondition(places >= 1, "at least one place")
-    self.places = places
+    (self.places, self.runningLimit) = (places, runningLimit)
   }
 
   var hasWaiting: Bool { !queue.isEmpty }
@@ -100,7 +102,7 @@ struct JobSchedule {
     guard freePlaces > 0 else { return nil }
     let long = running.values.map(\.job).filter(\.work.isLong)
     let most = max(places - 1, 1)
-    let next = queue.begin { waiting in
+    let next = queue.begin(own: .init(of: runningLimit)) { waiting in
       waiting.indices.filter { Self.leavesPlace(waiting[$0], beside: long, most) }
         .min { waiting[$0].rank < waiting[$1].rank }
     }

@@ -1,11 +1,12 @@
 import GRDB
 
 extension Catalog {
-  /// Returns the answer stored under a key, or nil.
-  package func answer(scope: String, key: String) throws(StorageError) -> KeptAnswer? {
+  /// Returns the answer stored under a tenant's key, or nil.
+  func answer(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeptAnswer? {
     try read { db in
       try AnswerRow.fetchOne(
-        db.cachedStatement(sql: "SELECT * FROM answers WHERE scope = ? AND key = ?"), arguments: [scope, key])?.answer
+        db.cachedStatement(sql: "SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?"),
+        arguments: [tenant.name, scope, key])?.answer
     }
   }
 
@@ -18,16 +19,19 @@ extension Catalog {
     }
   }
 
-  /// Deletes the answer stored under a key, if there is one.
-  package func removeAnswer(scope: String, key: String) throws(StorageError) {
+  /// Deletes the answer stored under a tenant's key, if there is one.
+  func removeAnswer(of tenant: Tenant, scope: String, key: String) throws(StorageError) {
     try write { db in
-      try db.execute(sql: "DELETE FROM answers WHERE scope = ? AND key = ?", arguments: [scope, key])
+      try db.execute(
+        sql: "DELETE FROM answers WHERE tenant = ? AND scope = ? AND key = ?", arguments: [tenant.name, scope, key])
     }
   }
 
-  /// Stores an answer in the transaction that performs the operation, replacing an older one with the same key.
-  static func keep(_ answer: KeptAnswer?, _ db: Database) throws {
-    guard let answer else { return }
+  /// Stores an answer for a tenant in the transaction that performs the operation, replacing an older one with the same
+  /// key.
+  static func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: Database) throws {
+    guard var answer else { return }
+    answer.tenant = tenant
     try AnswerRow(answer: answer).insert(db, onConflict: .replace)
   }
 }
@@ -41,13 +45,16 @@ private struct AnswerRow: FetchableRecord, PersistableRecord {
   init(answer: KeptAnswer) { self.answer = answer }
 
   init(row: Row) throws {
-    answer = KeptAnswer(
+    var answer = KeptAnswer(
       scope: try value(row, "scope"), key: try value(row, "key"), fingerprint: try value(row, "fingerprint"),
       status: try value(row, "status"), location: try value(row, "location"), body: try value(row, "body"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")))
+    answer.tenant = try tenant(row)
+    self.answer = answer
   }
 
   func encode(to container: inout PersistenceContainer) throws {
+    container["tenant"] = answer.tenant.name
     container["scope"] = answer.scope
     container["key"] = answer.key
     container["fingerprint"] = answer.fingerprint

@@ -16,10 +16,18 @@ extension Catalog {
   package func jobs(
     state: JobState? = nil, recording: RecordingID? = nil, limit: Int, before: JobID? = nil
   ) throws(StorageError) -> [Job] {
+    try jobs(of: nil, state: state, recording: recording, limit: limit, before: before)
+  }
+
+  /// The same for one tenant; nil for all of them.
+  func jobs(
+    of tenant: Tenant?, state: JobState?, recording: RecordingID?, limit: Int, before: JobID?
+  ) throws(StorageError) -> [Job] {
     var conditions: [String] = []
     var arguments: [String: (any DatabaseValueConvertible)?] = ["limit": max(0, limit)]
     for (column, comparison, value) in [
-      ("state", "=", state?.rawValue), ("recording", "=", recording?.text), ("id", "<", before?.text),
+      ("tenant", "=", tenant?.name), ("state", "=", state?.rawValue), ("recording", "=", recording?.text),
+      ("id", "<", before?.text),
     ] {
       guard let value else { continue }
       conditions.append("\(column) \(comparison) :\(column)")
@@ -89,7 +97,9 @@ extension Catalog {
   }
 
   static func insert(_ job: Job, _ db: Database) throws {
-    guard try recording(job.recording, db) != nil else { throw StorageError.noSuchRecording(job.recording) }
+    guard let source = try recording(job.recording, db) else { throw StorageError.noSuchRecording(job.recording) }
+    var job = job
+    job.tenant = source.tenant
     try JobRow(job).insert(db)
   }
 

@@ -55,7 +55,11 @@ extension Catalog {
   /// tracks already.
   package func insert(_ track: LabelTrack, _ chunks: [LabelChunk], limit: Int) throws(StorageError) {
     try write { db in
-      guard try Self.recording(track.recording, db) != nil else { throw StorageError.noSuchRecording(track.recording) }
+      guard let recording = try Self.recording(track.recording, db) else {
+        throw StorageError.noSuchRecording(track.recording)
+      }
+      var track = track
+      track.tenant = recording.tenant
       let count =
         try Int.fetchOne(
           db, sql: "SELECT count(*) FROM label_tracks WHERE recording = ?", arguments: [track.recording.text]) ?? 0
@@ -152,6 +156,7 @@ struct LabelTrackRow: FetchableRecord, PersistableRecord {
       kind: try choice(row, "kind"), language: try nullable(row, "language"), source: try choice(row, "source"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       changedAt: Timestamp(milliseconds: try value(row, "changed_at")))
+    track.tenant = try tenant(row)
     track.count = try value(row, "count")
     track.words = try value(row, "words")
     track.start = try nullable(row, "start")
@@ -165,6 +170,7 @@ struct LabelTrackRow: FetchableRecord, PersistableRecord {
 
   func encode(to container: inout PersistenceContainer) throws {
     container["id"] = track.id.text
+    container["tenant"] = track.tenant.name
     container["recording"] = track.recording.text
     container["name"] = track.name
     container["kind"] = track.kind.rawValue

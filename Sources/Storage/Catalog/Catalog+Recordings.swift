@@ -4,15 +4,19 @@ extension Catalog {
   /// Inserts a recording, its jobs, their webhooks, and the stored answer in one transaction.
   ///
   /// The recording's files must already be durable. Throws `.noSuchRecording` if a job's source is neither this
-  /// recording nor in the catalog, because it was deleted meanwhile.
+  /// recording nor in the catalog, because it was deleted meanwhile; `.tokenIsSpent` if `token` was used before;
+  /// `.limitReached` if the tenant would have more than `limits`.
   package func insert(
-    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil
+    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
+    spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write { db in
+      try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
+      try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try Self.insert(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
-      try Self.keep(answer, db)
+      try Self.keep(answer, for: recording.tenant, db)
     }
   }
 
@@ -29,8 +33,19 @@ extension Catalog {
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
+    try recordings(of: nil, limit: limit, before: before, nameContaining: query)
+  }
+
+  /// The same for one tenant; nil for all of them.
+  func recordings(
+    of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
+  ) throws(StorageError) -> [Recording] {
     var (table, order, conditions) = ("recordings", "id", [String]())
     var arguments: [String: (any DatabaseValueConvertible)?] = ["limit": max(0, limit)]
+    if let tenant {
+      conditions.append("tenant = :tenant")
+      arguments["tenant"] = tenant.name
+    }
     if let before {
       conditions.append("id < :before")
       arguments["before"] = before.text
@@ -114,8 +129,7 @@ extension Catalog {
     var doomed = [id]
     while let id = doomed.popLast() {
       try db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ?").execute(arguments: [id.text])
-      try deleteLabels(of: id.text, db)
-      try noteRemoval(of: id.text, db)
+      try erase(id.text, db)
       for job in try unfinishedJobs(touching: id, db) {
         cancelled.append(try cancel(job, db))
         if let output = job.output, output != id { doomed.append(output) }

@@ -1,18 +1,25 @@
+import FoundationEssentials
 import GRDB
 
 extension Catalog {
   /// Deletes at most `limit` recordings created before `instant`, oldest first, except those that an unfinished job
   /// reads or produces, and returns their IDs. Their finished jobs stay. The caller must call `MediaStore.remove` for
-  /// each.
-  package func deleteRecordings(createdBefore instant: Timestamp, limit: Int) throws(StorageError) -> [RecordingID] {
+  /// each. With `tenant`, deletes only recordings of that tenant; otherwise those of all tenants but `others`.
+  package func deleteRecordings(
+    createdBefore instant: Timestamp, limit: Int, of tenant: Tenant? = nil, except others: Set<Tenant> = []
+  ) throws(StorageError) -> [RecordingID] {
+    let names = (tenant.map { [$0] } ?? Array(others)).map(\.name)
+    let list = String(decoding: (try? JSONEncoder().encode(names)) ?? Data(), as: UTF8.self)
+    let choice = tenant == nil ? "NOT IN" : "IN"
     // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
     // only old recordings are scanned.
-    try write { db in
+    return try write { db in
       let deleted = try String.fetchAll(
         db.cachedStatement(
           sql: """
             DELETE FROM recordings WHERE id IN (
-              SELECT id FROM recordings WHERE id < :bound AND created_at < :instant AND NOT EXISTS (
+              SELECT id FROM recordings WHERE id < :bound AND created_at < :instant
+                AND tenant \(choice) (SELECT value FROM json_each(:tenants)) AND NOT EXISTS (
                 SELECT 1 FROM jobs
                 WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
               ORDER BY id LIMIT :limit)
@@ -20,11 +27,11 @@ extension Catalog {
             """),
         arguments: [
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
+          "tenants": list,
         ]
       ).compactMap(RecordingID.init)
       for id in deleted {
-        try Self.deleteLabels(of: id.text, db)
-        try Self.noteRemoval(of: id.text, db)
+        try Self.erase(id.text, db)
       }
       try Self.forgetOrphanedConversions(db)
       return deleted

@@ -2,9 +2,12 @@ import GRDB
 
 extension Catalog {
   /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, without inserting it, if a limit on
-  /// unfinished uploads is reached.
-  package func insert(_ upload: Upload, limits: UploadLimits) throws(StorageError) {
+  /// unfinished uploads is reached, and `.tokenIsSpent` if `token` was used before.
+  package func insert(
+    _ upload: Upload, limits: UploadLimits, spending token: UploadToken? = nil
+  ) throws(StorageError) {
     try write { db in
+      try Self.spend(token, db)
       let open = try Self.openUploads(db)
       guard open[upload.client] ?? 0 < limits.perClient else {
         throw StorageError.tooManyUploadsOfClient(limit: limits.perClient)
@@ -16,7 +19,7 @@ extension Catalog {
 
   /// Returns uploads without durable bytes that may be removed to make room for a new one of `client`: those of clients
   /// with more unfinished uploads than it has, starting with the client that has the most, oldest first.
-  package func emptyUploads(givingWayTo client: String) throws(StorageError) -> [UploadID] {
+  package func emptyUploads(givingWayTo client: String) throws(StorageError) -> [Upload] {
     try read { db in
       let open = try Self.openUploads(db)
       let own = open[client] ?? 0
@@ -25,7 +28,7 @@ extension Catalog {
       ) { try UploadRow(row: $0).upload }
       func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
       // The sort is stable, so each client's oldest upload comes first.
-      return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }.map(\.id)
+      return empty.filter { held($0) > own + 1 }.sorted { held($0) > held($1) }
     }
   }
 
@@ -54,17 +57,23 @@ extension Catalog {
 
   /// Inserts the recording that an upload became, with its jobs, and marks the upload as finished, in one transaction.
   ///
-  /// Throws `.noSuchUpload` if the upload was deleted or has already become a recording. So however often a client
+  /// Throws `.limitReached` if the tenant would have more than `limits`, and `.noSuchUpload` if the upload was deleted or
+  /// has already become a recording. So however often a client
   /// completes an upload, it becomes one recording.
   package func insert(
-    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp
+    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
+    within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write { db in
-      try db.execute(
-        sql: "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL",
+      let tenant = try String.fetchOne(
+        db,
+        sql: "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL RETURNING tenant",
         arguments: [recording.id.text, expiresAt.milliseconds, id.text])
-      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+      guard let tenant else { throw StorageError.noSuchUpload(id) }
+      var recording = recording
+      recording.tenant = Tenant(stored: tenant)
       try RecordingRow(recording).insert(db)
+      try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try Self.insert(job, db) }
     }
   }
@@ -74,22 +83,21 @@ extension Catalog {
   @discardableResult
   package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in
-      try db.execute(sql: "DELETE FROM uploads WHERE id = ?", arguments: [id.text])
-      let isDeleted = db.changesCount == 1
-      if isDeleted {
-        try Self.noteRemoval(of: id.text, db)
-        try Self.keep(answer, db)
-      }
-      return isDeleted
+      let tenant = try String.fetchOne(
+        db, sql: "DELETE FROM uploads WHERE id = ? RETURNING tenant", arguments: [id.text])
+      guard let tenant else { return false }
+      try Self.noteRemoval(of: id.text, db)
+      try Self.keep(answer, for: Tenant(stored: tenant), db)
+      return true
     }
   }
 
   /// Returns uploads that expired before `instant`, in no particular order.
-  package func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [UploadID] {
+  package func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [Upload] {
     try read { db in
       try Self.intact(
         Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds])
-      ) { try UploadRow(row: $0).upload.id }
+      ) { try UploadRow(row: $0).upload }
     }
   }
 
@@ -117,10 +125,13 @@ struct UploadRow: FetchableRecord, PersistableRecord {
   init(upload: Upload) { self.upload = upload }
 
   init(row: Row) throws {
-    upload = Upload(
+    var upload = Upload(
       id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
       metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
-      recording: try optionalIdentifier(row, "recording"), client: try value(row, "client"))
+      recording: try optionalIdentifier(row, "recording"), client: try value(row, "client"),
+      token: try nullable(row, "token"))
+    upload.tenant = try tenant(row)
+    self.upload = upload
     guard upload.length >= 1, (0...upload.length).contains(upload.offset), upload.expiresAt.isPlausible else {
       throw StorageError.corrupt(column: "uploads", value: upload.id.text)
     }
@@ -128,11 +139,13 @@ struct UploadRow: FetchableRecord, PersistableRecord {
 
   func encode(to container: inout PersistenceContainer) throws {
     container["id"] = upload.id.text
+    container["tenant"] = upload.tenant.name
     container["length"] = upload.length
     container["offset"] = upload.offset
     container["metadata"] = upload.metadata
     container["expires_at"] = upload.expiresAt.milliseconds
     container["recording"] = upload.recording?.text
     container["client"] = upload.client
+    container["token"] = upload.token
   }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import GRDB
 import Synchronization
+import Terms
 
 /// The recordings and jobs of a data directory, in SQLite. Thread-safe.
 ///
@@ -15,6 +16,10 @@ package final class Catalog: Sendable {
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let isDamaged = Atomic(false)
+  /// How long reading and writing calls take, including their wait for other writers.
+  package let readTimes = DurationHistogram()
+  /// The same for writing calls.
+  package let writeTimes = DurationHistogram()
   /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
 
@@ -88,7 +93,11 @@ package final class Catalog: Sendable {
     let pool = try DatabasePool(path: path, configuration: configuration)
     // NORMAL, GRDB's choice for WAL, may lose the last commits in a power failure, which would make a 201 response a
     // lie. Only the pool's single writer commits. GRDB overrides the setting after prepareDatabase, so set it here.
-    try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+    try pool.writeWithoutTransaction {
+      try $0.execute(sql: "PRAGMA synchronous = FULL")
+      // Overwrites what is deleted with zeros; see `eraseTraces`.
+      try $0.execute(sql: "PRAGMA secure_delete = ON")
+    }
     return pool
   }
 
@@ -112,7 +121,7 @@ package final class Catalog: Sendable {
   func read<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
     try checkUsable()
     reads.wrappingAdd(1, ordering: .relaxed)
-    do { return try pool.read(body) } catch { throw noting(error) }
+    do { return try readTimes.time { try pool.read(body) } } catch { throw noting(error) }
   }
 
   /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
@@ -141,7 +150,7 @@ package final class Catalog: Sendable {
   func write<Value>(_ body: (Database) throws -> Value) throws(StorageError) -> Value {
     try checkFile()
     try descriptions.withLock { $0 }?.store.checkClaim()
-    let (value, changed) = try commit(body)
+    let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
     for id in changed { describe(id) }
     return value
   }

@@ -34,11 +34,13 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
       workingBytes: try nullable(row, "working_bytes"),
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
+    recording.tenant = try tenant(row)
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
 
   func encode(to container: inout PersistenceContainer) throws {
     container["id"] = recording.id.text
+    container["tenant"] = recording.tenant.name
     container["name"] = recording.name
     container["name_folded"] = NameSearch.fold(recording.name)
     container["created_at"] = recording.createdAt.milliseconds
@@ -87,11 +89,13 @@ struct JobRow: FetchableRecord, PersistableRecord {
       attempts: try value(row, "attempts"), interruptions: try value(row, "interruptions"),
       parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"),
       client: try value(row, "client"))
+    job.tenant = try tenant(row)
     guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
   }
 
   func encode(to container: inout PersistenceContainer) throws {
     container["id"] = job.id.text
+    container["tenant"] = job.tenant.name
     container["kind"] = job.kind.rawValue
     container["recording"] = job.recording.text
     container["output"] = job.output?.text
@@ -122,7 +126,7 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
   init(row: Row) throws {
     webhook = Webhook(
       job: try identifier(row, "job"), url: try value(row, "url"), attempts: try value(row, "attempts"),
-      notBefore: Timestamp(milliseconds: try value(row, "not_before")))
+      notBefore: Timestamp(milliseconds: try value(row, "not_before")), traceparent: try nullable(row, "traceparent"))
     guard webhook.notBefore.isPlausible, webhook.attempts >= 0 else {
       throw StorageError.corrupt(column: "webhooks", value: webhook.job.text)
     }
@@ -133,6 +137,7 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
     container["url"] = webhook.url
     container["attempts"] = webhook.attempts
     container["not_before"] = webhook.notBefore.milliseconds
+    container["traceparent"] = webhook.traceparent
   }
 }
 

@@ -11,6 +11,9 @@
 // `removals` contains the IDs of recordings and uploads whose rows were deleted but whose files may still exist. The
 // next start removes those files, and no others.
 //
+// Every row with an ID or a key of its own names its tenant, the empty one without keys (see TenantCatalog). What has
+// neither (a conversion, a webhook, a chunk of labels) is found only through such a row.
+//
 // A job's `recording` and a recording's `derived_*` aren't foreign keys, because they may outlive the row they refer
 // to.
 
@@ -79,6 +82,11 @@ enum Schema {
       try db.execute(sql: trigramsOfNames)
     }
     migrator.registerMigration("12 labels of recordings") { try $0.execute(sql: labels) }
+    migrator.registerMigration("13 tenants") { try $0.execute(sql: tenants) }
+    migrator.registerMigration("14 usage of tenants") { try $0.execute(sql: usage) }
+    migrator.registerMigration("15 traces of webhooks") { db in
+      try db.execute(sql: "ALTER TABLE webhooks ADD COLUMN traceparent TEXT")
+    }
     return migrator
   }
 
@@ -202,6 +210,82 @@ enum Schema {
     ) STRICT;
 
     CREATE UNIQUE INDEX label_chunks_by_time ON label_chunks (track, number, start, until);
+    """
+
+  /// An upload's `token` is the ID of the token that it was begun with; a spent token is for no second one. The indexes
+  /// are for lists, which are sorted by ID. Answers get another primary key, because two tenants may use the
+  /// same key.
+  private static let tenants = """
+    ALTER TABLE recordings ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE uploads ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE label_tracks ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE uploads ADD COLUMN token TEXT;
+
+    CREATE TABLE spent_tokens (
+      id TEXT NOT NULL PRIMARY KEY,
+      expires_at INTEGER NOT NULL
+    ) STRICT;
+
+    CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
+    CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
+
+    CREATE TABLE answers_of_tenants (
+      tenant TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      status INTEGER NOT NULL,
+      location TEXT NOT NULL,
+      body TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      PRIMARY KEY (tenant, scope, key)
+    ) STRICT;
+
+    INSERT INTO answers_of_tenants
+      SELECT '', scope, key, fingerprint, status, location, body, created_at FROM answers;
+    DROP TABLE answers;
+    ALTER TABLE answers_of_tenants RENAME TO answers;
+    CREATE INDEX answers_by_age ON answers (created_at);
+    CREATE INDEX answers_by_location ON answers (location);
+    """
+
+  /// Triggers count what tenants have, so that no statement can change it uncounted. `bytes` are those of audio files.
+  /// `job_seconds` counts the attempts that ended on a day, in days since 1970, except those that the service's own stop
+  /// interrupted.
+  private static let usage = """
+    CREATE TABLE usage (
+      tenant TEXT NOT NULL PRIMARY KEY,
+      recordings INTEGER NOT NULL,
+      bytes INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO usage SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM recordings GROUP BY tenant;
+
+    CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, coalesce(new.bytes, 0))
+        ON CONFLICT (tenant) DO UPDATE SET recordings = recordings + 1, bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER recording_uncounted AFTER DELETE ON recordings BEGIN
+      UPDATE usage SET recordings = recordings - 1, bytes = bytes - coalesce(old.bytes, 0) WHERE tenant = old.tenant;
+    END;
+    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes ON recordings WHEN new.bytes IS NOT old.bytes BEGIN
+      UPDATE usage SET bytes = bytes + coalesce(new.bytes, 0) - coalesce(old.bytes, 0) WHERE tenant = new.tenant;
+    END;
+
+    CREATE TABLE job_seconds (
+      tenant TEXT NOT NULL,
+      day INTEGER NOT NULL,
+      milliseconds INTEGER NOT NULL,
+      PRIMARY KEY (tenant, day)
+    ) STRICT;
+    CREATE TRIGGER job_timed AFTER UPDATE OF state ON jobs
+    WHEN old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
+      AND old.started_at IS NOT NULL BEGIN
+      INSERT INTO job_seconds (tenant, day, milliseconds) VALUES (
+        new.tenant, strftime('%s', 'now') / 86400,
+        max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
+      ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
+    END;
     """
 
   /// The first `offset` bytes of an upload are durable. An answer is identified by the request (`scope`) and the

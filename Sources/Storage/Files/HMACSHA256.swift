@@ -4,6 +4,13 @@ import CCrypto
 package enum HMACSHA256 {
   /// Returns the digest of `message` under `key`, both of any length, as 64 lower-case hexadecimal digits.
   package static func hexDigest(of message: [UInt8], key: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(
+      decoding: digest(of: message, key: key).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
+  }
+
+  /// Returns the 32 bytes of the same digest.
+  package static func digest(of message: [UInt8], key: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
     // libcrypto treats a missing key as "the same as before".
     let key = key.isEmpty ? [0] : key
@@ -11,7 +18,6 @@ package enum HMACSHA256 {
       unsafe HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, digest.baseAddress, nil) != nil
     }
     precondition(done, "libcrypto has no SHA-256 or no memory")
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
+    return digest
   }
 }

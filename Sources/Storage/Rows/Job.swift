@@ -2,6 +2,8 @@
 package struct Job: Sendable, Equatable {
   /// The ID, which also names its work folder.
   package let id: JobID
+  /// The tenant of the source recording. Set when the row is inserted.
+  package internal(set) var tenant = Tenant.none
   /// The kind of work.
   package var kind: JobKind
   /// The source recording. It may have been deleted since.

@@ -19,6 +19,8 @@ package struct LabelTrack: Sendable, Equatable {
 
   /// The track's ID, which is unique among all recordings.
   package let id: LabelTrackID
+  /// The tenant of the recording. Set when the row is inserted.
+  package internal(set) var tenant = Tenant.none
   /// The recording to which it belongs.
   package let recording: RecordingID
   /// The name shown to people.

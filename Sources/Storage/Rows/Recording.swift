@@ -6,6 +6,13 @@ import Terms
 package struct Recording: Sendable, Codable, Equatable {
   /// The ID, which also names its folder.
   package let id: RecordingID
+  /// Whose it is. Set when its row is inserted.
+  package internal(set) var tenant: Tenant {
+    get { owner ?? .none }
+    set { owner = newValue == .none ? nil : newValue }
+  }
+  /// The tenant, nil for `none`, so that descriptions of recordings without a tenant have no member for it.
+  private var owner: Tenant?
   /// Any text without NUL, at which SQLite would truncate it. Never part of a path.
   package var name: String
   /// When it was uploaded, or when the job that produces it was requested.

@@ -5,6 +5,8 @@ package typealias UploadID = Identifier<Upload>
 package struct Upload: Sendable, Equatable {
   /// The ID, which also names its part file.
   package let id: UploadID
+  /// Whose it is, and so whose the recording will be. Set when the row is inserted.
+  package internal(set) var tenant = Tenant.none
   /// The total length in bytes, at least 1.
   package let length: Int64
   /// Number of durable bytes; never more than the part file contains.
@@ -17,11 +19,13 @@ package struct Upload: Sendable, Equatable {
   package var recording: RecordingID?
   /// The client that the upload counts toward when clients take turns; opaque, and empty if unknown.
   package let client: String
+  /// The ID of the token that it was begun with; nil if it was begun with a key, or without one.
+  package let token: String?
 
   /// Creates an upload, without any bytes by default.
   package init(
     id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
-    recording: RecordingID? = nil, client: String = ""
+    recording: RecordingID? = nil, client: String = "", token: String? = nil
   ) {
     self.id = id
     self.length = length
@@ -30,6 +34,7 @@ package struct Upload: Sendable, Equatable {
     self.expiresAt = expiresAt
     self.recording = recording
     self.client = client
+    self.token = token
   }
 }
 
@@ -40,6 +45,6 @@ package struct UploadLimits: Sendable, Equatable {
   /// Maximum number per client.
   package var perClient: Int
 
-  /// Creates limits; both must be at least 1.
+  /// Creates limits.
   package init(total: Int, perClient: Int) { (self.total, self.perClient) = (total, perClient) }
 }

@@ -9,11 +9,17 @@ package struct Webhook: Sendable, Equatable {
   /// The earliest time of the next attempt, once the job has finished.
   package var notBefore: Timestamp
 
+  /// The request's `traceparent` (W3C Trace Context), to be sent along; nil if it had none.
+  package let traceparent: String?
+
   /// Creates a webhook, by default without any attempts so far.
-  package init(job: JobID, url: String, attempts: Int = 0, notBefore: Timestamp = .now) {
+  package init(
+    job: JobID, url: String, attempts: Int = 0, notBefore: Timestamp = .now, traceparent: String? = nil
+  ) {
     self.job = job
     self.url = url
     self.attempts = attempts
     self.notBefore = notBefore
+    self.traceparent = traceparent
   }
 }

@@ -1,0 +1,72 @@
+import Jobs
+import Storage
+import Synchronization
+
+/// The keys, the secrets of tokens, and what is remembered about wrong ones.
+final class Access: Sendable {
+  /// nil if the service has no keys, so that everything is open.
+  let ring: KeyRing?
+  let secrets: TokenSecrets
+  /// nil if there is none.
+  let audit: AuditLog?
+  let clock: AccessClock
+  private let failures = Mutex(FailedAttempts())
+  private let started = ContinuousClock.now
+
+  /// Reads the files that the configuration names. Throws `UnusableFile`.
+  init(_ configuration: Configuration, clock: AccessClock = AccessClock()) throws {
+    self.clock = clock
+    ring = try configuration.keysPath.map { path in
+      try UnusableFile.naming(path, "keys") { try KeyRing(path: path, clock: clock) }
+    }
+    secrets = try UnusableFile.naming(configuration.tokenSecretPath ?? "", "token secrets") {
+      try TokenSecrets(path: configuration.tokenSecretPath, directory: configuration.dataDirectory)
+    }
+    audit = try configuration.auditLogPath.map { path in
+      try UnusableFile.naming(path, "the audit log") { try AuditLog(path: path) }
+    }
+  }
+
+  /// Opens the audit log again under its name. Returns what the log says. Blocks.
+  func reopenAudit() -> (message: String, isFailure: Bool)? {
+    guard let audit else { return nil }
+    return audit.reopen()
+      ? ("the audit log was opened again", false) : ("the audit log can't be opened, so the earlier file stays", true)
+  }
+
+  var hasKeys: Bool { ring != nil }
+
+  /// Counts a wrong key or token of a client. Returns the seconds that the refusal must wait.
+  func wait(afterFailureOf client: Client) -> Double {
+    let now = (ContinuousClock.now - started) / .seconds(1)
+    return failures.withLock { $0.wait(for: client, at: now) }
+  }
+
+  /// Reads the files again that have changed. A file that isn't valid any more changes nothing. Returns what the log
+  /// says. Blocks.
+  func reload() -> [(message: String, isFailure: Bool)] {
+    var lines: [(String, Bool)] = []
+    if let ring {
+      do { if try ring.reload() { lines.append(("the keys were read again: \(ring.count)", false)) } } catch {
+        lines.append(("the file of keys can't be used, so the earlier keys stay: \(error)", true))
+      }
+    }
+    do { try secrets.reload() } catch {
+      lines.append(("the file of token secrets can't be used, so the earlier secrets stay: \(error)", true))
+    }
+    return lines
+  }
+}
+
+/// A file named in the settings that can't be used.
+package struct UnusableFile: Error, CustomStringConvertible {
+  /// A sentence for operators.
+  package let description: String
+
+  /// Calls `body`; `kind` says what the file at `path` contains.
+  static func naming<Value>(_ path: String, _ kind: String, _ body: () throws -> Value) throws(UnusableFile) -> Value {
+    do { return try body() } catch {
+      throw UnusableFile(description: "The file of \(kind) “\(path)” can't be used: \(error).")
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// The audit log: who changed what and who read whose audio, one JSON object per line:
+//
+//   {"action":"DELETE /v1/recordings/{id}","id":"0199…","key":"ci","location":"…","peer":"192.0.2.1:50312",
+//    "request_id":"…","status":204,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","token":"…"}
+//
+// `action` is the route, `id` what its path names, `location` what was created, `token` the ID of a token. Members that
+// have nothing to say are left out. No line has a key, a token, a query, or a name that a client chose.
+//
+// The line of a change is on disk before its response is sent; that of a read is written before it, too, and on disk
+// with the next change's. Refused requests aren't in it: they change nothing, and the ordinary log has them.
+
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Storage
+import Synchronization
+
+/// Writes the audit log.
+final class AuditLog: Sendable {
+  private struct Pending {
+    let line: [UInt8]
+    let isDurable: Bool
+    let caller: CheckedContinuation<Bool, Never>
+  }
+
+  private struct State {
+    var file: Int32
+    var waiting: [Pending] = []
+    var isBroken = false
+  }
+
+  /// The file's path.
+  let path: String
+  private let state: Mutex<State>
+  private let queue = DispatchQueue(label: "audit log")
+
+  /// Opens the file for appending, creating it readable only for its owner. Throws `KeyFileError.unreadable`.
+  init(path: String) throws {
+    self.path = path
+    state = Mutex(State(file: try Self.open(path)))
+  }
+
+  deinit { close(state.withLock { $0.file }) }
+
+  private static func open(_ path: String) throws -> Int32 {
+    let file = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw KeyFileError.unreadable(errno: errno) }
+    return file
+  }
+
+  /// Whether lines can be written, as far as is known: if the last one couldn't, opens the file again and tries one that
+  /// says so.
+  func canWrite() async -> Bool {
+    guard state.withLock({ $0.isBroken }) else { return true }
+    guard reopen() else { return false }
+    let line = "{\"action\":\"audit log resumed\",\"time\":\"\(Timestamp.now.rfc3339)\"}\n"
+    return await write(Array(line.utf8), isDurable: true)
+  }
+
+  /// Opens the file again under its name, after it was renamed. Returns false, and keeps the old one, if that fails.
+  func reopen() -> Bool {
+    queue.sync {
+      guard let file = try? Self.open(path) else { return false }
+      let old = state.withLock { state in
+        defer { (state.file, state.isBroken) = (file, false) }
+        return state.file
+      }
+      fsync(old)
+      close(old)
+      return true
+    }
+  }
+
+  /// Writes a line and, with `isDurable`, waits until it is on disk. Simultaneous callers share one write. Returns false
+  /// if the disk fails.
+  func write(_ line: [UInt8], isDurable: Bool) async -> Bool {
+    await withCheckedContinuation { caller in
+      let isFirst = state.withLock { state in
+        state.waiting.append(Pending(line: line, isDurable: isDurable, caller: caller))
+        return state.waiting.count == 1
+      }
+      if isFirst { queue.async { [self] in flush() } }
+    }
+  }
+
+  private func flush() {
+    let (pending, file) = state.withLock { state in
+      defer { state.waiting = [] }
+      return (state.waiting, state.file)
+    }
+    var isWritten = Self.append(Array(pending.map(\.line).joined()), to: file)
+    if isWritten, pending.contains(where: \.isDurable) { isWritten = fdatasync(file) == 0 }
+    state.withLock { [isWritten] in $0.isBroken = !isWritten }
+    for one in pending { one.caller.resume(returning: isWritten) }
+  }
+
+  /// Writes all bytes, or truncates the file to what it had, so that it has only whole lines.
+  private static func append(_ bytes: [UInt8], to file: Int32) -> Bool {
+    let end = lseek(file, 0, SEEK_END)
+    var written = 0
+    while written < bytes.count {
+      let count = unsafe bytes.withUnsafeBytes {
+        unsafe Glibc.write(file, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        _ = ftruncate(file, end)
+        return false
+      }
+      written += count
+    }
+    return true
+  }
+}
+
+/// A line of the audit log.
+struct AuditLine: Encodable {
+  var time: String
+  var action: String
+  var id: String?
+  var location: String?
+  var tenant, key, token: String?
+  var peer: String
+  var requestId: String
+  var status: Int
+
+  /// The line with its newline.
+  var bytes: [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return ((try? encoder.encode(self)).map { Array($0) } ?? []) + [UInt8(ascii: "\n")]
+  }
+}

@@ -1,0 +1,167 @@
+import HTTP
+import Jobs
+import Storage
+
+/// Whoever sent a request, as far as it has proved it: the tenant it acts for, and what it may use there.
+struct Caller: Sendable {
+  let tenant: Tenant
+  let grant: Grant
+  private let request: HTTPRequest
+  private let context: Context
+
+  init(_ grant: Grant, of tenant: Tenant, _ request: HTTPRequest, _ context: Context) {
+    (self.grant, self.tenant, self.request, self.context) = (grant, tenant, request, context)
+  }
+
+  /// The tenant's part of the catalog.
+  var catalog: TenantCatalog { context.catalog(of: tenant) }
+
+  /// The client that takes turns with others: the tenant, or without keys, the address.
+  var client: Client {
+    if case .everything = grant { return Client(request, trusting: context.configuration.trustedProxies) }
+    return Client(tenant)
+  }
+
+  /// Idempotency keys in different spaces are different keys.
+  var idempotencySpace: String {
+    if case .token(let token, _) = grant { return "token \(token.id)" }
+    return client.key
+  }
+
+  /// The token for an upload; nil if the caller has none and needs none.
+  var uploadToken: AccessToken? {
+    guard case .token(let token, _) = grant, token.upload == true else { return nil }
+    return token
+  }
+
+  /// Maximum size of an upload of the caller, in bytes.
+  var uploadLimit: Int64 {
+    min(uploadToken?.limits?.maxBytes ?? .max, context.configuration.maximumUploadBytes)
+  }
+
+  /// Throws `.tooLarge` if the caller may not upload this many bytes.
+  func checkLength(_ bytes: Int64) throws(RequestBodyError) {
+    guard bytes <= uploadLimit else { throw .tooLarge(limit: uploadLimit) }
+  }
+
+  /// Throws `.noSuchUpload` unless the caller may use an upload that was begun with this token, or without one.
+  func check(uploadBegunWith token: String?, _ id: UploadID) throws(ServiceError) {
+    guard let own = uploadToken, own.id != token else { return }
+    throw .noSuchUpload(id.text)
+  }
+
+  /// Whether the caller may start the conversion of a recording that it may read.
+  var mayConvert: Bool {
+    guard case .token(let token, _) = grant else { return true }
+    return token.convert == true
+  }
+
+  /// Whether the key or token is still valid, for responses that go on for long.
+  var isStillAdmitted: Bool {
+    guard let key = grant.key else { return true }
+    guard context.access.ring?.key(id: key.id)?.hash == key.hash else { return false }
+    guard case .token(let token, _) = grant else { return true }
+    return context.access.clock.now.milliseconds < token.exp * 1000
+  }
+
+  /// Returns the current Job together with its step, or nil if there is none that the caller may follow.
+  func snapshot(of id: JobID) async throws -> JobSnapshot? {
+    guard let found = try await context.documents.snapshot(id, of: tenant) else { return nil }
+    guard case .token(let token, _) = grant else { return found }
+    return token.recording.map(found.concerns) == true ? found : nil
+  }
+}
+
+extension Client {
+  /// The client that all requests of a tenant count toward.
+  init(_ tenant: Tenant) { self.init(key: Self.prefix + tenant.name) }
+
+  /// The tenant that the client stands for; nil if it is an address.
+  var tenant: Tenant? { key.hasPrefix(Self.prefix) ? Tenant(String(key.dropFirst(Self.prefix.count))) : nil }
+
+  private static let prefix = "tenant "
+}
+
+// MARK: Grants
+
+extension Caller {
+  /// What a request may use.
+  enum Grant: Sendable {
+    /// Everything: the service has no keys.
+    case everything
+    /// What the key's scopes allow.
+    case key(Key)
+    /// What the token allows, and nothing that the key which minted it doesn't.
+    case token(AccessToken, Key)
+  }
+}
+
+extension Caller.Grant {
+  /// Whose recordings it gives access to.
+  var tenant: Tenant { key?.tenant ?? .none }
+
+  /// The ID of the key; empty without keys.
+  var keyID: String { key?.id ?? "" }
+
+  /// The ID of the token; nil if there is none.
+  var tokenID: String? {
+    guard case .token(let token, _) = self else { return nil }
+    return token.id
+  }
+
+  fileprivate var key: Key? {
+    switch self {
+    case .everything: nil
+    case .key(let key), .token(_, let key): key
+    }
+  }
+
+  /// Throws unless the rule admits a request with this grant.
+  func check(_ rule: AccessRule, _ request: HTTPRequest, _ parameters: PathParameters) throws(AccessError) {
+    switch self {
+    case .everything: return
+    case .key(let key): try Self.check(key, rule, request)
+    case .token(let token, let key):
+      try Self.check(token, rule, request, parameters)
+      if rule != .upload { try Self.check(key, rule, request) }
+    }
+  }
+
+  private static func check(_ key: Key, _ rule: AccessRule, _ request: HTTPRequest) throws(AccessError) {
+    let wanted: [Scope]
+    switch rule {
+    case .everyone, .anyKey: return
+    case .operators: wanted = [.admin]
+    case .key(let scope), .recording(let scope): wanted = [scope]
+    case .jobEvents: wanted = [.read]
+    case .newUpload: wanted = [.write]
+    case .upload:
+      switch (try? request.tusMethod()) ?? request.method {
+      case .head, .get: wanted = [.write, .read]
+      case .delete: wanted = [.delete]
+      default: wanted = [.write]
+      }
+    }
+    guard wanted.contains(where: key.scopes.contains) else { throw .missingScope(wanted[0]) }
+  }
+
+  /// Parameters that name something besides the recording in the path.
+  private static let otherThings: Set<String> = ["overlay", "profile"]
+
+  private static func check(
+    _ token: AccessToken, _ rule: AccessRule, _ request: HTTPRequest, _ parameters: PathParameters
+  ) throws(AccessError) {
+    let isAllowed =
+      switch rule {
+      case .everyone: true
+      case .operators, .key, .anyKey: false
+      case .recording(let scope): token.allows(scope, of: RecordingID(parameters["id"]))
+      case .jobEvents: token.allows(.read, of: token.recording)
+      case .newUpload, .upload: token.upload == true
+      }
+    guard isAllowed else { throw .notInToken(parameter: nil) }
+    if let other = request.target.query.first(where: { otherThings.contains($0.name) }) {
+      throw .notInToken(parameter: other.name)
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import FoundationEssentials
+import Glibc
+import Storage
+
+/// Why a file of keys can't be used.
+package enum KeyFileError: Error, Equatable, CustomStringConvertible {
+  /// The line with this number, counted from 1, isn't valid; `reason` continues a sentence.
+  case invalidLine(Int, reason: String)
+  /// The file can't be read.
+  case unreadable(errno: Int32)
+  /// The file is longer than this many bytes.
+  case tooLong(limit: Int)
+
+  /// A sentence for operators.
+  package var description: String {
+    switch self {
+    case .invalidLine(let number, let reason): "line \(number) \(reason)"
+    case .unreadable(let number): "it can't be read (\(unsafe String(cString: strerror(number))))"
+    case .tooLong(let limit): "it is longer than \(limit) bytes"
+    }
+  }
+}
+
+/// The keys in a file, JSON lines.
+package struct KeyFile: Sendable {
+  /// Maximum length of a file, in bytes: some 50,000 keys.
+  package static let byteLimit = 16 << 20
+
+  /// The keys, in the file's order.
+  package private(set) var keys: [Key] = []
+
+  /// Parses the content of a file. Throws at the first line that isn't a key or repeats an ID or a hash.
+  package init(parsing bytes: [UInt8]) throws(KeyFileError) {
+    var (ids, hashes): (Set<String>, Set<[UInt8]>) = ([], [])
+    for (index, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+      guard !line.allSatisfy({ [0x20, 0x09, 0x0D].contains($0) }) else { continue }
+      let key: Key
+      do throws(KeyFault) { key = try Key(line: Array(line)) } catch {
+        throw .invalidLine(index + 1, reason: error.words)
+      }
+      guard ids.insert(key.id).inserted else {
+        throw .invalidLine(index + 1, reason: "repeats the id “\(key.id)” of an earlier line")
+      }
+      guard hashes.insert(key.hash).inserted else {
+        throw .invalidLine(index + 1, reason: "repeats the hash of an earlier line")
+      }
+      keys.append(key)
+    }
+  }
+
+  /// Reads a file.
+  package init(path: String) throws(KeyFileError) { try self.init(parsing: Self.contents(of: path)) }
+
+  /// Returns the content of a file of keys or secrets. Blocks.
+  package static func contents(of path: String) throws(KeyFileError) -> [UInt8] {
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw .unreadable(errno: errno) }
+    defer { close(file) }
+    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+    while true {
+      let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw .unreadable(errno: errno) }
+      guard count > 0 else { return bytes }
+      bytes += buffer.prefix(count)
+      guard bytes.count <= byteLimit else { throw .tooLong(limit: byteLimit) }
+    }
+  }
+}
+
+// MARK: Writing
+
+/// A key as a line of the file, with its members in the order of the description.
+package struct KeyLine: Sendable {
+  /// The line's members.
+  package var id, hash, tenant: String
+  /// The names of scopes.
+  package var scopes: [String]
+  /// Limits by name.
+  package var limits: [String: Double]?
+  /// RFC 3339.
+  package var expiresAt: String?
+  /// Text for people.
+  package var note: String?
+
+  /// Creates a line for a secret.
+  package init(
+    id: String, secret: String, tenant: String, scopes: [String], limits: [String: Double]? = nil,
+    expiresAt: String? = nil, note: String? = nil
+  ) {
+    hash = Self.hexadecimal(Key.digest(of: Array(secret.utf8)))
+    (self.id, self.tenant, self.scopes, self.limits) = (id, tenant, scopes, limits)
+    (self.expiresAt, self.note) = (expiresAt, note)
+  }
+
+  /// The line's bytes, without a newline.
+  package var bytes: [UInt8] {
+    var text = "{\"id\":\(Self.quoted(id)),\"hash\":\(Self.quoted(hash)),\"tenant\":\(Self.quoted(tenant)),\"scopes\":["
+    text += scopes.map(Self.quoted).joined(separator: ",") + "]"
+    if let limits, !limits.isEmpty {
+      let members = limits.sorted { $0.key < $1.key }.map { name, value in
+        "\(Self.quoted(name)):\(Int64(exactly: value).map { "\($0)" } ?? "\(value)")"
+      }
+      text += ",\"limits\":{\(members.joined(separator: ","))}"
+    }
+    if let expiresAt { text += ",\"expires_at\":\(Self.quoted(expiresAt))" }
+    if let note { text += ",\"note\":\(Self.quoted(note))" }
+    return Array((text + "}").utf8)
+  }
+
+  /// Returns a line, which must be valid, with the hash of another secret and everything else as it was.
+  package static func replacingHash(in line: [UInt8], with secret: String) -> [UInt8] {
+    guard let key = try? Key(line: line) else { return line }
+    let text = String(decoding: line, as: UTF8.self)
+    return Array(text.replacing(hexadecimal(key.hash), with: hexadecimal(Key.digest(of: Array(secret.utf8)))).utf8)
+  }
+
+  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+  }
+
+  private static func quoted(_ text: String) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
+  }
+}

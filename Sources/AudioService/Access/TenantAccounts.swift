@@ -1,0 +1,100 @@
+import HTTP
+import Jobs
+import Storage
+import Synchronization
+
+/// Holds tenants to their limits: those that their keys name, or else those of the settings. Without keys there are
+/// none.
+final class TenantAccounts: Sendable {
+  /// A tenant's share of requests: a bucket that holds one second's worth, or one request if that is less.
+  private struct Bucket {
+    var left: Double
+    var at: Double
+  }
+
+  private struct State {
+    var buckets: [Tenant: Bucket] = [:]
+    var jobSeconds: [Tenant: Double] = [:]
+    /// The day of `jobSeconds`, in days since 1970.
+    var day: Int64 = 0
+  }
+
+  private let access: Access
+  private let defaults: TenantLimits
+  private let state = Mutex(State())
+  private let started = ContinuousClock.now
+
+  init(_ access: Access, defaults: TenantLimits) { (self.access, self.defaults) = (access, defaults) }
+
+  /// Returns a limit of a tenant; nil if there is none.
+  func limit(_ name: TenantLimits.Name, of tenant: Tenant) -> Double? {
+    guard let ring = access.ring else { return nil }
+    return ring.limits(of: tenant)[name] ?? defaults[name]
+  }
+
+  /// The same as a whole number.
+  func count(_ name: TenantLimits.Name, of tenant: Tenant) -> Int64? {
+    limit(name, of: tenant).map { Int64(min($0, 0x1p53)) }
+  }
+
+  /// Returns the limits on what a tenant may store.
+  func stored(by tenant: Tenant) -> StoredLimits {
+    StoredLimits(recordings: count(.recordings, of: tenant), bytes: count(.storedBytes, of: tenant))
+  }
+
+  // MARK: Requests
+
+  /// Counts a request of a tenant. Returns the fields that say how many more there may be; nil if there is no limit.
+  /// Throws `.limitReached` if there are too many.
+  func takeRequest(of tenant: Tenant, at now: Double? = nil) throws(ServiceError) -> HTTPFields? {
+    guard let rate = limit(.requestsPerSecond, of: tenant) else { return nil }
+    let now = now ?? (ContinuousClock.now - started) / .seconds(1)
+    let capacity = max(1, rate)
+    let left = state.withLock { state in
+      var bucket = state.buckets[tenant] ?? Bucket(left: capacity, at: now)
+      bucket.left = min(capacity, bucket.left + max(0, now - bucket.at) * rate)
+      bucket.at = max(now, bucket.at)
+      if bucket.left >= 1, rate > 0 { bucket.left -= 1 } else { bucket.left -= capacity + 1 }
+      let left = bucket.left
+      if left < 0 { bucket.left += capacity + 1 }
+      state.buckets[tenant] = bucket
+      return left
+    }
+    if left < 0 {
+      let missing = 1 - (left + capacity + 1)
+      let seconds = rate > 0 ? Int(min(max(1, (missing / rate).rounded(.up)), 86_400)) : 86_400
+      throw .limitReached("requests_per_second", limit: Int(rate), retryAfter: seconds)
+    }
+    let window = rate >= 1 || rate <= 0 ? 1 : Int((1 / rate).rounded(.up))
+    let name = "\"\(TenantLimits.Name.requestsPerSecond.rawValue)\""
+    return [
+      "RateLimit-Policy": "\(name);q=\(Int(capacity));w=\(window)", "RateLimit": "\(name);r=\(Int(left));t=\(window)",
+    ]
+  }
+
+  // MARK: Jobs
+
+  /// The limits on jobs by client. Doesn't block.
+  var clientLimits: ClientLimits {
+    ClientLimits(
+      queued: { [self] in $0.tenant.flatMap { count(.queuedJobs, of: $0) }.map { Int($0) } },
+      running: { [self] in $0.tenant.flatMap { count(.runningJobs, of: $0) }.map { Int($0) } },
+      spentDay: { [self] client in client.tenant.flatMap(spentDay) })
+  }
+
+  /// Notes for how long each tenant's jobs have run today.
+  func note(jobSeconds: [Tenant: Double]) {
+    let day = Self.today
+    state.withLock { ($0.jobSeconds, $0.day) = (jobSeconds, day) }
+  }
+
+  private func spentDay(_ tenant: Tenant) -> (limitSeconds: Double, secondsLeft: Int)? {
+    guard let limit = limit(.jobSecondsPerDay, of: tenant) else { return nil }
+    let day = Self.today
+    let spent = state.withLock { $0.day == day ? $0.jobSeconds[tenant] ?? 0 : 0 }
+    guard spent >= limit else { return nil }
+    return (limit, Int((day + 1) * 86_400 - Timestamp.now.milliseconds / 1000))
+  }
+
+  private static var today: Int64 { Timestamp.now.milliseconds / 86_400_000 }
+}

@@ -1,0 +1,62 @@
+import Storage
+
+/// What a tenant may have and use, by the names of the members `limits` of a key. A limit of 0 allows nothing.
+package struct TenantLimits: Sendable, Equatable {
+  /// The name of a limit, as in a key and in the code `limit_<name>` of a refusal.
+  package enum Name: String, Sendable, CaseIterable {
+    case storedBytes = "stored_bytes"
+    case recordings
+    case queuedJobs = "queued_jobs"
+    case runningJobs = "running_jobs"
+    case openUploads = "open_uploads"
+    case requestsPerSecond = "requests_per_second"
+    case jobSecondsPerDay = "job_seconds_per_day"
+
+    /// Whether a fraction makes sense.
+    var isRate: Bool { self == .requestsPerSecond || self == .jobSecondsPerDay }
+  }
+
+  private var values: [Name: Double] = [:]
+
+  /// Creates limits without any value.
+  package init() {}
+
+  /// The value of a limit; nil if there is none.
+  package subscript(_ name: Name) -> Double? {
+    get { values[name] }
+    set { values[name] = newValue }
+  }
+
+  /// The same as a whole number.
+  func count(_ name: Name) -> Int64? { values[name].map { Int64($0) } }
+
+  /// Returns the limits of a tenant with several keys: of different values, the highest counts.
+  func joined(_ other: TenantLimits) -> TenantLimits {
+    var joined = self
+    joined.values.merge(other.values) { max($0, $1) }
+    return joined
+  }
+
+  /// Returns these limits, and the others where these have none.
+  func over(_ defaults: TenantLimits) -> TenantLimits {
+    var complete = defaults
+    complete.values.merge(values) { $1 }
+    return complete
+  }
+
+  /// The greatest value: numbers up to this are exact.
+  private static let greatest = 0x1p53
+
+  /// Reads the member `limits` of a key.
+  init(json: JSONValue) throws(KeyFault) {
+    let names = Name.allCases.map(\.rawValue).joined(separator: ", ")
+    guard case .object(let members) = json else { throw .invalid("limits", "an object with any of \(names)") }
+    for (member, value) in members.sorted(by: { $0.key < $1.key }) {
+      guard let name = Name(rawValue: member) else { throw .unknown("limits.\(member)") }
+      guard case .number(let number) = value, (0...Self.greatest).contains(number),
+        name.isRate || number == number.rounded()
+      else { throw .invalid("limits.\(member)", name.isRate ? "a number, 0 or more" : "a whole number, 0 or more") }
+      values[name] = number
+    }
+  }
+}

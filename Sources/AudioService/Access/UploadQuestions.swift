@@ -1,0 +1,61 @@
+// The question that --hook asks before an upload is accepted, POSTed like a webhook and signed like one:
+//
+//   {"event":"upload","kind":"file","tenant":"acme","key":"app","token":null,"name":"talk.wav","bytes":1234,
+//    "content_type":"audio/wav","peer":"192.0.2.1:50312","request_id":"…"}
+//
+// `kind` is `file` for POST /v1/recordings and `resumable` for POST /v1/uploads; `bytes` is null if the client doesn't
+// say how many there will be. Any 2xx accepts the upload, any 4xx refuses it. Everything else (no answer in time, a
+// redirect, 5xx) refuses it too, for now: a service that can't be asked accepts nothing.
+
+import HTTP
+import Jobs
+import Webhooks
+
+/// Asks the operator's own service before an upload is accepted.
+final class UploadQuestions: Sendable {
+  struct Question: Encodable {
+    let event = "upload"
+    var kind: String
+    var tenant, key: String
+    @Nullable var token: String?
+    @Nullable var name: String?
+    @Nullable var bytes: Int64?
+    @Nullable var contentType: String?
+    var peer: String
+    var requestId: String
+  }
+
+  private let hook: UploadHook
+  private let log: ServiceLog
+  /// Each question takes a thread.
+  private let places = FairPlaces(.init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64))
+
+  /// nil if the settings name no service.
+  init?(_ configuration: Configuration, log: ServiceLog) {
+    guard let url = configuration.hookURL,
+      let hook = UploadHook(url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds)
+    else { return nil }
+    (self.hook, self.log) = (hook, log)
+  }
+
+  /// Asks about an upload. Throws `.hookRefuses` or `.hookFails` unless it is accepted.
+  func ask(
+    _ request: HTTPRequest, _ caller: Caller, kind: String, name: String?, bytes: Int64?
+  ) async throws {
+    let question = Question(
+      kind: kind, tenant: caller.tenant.name, key: caller.grant.keyID, token: caller.grant.tokenID, name: name,
+      bytes: bytes, contentType: request.fields["Content-Type"], peer: request.peer, requestId: request.id)
+    let client = caller.client
+    do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
+      throw error.problem(of: "waiting_uploads")
+    }
+    defer { places.give(back: client) }
+    switch await hook.ask(try JSONDocument.encoded(question)) {
+    case .accepted: return
+    case .refused: throw ServiceError.hookRefuses
+    case .failed(let reason):
+      log.failure("the hook could not be asked about an upload", ["reason": reason, "request_id": request.id])
+      throw ServiceError.hookFails
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import GRDB
+
+/// A token for one upload, at the moment when it is used.
+package struct UploadToken: Sendable, Equatable {
+  /// The token's ID.
+  package let id: String
+  /// When it ends.
+  package let expiresAt: Timestamp
+
+  /// Creates a token from its parts.
+  package init(id: String, expiresAt: Timestamp) { (self.id, self.expiresAt) = (id, expiresAt) }
+}
+
+extension Catalog {
+  /// Records, in the transaction that inserts what a token was for, that it has been used. Throws `.tokenIsSpent` if it
+  /// was used before.
+  static func spend(_ token: UploadToken?, _ db: Database) throws {
+    guard let token else { return }
+    try db.cachedStatement(sql: "INSERT OR IGNORE INTO spent_tokens (id, expires_at) VALUES (?, ?)")
+      .execute(arguments: [token.id, token.expiresAt.milliseconds])
+    guard db.changesCount == 1 else { throw StorageError.tokenIsSpent }
+  }
+
+  /// Whether a token has been used.
+  package func isSpent(_ token: UploadToken) throws(StorageError) -> Bool {
+    try read { db in
+      try Bool.fetchOne(
+        db, sql: "SELECT EXISTS (SELECT 1 FROM spent_tokens WHERE id = ?)", arguments: [token.id]) ?? false
+    }
+  }
+
+  /// Forgets the tokens that ended before `instant`, which can't be used anyway.
+  package func forgetSpentTokens(before instant: Timestamp) throws(StorageError) {
+    try write { db in
+      try db.execute(sql: "DELETE FROM spent_tokens WHERE expires_at < ?", arguments: [instant.milliseconds])
+    }
+  }
+}
+
+extension TenantCatalog {
+  /// Throws `.tokenIsSpent` if a token has been used.
+  package func check(_ token: UploadToken?) throws(StorageError) {
+    if let token, try whole.isSpent(token) { throw .tokenIsSpent }
+  }
+}

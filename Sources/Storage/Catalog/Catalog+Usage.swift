@@ -1,0 +1,100 @@
+import GRDB
+
+/// What a tenant has and has used, as counted by the catalog.
+package struct TenantUsage: Sendable, Equatable {
+  /// Number of recordings.
+  package var recordings: Int64 = 0
+  /// Total length of their audio files, in bytes.
+  package var storedBytes: Int64 = 0
+  /// Number of unfinished resumable uploads.
+  package var openUploads: Int64 = 0
+  /// Total announced length of these, in bytes.
+  package var announcedBytes: Int64 = 0
+  /// Number of waiting jobs.
+  package var queuedJobs: Int64 = 0
+  /// Number of running jobs.
+  package var runningJobs: Int64 = 0
+  /// Seconds for which jobs have run today (UTC).
+  package var jobSecondsToday = 0.0
+}
+
+/// Limits on what a tenant may store, checked in the transaction that stores it.
+package struct StoredLimits: Sendable, Equatable {
+  /// Maximum number of recordings; nil for any.
+  package var recordings: Int64?
+  /// Maximum total length of audio files, in bytes; nil for any.
+  package var bytes: Int64?
+
+  /// Creates limits.
+  package init(recordings: Int64? = nil, bytes: Int64? = nil) { (self.recordings, self.bytes) = (recordings, bytes) }
+}
+
+extension TenantCatalog {
+  /// Returns what the tenant has and has used. Reads its unfinished jobs and uploads.
+  package func usage() throws(StorageError) -> TenantUsage {
+    try whole.read { db in
+      var usage = TenantUsage()
+      let name = tenant.name
+      if let row = try Row.fetchOne(db, sql: "SELECT recordings, bytes FROM usage WHERE tenant = ?", arguments: [name])
+      {
+        (usage.recordings, usage.storedBytes) = (try value(row, "recordings"), try value(row, "bytes"))
+      }
+      let uploads = "SELECT count(*) AS open, coalesce(sum(length), 0) AS announced FROM uploads"
+      if let row = try Row.fetchOne(db, sql: uploads + " WHERE recording IS NULL AND tenant = ?", arguments: [name]) {
+        (usage.openUploads, usage.announcedBytes) = (try value(row, "open"), try value(row, "announced"))
+      }
+      let jobs = "SELECT state, count(*) AS jobs FROM jobs WHERE state IN ('queued', 'running') AND tenant = ?"
+      for row in try Row.fetchAll(db, sql: jobs + " GROUP BY state", arguments: [name]) {
+        let count: Int64 = try value(row, "jobs")
+        if try value(row, "state") == "running" { usage.runningJobs = count } else { usage.queuedJobs = count }
+      }
+      usage.jobSecondsToday = try Catalog.jobSeconds(db)[tenant] ?? 0
+      return usage
+    }
+  }
+}
+
+extension Catalog {
+  /// Returns what every tenant has stored.
+  package func storedByTenant() throws(StorageError) -> [Tenant: TenantUsage] {
+    try read { db in
+      let rows = try Row.fetchAll(db, sql: "SELECT tenant, recordings, bytes FROM usage WHERE recordings > 0")
+      return Dictionary(
+        try rows.map { row in
+          var usage = TenantUsage()
+          (usage.recordings, usage.storedBytes) = (try value(row, "recordings"), try value(row, "bytes"))
+          return (try tenant(row), usage)
+        }, uniquingKeysWith: { $1 })
+    }
+  }
+
+  /// Returns the seconds for which each tenant's jobs have run today (UTC).
+  package func jobSecondsToday() throws(StorageError) -> [Tenant: Double] { try read(Self.jobSeconds) }
+
+  /// Forgets on which days jobs ran that ended before today.
+  package func forgetJobSeconds() throws(StorageError) {
+    try write { try $0.execute(sql: "DELETE FROM job_seconds WHERE day < strftime('%s', 'now') / 86400") }
+  }
+
+  fileprivate static func jobSeconds(_ db: Database) throws -> [Tenant: Double] {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(
+        sql: "SELECT tenant, milliseconds FROM job_seconds WHERE day = strftime('%s', 'now') / 86400"))
+    return Dictionary(
+      try rows.map { (try tenant($0), Double(try value($0, "milliseconds") as Int64) / 1000) }, uniquingKeysWith: +)
+  }
+
+  /// Throws `.limitReached` if a tenant has more than it may, in the transaction that has stored it.
+  static func check(_ limits: StoredLimits?, of tenant: Tenant, _ db: Database) throws {
+    guard let limits, limits.recordings != nil || limits.bytes != nil else { return }
+    let row = try Row.fetchOne(
+      db.cachedStatement(sql: "SELECT recordings, bytes FROM usage WHERE tenant = ?"), arguments: [tenant.name])
+    guard let row else { return }
+    if let limit = limits.recordings, try value(row, "recordings") > limit {
+      throw StorageError.limitReached("recordings", limit: limit)
+    }
+    if let limit = limits.bytes, try value(row, "bytes") > limit {
+      throw StorageError.limitReached("stored_bytes", limit: limit)
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// The one place that separates tenants. Whoever serves a client has only the catalog of the client's tenant, and in it
+// another tenant's rows don't exist: they are in no list, an ID of theirs finds nothing, and a change of them changes
+// nothing. `Catalog` itself has every tenant's rows; it is for the service's own work, which no client directs.
+//
+// A row's tenant is set when it is inserted and never changes, and IDs are never used again. So a row that is found to
+// be the tenant's in one transaction still is in the next, or is gone.
+
+/// A tenant's part of a catalog. A value of two words, made for each request.
+package struct TenantCatalog: Sendable {
+  /// The tenant.
+  package let tenant: Tenant
+  let whole: Catalog
+
+  /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
+  package func checkFile() throws(StorageError) { try whole.checkFile() }
+}
+
+extension Catalog {
+  /// Returns the part that belongs to a tenant.
+  package func of(_ tenant: Tenant) -> TenantCatalog { TenantCatalog(tenant: tenant, whole: self) }
+}
+
+// MARK: Recordings
+
+extension TenantCatalog {
+  /// Returns the recording, or nil.
+  package func recording(_ id: RecordingID) throws(StorageError) -> Recording? {
+    guard let recording = try whole.recording(id), recording.tenant == tenant else { return nil }
+    return recording
+  }
+
+  /// Returns at most `limit` recordings older than `before`, newest first; see `Catalog.recordings`.
+  package func recordings(
+    limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
+  ) throws(StorageError) -> [Recording] {
+    try whole.recordings(of: tenant, limit: limit, before: before, nameContaining: query)
+  }
+
+  /// Inserts a recording of this tenant, its jobs, their webhooks, and the stored answer in one transaction. Throws
+  /// `.noSuchRecording` if a job's source is neither this recording nor another one of the tenant.
+  package func insert(
+    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
+    spending token: UploadToken? = nil, within limits: StoredLimits? = nil
+  ) throws(StorageError) {
+    for job in jobs where job.recording != recording.id { try check(job.recording) }
+    var recording = recording
+    recording.tenant = tenant
+    try whole.insert(recording, jobs: jobs, webhooks: webhooks, answer: answer, spending: token, within: limits)
+  }
+
+  /// Applies `change` to a recording and returns the result, or nil if there is none; see `Catalog.update`.
+  @discardableResult
+  package func update(
+    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }, _ change: (inout Recording) -> Void
+  ) throws(StorageError) -> Recording? {
+    guard try recording(id) != nil else { return nil }
+    return try whole.update(id, if: isExpected, change)
+  }
+
+  /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
+  /// transaction. Does nothing and returns nil if there is no such recording or it isn't as expected.
+  package func update(
+    _ id: RecordingID, if isExpected: (Recording) -> Bool, inserting job: Job?, _ change: (inout Recording) -> Void
+  ) throws(StorageError) -> Recording? {
+    guard try recording(id) != nil else { return nil }
+    return try whole.update(id, if: isExpected, inserting: job, change)
+  }
+
+  /// Deletes a recording's row; returns nil if there is none; see `Catalog.deleteRecording`.
+  package func deleteRecording(
+    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }
+  ) throws(StorageError) -> [Job]? {
+    guard try recording(id) != nil else { return nil }
+    return try whole.deleteRecording(id, if: isExpected)
+  }
+
+  /// Throws `.noSuchRecording` unless there is such a recording.
+  private func check(_ id: RecordingID) throws(StorageError) {
+    guard try recording(id) != nil else { throw .noSuchRecording(id) }
+  }
+}
+
+// MARK: Jobs
+
+extension TenantCatalog {
+  /// Returns the job, or nil.
+  package func job(_ id: JobID) throws(StorageError) -> Job? {
+    guard let job = try whole.job(id), job.tenant == tenant else { return nil }
+    return job
+  }
+
+  /// Returns at most `limit` jobs older than `before`, newest first; see `Catalog.jobs`.
+  package func jobs(
+    state: JobState? = nil, recording: RecordingID? = nil, limit: Int, before: JobID? = nil
+  ) throws(StorageError) -> [Job] {
+    try whole.jobs(of: tenant, state: state, recording: recording, limit: limit, before: before)
+  }
+
+  /// Ends a job that was canceled, and deletes the recording it was producing; see `Catalog.abandon`.
+  package func abandon(
+    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, _ change: (inout Job) -> Void
+  ) throws(StorageError) -> [Job]? {
+    guard try job(id) != nil else { return nil }
+    return try whole.abandon(id, if: isExpected, change)
+  }
+
+  /// Returns the unfinished job for the same conversion, or inserts `job`; see `Catalog.conversionJob`.
+  package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+    try check(job.recording)
+    return try whole.conversionJob(orElse: job)
+  }
+}
+
+// MARK: Conversions
+
+extension TenantCatalog {
+  /// Returns the conversion of a recording to `format`, or nil.
+  package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
+    try recording(id) == nil ? nil : whole.conversion(of: id, to: format)
+  }
+
+  /// Records that a conversion was requested.
+  package func touch(_ conversion: Conversion) throws(StorageError) {
+    try check(conversion.recording)
+    try whole.touch(conversion)
+  }
+
+  /// Deletes a conversion whose file is missing.
+  package func forget(_ conversion: Conversion) throws(StorageError) {
+    try check(conversion.recording)
+    try whole.forget(conversion)
+  }
+}
+
+// MARK: Labels
+
+extension TenantCatalog {
+  /// Returns the tracks of a recording, oldest first.
+  package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] {
+    try whole.labelTracks(of: id).filter { $0.tenant == tenant }
+  }
+
+  /// Returns a track, or nil.
+  package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
+    guard let track = try whole.labelTrack(id), track.tenant == tenant else { return nil }
+    return track
+  }
+
+  /// Returns a track and those of its chunks that overlap a window, or nil; see `Catalog.labels`.
+  package func labels(
+    of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil
+  ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
+    guard let found = try whole.labels(of: id, from: start, to: end, containing: text), found.track.tenant == tenant
+    else { return nil }
+    return found
+  }
+
+  /// Inserts a track with its labels; see `Catalog.insert`. Throws `.noSuchRecording` unless its recording is the
+  /// tenant's.
+  package func insert(_ track: LabelTrack, _ chunks: [LabelChunk], limit: Int) throws(StorageError) {
+    try check(track.recording)
+    try whole.insert(track, chunks, limit: limit)
+  }
+
+  /// Changes a track and, with `chunks`, replaces its labels; see `Catalog.update`.
+  package func update(
+    _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
+    _ change: (inout LabelTrack) -> Void
+  ) throws(StorageError) -> LabelTrack? {
+    guard try labelTrack(id) != nil else { return nil }
+    return try whole.update(id, if: isExpected, chunks, change)
+  }
+
+  /// Deletes a track; returns false if there is none; see `Catalog.deleteLabelTrack`.
+  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool) throws(StorageError) -> Bool {
+    guard try labelTrack(id) != nil else { return false }
+    return try whole.deleteLabelTrack(id, if: isExpected)
+  }
+}
+
+// MARK: Uploads and answers
+
+extension TenantCatalog {
+  /// Returns the upload, or nil.
+  package func upload(_ id: UploadID) throws(StorageError) -> Upload? {
+    guard let upload = try whole.upload(id), upload.tenant == tenant else { return nil }
+    return upload
+  }
+
+  /// Inserts an upload of this tenant; see `Catalog.insert`.
+  package func insert(
+    _ upload: Upload, limits: UploadLimits, spending token: UploadToken? = nil
+  ) throws(StorageError) {
+    var upload = upload
+    upload.tenant = tenant
+    try whole.insert(upload, limits: limits, spending: token)
+  }
+
+  /// Records an upload's offset and expiry; see `Catalog.advance`. Throws `.noSuchUpload` if there is none.
+  package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
+    guard try upload(id) != nil else { throw .noSuchUpload(id) }
+    try whole.advance(id, to: offset, expiresAt: expiresAt)
+  }
+
+  /// Inserts the recording that an upload became; see `Catalog.insert`. Throws `.noSuchUpload` if there is no such
+  /// upload.
+  package func insert(
+    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
+    within limits: StoredLimits? = nil
+  ) throws(StorageError) {
+    guard try upload(id) != nil else { throw .noSuchUpload(id) }
+    try whole.insert(recording, jobs: jobs, finishing: id, expiresAt: expiresAt, within: limits)
+  }
+
+  /// Deletes an upload and stores `answer`, if given, in its place; see `Catalog.deleteUpload`.
+  @discardableResult
+  package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
+    guard try upload(id) != nil else { return false }
+    return try whole.deleteUpload(id, keeping: answer)
+  }
+
+  /// Returns the answer stored under a key, or nil.
+  package func answer(scope: String, key: String) throws(StorageError) -> KeptAnswer? {
+    try whole.answer(of: tenant, scope: scope, key: key)
+  }
+
+  /// Deletes the answer stored under a key, if there is one.
+  package func removeAnswer(scope: String, key: String) throws(StorageError) {
+    try whole.removeAnswer(of: tenant, scope: scope, key: key)
+  }
+}

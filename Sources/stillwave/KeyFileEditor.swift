@@ -1,0 +1,73 @@
+import AudioService
+import Glibc
+
+/// Changes a file of keys as a whole: under a lock, and through another file and a rename, so that a service that reads
+/// it meanwhile sees either the old or the new one.
+enum KeyFileEditor {
+  /// Reads the keys. Exits with a message if the file isn't valid.
+  static func read(_ path: String) throws -> KeyFile {
+    do throws(KeyFileError) { return try KeyFile(path: path) } catch { throw KeysFailure("\(path): \(error)") }
+  }
+
+  /// Changes the lines of a file. Exits with a message, and changes nothing, if the file isn't valid before or after.
+  static func edit(_ path: String, creating: Bool = false, _ change: (inout [[UInt8]]) throws -> Void) throws {
+    umask(0o077)
+    let lock = try lock(path + ".lock")
+    defer { close(lock) }
+    var bytes: [UInt8] = []
+    if unsafe access(path, F_OK) == 0 || !creating { bytes = try contents(path) }
+    var lines = bytes.split(separator: 0x0A).map { Array($0) }
+    try change(&lines)
+    let changed = Array(lines.map { $0 + [0x0A] }.joined())
+    do throws(KeyFileError) { _ = try KeyFile(parsing: changed) } catch { throw KeysFailure("\(path): \(error)") }
+    try replace(path, with: changed)
+  }
+
+  /// Returns the index of the line with a key. Exits with a message if there is none.
+  static func index(of id: String, in lines: [[UInt8]]) throws -> Int {
+    let index = lines.firstIndex { line in
+      (try? KeyFile(parsing: line))?.keys.first?.id == id
+    }
+    guard let index else { throw KeysFailure("there is no key “\(id)”") }
+    return index
+  }
+
+  private static func contents(_ path: String) throws -> [UInt8] {
+    _ = try read(path)
+    do throws(KeyFileError) { return try KeyFile.contents(of: path) } catch { throw KeysFailure("\(path): \(error)") }
+  }
+
+  private static func lock(_ path: String) throws -> Int32 {
+    let file = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0, flock(file, LOCK_EX) == 0 else { throw KeysFailure("\(path): \(words(errno))") }
+    return file
+  }
+
+  private static func replace(_ path: String, with bytes: [UInt8]) throws {
+    let temporary = path + ".new"
+    // Keeps the mode and the owner of the old file, because the service may run as another user.
+    var info = stat()
+    let isNew = unsafe stat(path, &info) != 0
+    let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw KeysFailure("\(temporary): \(words(errno))") }
+    defer { close(file) }
+    if !isNew {
+      fchmod(file, info.st_mode & 0o777)
+      if geteuid() == 0 { _ = fchown(file, info.st_uid, info.st_gid) }
+    }
+    guard writeAll(bytes, to: file) == nil, fsync(file) == 0, unsafe rename(temporary, path) == 0 else {
+      let number = errno
+      unsafe unlink(temporary)
+      throw KeysFailure("\(path): \(words(number))")
+    }
+  }
+
+  private static func words(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }
+}
+
+/// Why a command on keys can't do its work.
+struct KeysFailure: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,255 @@
+import Contract
+import Foundation
+import HTTP
+import Storage
+import Testing
+import Webhooks
+
+@testable import AudioService
+@testable import Jobs
+
+/// Who gets which status on every route, with keys.
+///
+///     STILLWAVE_TABLES=remake swift test --filter AccessTableTests
+///
+/// writes the table of docs/security.md.
+@Suite struct AccessTableTests {
+  /// What a tenant has, for the names in paths.
+  private struct Things {
+    let recording: String
+    let track, job, upload: String
+
+    func path(of route: ServiceRoute) -> String {
+      let id =
+        route.pattern.hasPrefix("/v1/uploads") ? upload : route.pattern.hasPrefix("/v1/jobs") ? job : recording
+      return route.pattern.replacing("{id}", with: id).replacing("{track}", with: track)
+        .replacing("{code}", with: "not_found")
+    }
+  }
+
+  private static func things(_ keyed: KeyedBench, key: String = "ours") async throws -> Things {
+    let id = try await keyed.recording(key: key)
+    let job = try #require(try keyed.bench.catalog.recording(id)?.waveformJob)
+    _ = try await keyed.bench.finished(job)
+    let track = LabelTrack(of: id, name: "Words", kind: .labels, language: nil, source: .upload)
+    try keyed.bench.catalog.insert(track, [], limit: 9)
+    let made = try await keyed.respond(.post, "/v1/uploads", key: key, fields: ["Upload-Length": "8"])
+    let upload = try #require(made.fields["Location"]).dropFirst("/v1/uploads/".count)
+    return Things(recording: id.text, track: track.id.text, job: job.text, upload: String(upload))
+  }
+
+  private static func scope(_ rule: AccessRule, _ method: HTTPMethod) -> String {
+    switch rule {
+    case .everyone: "—"
+    case .operators: "admin"
+    case .anyKey: "any"
+    case .key(let scope): scope.rawValue
+    case .recording(let scope): "\(scope.rawValue), or a token"
+    case .jobEvents: "read, or a token"
+    case .newUpload: "write, or a token"
+    case .upload: (method == .head ? "read or write" : method == .delete ? "delete" : "write") + ", or a token"
+    }
+  }
+
+  @Test func everyRouteRefusesEveryoneWithoutTheRightKey() async throws {
+    let keyed = try KeyedBench()
+    let ours = try await Self.things(keyed)
+    let other = try await keyed.recording()
+    let foreign = try await keyed.token("{\"recording\":\"\(other)\",\"scopes\":[\"read\",\"write\",\"delete\"]}")
+    var rows = ["| route | scope | no key | wrong key | wrong scope | other tenant | other token | expired |"]
+    rows.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for route in routes(keyed.bench.context) + [ViewerFiles.route] {
+      let path = ours.path(of: route).replacing("{file}", with: "index.html")
+      // An admin's key is the only one with the scope of an operator's route, and has no other.
+      let wrongScope = route.rule == .operators ? "ours" : "root"
+      var cells: [String] = []
+      for key in [nil, "nobody-has-this-secret-0123456789", wrongScope, "theirs", foreign, "old"] {
+        let status = try await keyed.status(route.method, path, key: key)
+        cells.append("\(status)")
+        let isOpen = route.rule == .everyone
+        switch key {
+        case nil, "nobody-has-this-secret-0123456789", "old": #expect(isOpen ? status < 300 : status == 401, "\(path)")
+        case wrongScope where route.rule != .anyKey: #expect(isOpen ? status < 300 : status == 403, "\(path)")
+        case foreign where !isOpen: #expect([403, 404].contains(status), "\(path)")
+        case "theirs" where route.pattern.contains("{id}"): #expect(status == 404, "\(route.method) \(path)")
+        default: break
+        }
+      }
+      let scope = Self.scope(route.rule, route.method)
+      rows.append("| `\(route.method.rawValue) \(route.pattern)` | \(scope) | \(cells.joined(separator: " | ")) |")
+    }
+    #expect(try keyed.bench.catalog.recording(#require(RecordingID(ours.recording))) != nil)
+    try Self.compare(rows.joined(separator: "\n") + "\n")
+  }
+
+  private static func compare(_ table: String) throws {
+    let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../docs/security.md").standardized
+    let text = try String(contentsOf: document, encoding: .utf8)
+    let begin = "<!-- access -->\n"
+    let parts = text.components(separatedBy: begin)
+    try #require(parts.count == 2, "docs/security.md has no place for the table")
+    let written = try #require(parts[1].components(separatedBy: "<!-- end -->").first)
+    if ProcessInfo.processInfo.environment["STILLWAVE_TABLES"] == "remake" {
+      try text.replacing(begin + written, with: begin + table).write(to: document, atomically: true, encoding: .utf8)
+    } else {
+      #expect(written == table, "docs/security.md is out of date; STILLWAVE_TABLES=remake writes it")
+    }
+  }
+
+  /// Takes two tenants through the whole contract with each other's IDs.
+  @Test func nothingOfAnotherTenantExists() async throws {
+    let keyed = try KeyedBench()
+    let (ours, theirs) = (try await Self.things(keyed), try await Self.things(keyed, key: "theirs"))
+    let document = try OpenAPIDocument()
+    let allRoutes = routes(keyed.bench.context)
+    for operation in document.operations where operation.path.hasPrefix("/v1/") && operation.path.contains("{id}") {
+      let route = try #require(
+        allRoutes.first { $0.method.rawValue == operation.method && $0.pattern == operation.path })
+      for (key, things) in [("ours", theirs), ("theirs", ours)] {
+        let path = things.path(of: route)
+        // Conditions that hold for every existing resource.
+        for fields in [[:], ["If-None-Match": "*"], ["If-Match": "*"]] as [HTTPFields] {
+          let body = route.method == .patch ? "{\"name\":\"stolen\"}" : ""
+          let status = try await keyed.status(route.method, path, key: key, fields: fields, body: body)
+          #expect(status == 404, "\(operation.method) \(path) \(fields)")
+        }
+      }
+    }
+    for (key, own, others) in [("ours", ours, theirs), ("theirs", theirs, ours)] {
+      for path in [
+        "/v1/recordings", "/v1/recordings?q=record", "/v1/recordings?q=r", "/v1/jobs",
+        "/v1/jobs?state=succeeded", "/v1/recordings?cursor=\(RecordingID())",
+      ] {
+        let list = String(
+          decoding: try await keyed.respond(.get, path, key: key).body.collect(), as: UTF8.self)
+        #expect(list.contains(own.recording), "\(path): \(list)")
+        #expect(!list.contains(others.recording) && !list.contains(others.job), "\(path)")
+      }
+      let jobs = try await keyed.respond(.get, "/v1/jobs?recording=\(others.recording)", key: key)
+      #expect(String(decoding: try await jobs.body.collect(), as: UTF8.self).contains("\"jobs\":[]"))
+      // Another tenant's recording can't be drawn over one's own.
+      let picture = "/v1/recordings/\(own.recording)/waveform.png?overlay=\(others.recording)"
+      #expect(try await keyed.status(.get, picture, key: key) == 404)
+      let track = "/v1/recordings/\(own.recording)/labels/\(others.track)"
+      #expect(try await keyed.status(.get, track, key: key) == 404)
+      #expect(
+        try await keyed.status(.post, "/v1/tokens", key: key, body: "{\"recording\":\"\(others.recording)\"}") == 404)
+      #expect(try await keyed.status(.get, "/v1/jobs/\(others.job)?wait=60", key: key) == 404)
+    }
+    for things in [ours, theirs] {
+      let id = try #require(RecordingID(things.recording))
+      #expect(try keyed.bench.catalog.recording(id)?.name != "stolen")
+    }
+  }
+
+  @Test func whatIsCachedForOneTenantIsNotServedToAnother() async throws {
+    let keyed = try KeyedBench()
+    let ours = try await Self.things(keyed)
+    let id = try #require(RecordingID(ours.recording))
+    let recording = try #require(try keyed.bench.catalog.recording(id))
+    try keyed.bench.makeWaveform(of: recording)
+    let path = "/v1/recordings/\(ours.recording)"
+    for target in [path, path + "/waveform?width=100", "/v1/jobs/\(ours.job)", path + "/peaks.json?width=9"] {
+      for _ in 0..<4 { #expect(try await keyed.status(.get, target) == 200) }
+      #expect(try await keyed.status(.get, target, key: "theirs") == 404)
+      let tag = try #require(try await keyed.respond(.get, target).fields["ETag"])
+      #expect(try await keyed.status(.get, target, fields: ["If-None-Match": tag]) == 304)
+      #expect(try await keyed.status(.get, target, key: "theirs", fields: ["If-None-Match": tag]) == 404)
+    }
+  }
+
+  @Test func twoTenantsMayUseTheSameIdempotencyKey() async throws {
+    let keyed = try KeyedBench()
+    let fields: HTTPFields = ["Idempotency-Key": "k"]
+    let first = try await keyed.respond(.post, "/v1/recordings", fields: fields, body: "RIFF")
+    let second = try await keyed.respond(.post, "/v1/recordings", key: "theirs", fields: fields, body: "RIFX")
+    #expect(first.status == .created && second.status == .created)
+    #expect(second.fields["Idempotency-Replayed"] == nil && first.fields["Location"] != second.fields["Location"])
+    let again = try await keyed.respond(.post, "/v1/recordings", key: "writer", fields: fields, body: "RIFF")
+    #expect(again.fields["Location"] == first.fields["Location"])
+  }
+
+  @Test func nobodyWithoutAKeyLearnsWhichPathsExist() async throws {
+    let keyed = try KeyedBench()
+    #expect(try await keyed.status(.get, "/v1/nothing", key: nil) == 401)
+    #expect(try await keyed.status(.put, "/v1/recordings", key: nil) == 401)
+    #expect(try await keyed.status(.get, "/v1/nothing") == 404)
+    #expect(try await keyed.status(.put, "/v1/recordings") == 405)
+    #expect(try await keyed.status(.get, "/nothing", key: nil) == 404)
+    // Preflights have no credentials.
+    #expect(try await keyed.status(.options, "/v1/recordings", key: nil) == 204)
+  }
+
+  @Test func aRefusalSaysHowToAuthenticate() async throws {
+    let keyed = try KeyedBench()
+    let none = try await keyed.respond(.get, "/v1/recordings", key: nil)
+    #expect(none.fields["WWW-Authenticate"] == "Bearer realm=\"stillwave\"")
+    for field in ["Basic dTpw", "Bearer", "Bearer ", "bearer x", "\(KeyedBench.secrets["ours"] ?? "")"] {
+      let wrong = try await keyed.respond(.get, "/v1/recordings", key: nil, fields: ["Authorization": field])
+      #expect(wrong.status == .unauthorized && wrong.fields["WWW-Authenticate"]?.contains("invalid_token") == true)
+    }
+    let secret = KeyedBench.secrets["ours"] ?? ""
+    // The scheme's case doesn't matter, and a key is never taken from the query.
+    let fields: HTTPFields = ["Authorization": "bEARER  \(secret)"]
+    #expect(try await keyed.status(.get, "/v1/recordings", key: nil, fields: fields) == 200)
+    #expect(try await keyed.status(.get, "/v1/recordings?token=\(secret)", key: nil) == 401)
+    #expect(try await keyed.status(.get, "/v1/recordings", key: String(repeating: "x", count: 100_000)) == 401)
+  }
+
+  @Test func keysAreReadAgainWhenTheFileChanges() async throws {
+    let keyed = try KeyedBench()
+    let more = KeyedBench.lines() + KeyedBench.line("ours2", tenant: "ours", ["read"])
+    try more.write(toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    // An unknown key makes the service look.
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "ours2") == 200)
+    try KeyedBench.line("theirs", tenant: "theirs", ["read"]).write(
+      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "ours") == 401)
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "theirs") == 200)
+  }
+
+  @Test func afterAnInvalidChangeTheEarlierKeysStayAndTheLogSaysSo() async throws {
+    let keyed = try KeyedBench()
+    try (KeyedBench.line("ours2", tenant: "ours", ["read"]) + "nonsense\n").write(
+      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "ours") == 200)
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "ours2") == 401)
+    #expect(keyed.bench.logged.all.contains { $0.contains("line 2 is not a JSON object") })
+    try FileManager.default.removeItem(atPath: keyed.keysPath)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "ours") == 200)
+  }
+
+  @Test func anInvalidFileOfKeysIsRefusedAtTheStart() throws {
+    #expect(performing: { try KeyedBench("{}\n") }, throws: { "\($0)".contains("line 1 has no “id”") })
+  }
+
+  @Test func wrongKeysOfOneClientDoNotSlowAnother() async throws {
+    let keyed = try KeyedBench(KeyedBench.lines()) { $0.trustedProxies = [Network("10.0.0.1/32")!] }
+    let context = keyed.bench.context
+    let guesser = Client(key: "c0000201")
+    for _ in 0..<1000 { _ = context.access.wait(afterFailureOf: guesser) }
+    let refused = try await keyed.respond(.get, "/v1/recordings", key: "x", from: "192.0.2.1:5")
+    #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] != nil)
+    #expect(try await keyed.respond(.get, "/v1/recordings", key: "x", from: "192.0.2.2:5").status == .unauthorized)
+    // A valid key isn't slowed, and behind a proxy only the client that it names.
+    #expect(try await keyed.respond(.get, "/v1/recordings", from: "192.0.2.1:5").status == .ok)
+    let proxied: HTTPFields = ["X-Forwarded-For": "192.0.2.3"]
+    for _ in 0..<100 {
+      let answer = try await keyed.respond(.get, "/v1/recordings", key: "x", from: "10.0.0.1:5")
+      #expect(answer.status == .unauthorized)
+    }
+    let through = try await keyed.respond(.get, "/v1/recordings", key: "x", fields: proxied, from: "10.0.0.1:5")
+    #expect(through.status == .unauthorized)
+  }
+
+  @Test func withKeysAnyHostIsServedButForeignPagesStillChangeNothing() async throws {
+    let keyed = try KeyedBench()
+    #expect(try await keyed.status(.get, "/v1/recordings", fields: ["Host": "audio.example"]) == 200)
+    let forged: HTTPFields = ["Host": "audio.example", "Origin": "https://evil.example"]
+    #expect(try await keyed.status(.post, "/v1/recordings", fields: forged, body: "RIFF") == 403)
+  }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct AuditLogTests {
+  private static func lines(_ path: String) throws -> [[String: Any]] {
+    try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
+      try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+    }
+  }
+
+  @Test func everyChangeAndEveryReadOfAudioIsRecorded() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench { $0.auditLogPath = path }
+    let id = try await keyed.recording()
+    let token = try await keyed.token("{\"recording\":\"\(id)\"}")
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)/audio?token=\(token)", key: nil) == 200)
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)") == 200)
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)/waveform") == 200)
+    #expect(try await keyed.status(.patch, "/v1/recordings/\(id)", body: "{\"name\":\"a secret name\"}") == 200)
+    #expect(try await keyed.status(.patch, "/v1/recordings/\(id)", body: "{}") == 400)
+    #expect(try await keyed.status(.delete, "/v1/recordings/\(id)", key: "theirs") == 404)
+    #expect(try await keyed.status(.delete, "/v1/recordings/\(id)") == 204)
+    let lines = try Self.lines(path)
+    let actions = lines.map { "\($0["action"] ?? "") \($0["status"] ?? "")" }
+    #expect(
+      actions == [
+        "POST /v1/recordings 201", "POST /v1/tokens 201", "GET /v1/recordings/{id}/audio 200",
+        "PATCH /v1/recordings/{id} 200", "DELETE /v1/recordings/{id} 204",
+      ])
+    #expect(lines.allSatisfy { $0["tenant"] as? String == "ours" && $0["key"] as? String == "ours" })
+    #expect(lines[0]["location"] as? String == "/v1/recordings/\(id)")
+    #expect(lines[2]["id"] as? String == id.text && lines[2]["token"] is String)
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(!text.contains(token) && !text.contains("secret") && !text.contains("?"))
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func aRenamedLogIsOpenedAgain() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench { $0.auditLogPath = path }
+    _ = try await keyed.recording()
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".1")
+    _ = try await keyed.recording()
+    keyed.bench.context.reopenAudit()
+    _ = try await keyed.recording()
+    #expect(try Self.lines(path + ".1").count == 2)
+    #expect(try Self.lines(path).count == 1)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func whatCannotBeRecordedIsNotChanged() async throws {
+    let keyed = try KeyedBench { $0.auditLogPath = "/dev/full" }
+    // The first change is found out only when it is made.
+    #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 503)
+    #expect(try keyed.bench.catalog.recordings(limit: 9).count == 1)
+    for _ in 0..<2 { #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 503) }
+    #expect(try keyed.bench.catalog.recordings(limit: 9).count == 1)
+    #expect(try await keyed.status(.get, "/v1/recordings") == 200)
+    #expect(
+      performing: { try KeyedBench { $0.auditLogPath = "/nowhere/audit" } }, throws: { "\($0)".contains("/nowhere") })
+    await keyed.bench.runner.stop()
+  }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import Jobs
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct KeyFileTests {
+  private static let hash = String(repeating: "0f", count: 32)
+
+  private func line(
+    id: String = "\"k\"", hash: String = "\"\(hash)\"", tenant: String = "\"t\"", scopes: String = "[\"read\"]",
+    more: String = ""
+  ) -> [UInt8] {
+    Array("{\"id\":\(id),\"hash\":\(hash),\"tenant\":\(tenant),\"scopes\":\(scopes)\(more)}".utf8)
+  }
+
+  @Test func everyMemberOfALineIsRead() throws {
+    let limits = ",\"limits\":{\"recordings\":0,\"requests_per_second\":0.5}"
+    let rest = ",\"expires_at\":\"2027-01-31T13:00:00+01:00\",\"note\":\"the app\""
+    let file = try KeyFile(parsing: [0x0A] + line(scopes: "[\"write\",\"read\"]", more: limits + rest) + [0x0A, 0x20])
+    let key = try #require(file.keys.first)
+    #expect(file.keys.count == 1 && key.id == "k" && key.tenant.name == "t" && key.scopes == [.read, .write])
+    #expect(key.limits[.recordings] == 0 && key.limits[.requestsPerSecond] == 0.5 && key.limits[.queuedJobs] == nil)
+    #expect(key.expiresAt?.rfc3339 == "2027-01-31T12:00:00.000Z" && key.note == "the app")
+  }
+
+  @Test(
+    "a line that isn't a key is named",
+    arguments: [
+      ("text", "no key"), ("an array", "[]"), ("cut off", "{\"id\":\"k\""),
+      ("no id", "{\"hash\":\"\(hash)\",\"tenant\":\"\",\"scopes\":[\"read\"]}"),
+      ("no hash", "{\"id\":\"k\",\"tenant\":\"\",\"scopes\":[\"read\"]}"),
+      ("no tenant", "{\"id\":\"k\",\"hash\":\"\(hash)\",\"scopes\":[\"read\"]}"),
+      ("no scopes", "{\"id\":\"k\",\"hash\":\"\(hash)\",\"tenant\":\"\"}"),
+    ])
+  func missingMembers(name: String, text: String) {
+    let bytes = Array("\n".utf8) + Array(text.utf8)
+    #expect(performing: { try KeyFile(parsing: bytes) }, throws: { "\($0)".hasPrefix("line 2 ") })
+  }
+
+  @Test(
+    "an invalid value of a member is named",
+    arguments: [
+      ("id", ["\"id\":\"\"", "\"id\":\"a b\"", "\"id\":7"]),
+      ("hash", ["\"hash\":\"00\"", "\"hash\":\"\(hash.uppercased())\""]),
+      ("tenant", ["\"tenant\":\"a\\u0000\"", "\"tenant\":null"]),
+      (
+        "scopes",
+        [
+          "\"scopes\":[]", "\"scopes\":\"read\"", "\"scopes\":[\"root\"]", "\"scopes\":[\"read\",\"read\"]",
+          "\"scopes\":[\"admin\"]",
+        ]
+      ),
+      (
+        "limits",
+        [
+          "\"limits\":{\"recordings\":-1}", "\"limits\":{\"recordings\":1.5}", "\"limits\":{\"cats\":1}",
+          "\"limits\":[]", "\"limits\":{\"recordings\":1e999}",
+        ]
+      ),
+      ("expires_at", ["\"expires_at\":\"tomorrow\"", "\"expires_at\":0", "\"expires_at\":\"2027-02-29T00:00:00Z\""]),
+      ("note", ["\"note\":1"]), ("colour", ["\"colour\":\"red\""]),
+    ])
+  func invalidMembers(member: String, texts: [String]) {
+    for text in texts {
+      var members = [
+        "id": "\"id\":\"k\"", "hash": "\"hash\":\"\(Self.hash)\"", "tenant": "\"tenant\":\"t\"",
+        "scopes": "\"scopes\":[\"read\"]",
+      ]
+      members[member] = text
+      let line = Array("{\(members.values.joined(separator: ","))}".utf8)
+      #expect(performing: { try KeyFile(parsing: line) }, throws: { "\($0)".contains(member) })
+    }
+  }
+
+  @Test func noTwoKeysHaveTheSameIDOrSecret() {
+    let other = "\"\(String(repeating: "1f", count: 32))\""
+    #expect(
+      performing: { try KeyFile(parsing: line() + [0x0A] + line(hash: other)) },
+      throws: { "\($0)".contains("line 2 repeats the id") })
+    #expect(
+      performing: { try KeyFile(parsing: line() + [0x0A] + line(id: "\"l\"")) },
+      throws: { "\($0)".contains("line 2 repeats the hash") })
+  }
+
+  @Test func aWrittenLineIsReadAsItWas() throws {
+    let line = KeyLine(
+      id: "k", secret: "a secret of thirty-two characters", tenant: "t\"ä/", scopes: ["read", "delete"],
+      limits: ["recordings": 10, "requests_per_second": 0.25], expiresAt: "2027-01-31T12:00:00Z", note: "n")
+    let key = try #require(try KeyFile(parsing: line.bytes).keys.first)
+    #expect(key.matches(Key.digest(of: Array("a secret of thirty-two characters".utf8))))
+    #expect(key.tenant.name == "t\"ä/" && key.scopes == [.read, .delete] && key.limits[.requestsPerSecond] == 0.25)
+    let rotated = try #require(try KeyFile(parsing: KeyLine.replacingHash(in: line.bytes, with: "another")).keys.first)
+    #expect(rotated.matches(Key.digest(of: Array("another".utf8))) && rotated.tenant == key.tenant)
+  }
+
+  @Test func ofSeveralKeysOfATenantTheHighestLimitCounts() throws {
+    var (low, high) = (TenantLimits(), TenantLimits())
+    low[.recordings] = 1
+    high[.recordings] = 5
+    high[.queuedJobs] = 0
+    let joined = low.joined(high)
+    #expect(joined[.recordings] == 5 && joined[.queuedJobs] == 0 && joined[.storedBytes] == nil)
+    #expect(low.over(high)[.recordings] == 1 && low.over(high)[.queuedJobs] == 0)
+  }
+
+  @Test func expiryDoesNotFollowAClockThatMovesBackward() throws {
+    let times = [1_700_000_000_000, 1_900_000_000_000, 1_600_000_000_000].map { Timestamp(milliseconds: $0) }
+    let next = Counter()
+    let clock = AccessClock {
+      next.add(1)
+      return times[min(Int(next.value), times.count) - 1]
+    }
+    #expect(clock.now == times[0] && clock.now == times[1] && clock.now == times[1])
+  }
+
+  @Test func refusalsAfterTheFirstOnesWait() {
+    var failures = FailedAttempts()
+    let (guesser, other) = (Client(key: "guesser"), Client(key: "other"))
+    for _ in 0..<50 { #expect(failures.wait(for: guesser, at: 0) == 0) }
+    #expect(abs(failures.wait(for: guesser, at: 0) - 0.1) < 1e-9)
+    #expect(abs(failures.wait(for: guesser, at: 0) - 0.2) < 1e-9)
+    #expect(failures.wait(for: other, at: 0) == 0)
+    for _ in 0..<100 { _ = failures.wait(for: guesser, at: 0) }
+    // Those that aren't waited for don't make the wait longer.
+    #expect(failures.wait(for: guesser, at: 0) > FailedAttempts.longestWait)
+    #expect(failures.wait(for: guesser, at: 1) < FailedAttempts.longestWait)
+    #expect(failures.wait(for: guesser, at: 1000) == 0)
+  }
+}

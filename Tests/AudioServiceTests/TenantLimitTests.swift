@@ -1,0 +1,157 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+@testable import Jobs
+
+@Suite struct TenantLimitTests {
+  private func bench(_ limits: [String: Double], script: String = "finish") throws -> KeyedBench {
+    try KeyedBench(KeyedBench.lines(limits: limits), script: script)
+  }
+
+  private func says(_ code: String, _ status: Int, _ response: HTTPResponse) async throws {
+    let text = String(decoding: try await response.body.collect(), as: UTF8.self)
+    #expect(response.status.code == status && text.contains("\"code\":\"\(code)\""), "\(text)")
+    #expect(response.fields["Retry-After"] != nil)
+    let name = code.dropFirst("limit_".count)
+    #expect(response.fields["RateLimit-Policy"]?.hasPrefix("\"\(name)\";q=") == true)
+    #expect(response.fields["RateLimit"]?.hasPrefix("\"\(name)\";r=0;t=") == true)
+  }
+
+  @Test func aTenantStoresNoMoreBytesThanItMay() async throws {
+    let keyed = try bench(["stored_bytes": 10])
+    _ = try await keyed.recording()
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFFRIFF"))
+    // What unfinished uploads have announced counts too.
+    let upload: HTTPFields = ["Upload-Length": "6"]
+    let made = try await keyed.respond(.post, "/v1/uploads", fields: upload)
+    #expect(made.status == .created)
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/uploads", fields: upload))
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    #expect(try await keyed.status(.delete, #require(made.fields["Location"])) == 204)
+    let second = try await keyed.recording()
+    #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 413)
+    #expect(try await keyed.status(.delete, "/v1/recordings/\(second)") == 204)
+    _ = try await keyed.recording()
+    // Another tenant has no limit.
+    for _ in 0..<3 { _ = try await keyed.recording(key: "theirs") }
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func aTenantHasNoMoreRecordingsThanItMay() async throws {
+    let keyed = try bench(["recordings": 1])
+    let id = try await keyed.recording()
+    try await says("limit_recordings", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    try await says("limit_recordings", 429, try await keyed.respond(.post, "/v1/recordings/\(id)/denoise"))
+    let none = try bench(["recordings": 0])
+    try await says("limit_recordings", 429, try await none.respond(.post, "/v1/recordings", body: "RIFF"))
+  }
+
+  @Test func ofSimultaneousUploadsNoMoreThanTheLimitAreKept() async throws {
+    let keyed = try bench(["recordings": 2])
+    let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+      for _ in 0..<8 { group.addTask { try await keyed.status(.post, "/v1/recordings", body: "RIFF") } }
+      return try await group.reduce(into: [Int]()) { $0.append($1) }
+    }
+    #expect(statuses.count { $0 == 201 } == 2 && statuses.count { $0 == 429 } == 6)
+    #expect(try keyed.bench.catalog.recordings(limit: 99).count == 2)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func aTenantSendsNoMoreRequestsThanItMay() async throws {
+    let keyed = try bench(["requests_per_second": 2])
+    let accounts = keyed.bench.context.accounts
+    let (ours, theirs) = (try #require(Tenant("ours")), try #require(Tenant("theirs")))
+    #expect(try accounts.takeRequest(of: theirs, at: 100) == nil)
+    let first = try #require(try accounts.takeRequest(of: ours, at: 100))
+    #expect(first["RateLimit-Policy"] == "\"requests_per_second\";q=2;w=1")
+    #expect(first["RateLimit"] == "\"requests_per_second\";r=1;t=1")
+    _ = try accounts.takeRequest(of: ours, at: 100)
+    for _ in 0..<3 { #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 100) } }
+    // Refusals cost nothing: half a second later there is another one.
+    _ = try accounts.takeRequest(of: ours, at: 100.5)
+    #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 100.5) }
+    for _ in 0..<2 { _ = try accounts.takeRequest(of: ours, at: 1000) }
+    #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 1000) }
+    let none = try bench(["requests_per_second": 0])
+    try await says("limit_requests_per_second", 429, try await none.respond(.get, "/v1/recordings"))
+  }
+
+  @Test func aTenantQueuesNoMoreJobsThanItMay() async throws {
+    let keyed = try bench(["queued_jobs": 1], script: "case $command in waveform) gate ;; esac; finish")
+    let made = try await keyed.respond(.post, "/v1/recordings", body: "RIFF")
+    let id = try #require(RecordingID(try await KeyedBench.member("id", of: made)))
+    try await says("limit_queued_jobs", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    #expect(try await keyed.status(.post, "/v1/recordings", key: "theirs", body: "RIFF") == 201)
+    #expect(try await keyed.status(.delete, "/v1/recordings/\(id)") == 204)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func aTenantRunsNoMoreJobsAtOnceThanItMay() {
+    var schedule = JobSchedule(places: 4) { $0.tenant?.name == "ours" ? 1 : nil }
+    let (ours, theirs) = (Client(Tenant("ours") ?? .none), Client(Tenant("theirs") ?? .none))
+    let ids = (0..<5).map { _ in JobID() }
+    for id in ids[..<3] { schedule.add(id, JobSchedule.Work(seconds: 1), for: ours) }
+    for id in ids[3...] { schedule.add(id, JobSchedule.Work(seconds: 1), for: theirs) }
+    #expect(Set([schedule.begin(), schedule.begin(), schedule.begin()]) == [ids[0], ids[3], ids[4]])
+    #expect(schedule.begin() == nil)
+    schedule.end(ids[0])
+    #expect(schedule.begin() == ids[1])
+  }
+
+  @Test func noJobIsQueuedThatMayNeverRun() async throws {
+    let keyed = try bench(["running_jobs": 0])
+    try await says("limit_running_jobs", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+  }
+
+  @Test func aTenantOpensNoMoreUploadsThanItMay() async throws {
+    let keyed = try bench(["open_uploads": 1])
+    let fields: HTTPFields = ["Upload-Length": "8"]
+    #expect(try await keyed.status(.post, "/v1/uploads", fields: fields) == 201)
+    try await says("limit_open_uploads", 429, try await keyed.respond(.post, "/v1/uploads", fields: fields))
+    #expect(try await keyed.status(.post, "/v1/uploads", key: "theirs", fields: fields) == 201)
+  }
+
+  @Test func jobsThatRanForADaysSecondsLeaveNoRoomForMore() async throws {
+    let keyed = try bench(["job_seconds_per_day": 0.5])
+    let job = try #require(try keyed.bench.catalog.recording(try await keyed.recording())?.waveformJob)
+    _ = try await keyed.bench.finished(job)
+    let tenant = try #require(Tenant("ours"))
+    // As if it had taken a second.
+    try keyed.bench.catalog.update(job) {
+      ($0.state, $0.startedAt) = (.running, Timestamp(milliseconds: Timestamp.now.milliseconds - 1000))
+    }
+    try keyed.bench.catalog.update(job) { ($0.state, $0.finishedAt) = (.succeeded, .now) }
+    #expect(try keyed.bench.catalog.of(tenant).usage().jobSecondsToday >= 1)
+    keyed.bench.context.accounts.note(jobSeconds: try keyed.bench.catalog.jobSecondsToday())
+    try await says("limit_job_seconds_per_day", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    // The count survives a restart.
+    let again = try KeyedBench(KeyedBench.lines(limits: ["job_seconds_per_day": 0.5])) {
+      $0.dataDirectory = keyed.bench.configuration.dataDirectory
+    }
+    try await again.bench.eventually {
+      (try? again.bench.runner.checkRoom(for: Client(tenant))) == nil
+    }
+    #expect(try await again.status(.post, "/v1/recordings", key: "theirs", body: "RIFF") == 201)
+  }
+
+  @Test func usageSaysWhatATenantHasAndMayHave() async throws {
+    let keyed = try bench(["recordings": 5])
+    let id = try await keyed.recording()
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    _ = try await keyed.respond(.post, "/v1/uploads", fields: ["Upload-Length": "8"])
+    _ = try await keyed.recording(key: "theirs")
+    let usage = String(decoding: try await keyed.respond(.get, "/v1/usage").body.collect(), as: UTF8.self)
+    for part in [
+      "\"tenant\":\"ours\"", "\"recordings\":{\"limit\":5,\"used\":1}",
+      "\"stored_bytes\":{\"limit\":null,\"used\":4}", "\"open_uploads\":{\"limit\":null,\"used\":1}",
+    ] {
+      #expect(usage.contains(part), "\(usage)")
+    }
+    _ = try await TestBench().check(.get, "/v1/usage", 200)
+    await keyed.bench.runner.stop()
+  }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import HTTP
+import Storage
+import Testing
+
+@testable import AudioService
+
+@Suite struct TokenTests {
+  @Test func aTokenReadsItsRecordingAndNothingElse() async throws {
+    let keyed = try KeyedBench()
+    let (id, other) = (try await keyed.recording(), try await keyed.recording())
+    let recording = try #require(try keyed.bench.catalog.recording(id))
+    _ = try await keyed.bench.finished(#require(recording.waveformJob))
+    try keyed.bench.makeWaveform(of: recording)
+    let job = try #require(recording.waveformJob)
+    let token = try await keyed.token("{\"recording\":\"\(id)\"}")
+    let path = "/v1/recordings/\(id)"
+    for target in [
+      path, path + "/audio", path + "/waveform?width=9", path + "/waveform.png?width=99", path + "/labels",
+      path + "/peaks.json?width=9", "/v1/jobs/\(job)/events",
+    ] {
+      let query = target + (target.contains("?") ? "&" : "?") + "token=\(token)"
+      let answer = try await keyed.respond(.get, query, key: nil)
+      #expect(answer.status == .ok, "\(target)")
+      #expect(answer.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
+      #expect(answer.fields["Referrer-Policy"] == "no-referrer")
+      #expect(answer.fields["Cache-Control"]?.contains("public") == false)
+      #expect(try await keyed.status(.get, target, key: token) == 200, "\(target)")
+    }
+    for target in [
+      "/v1/recordings", "/v1/jobs", "/v1/jobs/\(job)", path + "/noise-regions", "/v1/recordings/\(other)",
+      "/v1/recordings/\(other)/audio", path + "/waveform.png?overlay=\(id)", path + "/waveform.png?profile=\(id)",
+    ] {
+      #expect(try await keyed.status(.get, target, key: token) == 403, "\(target)")
+    }
+    #expect(try await keyed.status(.patch, path, key: token, body: "{\"name\":\"b\"}") == 403)
+    #expect(try await keyed.status(.delete, path, key: token) == 403)
+    #expect(try await keyed.status(.post, "/v1/tokens", key: token, body: "{\"recording\":\"\(id)\"}") == 403)
+    #expect(try await keyed.status(.post, "/v1/recordings", key: token, body: "RIFF") == 403)
+    let foreign = try #require(try keyed.bench.catalog.recording(other)?.waveformJob)
+    #expect(try await keyed.status(.get, "/v1/jobs/\(foreign)/events", key: token) == 404)
+    let writing = try await keyed.token("{\"recording\":\"\(id)\",\"scopes\":[\"write\"]}")
+    #expect(try await keyed.status(.patch, path, key: writing, body: "{\"name\":\"b\"}") == 200)
+    #expect(try await keyed.status(.get, path, key: writing) == 403)
+    #expect(try await keyed.status(.post, path + "/denoise", key: writing) == 403)
+  }
+
+  @Test func everyAlteredByteOfATokenIsRefused() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    let token = Array(try await keyed.token("{\"recording\":\"\(id)\"}").utf8)
+    let secrets = keyed.bench.context.access.secrets.all
+    #expect(AccessToken(token, secrets: secrets) != nil)
+    for index in token.indices {
+      for change in [UInt8(1), 2, 4, 0x20] {
+        var altered = token
+        altered[index] ^= change
+        #expect(AccessToken(altered, secrets: secrets) == nil, "byte \(index)")
+      }
+      #expect(AccessToken(Array(token[..<index]), secrets: secrets) == nil)
+    }
+    for longer in [token + [0x3D], token + [0x2E], [0x20] + token, token + token] {
+      #expect(AccessToken(longer, secrets: secrets) == nil)
+    }
+    #expect(AccessToken([UInt8](repeating: 0x41, count: 100_000), secrets: secrets) == nil)
+    var altered = token
+    altered[0] ^= 1
+    let text = String(decoding: altered, as: UTF8.self)
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)?token=\(text)", key: nil) == 401)
+  }
+
+  @Test func aTokenEndsWithItsTimeAndItsKey() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    let token = try await keyed.token("{\"recording\":\"\(id)\",\"scopes\":[\"read\",\"write\"]}")
+    let secret = try keyed.bench.context.access.secrets.signing()
+    var past = try #require(AccessToken(Array(token.utf8), secrets: [secret]))
+    past.exp = 1_600_000_000
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: past.text(signedWith: secret)) == 401)
+    var foreign = try #require(AccessToken(Array(token.utf8), secrets: [secret]))
+    foreign.tenant = try #require(Tenant("theirs"))
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: foreign.text(signedWith: secret)) == 401)
+    // The key may read no longer, and so may the token.
+    try KeyedBench.line("ours", tenant: "ours", ["write"]).write(
+      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 403)
+    try "".write(toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 401)
+  }
+
+  @Test func theFirstSecretSignsAndAllVerify() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/secrets"
+    try "the first secret of all\n".write(toFile: path, atomically: true, encoding: .utf8)
+    let keyed = try KeyedBench { $0.tokenSecretPath = path }
+    let id = try await keyed.recording()
+    let old = try await keyed.token("{\"recording\":\"\(id)\"}")
+    try "the second secret of all\r\nthe first secret of all".write(toFile: path, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    let new = try await keyed.token("{\"recording\":\"\(id)\"}")
+    #expect(AccessToken(Array(new.utf8), secrets: [Array("the second secret of all".utf8)]) != nil)
+    for token in [old, new] { #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 200) }
+    try "the second secret of all".write(toFile: path, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: old) == 401)
+    try "short".write(toFile: path, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: new) == 200)
+    #expect(performing: { try KeyedBench { $0.tokenSecretPath = path } }, throws: { "\($0)".contains("line 1") })
+  }
+
+  @Test func theServicesOwnSecretIsKeptPrivatelyInTheDataFolder() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    let token = try await keyed.token("{\"recording\":\"\(id)\"}")
+    let path = keyed.bench.configuration.dataDirectory + "/token-secret"
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    let again = try Access(keyed.bench.configuration)
+    #expect(AccessToken(Array(token.utf8), secrets: again.secrets.all) != nil)
+  }
+
+  @Test func aKeyMintsOnlyWhatItHolds() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    func status(_ body: String, key: String) async throws -> Int {
+      try await keyed.status(.post, "/v1/tokens", key: key, body: body)
+    }
+    #expect(try await status("{\"recording\":\"\(id)\"}", key: "reader") == 201)
+    #expect(try await status("{\"recording\":\"\(id)\"}", key: "writer") == 403)
+    #expect(try await status("{\"recording\":\"\(id)\",\"scopes\":[\"read\",\"delete\"]}", key: "reader") == 403)
+    #expect(try await status("{\"recording\":\"\(id)\"}", key: "root") == 403)
+    #expect(try await status("{\"upload\":true}", key: "reader") == 403)
+    #expect(try await status("{\"upload\":true}", key: "writer") == 201)
+    for body in [
+      "{}", "{\"recording\":\"\(id)\",\"upload\":true}", "{\"recording\":\"\(id)\",\"max_bytes\":1}",
+      "{\"upload\":true,\"scopes\":[\"write\"]}", "{\"upload\":true,\"max_bytes\":0}", "{\"recording\":7}",
+      "{\"recording\":\"\(id)\",\"scopes\":[]}", "{\"recording\":\"\(id)\",\"scopes\":[\"admin\"]}",
+      "{\"recording\":\"\(id)\",\"scopes\":[\"read\",\"read\"]}", "{\"recording\":\"\(id)\",\"expires_in\":0}",
+      "{\"recording\":\"\(id)\",\"expires_in\":604801}", "{\"record\":\"\(id)\"}",
+    ] {
+      #expect(try await status(body, key: "ours") == 400, "\(body)")
+    }
+    #expect(
+      try await TestBench().respond(.post, "/v1/tokens", body: "{\"upload\":true}").status == .unprocessableContent)
+  }
+
+  @Test func aTokenStartsConversionsOnlyIfMintedForThem() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    let plain = try await keyed.token("{\"recording\":\"\(id)\"}")
+    let path = "/v1/recordings/\(id)/audio?format=mp3"
+    #expect(try await keyed.status(.get, path, key: plain) == 403)
+    let converting = try await keyed.token("{\"recording\":\"\(id)\",\"convert\":true}")
+    #expect(try await keyed.status(.get, path, key: converting) == 200)
+    // What is kept by now may be read.
+    #expect(try await keyed.status(.get, path, key: plain) == 200)
+  }
+
+  @Test func anUploadTokenIsForOneUpload() async throws {
+    let keyed = try KeyedBench()
+    let token = try await keyed.token("{\"upload\":true,\"max_bytes\":4}")
+    #expect(try await keyed.status(.post, "/v1/recordings", key: token, body: "RIFFX") == 413)
+    let fields: HTTPFields = ["Idempotency-Key": "k"]
+    let made = try await keyed.respond(.post, "/v1/recordings", key: token, fields: fields, body: "RIFF")
+    let id = try await KeyedBench.member("id", of: made)
+    #expect(made.status == .created)
+    #expect(try keyed.bench.catalog.recording(#require(RecordingID(id)))?.tenant.name == "ours")
+    // The same request again gets the same answer; another one doesn't.
+    let again = try await keyed.respond(.post, "/v1/recordings", key: token, fields: fields, body: "RIFF")
+    #expect(again.fields["Idempotency-Replayed"] == "true")
+    #expect(try await keyed.status(.post, "/v1/recordings", key: token, body: "RIFF") == 403)
+    #expect(try await keyed.status(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "4"]) == 403)
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 403)
+    // Its idempotency keys are its own.
+    let other = try await keyed.respond(.post, "/v1/recordings", fields: fields, body: "RIFX")
+    #expect(other.status == .created)
+  }
+
+  @Test func aResumableUploadBelongsToItsToken() async throws {
+    let keyed = try KeyedBench()
+    let token = try await keyed.token("{\"upload\":true,\"max_bytes\":8}")
+    let other = try await keyed.token("{\"upload\":true}")
+    #expect(try await keyed.status(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "9"]) == 413)
+    let made = try await keyed.respond(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "8"])
+    let upload = try #require(made.fields["Location"])
+    #expect(try await keyed.status(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "8"]) == 403)
+    #expect(try await keyed.status(.post, "/v1/recordings", key: token, body: "RIFF") == 403)
+    for stranger in [other, "theirs"] { #expect(try await keyed.status(.head, upload, key: stranger) == 404) }
+    let type: HTTPFields = ["Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"]
+    #expect(try await keyed.status(.patch, upload, key: other, fields: type, body: "RIFF") == 404)
+    #expect(try await keyed.status(.patch, upload, key: token, fields: type, body: "RIFF") == 204)
+    var rest = type
+    rest["Upload-Offset"] = "4"
+    #expect(try await keyed.status(.patch, upload, key: token, fields: rest, body: "RIFF") == 204)
+    let state = try await keyed.respond(.head, upload, key: token)
+    let id = try #require(state.fields["Stillwave-Recording"].flatMap { RecordingID($0) })
+    #expect(try keyed.bench.catalog.recording(id)?.tenant.name == "ours")
+    #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 403)
+  }
+}
+
+extension TokenTests {
+  @Test func anEventStreamEndsWithItsKey() async throws {
+    let keyed = try KeyedBench(script: "case $command in waveform) gate ;; esac; finish")
+    let id = try await keyed.recording()
+    let job = try #require(try keyed.bench.catalog.recording(id)?.waveformJob)
+    let answer = try await keyed.respond(.get, "/v1/jobs/\(job)/events")
+    guard case .stream(_, let next) = answer.body else {
+      Issue.record("no stream")
+      return
+    }
+    #expect(try await next() != nil)
+    try KeyedBench.line("theirs", tenant: "theirs", ["read"]).write(
+      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    #expect(try await next() == nil)
+    await keyed.bench.runner.stop()
+  }
+}
