@@ -23,8 +23,8 @@ package final class UploadHook: Sendable {
   /// Whether a text is a URL that can be asked.
   package static func isURL(_ text: String) -> Bool { WebhookAddress(text) != nil }
 
-  /// Creates a hook that asks with the secret and the authorities of webhooks. Fails unless `url` is an absolute http or
-  /// https URL and there is a secret.
+  /// Creates a hook that asks with the secret and the authorities of webhooks. Fails unless `url` is an absolute http
+  /// or https URL and there is a secret.
   package init?(url: String, _ settings: WebhookSettings, timeoutSeconds: Double) {
     guard let address = WebhookAddress(url), settings.secret != nil else { return nil }
     (self.address, self.settings, self.timeoutSeconds) = (address, settings, timeoutSeconds)

@@ -11,11 +11,14 @@ final class Access: Sendable {
   let audit: AuditLog?
   let clock: AccessClock
   private let failures = Mutex(FailedAttempts())
-  private let started = ContinuousClock.now
+  private let seconds: @Sendable () -> Double
 
   /// Reads the files that the configuration names. Throws `UnusableFile`.
   init(_ configuration: Configuration, clock: AccessClock = AccessClock()) throws {
     self.clock = clock
+    seconds =
+      configuration.accessSeconds ?? { [started = ContinuousClock.now] in (ContinuousClock.now - started) / .seconds(1)
+      }
     ring = try configuration.keysPath.map { path in
       try UnusableFile.naming(path, "keys") { try KeyRing(path: path, clock: clock) }
     }
@@ -38,7 +41,7 @@ final class Access: Sendable {
 
   /// Counts a wrong key or token of a client. Returns the seconds that the refusal must wait.
   func wait(afterFailureOf client: Client) -> Double {
-    let now = (ContinuousClock.now - started) / .seconds(1)
+    let now = seconds()
     return failures.withLock { $0.wait(for: client, at: now) }
   }
 

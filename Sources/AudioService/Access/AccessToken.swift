@@ -1,8 +1,8 @@
 // A token gives someone without a key access to one recording, or lets them upload one file:
 //
-//   base64url(payload) "." base64url(HMAC-SHA256(secret, "stillwave-token-v1." payload))      without padding (RFC 4648 §5)
+//   base64url(payload) "." base64url(HMAC-SHA256(secret, "stillwave-token-v1." payload))
 //
-// where payload is a JSON object:
+// without padding (RFC 4648 §5), where payload is a JSON object:
 //
 //   id          22 characters from 128 random bits
 //   key         the ID of the key that minted it; the token ends with it

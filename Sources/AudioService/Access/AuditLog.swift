@@ -48,8 +48,8 @@ final class AuditLog: Sendable {
     return file
   }
 
-  /// Whether lines can be written, as far as is known: if the last one couldn't, opens the file again and tries one that
-  /// says so.
+  /// Whether lines can be written, as far as is known: if the last one couldn't, opens the file again and tries one
+  /// that says so.
   func canWrite() async -> Bool {
     guard state.withLock({ $0.isBroken }) else { return true }
     guard reopen() else { return false }
@@ -71,8 +71,8 @@ final class AuditLog: Sendable {
     }
   }
 
-  /// Writes a line and, with `isDurable`, waits until it is on disk. Simultaneous callers share one write. Returns false
-  /// if the disk fails.
+  /// Writes a line and, with `isDurable`, waits until it is on disk. Simultaneous callers share one write. Returns
+  /// false if the disk fails.
   func write(_ line: [UInt8], isDurable: Bool) async -> Bool {
     await withCheckedContinuation { caller in
       let isFirst = state.withLock { state in

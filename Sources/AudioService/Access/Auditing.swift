@@ -2,8 +2,8 @@ import HTTP
 import Storage
 
 extension Context {
-  /// Returns the route, changed to write what it does to the audit log, if there is one: every change, and every read of
-  /// audio.
+  /// Returns the route, changed to write what it does to the audit log, if there is one: every change, and every read
+  /// of audio.
   func auditing(_ route: ServiceRoute) -> ServiceRoute {
     guard let audit = access.audit, route.rule != .everyone, route.pattern.hasPrefix("/v1/") else { return route }
     let isAudio = ["/audio", "/video", "/preview"].contains { route.pattern.hasSuffix($0) }

@@ -8,8 +8,8 @@
 //   expires_at   optional: when the key stops working, in RFC 3339
 //   note         optional: text for people
 //
-// A line of blanks is skipped. Anything else makes the whole file invalid: a key that an operator believes to be limited
-// or revoked must not work because of a typo.
+// A line of blanks is skipped. Anything else makes the whole file invalid: a key that an operator believes to be
+// limited or revoked must not work because of a typo.
 
 import Storage
 

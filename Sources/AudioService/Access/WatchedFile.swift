@@ -36,8 +36,8 @@ final class WatchedFile<Content: Sendable>: Sendable {
   /// What the file contained when it was last valid.
   var content: Content { state.withLock { $0.content } }
 
-  /// Reads the file again if it has changed since it was last read. Returns whether it has; throws, and keeps the earlier
-  /// content, if the new one isn't valid. Blocks, for microseconds if it hasn't changed.
+  /// Reads the file again if it has changed since it was last read. Returns whether it has; throws, and keeps the
+  /// earlier content, if the new one isn't valid. Blocks, for microseconds if it hasn't changed.
   @discardableResult
   func reload() throws -> Bool {
     try queue.sync {

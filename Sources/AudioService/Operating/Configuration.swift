@@ -38,8 +38,8 @@ package struct Configuration: Sendable {
   package var hookURL: String?
   /// Seconds that it has to answer.
   package var hookTimeoutSeconds = 5.0
-  /// The operators' own port: an address and a port. Without one, a service with keys uses `defaultAdminAddress` if it is
-  /// free.
+  /// The operators' own port: an address and a port. Without one, a service with keys uses `defaultAdminAddress` if it
+  /// is free.
   package var adminAddress: ListeningAddress?
   /// The operators' port of a service with keys.
   package static let defaultAdminAddress = ListeningAddress(host: "127.0.0.1", port: 8081)
@@ -111,6 +111,8 @@ package struct Configuration: Sendable {
   package var tenantMaximumAges: [Tenant: Double] = [:]
   /// How webhooks are signed and where they may be sent.
   package var webhooks = WebhookSettings()
+  /// The seconds by which wrong keys are slowed down; tests set them.
+  var accessSeconds: (@Sendable () -> Double)?
   /// Called when a finished job has found its recording and is about to add files to it; tests delete the recording
   /// here.
   var willAddFiles: @Sendable (JobID) -> Void = { _ in }

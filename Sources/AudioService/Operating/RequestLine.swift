@@ -5,8 +5,9 @@ import Synchronization
 // A request's log line, byte for byte what `JSONLogHandler` writes for the same members, without a dictionary and an
 // encoder for each:
 //
-//   {"bytes_in":0,"bytes_out":431,"key":"ci","level":"info","message":"request","method":"GET","ms":0.123,"path":"/healthz",
-//   "peer":"127.0.0.1:50312","request_id":"…","status":200,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","traceparent":"…"}
+//   {"bytes_in":0,"bytes_out":431,"key":"ci","level":"info","message":"request","method":"GET","ms":0.123,
+//   "path":"/healthz","peer":"127.0.0.1:50312","request_id":"…","status":200,"tenant":"acme",
+//   "time":"2026-11-21T04:05:06.789Z","traceparent":"…"}
 //
 // in the order of the members' names, without those whose text is empty.
 

@@ -51,8 +51,8 @@ final class WaveformTable: Sendable {
     return try await work.run { [self] in try load(id, of: tenant) }
   }
 
-  /// Makes a response from a tenant's waveforms, which `answer` opens with the function passed to it. If one turns out to be
-  /// damaged on disk, it's discarded and rebuilt by a job, and the response is made again with an empty waveform:
+  /// Makes a response from a tenant's waveforms, which `answer` opens with the function passed to it. If one turns out
+  /// to be damaged on disk, it's discarded and rebuilt by a job, and the response is made again with an empty waveform:
   /// damaged data is never served.
   func answer<R>(
     of tenant: Tenant,

@@ -2,8 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted: at most once a second,
-/// because it rewrites the index of names.
+/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted: at most once a
+/// second, because it rewrites the index of names.
 final class Erasure: Sendable {
   private let catalog: Catalog
   private let log: ServiceLog

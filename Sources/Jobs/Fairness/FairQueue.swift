@@ -71,8 +71,8 @@ struct FairQueue<Element> {
 
   /// Begins the next entry, which is in service until `end`. Returns nil if none can begin.
   ///
-  /// Clients with `limit` entries in service, or as many as their own limit says, are skipped. `choose` picks from a client's waiting entries, given in
-  /// order, or returns nil if none of them can begin now.
+  /// Clients with `limit` entries in service, or as many as their own limit says, are skipped. `choose` picks from a
+  /// client's waiting entries, given in order, or returns nil if none of them can begin now.
   mutating func begin(
     limit: Int = .max, own limits: OwnLimits? = nil, choosing choose: (_ waiting: [Element]) -> Int? = { _ in 0 }
   ) -> (client: Client, element: Element)? {

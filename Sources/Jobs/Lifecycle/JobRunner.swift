@@ -70,7 +70,8 @@ package final class JobRunner: Sendable {
 
   // MARK: Room
 
-  /// Throws `.queueFull`, `.clientQueueFull`, `.clientDaySpent` or `.clientRunsNothing` if the client may not queue another job.
+  /// Throws `.queueFull`, `.clientQueueFull`, `.clientDaySpent` or `.clientRunsNothing` if the client may not queue
+  /// another job.
   package func checkRoom(for client: Client) throws(JobsError) {
     try checkLimits(of: client)
     do throws(ClientTally.Refusal) { try tally.check(client) } catch { throw Self.refusal(error) }

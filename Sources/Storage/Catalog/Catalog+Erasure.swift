@@ -21,7 +21,8 @@ extension Catalog {
   /// Merging the index takes about a second for this many names.
   private static let namesMergedAtOnce = 20_000
 
-  /// Removes what is left of deleted rows in the catalog's files. Throws if another process reads the catalog meanwhile.
+  /// Removes what is left of deleted rows in the catalog's files. Throws if another process reads the catalog
+  /// meanwhile.
   package func eraseTraces() throws(StorageError) {
     try write { db in
       let count =

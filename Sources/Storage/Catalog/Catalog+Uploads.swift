@@ -57,9 +57,8 @@ extension Catalog {
 
   /// Inserts the recording that an upload became, with its jobs, and marks the upload as finished, in one transaction.
   ///
-  /// Throws `.limitReached` if the tenant would have more than `limits`, and `.noSuchUpload` if the upload was deleted or
-  /// has already become a recording. So however often a client
-  /// completes an upload, it becomes one recording.
+  /// Throws `.limitReached` if the tenant would have more than `limits`, and `.noSuchUpload` if the upload was deleted
+  /// or has already become a recording. So however often a client completes an upload, it becomes one recording.
   package func insert(
     _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
     within limits: StoredLimits? = nil

@@ -251,8 +251,8 @@ enum Schema {
     """
 
   /// Triggers count what tenants have, so that no statement can change it uncounted. `bytes` are those of audio files.
-  /// `job_seconds` counts the attempts that ended on a day, in days since 1970, except those that the service's own stop
-  /// interrupted.
+  /// `job_seconds` counts the attempts that ended on a day, in days since 1970, except those that the service's own
+  /// stop interrupted.
   private static let usage = """
     CREATE TABLE usage (
       tenant TEXT NOT NULL PRIMARY KEY,
