@@ -55,10 +55,12 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")]),
 
     .target(
-      name: "Processing", dependencies: ["Terms", "AudioIO", "Media", "Waveform", "Denoise", "CKernels", "CLinux"],
+      name: "Processing",
+      dependencies: ["Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "CKernels", "CLinux"],
       swiftSettings: strict),
     .target(
-      name: "Jobs", dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Media", "CLinux"],
+      name: "Jobs",
+      dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Labels", "Media", "CLinux"],
       swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(

@@ -25,8 +25,10 @@ struct LabelCollector {
   }
 
   /// Returns the labels by start; those that start together keep their order.
-  consuming func sorted() -> [Label] {
-    let labels = labels
+  consuming func sorted() -> [Label] { Self.sorted(labels) }
+
+  /// Returns labels by start; those that start together keep their order.
+  static func sorted(_ labels: [Label]) -> [Label] {
     guard !zip(labels, labels.dropFirst()).allSatisfy({ $0.start <= $1.start }) else { return labels }
     // `sort` isn't documented to be stable.
     let order = labels.indices.sorted { (labels[$0].start, $0) < (labels[$1].start, $1) }

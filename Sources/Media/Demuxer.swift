@@ -178,11 +178,11 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
 
 /// A file for small reads, mostly of its first bytes.
 @safe
-final class FileStart {
+package final class FileStart {
   private let descriptor: Int32
 
   /// Fails if the file can't be opened.
-  init?(path: String) {
+  package init?(path: String) {
     descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
   }
@@ -190,14 +190,14 @@ final class FileStart {
   deinit { close(descriptor) }
 
   /// Returns `count` bytes, or fewer at the end of the file.
-  func bytes(at offset: Int, count: Int) -> [UInt8] {
+  package func bytes(at offset: Int, count: Int) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, got in
       got = max(unsafe pread(descriptor, buffer.baseAddress, count, off_t(offset)), 0)
     }
   }
 
   /// Length of the file, in bytes.
-  var length: Int { max(Int(lseek(descriptor, 0, SEEK_END)), 0) }
+  package var length: Int { max(Int(lseek(descriptor, 0, SEEK_END)), 0) }
 
   /// Returns the length in bytes of the ID3v2 tag at `offset`, or 0 if there is none. Its size has seven bits per byte.
   func tagLength(at offset: Int) -> Int {

@@ -62,6 +62,8 @@ package struct MediaFacts: Codable, Sendable, Equatable {
   package struct OtherTracks: Codable, Sendable, Equatable {
     /// Number of subtitle tracks.
     package var subtitles = 0
+    /// The indices of the subtitle tracks that ffmpeg can decode to text; nil in facts written by an older version.
+    package var texts: [Int]?
     /// Number of files attached to a Matroska file.
     package var attachments = 0
     /// Number of pictures that represent the whole file.

@@ -252,9 +252,12 @@ struct TrackList {
 
   var others: MediaFacts.OtherTracks {
     var others = MediaFacts.OtherTracks()
+    var texts: [Int] = []
     for stream in streams {
       switch stream.codec_type {
-      case "subtitle": others.subtitles += 1
+      case "subtitle":
+        others.subtitles += 1
+        if let index = stream.index, MediaTexts.codecs.contains(stream.codec_name ?? "") { texts.append(index) }
       case "attachment": others.attachments += 1
       case "video" where stream.disposition?.attached_pic == 1:
         others.covers += 1
@@ -268,6 +271,7 @@ struct TrackList {
     // Limits the number, because each of them appears on a command line.
     others.plainCovers = Array(others.plainCovers.prefix(Self.namedLimit))
     others.sensors = Array(others.sensors.prefix(Self.namedLimit))
+    others.texts = Array(texts.prefix(MediaTexts.trackLimit))
     let language = streams.first { $0.codec_type == "audio" }?.tags?.language
     others.language = language.flatMap {
       $0.utf8.count == 3 && $0.utf8.allSatisfy { (97...122).contains($0) } ? $0 : nil

@@ -41,21 +41,33 @@ extension WorkerRequest {
 
   private func begin(_ work: WaveformWork) throws(ProcessingError) -> Begun {
     let decoding = try decode(work.copy)
+    let reading = work.labels.map { labels in
+      ReadEmbeddedLabels(work: labels, source: source, facts: work.copy?.facts, texts: texts(work.copy))
+    }
     return { (progress) throws(ProcessingError) in
-      guard let decoding, let copy = work.copy else {
-        // More than four would take more memory and wait for the disk.
-        return .analyzed(
-          try AnalyzeRecording(
-            source: source, pyramid: work.pyramid, limits: limits, threads: min(threadCount, 4),
-            findsNoiseRegions: work.findsNoiseRegions, soundMap: work.soundMap
-          ).run(progress: progress))
-      }
-      return .analyzed(
-        try ImportRecording(
+      var analysis: Analysis
+      if let decoding, let copy = work.copy {
+        analysis = try ImportRecording(
           decoding: decoding, working: copy.path, pyramid: work.pyramid, limits: limits,
           findsNoiseRegions: work.findsNoiseRegions
-        ).run(progress: progress))
+        ).run(progress: progress)
+      } else {
+        // More than four threads would take more memory and wait for the disk.
+        analysis = try AnalyzeRecording(
+          source: source, pyramid: work.pyramid, limits: limits, threads: min(threadCount, 4),
+          findsNoiseRegions: work.findsNoiseRegions, soundMap: work.soundMap
+        ).run(progress: progress)
+      }
+      if let reading { analysis.warnings += reading.run(frames: analysis.frames) }
+      return .analyzed(analysis)
     }
+  }
+
+  /// Begins to read the timed text of a file that ffmpeg reads; nil if that can't be started, because the sound matters
+  /// more.
+  private func texts(_ copy: WorkingCopy?) -> MediaTexts? {
+    guard let facts = copy?.facts, let demuxer = facts.demuxer else { return nil }
+    return try? MediaTexts(path: source, facts: facts, with: reader(demuxer), in: fencing)
   }
 
   private func begin(_ work: DenoiseWork) throws(ProcessingError) -> Begun {

@@ -94,15 +94,19 @@ package struct WaveformWork: Codable, Sendable, Equatable {
   package var soundMap: String?
   /// Whether to look for noise regions in the same pass.
   package var findsNoiseRegions: Bool
+  /// How to read the timed text inside the source; nil to leave it alone.
+  package var labels: EmbeddedLabelsWork?
 
   /// Creates a value from its parts.
   package init(
-    pyramid: String, copy: WorkingCopy? = nil, soundMap: String? = nil, findsNoiseRegions: Bool = false
+    pyramid: String, copy: WorkingCopy? = nil, soundMap: String? = nil, findsNoiseRegions: Bool = false,
+    labels: EmbeddedLabelsWork? = nil
   ) {
     self.pyramid = pyramid
     self.copy = copy
     self.soundMap = soundMap
     self.findsNoiseRegions = findsNoiseRegions
+    self.labels = labels
   }
 }
 

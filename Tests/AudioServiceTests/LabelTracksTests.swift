@@ -165,7 +165,10 @@ import Testing
       #expect(renamed.text.contains(part))
     }
     #expect(try await labels(path) == other)
-    let third = try #require(renamed.fields["ETag"])
+    let unknown = try await send(
+      .patch, path, fields: ["If-Match": try #require(renamed.fields["ETag"])], body: #"{"language":null}"#, 200)
+    #expect(unknown.text.contains(#""language":null"#) && unknown.text.contains(#""name":"N""#))
+    let third = try #require(unknown.fields["ETag"])
     for body in ["{}", "{\"kind\":\"x\"}", "{\"language\":\"a_b\"}", "{\"nam\":\"x\"}"] {
       _ = try await send(.patch, path, fields: ["If-Match": third], body: body, 400)
     }
@@ -184,6 +187,33 @@ import Testing
     _ = try await send(.post, tracks, body: "", 400)
     _ = try await send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)
     _ = try await send(.post, tracks, body: String(repeating: " ", count: LabelLimits.bytes + 1), 413)
+    #expect(try bench.catalog.labelTracks(of: recording.id).count == 1)
+    #expect(try await labels(path) == Self.json)
+  }
+
+  @Test(
+    "no kind of bad file is stored, whether it is new or replaces labels",
+    arguments: [
+      ("vtt", "WEBVTT\n\n00:02.000 --> 00:01.000\na", "Line 3, column 15"),
+      ("vtt", "WEBVTT\n\n00:01 --> 00:02\na\n\nnan --> 00:03\nb", "Line 6, column 1"),
+      ("srt", "1\n00:01 --> 00:02\n" + String(repeating: "<b>", count: 10_000), "Line 3, column 193"),
+      ("srt", "1\n-00:01 --> 00:02\na\n", "Line 2, column 1"), ("srt", "\u{0}\u{1}\u{2}", "Line 1, column 1"),
+      ("lrc", "[00:01.00]<00:03.00>a <00:02.00>b", "Line 1, column 24"), ("lrc", "[-00:01.00]a", "Line 1, column 2"),
+      ("audacity", "1\t2\ta\nNaN\t3\tb\n", "Line 2, column 1"), ("audacity", "3\t2\ta", "Line 1, column 3"),
+      ("json", #"{"labels":[{"start":1,"end":2,"text":"a"},{"start":-1,"end":2,"text":"b"}]}"#, "Line 1, column 52"),
+      ("whisper", "{\"segments\":[\n{\"start\":NaN,\"end\":1}]}", "Line 2, column 10"),
+      ("chapters", "{\"chapters\":[{\"startTime\":2,\"endTime\":1}]}", "Line 1, column 39"),
+      ("chapters", "{\"chapters\":[],\"x\":" + String(repeating: "[", count: 10_000), "Line 1, column 83"),
+    ])
+  func badContents(format: String, body: String, place: String) async throws {
+    let (path, etag) = try await track()
+    let query = "?format=\(format)"
+    for (method, target, fields) in [
+      (HTTPMethod.post, tracks + query, [:]), (.put, path + query, ["If-Match": etag]),
+    ] as [(HTTPMethod, String, HTTPFields)] {
+      let refused = try await send(method, target, fields: fields, body: body, 400).text
+      #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains(place + ": "), "\(refused)")
+    }
     #expect(try bench.catalog.labelTracks(of: recording.id).count == 1)
     #expect(try await labels(path) == Self.json)
   }

@@ -56,6 +56,10 @@ struct LabelTests {
       (Array("1\n00:00:02,000 --> 00:00:01,000\na\n".utf8), 400, "Line 2, column 18: the end is before the start."),
       ((0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 7) }, 400, "Line "),
       ([UInt8](repeating: 0x20, count: 17 << 20), 413, ""),
+      (Array(String(repeating: "[00:01]a\n", count: 1_000_000).utf8), 400, "Line "),
+      (Array(String(repeating: "1\t2\n", count: 1_000_000).utf8), 400, "Line 200001, column 1: "),
+      (Array(("WEBVTT\n\n" + String(repeating: "00:01 --> 00:02\n", count: 1_000_000)).utf8), 400, "Line 200003, "),
+      (Array(String(repeating: "00:01 --> 00:02\n\n", count: 1_000_000).utf8), 413, ""),
     ] {
       let answer = try server.client.send("POST", path, ["Content-Type": "text/plain"], .bytes(body))
       #expect(answer.status == status && (answer.json["detail"].string ?? "").hasPrefix(detail), "\(answer.text)")

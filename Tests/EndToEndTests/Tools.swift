@@ -8,7 +8,7 @@ import Foundation
 
 /// A system program that makes the tests' clips.
 enum Tool: String {
-  case sox, ffmpeg, fallocate
+  case sox, ffmpeg, mkvmerge, lame, fallocate
   case espeak = "espeak-ng"
 
   /// Runs the tool to its end. If it fails or isn't installed, throws its message.

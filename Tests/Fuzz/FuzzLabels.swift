@@ -10,7 +10,7 @@ func fuzzLabels(_ input: [UInt8]) {
   }
 }
 
-private func areValid(_ labels: [Label]) -> Bool {
+func areValid(_ labels: [Label]) -> Bool {
   let areSorted = zip(labels, labels.dropFirst()).allSatisfy { $0.start <= $1.start }
   return areSorted
     && labels.allSatisfy { label in

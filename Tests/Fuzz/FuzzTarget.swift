@@ -14,7 +14,7 @@ struct FuzzTarget: Sendable {
   static let all = [
     FuzzTarget(name: "request", run: fuzzRequest), FuzzTarget(name: "chunked", run: fuzzChunked),
     FuzzTarget(name: "multipart", run: fuzzMultipart), FuzzTarget(name: "values", run: fuzzValues),
-    FuzzTarget(name: "labels", run: fuzzLabels),
+    FuzzTarget(name: "labels", run: fuzzLabels), FuzzTarget(name: "embedded", run: fuzzEmbedded),
   ]
 
   /// The target that deploy/fuzz requests.

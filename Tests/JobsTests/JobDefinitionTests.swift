@@ -19,12 +19,14 @@ import Testing
     .replacing("\"mov\"", with: "\"asf\"")
 
   private func attempt(
-    _ kind: JobKind, _ parameters: String = "{}", media: String? = nil, workingFile: String? = nil
+    _ kind: JobKind, _ parameters: String = "{}", media: String? = nil, workingFile: String? = nil,
+    derivedFrom: Derivation? = nil
   ) -> JobAttempt {
     let source = Recording(
       id: RecordingID(), name: "a",
       format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 16_000, channels: 1, frames: 96_000),
-      waveformState: .ready, audioFile: "audio.x", media: media, workingFile: workingFile)
+      waveformState: .ready, audioFile: "audio.x", media: media, workingFile: workingFile,
+      derivedFrom: derivedFrom)
     var job = Job(kind: kind, recording: source.id, output: RecordingID(), parameters: parameters)
     job.attempts = 2
     return JobAttempt(job: job, source: source, sourceFolder: "/recording", folder: "/job")
@@ -33,16 +35,24 @@ import Testing
   @Test func aWaveformJobReadsTheRecordingsOwnFile() throws {
     let (work, source) = try #require(WaveformJob.work(of: attempt(.waveform)))
     #expect(source == "/recording/audio.x")
+    let labels = EmbeddedLabelsWork(output: "/job/attempt-2.labels", sampleRate: 16_000, codec: "pcm_s16")
     let expected = WaveformWork(
-      pyramid: "/job/attempt-2.pyramid", soundMap: "/job/attempt-2.map", findsNoiseRegions: true)
+      pyramid: "/job/attempt-2.pyramid", soundMap: "/job/attempt-2.map", findsNoiseRegions: true, labels: labels)
     #expect(work == .waveform(expected))
     // Even if there is a working copy, because that may be the lost file.
     let media = try #require(WaveformJob.work(of: attempt(.waveform, media: Self.m4a, workingFile: "working.wav")))
     let facts = try #require(MediaFacts(json: Self.m4a))
     #expect(media.source == "/recording/audio.x")
     let copy = WorkingCopy(facts, at: "/job/attempt-2.working")
-    #expect(
-      media.work == .waveform(WaveformWork(pyramid: "/job/attempt-2.pyramid", copy: copy, findsNoiseRegions: true)))
+    let decoding = WaveformWork(
+      pyramid: "/job/attempt-2.pyramid", copy: copy, findsNoiseRegions: true, labels: labels)
+    #expect(media.work == .waveform(decoding))
+    // A cleaned recording has its source's labels.
+    let cleaned = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
+    guard case .waveform(let rebuilt) = WaveformJob.work(of: attempt(.waveform, derivedFrom: cleaned))?.work else {
+      throw JobsError.unreadableParameters(JobID())
+    }
+    #expect(rebuilt.labels == nil)
   }
 
   private func denoising(_ attempt: JobAttempt) throws -> (work: DenoiseWork, source: String) {

@@ -63,6 +63,9 @@ struct JSONMembers {
     return value == .null ? nil : value
   }
 
+  /// Whether a member is given as null.
+  func isNull(_ member: String) -> Bool { members[member] == .null }
+
   func number(_ member: String, in range: ClosedRange<Double>) throws -> Double? {
     guard let value = value(member) else { return nil }
     guard case .number(let number) = value, range.contains(number) else {

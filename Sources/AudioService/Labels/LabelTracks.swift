@@ -7,9 +7,6 @@ import Storage
 struct LabelTracks: Sendable {
   let context: Context
 
-  /// Maximum number of tracks per recording.
-  static let trackLimit = 64
-
   // MARK: Tracks
 
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
@@ -38,7 +35,7 @@ struct LabelTracks: Sendable {
       return name.text
     }
     let language = try query.string("language").map { text in
-      guard Self.isLanguage(text) else { throw query.invalid("language", text, .languageTag) }
+      guard LanguageTag.isValid(text) else { throw query.invalid("language", text, .languageTag) }
       return text
     }
     let recording = try await context.recording(parameters, caller)
@@ -47,9 +44,9 @@ struct LabelTracks: Sendable {
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
-        language: language ?? file.language.flatMap { Self.isLanguage($0) ? $0 : nil }, source: .upload)
+        language: language ?? file.language.flatMap { LanguageTag.isValid($0) ? $0 : nil }, source: .upload)
       track.summarize(file.labels)
-      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: Self.trackLimit)
+      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit)
       return track
     }
     return try changed(track, of: recording, .created)
@@ -65,14 +62,17 @@ struct LabelTracks: Sendable {
     let name = try members.recordingName()
     let kind: LabelTrack.Kind? = try members.choice("kind")
     let language = try members.string("language", upTo: 35)
-    if let language, !Self.isLanguage(language) { throw members.invalid("language", .languageTag) }
-    guard name != nil || kind != nil || language != nil else { throw members.invalid("name", .given) }
+    if let language, !LanguageTag.isValid(language) { throw members.invalid("language", .languageTag) }
+    let forgetsLanguage = members.isNull("language")
+    guard name != nil || kind != nil || language != nil || forgetsLanguage else {
+      throw members.invalid("name", .given)
+    }
     let catalog = caller.catalog
     let updated = try await context.work.run { () throws(StorageError) in
       try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }) { track in
         track.name = name ?? track.name
         track.kind = kind ?? track.kind
-        track.language = language ?? track.language
+        track.language = forgetsLanguage ? nil : language ?? track.language
       }
     }
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
@@ -245,17 +245,6 @@ struct LabelTracks: Sendable {
       window.end = max(last.microseconds, first.microseconds + 1)
     }
     return window
-  }
-
-  /// Whether the text has the form of a language tag (RFC 5646): a language of letters, then subtags.
-  private static func isLanguage(_ text: String) -> Bool {
-    let tags = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-    guard text.utf8.count <= 35, let first = tags.first, (2...8).contains(first.count), first.allSatisfy(isLetter)
-    else { return false }
-    return tags.dropFirst().allSatisfy { tag in
-      (1...8).contains(tag.count) && tag.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) }
-    }
   }
 }
 

@@ -26,11 +26,14 @@ struct JobOutcome {
 
   /// Finishes the job and the recording named in its result. A job that was canceled meanwhile changes nothing. If the
   /// recording has been deleted, removes the folder that adding files has created again.
-  func finish(_ result: JobResult, _ change: (inout Recording) -> Void) throws(StorageError) -> Job? {
+  func finish(
+    _ result: JobResult, adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
+    _ change: (inout Recording) -> Void
+  ) throws(StorageError) -> Job? {
     var isWanted = false
     let ended = try catalog.finish(
-      job: job.id, { isWanted = $0.succeed(with: result) }, recording: result.recording, { if isWanted { change(&$0) } }
-    )
+      job: job.id, { isWanted = $0.succeed(with: result) }, recording: result.recording,
+      { if isWanted { change(&$0) } }, adding: { isWanted ? tracks : [] }, limit: LabelTrack.limit)
     if ended.recording == nil, result.recording == job.output { try store.remove(result.recording) }
     return ended.job
   }

@@ -1,4 +1,5 @@
 import AudioIO
+import Labels
 import Media
 import Processing
 import Storage
@@ -17,9 +18,15 @@ enum WaveformJob: JobDefinition {
 
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
     let copy = attempt.source.mediaFacts.map { WorkingCopy($0, at: attempt.path("working")) }
-    let work = WaveformWork(
+    var work = WaveformWork(
       pyramid: attempt.path("pyramid"), copy: copy, soundMap: copy == nil ? attempt.path("map") : nil,
       findsNoiseRegions: true)
+    let format = attempt.source.format
+    // A cleaned recording has its source's labels.
+    if attempt.source.derivedFrom == nil {
+      work.labels = EmbeddedLabelsWork(
+        output: attempt.path("labels"), sampleRate: format.sampleRate, codec: format.codec)
+    }
     return (work: .waveform(work), source: attempt.original)
   }
 
@@ -39,7 +46,8 @@ enum WaveformJob: JobDefinition {
       working = try outcome.add(path, as: recording.workingFile ?? "working-\(job.id).\(ending)")
     }
     let file = try outcome.add(work.pyramid, as: job.pyramidName)
-    return try outcome.finish(JobResult(recording: job.recording)) {
+    let tracks = try embeddedTracks(of: recording, work, outcome)
+    return try outcome.finish(JobResult(recording: job.recording), adding: tracks) {
       $0.waveformState = .ready
       $0.waveformFile = file.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
@@ -51,6 +59,28 @@ enum WaveformJob: JobDefinition {
         $0.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
       }
       $0.noiseRegions = analysis.noiseRegions
+    }
+  }
+
+  /// Returns the tracks that the worker found in the recording's file; none if the waveform was built before, because
+  /// the user may have deleted them since.
+  private static func embeddedTracks(
+    of recording: Recording, _ work: WaveformWork, _ outcome: JobOutcome
+  ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
+    guard let path = work.labels?.output,
+      let bytes = try outcome.store.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit))
+    else { return [] }
+    let earlier = try outcome.catalog.jobs(state: .succeeded, recording: recording.id, limit: .max)
+    guard !earlier.contains(where: { $0.kind == .waveform }) else { return [] }
+    // Only a decoder that was taken over writes something else.
+    guard let found = try? EmbeddedLabels(parsing: bytes) else { return [] }
+    return found.tracks.map { embedded in
+      let kind = LabelTrack.Kind(rawValue: embedded.kind.rawValue) ?? .labels
+      var track = LabelTrack(
+        of: recording.id, name: embedded.name ?? LabelTrack.name(of: kind), kind: kind, language: embedded.language,
+        source: .embedded)
+      track.summarize(embedded.labels)
+      return (track, LabelChunk.chunks(of: embedded.labels))
     }
   }
 }

@@ -162,7 +162,7 @@ enum LRC {
   }
 
   /// Returns the end of each line; those without a text only end others.
-  private static func ends(of lines: [(time: MediaTime, isEnd: Bool)], duration: MediaTime?) -> [MediaTime] {
+  static func ends(of lines: [(time: MediaTime, isEnd: Bool)], duration: MediaTime?) -> [MediaTime] {
     var ends = [MediaTime](repeating: .zero, count: lines.count)
     // The next later time, and the end of the lines that are at the current one.
     var (later, end): (MediaTime?, MediaTime) = (nil, .zero)

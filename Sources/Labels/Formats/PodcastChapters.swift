@@ -34,7 +34,7 @@ enum PodcastChapters {
   }
 
   /// Stands for a missing end until the next chapter is known.
-  private static let openEnd = MediaTime.limit
+  static let openEnd = MediaTime.limit
 
   private static func chapter(_ scanner: inout JSONScanner) throws(LabelsError) -> Label {
     let offset = scanner.position
@@ -56,7 +56,8 @@ enum PodcastChapters {
     return Label(start: start, end: end ?? openEnd, text: title)
   }
 
-  private static func close(_ chapters: inout [Label], _ duration: MediaTime?) {
+  /// Ends each label whose end is `openEnd` where the next one that starts later does, or with the recording.
+  static func close(_ chapters: inout [Label], _ duration: MediaTime?) {
     var later: MediaTime?
     for index in chapters.indices.reversed() {
       let start = chapters[index].start

@@ -31,28 +31,33 @@ struct SourceText: Sendable {
 
   private static func utf8(_ file: [UInt8]) -> [UInt8] {
     switch (file.first, file.dropFirst().first) {
-    case (0xFE, 0xFF): return utf8(utf16: file, high: 0, low: 1)
-    case (0xFF, 0xFE): return utf8(utf16: file, high: 1, low: 0)
+    case (0xFE, 0xFF): return utf8(utf16: file.dropFirst(2), isBigEndian: true)
+    case (0xFF, 0xFE): return utf8(utf16: file.dropFirst(2), isBigEndian: false)
     default: break
     }
     let start = file.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
     if (try? UTF8Span(validating: file.span)) != nil { return start == 0 ? file : Array(file[start...]) }
+    return utf8(windows1252: file[start...])
+  }
+
+  static func utf8(windows1252 text: ArraySlice<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(file.count * 9 / 8)
-    for byte in file[start...] {
+    bytes.reserveCapacity(text.count * 9 / 8)
+    for byte in text {
       if byte < 0x80 { bytes.append(byte) } else { bytes.append(contentsOf: String(windows1252(byte)).utf8) }
     }
     return bytes
   }
 
   /// Unpaired surrogates become U+FFFD, and so does half a unit at the end.
-  private static func utf8(utf16 file: [UInt8], high: Int, low: Int) -> [UInt8] {
-    let units = stride(from: 2, to: file.count, by: 2).lazy.map { position -> UInt16 in
-      guard position + 1 < file.count else { return 0xFFFD }
-      return UInt16(file[position + high]) << 8 | UInt16(file[position + low])
+  static func utf8(utf16 text: ArraySlice<UInt8>, isBigEndian: Bool) -> [UInt8] {
+    let units = stride(from: text.startIndex, to: text.endIndex, by: 2).lazy.map { position -> UInt16 in
+      guard position + 1 < text.endIndex else { return 0xFFFD }
+      let (first, second) = (UInt16(text[position]), UInt16(text[position + 1]))
+      return isBigEndian ? first << 8 | second : second << 8 | first
     }
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(file.count)
+    bytes.reserveCapacity(text.count)
     _ = transcode(units.makeIterator(), from: UTF16.self, to: UTF8.self, stoppingOnError: false) { bytes.append($0) }
     return bytes
   }

@@ -51,15 +51,19 @@ extension Catalog {
 
   /// Changes a job and a recording in one transaction, so that a job's result and its success become visible together.
   ///
-  /// Either may have been deleted; the other is changed regardless. Returns both as they are then.
+  /// Either may have been deleted; the other is changed regardless. Returns both as they are then. `tracks` is called
+  /// last and returns labels found in the recording's file; as many as make at most `limit` with those that it has are
+  /// inserted.
   @discardableResult
   package func finish(
     job: JobID, _ changeJob: (inout Job) -> Void,
-    recording: RecordingID?, _ changeRecording: (inout Recording) -> Void
+    recording: RecordingID?, _ changeRecording: (inout Recording) -> Void,
+    adding tracks: () -> [(track: LabelTrack, chunks: [LabelChunk])] = { [] }, limit: Int = 64
   ) throws(StorageError) -> (job: Job?, recording: Recording?) {
     try write { db in
       let job = try Self.update(job, db, changeJob)
       let recording = try recording.flatMap { try Self.update($0, db, changeRecording) }
+      if let recording { try Self.insert(embedded: tracks(), of: recording.id, limit: limit, db) }
       return (job, recording)
     }
   }

@@ -69,6 +69,19 @@ extension Catalog {
     }
   }
 
+  /// Inserts tracks found in a recording's file, as many as fit, unless it has such tracks already.
+  static func insert(
+    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of id: RecordingID, limit: Int, _ db: Database
+  ) throws {
+    let rows = try Row.fetchAll(
+      db.cachedStatement(sql: "SELECT source FROM label_tracks WHERE recording = ?"), arguments: [id.text])
+    guard try !rows.contains(where: { try choice($0, "source") == LabelTrack.Source.embedded }) else { return }
+    for (track, chunks) in tracks.prefix(max(0, limit - rows.count)) {
+      try LabelTrackRow(track: track).insert(db)
+      try insert(chunks, of: track.id, db)
+    }
+  }
+
   /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if there is none. Throws
   /// `.changedMeanwhile`, without any change, if `isExpected` returns false for the current track.
   package func update(

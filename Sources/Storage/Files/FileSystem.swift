@@ -108,9 +108,10 @@ enum FileSystem {
     }
   }
 
-  /// Returns the content of a file. Throws `.io` with `EFBIG` if it is longer than `limit`.
-  static func contents(of path: String, limit: Int64) throws(StorageError) -> [UInt8] {
-    let file = try FileDescriptor(path: path, flags: O_RDONLY)
+  /// Returns the content of a file. Throws `.io` with `EFBIG` if it is longer than `limit`. `flags` are those of open()
+  /// beside O_RDONLY.
+  static func contents(of path: String, limit: Int64, flags: Int32 = 0) throws(StorageError) -> [UInt8] {
+    let file = try FileDescriptor(path: path, flags: O_RDONLY | flags)
     var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 * 1024))
     while true {
       let count = try file.read(into: &buffer)

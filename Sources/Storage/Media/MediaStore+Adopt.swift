@@ -67,6 +67,17 @@ extension MediaStore {
     try? FileSystem.rename(source, to: finalPath(of: id, name: name))
   }
 
+  /// Returns the content of a file that a job may have written; nil if there is none, or if it is longer than `limit`
+  /// bytes.
+  package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
+    do {
+      // A decoder that was taken over may have made something else than a file.
+      return try FileSystem.contents(of: path, limit: limit, flags: O_NOFOLLOW | O_NONBLOCK)
+    } catch .io(_, _, let number) where [ENOENT, ELOOP, EFBIG].contains(number) {
+      return nil
+    }
+  }
+
   func finalPath(of id: RecordingID, name: String) -> String {
     precondition(Self.isFileName(name), "the name of a file in one folder")
     return folder(of: id) + "/" + name
