@@ -13,6 +13,36 @@ package enum LabelPieces {
     try LabelFile(parsing: document([bytes]), as: .json).labels
   }
 
+  /// Returns those labels of a run for which `isChosen` is true, without parsing them. Throws if the bytes are
+  /// damaged.
+  package static func bytes(_ run: [UInt8], where isChosen: [Bool]) throws(LabelsError) -> [UInt8] {
+    var chosen: [UInt8] = []
+    var (index, start, depth, isText) = (0, 0, 0, false)
+    var position = 0
+    func isWanted() -> Bool { index < isChosen.count && isChosen[index] }
+    while position <= run.count {
+      let byte = position < run.count ? run[position] : ASCII.comma
+      if isText {
+        if byte == ASCII.backslash { position += 1 } else if byte == ASCII.quote { isText = false }
+      } else if byte == ASCII.quote {
+        isText = true
+      } else if byte == ASCII.openBrace || byte == ASCII.openBracket {
+        depth += 1
+      } else if byte == ASCII.closeBrace || byte == ASCII.closeBracket {
+        depth -= 1
+      } else if byte == ASCII.comma, depth == 0 {
+        if isWanted() {
+          if !chosen.isEmpty { chosen.append(ASCII.comma) }
+          chosen += run[start..<position]
+        }
+        (index, start) = (index + 1, position + 1)
+      }
+      position += 1
+    }
+    guard index == isChosen.count else { throw try SourceText(run).error(.malformedJSON, at: run.count) }
+    return chosen
+  }
+
   /// Returns runs that follow each other as one document in the JSON format.
   package static func document(_ pieces: [[UInt8]]) -> [UInt8] {
     var written = WrittenLabels()

@@ -45,7 +45,7 @@ struct ReadEmbeddedLabels {
       // ffprobe finds the same tags as above, but not all that is in them.
       if labels.tracks.isEmpty { labels.add(probe: texts.report(), clock) }
       if facts?.demuxer == .matroska {
-        labels.addSubtitles(ofMatroska: &bytes, clock)
+        if facts?.others?.subtitles != 0 { labels.addSubtitles(ofMatroska: &bytes, clock) }
       } else if let subtitles = texts.decodedSubtitles() {
         var memory = MemoryBytes(subtitles)
         labels.addSubtitles(ofMatroska: &memory, clock)

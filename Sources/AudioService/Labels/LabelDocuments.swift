@@ -72,7 +72,9 @@ struct LabelWindow: Sendable {
   /// Returns the labels of the chunks that are in the window, as elements of JSON arrays.
   func pieces(_ chunks: [FoundLabels]) throws -> [[UInt8]] {
     try chunks.map { chunk in
-      if chunk.matches == nil, containsAll(chunk) { return chunk.labels }
+      if containsAll(chunk) {
+        return try chunk.matches.map { try LabelPieces.bytes(chunk.labels, where: $0) } ?? chunk.labels
+      }
       return LabelPieces.bytes(try labels(chunk)[...])
     }
   }

@@ -15,7 +15,7 @@
 // file that was cut or is damaged.
 
 extension EmbeddedLabels {
-  /// Adds the subtitles of a Matroska file. Reads the heads of all elements.
+  /// Adds the subtitles of a Matroska file that has some. Reads the heads of all elements, if any are text.
   package mutating func addSubtitles(ofMatroska file: inout some ByteSource, _ clock: EmbeddedClock) {
     var reader = MatroskaReader()
     reader.read(&file)
@@ -105,12 +105,12 @@ struct MatroskaReader {
     for _ in 0..<Self.elementLimit {
       let head = file.bytes(at: offset, count: 12)
       guard let first = head.first else { return }
-      guard let (id, size, length) = Self.element(head) else { return isDamaged = isDamaged || hasText && first != 0 }
+      guard let (id, size, length) = Self.element(head) else { return isDamaged = isDamaged || first != 0 }
       offset += length
       if id == 0x1F43_B675 {
         latest = nil
         // Tracks come before the first cluster.
-        guard hasText else { return }
+        guard tracks.contains(where: \.isText) else { return }
       }
       if id == 0xAE {
         guard tracks.count < Self.trackLimit else { return isTooMuch = true }
@@ -119,7 +119,7 @@ struct MatroskaReader {
       // Without a kind, it is zlib.
       if id == 0x5034 { change { $0.isCompressed = true } }
       if Self.entered.contains(id) { continue }
-      guard let size, size <= file.length - offset else { return isDamaged = hasText }
+      guard let size, size <= file.length - offset else { return isDamaged = true }
       switch id {
       case 0xA1, 0xA3: addBlock(&file, at: offset, size: size)
       case 0x5035: change { $0.isEncrypted = true }
@@ -131,8 +131,6 @@ struct MatroskaReader {
     }
     isTooMuch = true
   }
-
-  private var hasText: Bool { tracks.contains(where: \.isText) }
 
   /// Returns an element's ID, its size, and the number of bytes that these take.
   private static func element(_ head: ArraySlice<UInt8>) -> (id: UInt32, size: Int?, length: Int)? {

@@ -141,17 +141,26 @@ extension Catalog {
 
   private static func folded(_ text: String) -> String { folded([text]) }
 
-  /// Returns for each line whether it contains `text`, compared by bytes as SQLite's instr() does.
+  /// Returns for each line whether it contains `text`, compared by bytes as SQLite's instr() does. A first letter may
+  /// be in each of a track's labels, so this is a plain loop over bytes.
   private static func lines(of folded: String, containing text: [UInt8]) -> [Bool] {
-    folded.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
-      var rest = line
-      while rest.count >= text.count, let start = rest.firstIndex(of: text[0]) {
-        rest = rest[start...]
-        if rest.starts(with: text) { return true }
-        rest = rest.dropFirst()
-      }
-      return false
+    let bytes = Array(folded.utf8)
+    var (found, start) = ([Bool](), 0)
+    for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: "\n") {
+      found.append(contains(bytes.span.extracting(start..<index), text.span))
+      start = index + 1
     }
+    return found
+  }
+
+  private static func contains(_ line: Span<UInt8>, _ text: Span<UInt8>) -> Bool {
+    guard !text.isEmpty, line.count >= text.count else { return false }
+    for start in 0...line.count - text.count where line[start] == text[0] {
+      var length = 1
+      while length < text.count, line[start + length] == text[length] { length += 1 }
+      if length == text.count { return true }
+    }
+    return false
   }
 }
 
