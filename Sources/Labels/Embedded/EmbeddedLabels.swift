@@ -62,7 +62,7 @@ package struct EmbeddedLabels: Equatable, Sendable {
 
   private static func cut(_ name: String) -> String {
     var rest = name[...]
-    while rest.utf8.count > nameLimit { rest.removeLast() }
+    while rest.utf8.count > nameLimit || rest.last == " " { rest.removeLast() }
     return String(rest)
   }
 }
