@@ -79,6 +79,19 @@ import Testing
     #expect(try own.labelTrack(track.id)?.name == "Words")
   }
 
+  @Test func tracksFoundInARecordingsFileBelongToItsTenant() throws {
+    let made = recording()
+    try own.insert(made)
+    let job = Job(kind: .waveform, recording: made.id)
+    try catalog.insert(job)
+    let track = LabelTrack(of: made.id, name: "Chapters", kind: .chapters, language: nil, source: .embedded)
+    let found = [(track: track, chunks: [LabelChunk]())]
+    _ = try catalog.finish(
+      job: job.id, { $0.state = .succeeded }, recording: made.id, { $0.waveformState = .ready }, adding: { found })
+    #expect(try own.labelTracks(of: made.id).map(\.id) == [track.id])
+    #expect(try catalog.of(.none).labelTrack(track.id) == nil && other.labelTrack(track.id) == nil)
+  }
+
   @Test func anUploadExistsOnlyForItsTenantAndSoDoesItsRecording() throws {
     let expiry = Timestamp(milliseconds: 4_000_000_000_000)
     let upload = Upload(length: 8, expiresAt: expiry)

@@ -63,7 +63,7 @@ extension Catalog {
     try write { db in
       let job = try Self.update(job, db, changeJob)
       let recording = try recording.flatMap { try Self.update($0, db, changeRecording) }
-      if let recording { try Self.insert(embedded: tracks(), of: recording.id, limit: limit, db) }
+      if let recording { try Self.insert(embedded: tracks(), of: recording, limit: limit, db) }
       return (job, recording)
     }
   }

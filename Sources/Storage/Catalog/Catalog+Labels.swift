@@ -71,12 +71,14 @@ extension Catalog {
 
   /// Inserts tracks found in a recording's file, as many as fit, unless it has such tracks already.
   static func insert(
-    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of id: RecordingID, limit: Int, _ db: Database
+    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of recording: Recording, limit: Int, _ db: Database
   ) throws {
     let rows = try Row.fetchAll(
-      db.cachedStatement(sql: "SELECT source FROM label_tracks WHERE recording = ?"), arguments: [id.text])
+      db.cachedStatement(sql: "SELECT source FROM label_tracks WHERE recording = ?"), arguments: [recording.id.text])
     guard try !rows.contains(where: { try choice($0, "source") == LabelTrack.Source.embedded }) else { return }
     for (track, chunks) in tracks.prefix(max(0, limit - rows.count)) {
+      var track = track
+      track.tenant = recording.tenant
       try LabelTrackRow(track: track).insert(db)
       try insert(chunks, of: track.id, db)
     }
