@@ -8,7 +8,7 @@ import Webhooks
 
 /// Every setting of the service, with its default. A row of Setting+Table.swift adds the flag and the variable for one.
 package struct Configuration: Sendable {
-  /// Address to listen on. Loopback by default: the service has no password of its own.
+  /// Address to listen on. Loopback by default, because without keys the service is open to everyone who can reach it.
   package var host = "127.0.0.1"
   /// 0 lets the system choose.
   package var port: UInt16 = 8080
