@@ -29,6 +29,15 @@ static const unsigned char drawers_js[] = {
 static const unsigned char gestures_js[] = {
 #embed "viewer/gestures.js"
 };
+static const unsigned char labelling_js[] = {
+#embed "viewer/labelling.js"
+};
+static const unsigned char labels_js[] = {
+#embed "viewer/labels.js"
+};
+static const unsigned char lane_js[] = {
+#embed "viewer/lane.js"
+};
 static const unsigned char icon_svg[] = {
 #embed "viewer/icon.svg"
 };
@@ -77,6 +86,9 @@ static const unsigned char session_js[] = {
 static const unsigned char signal_js[] = {
 #embed "viewer/signal.js"
 };
+static const unsigned char singing_js[] = {
+#embed "viewer/singing.js"
+};
 static const unsigned char stage_js[] = {
 #embed "viewer/stage.js"
 };
@@ -104,6 +116,9 @@ static const unsigned char tiles_js[] = {
 static const unsigned char time_js[] = {
 #embed "viewer/time.js"
 };
+static const unsigned char transcript_js[] = {
+#embed "viewer/transcript.js"
+};
 static const unsigned char transfers_js[] = {
 #embed "viewer/transfers.js"
 };
@@ -116,11 +131,17 @@ static const unsigned char uploads_js[] = {
 static const unsigned char variants_js[] = {
 #embed "viewer/variants.js"
 };
+static const unsigned char verses_js[] = {
+#embed "viewer/verses.js"
+};
 static const unsigned char view_js[] = {
 #embed "viewer/view.js"
 };
 static const unsigned char wav_js[] = {
 #embed "viewer/wav.js"
+};
+static const unsigned char words_js[] = {
+#embed "viewer/words.js"
 };
 static const unsigned char viewer_css[] = {
 #embed "viewer/viewer.css"
@@ -136,6 +157,9 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("drawing.js", drawing_js),
   FILE("drawers.js", drawers_js),
   FILE("gestures.js", gestures_js),
+  FILE("labelling.js", labelling_js),
+  FILE("labels.js", labels_js),
+  FILE("lane.js", lane_js),
   FILE("icon.svg", icon_svg),
   FILE("language.js", language_js),
   FILE("library.js", library_js),
@@ -152,6 +176,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("service.js", service_js),
   FILE("session.js", session_js),
   FILE("signal.js", signal_js),
+  FILE("singing.js", singing_js),
   FILE("stage.js", stage_js),
   FILE("texts-ar.js", texts_ar_js),
   FILE("texts-de.js", texts_de_js),
@@ -161,12 +186,15 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("texts.js", texts_js),
   FILE("tiles.js", tiles_js),
   FILE("time.js", time_js),
+  FILE("transcript.js", transcript_js),
   FILE("transfers.js", transfers_js),
   FILE("undo.js", undo_js),
   FILE("uploads.js", uploads_js),
   FILE("variants.js", variants_js),
+  FILE("verses.js", verses_js),
   FILE("view.js", view_js),
   FILE("wav.js", wav_js),
+  FILE("words.js", words_js),
   FILE("viewer.css", viewer_css),
 };
 const size_t stillwave_viewer_file_count = sizeof stillwave_viewer_files / sizeof *stillwave_viewer_files;

@@ -9,6 +9,7 @@ import gzip
 import os
 import tempfile
 
+import words_budget
 from material import speech_like, write_wav
 from page import Page
 from webdriver import Browser, wait
@@ -132,6 +133,8 @@ def run(browser, service, minutes):
     for width, height, ratio in ((1440, 900, 1), (1920, 1080, 2)):
         measure_journey(service, cleaned, report, width, height, ratio)
     measure_preview(service, cleaned, report)
+    words_budget.measure_frames(service, source, cleaned, report, TRACE, frames_and_tasks, percentile, SECONDS)
+    words_budget.measure_fill(service, report, percentile)
     page = Page(browser, service.address)
     browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=FIRST_PIXELS)
     browser.devtools("Performance.enable")

@@ -23,6 +23,17 @@ const mostGain = { original: 2, residue: 16 };
 /** The most channels that browsers mix down to the loudspeakers; more than that are mixed here. */
 export const mostSpeakers = 6;
 
+/**
+ * The instant of a context that leaves the loudspeaker now, in its seconds. `currentTime` would be ahead by the latency of
+ * the output, and advances in blocks.
+ * @param {AudioContext} context
+ */
+export function heardTime(context) {
+  const { contextTime = 0, performanceTime = 0 } = context.getOutputTimestamp?.() ?? {};
+  if (!performanceTime) return context.currentTime - (context.outputLatency || 0);
+  return Math.min(context.currentTime, contextTime + Math.max(0, performance.now() - performanceTime) / 1000);
+}
+
 export class Comparison {
   isHeard = false;
   isComplete = false;
@@ -135,7 +146,7 @@ export class Comparison {
 
   /** The position of the sound that is audible now, in seconds of the recording. */
   get position() {
-    const passed = this.context.currentTime - (this.context.outputLatency || 0) - this.#begun;
+    const passed = heardTime(this.context) - this.#begun;
     return this.#loop.start + (Math.max(0, passed) + this.#offset) % this.#length;
   }
 }

@@ -1,5 +1,6 @@
 // @ts-check
 import { voices } from "./comparison.js";
+import { Surface } from "./drawing.js";
 import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part, rove } from "./page.js";
@@ -16,14 +17,15 @@ import { formatTime, parseTime } from "./time.js";
 
 /**
  * The controls around the waveform.
- * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo }} parts
+ * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo, labelling: import("./labelling.js").Labelling }} parts
  */
-export function connectControls({ view, stage, session, player, undo }) {
+export function connectControls({ view, stage, session, player, undo, labelling }) {
   listenToPointers(stage, view, seconds => player.seek(seconds));
-  const actions = connectButtons(view, stage, session, player);
+  const actions = connectButtons(view, stage, session, player, labelling.keys);
   listenToKeys({ ...actions, "Ctrl+z": () => undo.undo(), "Shift+Ctrl+z": () => undo.redo(), "Ctrl+y": () => undo.redo() });
   for (const toolbar of document.querySelectorAll("[role=toolbar]")) rove(/** @type {HTMLElement} */ (toolbar));
   connectTimes(view);
+  connectClock(view, stage, player);
   connectPlayer(view, player, session);
   connectLayers(session, player);
   const describe = afterCalm(300, () => stage.describe());
@@ -34,7 +36,7 @@ export function connectControls({ view, stage, session, player, undo }) {
 }
 
 /** @returns {Record<string, (event: KeyboardEvent) => void>} what the keys do */
-function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /** @type {Session} */ session, /** @type {Player} */ player) {
+function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /** @type {Session} */ session, /** @type {Player} */ player, /** @type {Record<string, (event: KeyboardEvent) => void>} */ more) {
   const zoomSelection = () => { if (view.selection) view.show(margin(view.selection)); };
   const takeNoise = () => {
     if (!view.selection) return;
@@ -104,7 +106,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     find("channels").hidden = channels < 2;
     find("channels").setAttribute("aria-pressed", String(session.channels === "split"));
   });
-  const isOpen = (/** @type {() => void} */ action) => () => { if (session.original) action(); };
+  const isOpen = (/** @type {(event: KeyboardEvent) => void} */ action) => (/** @type {KeyboardEvent} */ event) => { if (session.original) action(event); };
   return Object.fromEntries(Object.entries({
     " ": () => player.toggle(), "+": () => view.zoom(0.6), "=": () => view.zoom(0.6), "-": () => view.zoom(1 / 0.6),
     "_": () => view.zoom(1 / 0.6), ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => view.zoom(0.6),
@@ -114,6 +116,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     "<": () => nudge(-0.1), ">": () => nudge(0.1), z: zoomSelection, 0: () => view.showAll(), "]": buttons.taller, "[": buttons.flatter, n: takeNoise, p: preview, l: loop, f: follow,
     Escape: () => view.select(null), "?": () => keys.showModal(), "Shift+?": () => keys.showModal(),
     1: () => player.setVoice("original"), 2: () => player.hearCleaned(), 3: () => player.setVoice("residue"),
+    ...more,
   }).map(([key, action]) => [key, isOpen(action)]));
 }
 
@@ -126,9 +129,9 @@ function margin({ start, end }) {
   return { start: start - room, end: end + room };
 }
 
-/** The time fields of the selection and the playhead. */
+/** The time fields of the selection. */
 function connectTimes(/** @type {View} */ view) {
-  const [from, to, length, head] = ["select-from", "select-to", "select-length", "playhead-time"].map(find);
+  const [from, to, length] = ["select-from", "select-to", "select-length"].map(find);
   const write = () => {
     const { selection } = view;
     for (const [field, value] of /** @type {[HTMLInputElement, number | undefined][]} */ ([
@@ -160,12 +163,41 @@ function connectTimes(/** @type {View} */ view) {
     field.addEventListener("blur", write);
   }
   view.selected.subscribe(write);
-  let shown = "";
-  view.moved.subscribe(() => {
-    const text = formatTime(view.playhead, 2);
-    if (text !== shown) head.textContent = shown = text;
-  });
   write();
+}
+
+/**
+ * The time of the playhead. It is painted: the page would lay out a text with every frame. The element for screen readers
+ * isn't displayed while something plays.
+ */
+function connectClock(/** @type {View} */ view, /** @type {Stage} */ stage, /** @type {Player} */ player) {
+  const element = find("playhead-time");
+  let shown = "", font = "";
+  const surface = new Surface(find("playhead-clock"), () => {
+    const { fontWeight, fontSize, fontFamily } = getComputedStyle(surface.canvas);
+    font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    shown = "";
+    write();
+  });
+  const write = () => {
+    const text = formatTime(view.playhead, 2), { pen, ratio, height } = surface, state = text + stage.palette.ink;
+    if (state === shown) return;
+    shown = state;
+    element.textContent = text;
+    surface.clear();
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.font = font;
+    pen.textBaseline = "middle";
+    pen.fillStyle = stage.palette.ink;
+    // Digits have the same width, or else the others would move.
+    let x = 0;
+    for (const sign of text) {
+      pen.fillText(sign, x, height / 2);
+      x += pen.measureText(/\d/.test(sign) ? "0" : sign).width;
+    }
+  };
+  view.moved.subscribe(write);
+  player.changed.subscribe(() => element.classList.toggle("running", player.isPlaying));
 }
 
 function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /** @type {Session} */ session) {

@@ -51,6 +51,7 @@ export class Palette {
   /** The colors of cleaned waveforms. */
   cleaned = [{ peak: "", rms: "", front: "" }];
   line = "";
+  ink = "";
   quiet = "";
   font = "";
 
@@ -63,6 +64,7 @@ export class Palette {
     this.cleaned = Array.from({ length: mostColors }, (_, k) => (
       { peak: color(`clean-${k}-peak`), rms: color(`clean-${k}-rms`), front: color(`clean-${k}-rms`) }));
     this.line = color("line");
+    this.ink = color("ink");
     this.quiet = color("quiet");
     this.font = `11px ${style.getPropertyValue("--font")}`;
   }

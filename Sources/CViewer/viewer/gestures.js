@@ -18,9 +18,8 @@ const longPress = 380;
  * @param {(seconds: number) => void} seek
  */
 export function listenToPointers(stage, view, seek) {
-  const { wave, from, to, box, ruler } = stage.parts;
-  wheel(wave, stage, view);
-  wheel(ruler, stage, view);
+  const { wave, from, to, box, ruler, labels } = stage.parts;
+  for (const element of [wave, ruler, labels]) wheel(element, stage, view);
   scrub(ruler, stage, seek);
   wheel(/** @type {HTMLElement} */ (box.parentElement), stage, view);
   mainView(wave, stage, view, seek);

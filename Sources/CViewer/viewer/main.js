@@ -6,6 +6,9 @@ import { readAddress, writeAddress } from "./address.js";
 import { CleaningPanel } from "./cleaning.js";
 import { connectControls } from "./controls.js";
 import { Drawer } from "./drawers.js";
+import { isLabelFile, Labelling } from "./labelling.js";
+import { Labels } from "./labels.js";
+import { Lane } from "./lane.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
 import { announce, tell } from "./messages.js";
@@ -15,9 +18,11 @@ import { Previews } from "./preview.js";
 import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
+import { SingingView } from "./singing.js";
 import { Stage } from "./stage.js";
 import { fillTexts, texts } from "./texts.js";
 import { TileStore } from "./tiles.js";
+import { Transcript } from "./transcript.js";
 import { Transfers } from "./transfers.js";
 import { Variants } from "./variants.js";
 import { Undo } from "./undo.js";
@@ -36,7 +41,13 @@ const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
 new Variants(previews, session, view, panel);
 const undo = new Undo(view, session);
-connectControls({ view, stage, session, player, undo });
+const labels = new Labels(service, session, undo);
+const labelling = new Labelling(labels, view, player, {
+  lane: new Lane(labels, view, stage, seconds => player.seek(seconds)),
+  transcript: new Transcript(labels, view, stage, player),
+  singing: new SingingView(labels, view, stage, player),
+});
+connectControls({ view, stage, session, player, undo, labelling });
 
 panel.onSettled = () => void player.refresh();
 stage.beforeFrame = () => {
@@ -136,6 +147,11 @@ function openAddress() {
 new Transfers(service, (id, isLast) => {
   void library.load();
   if (isLast || !session.original) void open(id);
+}, file => {
+  if (!isLabelFile(file)) return false;
+  if (session.original) void labelling.take(file);
+  else tell(texts.openFirst(file.name), { isError: true });
+  return true;
 });
 
 // Reports once that the service is unreachable, and again when it is back.

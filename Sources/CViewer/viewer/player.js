@@ -27,6 +27,8 @@ export class Player {
   isLoading = false;
   isLooping = false;
   isFollowing = true;
+  /** Whether something needs the clock of the audio output, which streams don't have. */
+  isExact = false;
   /**
    * The stretch that plays, in seconds; null: to the end.
    * @type {Span | null}
@@ -231,7 +233,7 @@ export class Player {
         this.isLoading = true;
         this.changed.emit();
       }
-      if (canRoll && await this.reels.prepare(this.session)) {
+      if (canRoll && await this.reels.prepare(this.session, this.isExact)) {
         signal.throwIfAborted();
         this.#roll();
       } else if (layer && !isPreview) await this.#stream(layer);

@@ -1,5 +1,5 @@
 // @ts-check
-import { equalGains, fade, lead, mostSpeakers } from "./comparison.js";
+import { equalGains, fade, heardTime, lead, mostSpeakers } from "./comparison.js";
 import { breathe } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
@@ -139,12 +139,13 @@ export class Reels {
    * Prepares the sounds of a session, if they are to be played here: where there is something to compare, or more channels
    * than a browser plays.
    * @param {import("./session.js").Session} session
+   * @param {boolean} [isAlone] whether a recording without results is played here too
    * @returns {Promise<boolean>} whether that is done; false while the service still converts one
    */
-  async prepare({ original, results }) {
+  async prepare({ original, results }, isAlone = false) {
     const finished = [original, ...results].filter(layer => layer && layer.recording.sha256 !== null && layer.recording.waveform.state === "ready");
     const { sample_rate: rate, channels } = original?.recording.format ?? {};
-    if (!original || !finished.includes(original) || finished.length < 2 && channels <= mostSpeakers) return false;
+    if (!original || !finished.includes(original) || finished.length < 2 && channels <= mostSpeakers && !isAlone) return false;
     if (rate < 3000 || rate > 384000 || finished.some(layer => layer?.recording.format.sample_rate !== rate)) return false;
     this.#original = original;
     const opening = finished.map(layer => layer && this.#open(layer.recording));
@@ -349,7 +350,7 @@ export class Reels {
 
   /** The position of the sound that is audible now, in seconds. */
   get position() {
-    const { context } = this, rate = this.#rate, now = (context?.currentTime ?? 0) - (context?.outputLatency || 0);
+    const { context } = this, rate = this.#rate, now = context ? heardTime(context) : 0;
     const [first] = this.#pieces;
     if (!first) return this.#cursor / rate;
     const piece = this.#pieces.filter(({ at }) => at <= now).at(-1) ?? first;

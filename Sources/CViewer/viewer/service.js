@@ -42,7 +42,7 @@ export class Service {
   /**
    * A JSON document.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, key?: string }} options
+   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, keepalive?: boolean, key?: string, match?: string }} options
    * @returns {Promise<any>} null where the answer has no content
    */
   async json(path, options = {}) {
@@ -53,20 +53,23 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, signal?: AbortSignal, keepalive?: boolean, range?: string, key?: string }} options `range` as in RFC 9110 §14.2; `key` is an Idempotency-Key
+   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, keepalive?: boolean, range?: string, key?: string, match?: string }} options
+   *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", body, signal, keepalive, range, key } = {}) {
+  async fetch(path, { method = "GET", body, content, signal, keepalive, range, key, match } = {}) {
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
     if (range) headers.set("Range", range);
+    if (content !== undefined) headers.set("Content-Type", "application/octet-stream");
     if (key) headers.set("Idempotency-Key", key);
-    const content = body === undefined ? undefined : JSON.stringify(body);
+    if (match) headers.set("If-Match", match);
+    const sent = body === undefined ? content : JSON.stringify(body);
     for (;;) {
       /** @type {Response} */
       let answer;
       try {
-        answer = await fetch(path, { method, headers, body: content, signal, keepalive });
+        answer = await fetch(path, { method, headers, body: sent, signal, keepalive });
       } catch (error) {
         if (isAbort(error)) throw error;
         const back = this.untilBack();

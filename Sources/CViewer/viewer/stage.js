@@ -52,13 +52,18 @@ export class Stage {
       box: find("overview-window"), overviewHead: find("overview-playhead"), overviewNoise: find("overview-noise"),
       playhead: find("playhead"), selection: find("selection"), noise: find("noise-band"), tools: find("selection-tools"),
       from: find("handle-start"), to: find("handle-end"), lane: find("regions"), shownTime: find("window-text"),
-      wave: find("wave"), ruler: find("ruler"), scale: find("scale"),
+      wave: find("wave"), ruler: find("ruler"), labels: find("lane"), scale: find("scale"),
     };
     /**
      * Emitted once per frame before drawing: playback moves the playhead here.
      * @type {() => boolean}
      */
     this.beforeFrame = () => false;
+    /**
+     * Called once per frame after drawing, for what moves with the window or the playhead.
+     * @type {(() => void)[]}
+     */
+    this.painters = [];
 
     view.moved.subscribe(() => this.ask());
     tiles.arrived.subscribe(isCoarse => {
@@ -180,6 +185,7 @@ export class Stage {
     if (this.#isOverviewDirty) drawWaveforms(this.overview, whole, layers, palette, this.fittingGain, tiles);
     this.#isDirty = this.#isOverviewDirty = false;
     this.#place();
+    for (const paint of this.painters) paint();
   }
 
   /**

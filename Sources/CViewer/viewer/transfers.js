@@ -14,10 +14,12 @@ export class Transfers {
   /**
    * @param {import("./service.js").Service} service
    * @param {(id: string, isLast: boolean) => void} onDone
+   * @param {(file: File) => boolean} takes whether a file is for the open recording, which takes it then
    */
-  constructor(service, onDone) {
+  constructor(service, onDone, takes) {
     this.service = service;
     this.onDone = onDone;
+    this.takes = takes;
     const input = find("file");
     input.addEventListener("change", () => {
       this.add([...input.files]);
@@ -46,6 +48,7 @@ export class Transfers {
   /** @param {File[]} files */
   add(files) {
     for (const file of files) {
+      if (this.takes(file)) continue;
       const upload = new Upload(file, this.service);
       this.#queue.push(upload);
       this.#show(upload);
