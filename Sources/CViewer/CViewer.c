@@ -26,6 +26,9 @@ static const unsigned char drawing_js[] = {
 static const unsigned char drawers_js[] = {
 #embed "viewer/drawers.js"
 };
+static const unsigned char editing_js[] = {
+#embed "viewer/editing.js"
+};
 static const unsigned char gestures_js[] = {
 #embed "viewer/gestures.js"
 };
@@ -156,6 +159,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("controls.js", controls_js),
   FILE("drawing.js", drawing_js),
   FILE("drawers.js", drawers_js),
+  FILE("editing.js", editing_js),
   FILE("gestures.js", gestures_js),
   FILE("labelling.js", labelling_js),
   FILE("labels.js", labels_js),

@@ -10,6 +10,7 @@ import { texts } from "./texts.js";
 
 /** What a file's ending says about its content. */
 const kinds = /** @type {Record<string, string>} */ ({ vtt: "transcript", srt: "transcript", lrc: "lyrics", txt: "labels", tsv: "labels", json: "transcript" });
+const trackKinds = /** @type {const} */ (["labels", "transcript", "lyrics", "chapters"]);
 const formats = /** @type {Record<string, { ending: string, name: string }>} */ ({
   vtt: { ending: "vtt", name: "WebVTT" }, srt: { ending: "srt", name: "SRT" }, lrc: { ending: "lrc", name: "LRC" },
   audacity: { ending: "txt", name: "Audacity" }, json: { ending: "json", name: "JSON" }, chapters: { ending: "chapters.json", name: "Podcasting 2.0" },
@@ -28,7 +29,7 @@ export class Labelling {
    * @param {import("./labels.js").Labels} labels
    * @param {import("./view.js").View} view
    * @param {import("./player.js").Player} player
-   * @param {{ lane: import("./lane.js").Lane, transcript: import("./transcript.js").Transcript, singing: import("./singing.js").SingingView }} shown
+   * @param {{ editor: import("./editing.js").LabelEditor, transcript: import("./transcript.js").Transcript, singing: import("./singing.js").SingingView }} shown
    */
   constructor(labels, view, player, shown) {
     this.labels = labels;
@@ -43,7 +44,7 @@ export class Labelling {
     find("sing").onclick = () => shown.singing.show(!shown.singing.isShown);
     find("label-menu").onclick = () => this.dialog.showModal();
     find("close-tracks").onclick = () => this.dialog.close();
-    find("track-new").onclick = () => void this.#create(texts.labelKinds.labels);
+    find("track-new").onclick = () => void this.#create(texts.labels);
     find("track-import").onclick = () => input.click();
     input.onchange = () => {
       for (const file of input.files ?? []) void this.take(file);
@@ -80,8 +81,8 @@ export class Labelling {
   }
 
   async #add(/** @type {import("./view.js").Span} */ span) {
-    if (!this.labels.track && !await this.#create(texts.labelKinds.labels)) return;
-    this.shown.lane.add(span, !this.player.isPlaying);
+    if (!this.labels.track && !await this.#create(texts.labels)) return;
+    this.shown.editor.add(span, !this.player.isPlaying);
   }
 
   #create(/** @type {string} */ name) {
@@ -147,7 +148,7 @@ export class Labelling {
     field.value = name;
     label(field, texts.trackName(name));
     field.onchange = () => { if (field.value.trim()) void labels.change(track, { name: field.value.trim() }); };
-    select.replaceChildren(...Object.entries(texts.labelKinds).map(([value, text]) => new Option(text, value, false, value === kind)));
+    select.replaceChildren(...trackKinds.map(value => new Option(texts[value], value, false, value === kind)));
     label(select, texts.trackKind(name));
     select.onchange = () => void labels.change(track, { kind: select.value });
     part(row, "about").textContent = texts.trackAbout(count, words);
@@ -155,7 +156,7 @@ export class Labelling {
     label(format, texts.exportFormat(name));
     label(part(row, "export"), texts.exportTrack(name));
     part(row, "export").onclick = () => this.#export(track, format.value);
-    label(part(row, "remove"), texts.removeTrack(name));
+    label(part(row, "remove"), `${texts.remove} ${name}`);
     part(row, "remove").onclick = () => this.#remove(track);
     return row;
   }

@@ -1,10 +1,8 @@
 // @ts-check
 import { Surface } from "./drawing.js";
-import { announce } from "./messages.js";
 import { find } from "./page.js";
 import { texts } from "./texts.js";
-import { formatTime } from "./time.js";
-import { isRightToLeft, moved, retyped, wordsOf } from "./words.js";
+import { isRightToLeft, wordsOf } from "./words.js";
 
 // The lane of labels under the ruler, drawn on a canvas. The nearer the view, the more it shows: where labels are, their
 // first words, their whole texts, and where each word begins.
@@ -17,10 +15,6 @@ import { isRightToLeft, moved, retyped, wordsOf } from "./words.js";
 
 /** The least width of a label that is drawn as a box, of one with a text, and of a word at its own place, in CSS pixels. */
 const leastBox = 4, leastText = 22, leastWord = 26;
-/** The reach of an edge for a mouse and for a finger, in CSS pixels. */
-const reach = { mouse: 6, touch: 16 };
-/** A pointer that moves less than this has clicked, in CSS pixels. */
-const slop = 4;
 /** The room for the flag of a label at one instant, in CSS pixels. */
 const flag = 8;
 
@@ -38,48 +32,39 @@ export class Lane {
    * A label whose edge is being dragged.
    * @type {{ before: Label, after: Label } | null}
    */
-  #drag = null;
+  drag = null;
   /** @type {WeakMap<Label, number>} */
   #widths = new WeakMap();
   #colors = { box: "", edge: "", ink: "", chosen: "", sounding: "" };
-  /** @type {Label | null} */
-  #edited = null;
 
   /**
    * @param {import("./labels.js").Labels} labels
    * @param {import("./view.js").View} view
    * @param {import("./stage.js").Stage} stage
-   * @param {(seconds: number) => void} seek
    */
-  constructor(labels, view, stage, seek) {
+  constructor(labels, view, stage) {
     this.labels = labels;
     this.view = view;
     this.stage = stage;
-    this.seek = seek;
     this.area = /** @type {HTMLElement} */ (find("lane"));
-    this.editor = /** @type {HTMLElement} */ (find("label-editor"));
-    this.field = /** @type {HTMLTextAreaElement} */ (find("label-text"));
-    this.surface = new Surface(find("labels"), () => this.#redraw());
+    this.surface = new Surface(find("labels"), () => this.redraw());
     stage.painters.push(() => this.#paint());
-    labels.arrived.subscribe(() => this.#redraw());
+    labels.arrived.subscribe(() => this.redraw());
     labels.changed.subscribe(() => {
       this.area.hidden = !labels.track;
       document.body.classList.toggle("with-labels", labels.track !== null);
       this.chosen = null;
-      this.#redraw();
+      this.redraw();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", () => {
         this.#colors.box = "";
-        this.#redraw();
+        this.redraw();
       });
     }
-    this.#listenToPointers();
-    this.#listenToKeys();
-    this.#connectEditor();
   }
 
-  #redraw() {
+  redraw() {
     this.#isDirty = true;
     this.stage.ask();
   }
@@ -109,7 +94,6 @@ export class Lane {
     pen.textBaseline = "middle";
     if (labels.isCrowded(view.window)) this.#drawCrowd();
     else this.#drawLabels(this.#shown());
-    if (!this.editor.hidden) this.#placeEditor();
   }
 
   #readColors() {
@@ -119,16 +103,17 @@ export class Lane {
 
   /** The labels in the window, with a dragged one where it is now. */
   #shown() {
-    const drag = this.#drag, found = this.labels.within(this.view.window);
+    const drag = this.drag, found = this.labels.within(this.view.window);
     return drag ? found.map(label => (label === drag.before ? drag.after : label)) : found;
   }
 
-  #x(/** @type {number} */ seconds) { return (seconds - this.view.window.start) / this.view.span * this.surface.width; }
+  /** Where an instant is, in CSS pixels from the left edge. */
+  x(/** @type {number} */ seconds) { return (seconds - this.view.window.start) / this.view.span * this.surface.width; }
 
   /** Draws a band with the number of labels where there are too many to read each. */
   #drawCrowd() {
     const { surface: { pen, width, height }, labels: { track } } = this;
-    const left = Math.max(0, this.#x(track?.start ?? 0)), right = Math.min(width, this.#x(track?.end ?? 0));
+    const left = Math.max(0, this.x(track?.start ?? 0)), right = Math.min(width, this.x(track?.end ?? 0));
     pen.fillStyle = this.#colors.box;
     pen.fillRect(left, 5, Math.max(1, right - left), height - 10);
     pen.fillStyle = this.#colors.ink;
@@ -140,10 +125,10 @@ export class Lane {
     const { surface: { pen, width, height } } = this, top = 3, bottom = height - 3;
     let covered = -1;
     found.forEach((label, k) => {
-      const from = this.#x(label.start), isPoint = label.end <= label.start;
-      const next = found[k + 1] ? this.#x(found[k + 1].start) : width;
-      const to = isPoint ? Math.max(from + flag, next) : Math.max(from + 1, this.#x(label.end));
-      const isNow = label === this.#sounding, isChosen = label === this.chosen || label === this.#drag?.after;
+      const from = this.x(label.start), isPoint = label.end <= label.start;
+      const next = found[k + 1] ? this.x(found[k + 1].start) : width;
+      const to = isPoint ? Math.max(from + flag, next) : Math.max(from + 1, this.x(label.end));
+      const isNow = label === this.#sounding, isChosen = label === this.chosen || label === this.drag?.after;
       if (!isPoint && to - from < leastBox && !isChosen) {
         // One mark per pixel.
         if (Math.floor(from) <= covered) return;
@@ -179,8 +164,8 @@ export class Lane {
     if (words.length > 1 && (to - from) / words.length >= leastWord) {
       pen.textAlign = "left";
       for (const word of words) {
-        const x = this.#x(word.start);
-        if (x > right || this.#x(word.end) < left - 200) continue;
+        const x = this.x(word.start);
+        if (x > right || this.x(word.end) < left - 200) continue;
         pen.fillStyle = this.#colors.edge;
         if (x > from + 2) pen.fillRect(x, height - 8, 1, 5);
         pen.fillStyle = this.#colors.ink;
@@ -205,183 +190,22 @@ export class Lane {
     return `${space > cut.length / 2 ? cut.slice(0, space) : cut}…`;
   }
 
-  // Pointers
-
   /**
    * What is at a position; edges of the chosen label come first.
    * @param {number} x CSS pixels from the left edge
    * @param {number} near
    * @returns {Place | null}
    */
-  #at(x, near) {
+  at(x, near) {
     if (this.labels.isCrowded(this.view.window)) return null;
     const shown = this.#shown().reverse();
     if (this.chosen && shown.includes(this.chosen)) shown.unshift(this.chosen);
     for (const label of shown) {
-      const from = this.#x(label.start), to = this.#x(label.end);
+      const from = this.x(label.start), to = this.x(label.end);
       if (Math.abs(x - to) <= near && (to - from > 3 * near || label === this.chosen || x > to)) return { label, part: "end" };
       if (Math.abs(x - from) <= near && (to - from > 3 * near || label === this.chosen)) return { label, part: "start" };
     }
-    const label = shown.find(({ start, end }) => x >= this.#x(start) && x < Math.max(this.#x(end), this.#x(start) + flag));
+    const label = shown.find(({ start, end }) => x >= this.x(start) && x < Math.max(this.x(end), this.x(start) + flag));
     return label ? { label, part: "body" } : null;
-  }
-
-  #listenToPointers() {
-    const { area, view } = this;
-    /** @type {Place | null} */
-    let place = null;
-    let startX = 0, isDrag = false, window = view.window;
-    const x = (/** @type {MouseEvent} */ event) => event.clientX - this.surface.left;
-    const near = (/** @type {PointerEvent} */ event) => reach[event.pointerType === "mouse" ? "mouse" : "touch"];
-    area.addEventListener("pointerdown", event => {
-      if (event.button || this.editor.contains(/** @type {Node} */ (event.target))) return;
-      [startX, isDrag, window] = [x(event), false, view.window];
-      place = this.#at(startX, near(event));
-      area.setPointerCapture(event.pointerId);
-    });
-    area.addEventListener("pointermove", event => {
-      if (!area.hasPointerCapture(event.pointerId)) {
-        if (event.pointerType === "mouse") area.style.cursor = (this.#at(x(event), reach.mouse)?.part ?? "body") === "body" ? "" : "ew-resize";
-        return;
-      }
-      if (!isDrag && Math.abs(x(event) - startX) < slop) return;
-      isDrag = true;
-      if (!place || place.part === "body") {
-        const shift = (x(event) - startX) / this.surface.width * (window.end - window.start);
-        return view.show({ start: window.start - shift, end: window.end - shift }, true);
-      }
-      const { label, part } = place, at = Math.min(view.duration, Math.max(0, this.stage.secondsAt(x(event))));
-      const span = part === "start" ? [Math.min(at, label.end), label.end] : [label.start, Math.max(label.start, at)];
-      this.#drag = { before: label, after: moved(label, span[0], span[1]) };
-      this.#redraw();
-    });
-    const end = (/** @type {PointerEvent} */ event) => {
-      const drag = this.#drag, wasThere = place;
-      [this.#drag, place] = [null, null];
-      if (drag && event.type === "pointerup") this.#change(drag.before, drag.after);
-      else if (event.type === "pointerup" && !isDrag && area.hasPointerCapture(event.pointerId)) {
-        if (wasThere) this.#choose(wasThere.label);
-        else this.chosen = null;
-        if (wasThere?.part !== "start") this.seek(wasThere ? wasThere.label.start : this.stage.secondsAt(x(event)));
-      }
-      this.#redraw();
-    };
-    area.addEventListener("pointerup", end);
-    area.addEventListener("pointercancel", end);
-    area.addEventListener("dblclick", event => {
-      const found = this.editor.contains(/** @type {Node} */ (event.target)) ? null : this.#at(x(event), 0);
-      if (found) this.edit(found.label);
-    });
-  }
-
-  #choose(/** @type {Label} */ label) {
-    this.chosen = label;
-    announce(texts.labelSaid(label.text, formatTime(label.start), formatTime(label.end)));
-    this.#redraw();
-  }
-
-  /** Changes, adds or removes a label, and chooses the changed one. */
-  #change(/** @type {Label | null} */ before, /** @type {Label | null} */ after) {
-    this.chosen = this.labels.edit({ before, after });
-    this.#redraw();
-  }
-
-  // Keys
-
-  #listenToKeys() {
-    this.area.addEventListener("keydown", event => {
-      if (event.target !== this.area || event.ctrlKey || event.metaKey || event.altKey) return;
-      const { chosen } = this, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (side && event.shiftKey && chosen) {
-        const step = side * Math.max(1 / this.view.sampleRate, this.view.span / this.surface.width * 4);
-        this.#change(chosen, moved(chosen, chosen.start, Math.min(this.view.duration, Math.max(chosen.start, chosen.end + step))));
-      } else if (side) this.#step(side);
-      else if ((event.key === "Enter" || event.key === "F2") && chosen) this.edit(chosen);
-      else if ((event.key === "Delete" || event.key === "Backspace") && chosen) this.remove(chosen);
-      else if (event.key === "Escape" && chosen) this.chosen = null;
-      else return;
-      event.preventDefault();
-      this.#redraw();
-    });
-  }
-
-  /** Chooses the next label or the one before, and shows it. */
-  #step(/** @type {number} */ side) {
-    const { view, labels } = this, from = this.chosen?.start ?? view.playhead, room = labels.tileSeconds * 4;
-    const found = labels.within({ start: from - room, end: from + room });
-    const next = side > 0 ? found.find(label => label.start > from) : found.filter(label => label.start < from).at(-1);
-    if (!next) return;
-    this.#choose(next);
-    this.seek(next.start);
-    const { start, end } = view.target, span = end - start;
-    if (next.start < start || next.start > end) view.show({ start: next.start - span / 4, end: next.start + span * 3 / 4 });
-  }
-
-  // Changes
-
-  /**
-   * Adds a label, and opens it unless something plays.
-   * @param {Span} span
-   * @param {boolean} isOpened
-   */
-  add({ start, end }, isOpened) {
-    /** @type {Label} */
-    const label = { start, end, text: "" };
-    this.#change(null, label);
-    announce(texts.labelAdded(formatTime(start)));
-    if (isOpened && this.chosen) this.edit(this.chosen);
-  }
-
-  remove(/** @type {Label} */ label) {
-    this.#change(label, null);
-    announce(texts.labelRemoved(label.text));
-  }
-
-  /** Opens the text of a label in its place. */
-  edit(/** @type {Label} */ label) {
-    this.#finish(true);
-    this.#edited = this.chosen = label;
-    this.field.value = label.text;
-    this.field.dir = "auto";
-    this.editor.hidden = false;
-    this.#placeEditor();
-    this.field.focus({ preventScroll: true });
-    this.field.select();
-    this.#redraw();
-  }
-
-  #placeEditor() {
-    const { start, end } = this.#edited ?? { start: 0, end: 0 }, left = this.#x(start), width = Math.min(this.surface.width, Math.max(240, this.#x(end) - left));
-    this.editor.style.width = `${width}px`;
-    this.editor.style.transform = `translateX(${Math.max(0, Math.min(this.surface.width - width, left))}px)`;
-  }
-
-  #connectEditor() {
-    this.field.addEventListener("keydown", event => {
-      event.stopPropagation();
-      if (event.key === "Escape") this.#finish(false);
-      else if (event.key === "Enter" && !event.shiftKey) this.#finish(true);
-      else return;
-      event.preventDefault();
-      this.area.focus({ preventScroll: true });
-    });
-    this.editor.addEventListener("focusout", event => {
-      if (!this.editor.contains(/** @type {Node} */ (event.relatedTarget))) this.#finish(true);
-    });
-    find("label-remove").onclick = () => {
-      const label = this.#edited;
-      this.#finish(false);
-      if (label) this.remove(label);
-      this.area.focus({ preventScroll: true });
-    };
-  }
-
-  #finish(/** @type {boolean} */ isKept) {
-    const label = this.#edited;
-    if (!label) return;
-    this.#edited = null;
-    this.editor.hidden = true;
-    if (isKept && this.field.value.trim() !== label.text) this.#change(label, retyped(label, this.field.value));
-    this.#redraw();
   }
 }

@@ -6,6 +6,7 @@ import { readAddress, writeAddress } from "./address.js";
 import { CleaningPanel } from "./cleaning.js";
 import { connectControls } from "./controls.js";
 import { Drawer } from "./drawers.js";
+import { LabelEditor } from "./editing.js";
 import { isLabelFile, Labelling } from "./labelling.js";
 import { Labels } from "./labels.js";
 import { Lane } from "./lane.js";
@@ -43,7 +44,7 @@ new Variants(previews, session, view, panel);
 const undo = new Undo(view, session);
 const labels = new Labels(service, session, undo);
 const labelling = new Labelling(labels, view, player, {
-  lane: new Lane(labels, view, stage, seconds => player.seek(seconds)),
+  editor: new LabelEditor(new Lane(labels, view, stage), stage, seconds => player.seek(seconds)),
   transcript: new Transcript(labels, view, stage, player),
   singing: new SingingView(labels, view, stage, player),
 });

@@ -1,0 +1,371 @@
+"""Steps of the story about labels: the lane, the transcript, the singing view, tracks, import and export."""
+
+import glob
+import json
+import os
+import re
+
+from page import DELETE, ENTER, ESCAPE, LEFT, RIGHT, SHIFT
+from webdriver import wait
+
+# Lines at any tempo, in scripts that run either way, with words that have times and words that don't.
+LYRICS = """[00:04.00]<00:04.00>Morning <00:04.80>comes <00:05.40>across <00:06.00>the <00:06.30>water
+[00:07.00]<00:07.00>slow <00:07.60>and <00:08.00>clear
+[00:08.60]and the harbor wakes
+[00:10.40]one
+[00:10.80]two
+[00:11.20]three
+[00:16.00]مرحبا بالعالم الجميل
+[00:19.00]今日はいい天気ですね
+[00:22.00]A line that is far too long for any screen has to be divided into rows that can be read
+[00:27.00]and ends
+[00:29.00]
+"""
+
+# How the line in focus looks: its text, the place of its fill's edge, 0 … 1 across the view, and its neighbors.
+SUNG = """
+const place = element => new DOMMatrix(getComputedStyle(element).transform);
+const lines = [...document.querySelectorAll(".sung-line")].filter(line => getComputedStyle(line).opacity > 0.2);
+const focus = lines.find(line => getComputedStyle(line).opacity > 0.99), clip = focus?.querySelector(".sung-clip");
+const width = clip?.clientWidth ?? 1;
+return {
+  text: document.querySelector("#sung-lines").ariaLabel, lines: lines.length, edge: clip ? place(clip).m41 / width : null,
+  dots: [...document.querySelectorAll("#sung-count i")].filter(dot => getComputedStyle(dot).opacity > 0.5).length,
+};
+"""
+
+
+class Words:
+    """Works on a recording of its own, which it deletes at the end."""
+
+    def __init__(self, story):
+        self.browser, self.page, self.service, self.folder = story.browser, story.page, story.service, story.folder
+        self.pictures, self.recording, self.check_axe = story.pictures, "", story.check_axe
+
+    def tracks(self):
+        return self.service.json(f"/v1/recordings/{self.recording}/labels")["tracks"]
+
+    def stored(self, track=None):
+        track = track or self.tracks()[0]["id"]
+        return self.service.json(f"/v1/recordings/{self.recording}/labels/{track}")["labels"]
+
+    def at(self, seconds, down=0.5):
+        """The point of the lane at a time; the whole recording is shown."""
+        return self.page.point(seconds / 32, down, "#lane")
+
+    def seek(self, seconds):
+        self.browser.drag(self.page.point(seconds / 32, 0.5, "#ruler"), self.page.point(seconds / 32, 0.5, "#ruler"))
+        wait("the playhead is there", lambda: abs(self.page.playhead() - seconds) < 0.1)
+
+    def drop(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        self.page.drop([path])
+
+    def steps(self):
+        return [
+            self.a_dropped_file_of_lyrics_becomes_a_track, self.a_bad_file_says_what_is_wrong_and_where,
+            self.labels_are_dragged_typed_removed_and_undone, self.keys_add_labels_while_it_plays,
+            self.a_change_elsewhere_is_kept_and_said, self.the_transcript_follows_seeks_and_selects,
+            self.words_are_found_as_they_are_typed, self.the_singing_view_fills_with_the_sound,
+            self.singing_respects_reduced_motion_and_fills_the_screen, self.tracks_are_added_renamed_exported_and_removed,
+            self.axe_finds_nothing_in_words, self.words_are_photographed, self.words_are_put_away,
+        ]
+
+    def a_dropped_file_of_lyrics_becomes_a_track(self):
+        from material import speech_like, write_wav
+        path = write_wav(os.path.join(self.folder, "song.wav"), speech_like(32, 16000, seed=3), 16000)
+        self.recording = self.service.upload(path, "song.wav")
+        self.page.open(self.recording)
+        assert not self.browser.shown("#lane") and not self.browser.shown("#sing"), "without labels, nothing is in the way"
+        self.drop("Harbor.lrc", LYRICS)
+        wait("it is shown", lambda: self.browser.shown("#lane") and self.page.ink("#labels") > 1000)
+        wait("it is said", lambda: "“Harbor” with 10 labels" in self.page.toast())
+        [track] = self.tracks()
+        assert (track["name"], track["kind"], track["count"], track["words"]) == ("Harbor", "lyrics", 10, 8), track
+
+    def a_bad_file_says_what_is_wrong_and_where(self):
+        self.drop("bad.srt", "1\n00:00:05,000 --> 00:00:02,000\nbackward\n")
+        wait("the line is named", lambda: re.search(r"bad\.srt: .*line 2", self.page.toast()))
+        assert len(self.tracks()) == 1
+        big = os.path.join(self.folder, "big.vtt")
+        with open(big, "wb") as file:
+            file.truncate(17 << 20)
+        self.page.drop([big])
+        wait("a large one isn't sent", lambda: "larger than 16 MiB" in self.page.toast())
+        self.page.open()
+        wait("nothing is open", lambda: self.browser.shown("#welcome"))
+        self.drop("early.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nearly\n")
+        wait("it needs a recording", lambda: "Open the recording that early.vtt belongs to" in self.page.toast())
+        self.page.open(self.recording)
+        wait("the labels are drawn", lambda: self.page.ink("#labels") > 1000)
+        # The browser logs the refusal too.
+        self.browser.console()
+
+    def labels_are_dragged_typed_removed_and_undone(self):
+        browser = self.browser
+        before = self.stored()
+        # The end of “slow and clear” is the beginning of the next line.
+        browser.drag(self.at(29), self.at(30))
+        wait("the last end is dragged", lambda: abs(max(label["end"] for label in self.stored()) - 30) < 0.1)
+        browser.actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "duration": 0, "x": round(self.at(9.4)[0]), "y": round(self.at(9.4)[1])},
+            *[{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp", "pointerDown", "pointerUp")]]})
+        wait("a double-click opens it", lambda: browser.shown("#label-editor"))
+        assert browser.value("#label-text") == "and the harbor wakes"
+        browser.type("#label-text", "and the harbor sleeps" + ENTER)
+        wait("it is typed", lambda: any(label["text"] == "and the harbor sleeps" for label in self.stored()))
+        assert browser.run("return document.activeElement.id") == "lane"
+        browser.keys(RIGHT)
+        browser.keys(DELETE)
+        wait("the next one is removed", lambda: len(self.stored()) == len(before) - 1)
+        assert "one" not in [label["text"] for label in self.stored()]
+        for _ in range(3):
+            browser.keys(("\ue009", "z"))
+        wait("all is undone", lambda: self.stored() == before)
+        browser.keys(("\ue009", SHIFT, "z"))
+        wait("and one is done again", lambda: self.stored() != before)
+        browser.keys(("\ue009", "z"))
+        wait("and undone", lambda: self.stored() == before)
+
+    def keys_add_labels_while_it_plays(self):
+        browser, page = self.browser, self.page
+        count = len(self.stored())
+        self.seek(12.5)
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys(" ")
+        wait("it plays", lambda: page.playhead() > 12.7)
+        browser.keys("m")
+        hold = [{"type": "keyDown", "value": "m"}, {"type": "pause", "duration": 700}, {"type": "keyUp", "value": "m"}]
+        browser.actions({"type": "key", "id": "keys", "actions": hold})
+        browser.keys(" ")
+        wait("two are stored", lambda: len(self.stored()) == count + 2)
+        point, held = [label for label in self.stored() if not label["text"]]
+        assert point["start"] == point["end"] and held["end"] - held["start"] > 0.3, (point, held)
+        assert not browser.shown("#label-editor"), "nothing is opened while it plays"
+        for _ in range(2):
+            browser.keys(("\ue009", "z"))
+        wait("they are gone", lambda: len(self.stored()) == count)
+
+    def a_change_elsewhere_is_kept_and_said(self):
+        browser = self.browser
+        track = self.tracks()[0]["id"]
+        path = f"/v1/recordings/{self.recording}/labels/{track}"
+
+        def change(edit):
+            _, fields, body = self.service.request("GET", path)
+            labels = json.loads(body)["labels"]
+            edit(labels)
+            status, _, body = self.service.request("PUT", path, json.dumps({"labels": labels}), {
+                "Content-Type": "application/json", "If-Match": fields["ETag"]})
+            assert status == 200, body
+
+        def rename(k, text):
+            def edit(labels):
+                labels[k].update(text=text)
+                labels[k].pop("words", None)
+            return edit
+        before = self.stored()
+        change(rename(5, "three and more"))
+        browser.run("document.querySelector('#lane').focus()")
+        self.seek(27.5)
+        browser.keys((SHIFT, "\ue004"))
+        browser.run("document.querySelector('#lane').focus()")
+        browser.drag(self.at(29), self.at(30.5))
+        wait("both are kept", lambda: "Both changes are kept" in self.page.toast())
+        texts = [label["text"] for label in self.stored()]
+        assert "three and more" in texts and abs(self.stored()[-1]["end"] - 30.5) < 0.1, self.stored()
+        change(rename(9, "and never ends"))
+        browser.drag(self.at(30.5), self.at(31))
+        wait("a lost one is said", lambda: "your change was not saved" in self.page.toast())
+        assert self.stored()[9]["text"] == "and never ends" and self.stored()[9]["end"] < 30.9
+
+        def restore(labels):
+            labels[:] = before
+        change(restore)
+        self.page.open(self.recording)
+        wait("the labels are drawn", lambda: self.page.ink("#labels") > 1000)
+        self.browser.console()
+
+    def the_transcript_follows_seeks_and_selects(self):
+        browser, page = self.browser, self.page
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys("t")
+        wait("the text is there", lambda: len(browser.all("#transcript .said")) == 10)
+        self.seek(7.3)
+        current = "return document.querySelector('.said[aria-current] [data-part=text]')?.textContent"
+        wait("the line is marked", lambda: browser.run(current) == "slow and clear")
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys(" ")
+        wait("it follows", lambda: browser.run(current) == "and the harbor wakes")
+        assert browser.run("return CSS.highlights.get('heard').size") == 1, "the word is marked, too"
+        browser.keys(" ")
+        browser.click("#transcript .said [data-part=time]")
+        assert abs(page.playhead() - 4) < 0.05
+        # “comes across” has times of its own.
+        browser.run("""
+          const text = document.querySelector("#transcript .said [data-part=text]").firstChild;
+          getSelection().setBaseAndExtent(text, 8, text, 20);""")
+        wait("its sound is selected", lambda: browser.value("#select-from") == "0:04.800")
+        assert browser.value("#select-to") == "0:06.000", browser.value("#select-to")
+        browser.click("#selection-noise")
+        wait("and is the noise", lambda: page.field("noise") == (4.8, 6.0))
+        browser.run("getSelection().empty()")
+        browser.click("#noise-clear")
+
+    def words_are_found_as_they_are_typed(self):
+        browser = self.browser
+        browser.type("#transcript-search", "harb")
+        wait("it is found", lambda: browser.run("return [...document.querySelectorAll('#transcript-hits [data-part=text]')].map(e => e.textContent)") == ["and the harbor wakes"])
+        assert browser.text("#transcript-count") == "1 place"
+        browser.click("#transcript-hits [data-part=time]")
+        assert abs(self.page.playhead() - 8.6) < 0.05
+        browser.run("const field = document.querySelector('#transcript-search'); field.value = ''; field.dispatchEvent(new Event('input'))")
+        wait("the text is back", lambda: browser.shown("#transcript-text"))
+        browser.click("#transcript-close")
+        assert not browser.shown("#transcript")
+
+    def the_singing_view_fills_with_the_sound(self):
+        browser, page = self.browser, self.page
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys("k")
+        wait("it is shown", lambda: browser.shown("#singing"))
+
+        def sung(seconds):
+            self.seek(seconds)
+            return wait("it is there", lambda: browser.run(SUNG))
+        assert sung(0.2)["dots"] == 0
+        assert [sung(at)["dots"] for at in (1.5, 2.4, 3.4)] == [3, 2, 1], "a first word is counted in"
+        early, late = sung(4.2), sung(6.4)
+        assert early["text"] == late["text"] == "Morning comes across the water" and early["lines"] == 2, (early, late)
+        assert early["edge"] < late["edge"] < 0, (early, late)
+        # Between words with their own times and on: at 5.4 s the edge is where “across” begins.
+        assert [sung(at)["text"] for at in (10.6, 11.0, 11.35)] == ["one", "two", "three"], "short lines change too"
+        assert [sung(at)["dots"] for at in (13.5, 15.5)] == [3, 1], "after a silence, too"
+        arabic = [sung(at) for at in (16.4, 18.4)]
+        assert arabic[0]["edge"] > arabic[1]["edge"] > 0, f"the fill goes from right to left: {arabic}"
+        japanese = [sung(at) for at in (19.5, 21.5)]
+        assert japanese[0]["edge"] < japanese[1]["edge"] < 0, japanese
+        rows = [sung(at)["text"] for at in (22.1, 24, 26.5)]
+        assert len(set(rows)) > 1 and all(row in "A line that is far too long for any screen has to be divided into rows that can be read" for row in rows), rows
+        self.seek(4)
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys(" ")
+        wait("it plays", lambda: page.playhead() > 5)
+        edges = browser.run("""
+          const clip = () => [...document.querySelectorAll(".sung-line")].find(line => getComputedStyle(line).opacity > 0.99)?.querySelector(".sung-clip");
+          const found = [];
+          return new Promise(done => {
+            const look = () => {
+              if (clip()) found.push(new DOMMatrix(getComputedStyle(clip()).transform).m41);
+              found.length < 30 ? requestAnimationFrame(look) : done(found);
+            };
+            look();
+          });""")
+        assert edges == sorted(edges) and edges[-1] > edges[0], edges
+        browser.keys(" ")
+
+    def singing_respects_reduced_motion_and_fills_the_screen(self):
+        browser, page = self.browser, self.page
+        browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.seek(4.05)
+        first = wait("it is there", lambda: browser.run(SUNG))["edge"]
+        self.seek(4.7)
+        assert browser.run(SUNG)["edge"] == first, "a word is filled as it begins"
+        browser.dark(False)
+        browser.click("#sung-full")
+        wait("it has the screen", lambda: browser.box("#singing")["width"] == browser.run("return innerWidth"))
+        wait("with more lines", lambda: browser.run(SUNG)["lines"] >= 2)
+        browser.keys(ESCAPE)
+        wait("and gives it back", lambda: browser.box("#singing")["width"] < browser.run("return innerWidth"))
+        browser.click("#sung-close")
+        assert not browser.shown("#singing")
+
+    def tracks_are_added_renamed_exported_and_removed(self):
+        browser = self.browser
+        self.drop("Chapters.json", json.dumps({"version": "1.2.0", "chapters": [
+            {"startTime": 0, "title": "Intro"}, {"startTime": 16, "title": "Song"}]}))
+        wait("it is added", lambda: len(self.tracks()) == 2 and browser.shown("#track-choice"))
+        assert self.tracks()[1]["kind"] == "chapters"
+        browser.click("#label-menu")
+        wait("both are listed", lambda: len(browser.all("#track-list .track")) == 2)
+        browser.run("""
+          const field = document.querySelector(".track:last-child [data-part=name]");
+          field.value = "Parts"; field.dispatchEvent(new Event("change"));""")
+        wait("it is renamed", lambda: self.tracks()[1]["name"] == "Parts")
+        browser.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.folder)
+        browser.run("""
+          const row = document.querySelector(".track");
+          row.querySelector("[data-part=format]").value = "srt";
+          row.querySelector("[data-part=export]").click();""")
+        found = wait("it is exported", lambda: glob.glob(os.path.join(self.folder, "Harbor.srt")))
+        with open(found[0], encoding="utf-8") as file:
+            assert "Morning comes across the water" in file.read()
+        wait("what is left out is said", lambda: "SRT can’t hold everything" in self.page.toast())
+        browser.run("document.querySelector('.track:last-child [data-part=remove]').click()")
+        wait("it is removed", lambda: len(self.tracks()) == 1)
+        browser.click("#close-tracks")
+        browser.run("document.querySelector('#wave').focus()")
+        browser.keys(("\ue009", "z"))
+        wait("and back", lambda: [track["name"] for track in self.tracks()] == ["Harbor", "Parts"])
+        assert len(self.stored(self.tracks()[1]["id"])) == 2
+
+    def axe_finds_nothing_in_words(self):
+        if not os.environ.get("STILLWAVE_AXE"):
+            return
+        browser, page = self.browser, self.page
+        browser.devtools("Page.setBypassCSP", enabled=True)
+        for is_dark, width in ((False, 1440), (True, 390)):
+            browser.dark(is_dark)
+            browser.size(width, 900, touch=width == 390)
+            page.open(f"{self.recording}&view=2-16")
+            wait("the labels are drawn", lambda: page.ink("#labels") > 1000)
+            for button in ("#read", "#sing"):
+                browser.click(button)
+            self.check_axe("the transcript and the singing view are shown")
+            browser.run("document.querySelector('#lane').focus()")
+            browser.keys(RIGHT, ENTER)
+            self.check_axe("a label is edited")
+            browser.keys(ESCAPE)
+            browser.click("#label-menu")
+            self.check_axe("the tracks are shown")
+        browser.dark(False)
+        browser.size(1440, 900)
+        browser.devtools("Page.setBypassCSP", enabled=False)
+        page.open(self.recording)
+
+    def words_are_photographed(self):
+        if not self.pictures:
+            return
+        browser, page = self.browser, self.page
+        for width, height, ratio in ((1440, 900, 1), (390, 844, 2)):
+            browser.size(width, height, ratio=ratio, touch=width == 390)
+            for is_dark in (False, True):
+                browser.dark(is_dark)
+                page.open(f"{self.recording}&view=2-16")
+                wait("the labels are drawn", lambda: page.ink("#labels") > 1000)
+                name = f"{width * ratio} x {height * ratio} {'dark' if is_dark else 'light'}.png"
+                browser.click("#read")
+                browser.click("#sing")
+                x, y = page.point((5.7 - 2) / 14, 0.5, "#ruler")
+                browser.drag((x, y), (x, y))
+                page.window()
+                browser.screenshot(os.path.join(self.pictures, f"words {name}"))
+                browser.run("document.querySelector('#singing').scrollIntoView()")
+                browser.screenshot(os.path.join(self.pictures, f"words below {name}"))
+                browser.click("#sung-full")
+                page.window()
+                browser.screenshot(os.path.join(self.pictures, f"singing {name}"))
+                browser.keys(ESCAPE)
+                browser.click("#label-menu")
+                page.window()
+                browser.screenshot(os.path.join(self.pictures, f"tracks {name}"))
+                browser.click("#close-tracks")
+        browser.dark(False)
+        browser.size(1440, 900)
+
+    def words_are_put_away(self):
+        self.browser.open("about:blank")
+        self.service.request("DELETE", f"/v1/recordings/{self.recording}")
+        self.browser.console()
