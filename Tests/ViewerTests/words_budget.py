@@ -164,6 +164,9 @@ def measure_fill(service, report, percentile, seconds=30, beat=0.5, rate=48000):
     for entry in watched["found"]:
         assert abs(entry["counter"]) < 0.51, "the text stays where it is while its box moves"
         first = int(entry["text"][1:3])
+        # While the view turns, the name is that of the next line.
+        if not first * beat <= entry["playhead"] < (first + 4) * beat - 0.2:
+            continue
         for k, (left, right) in enumerate(places[entry["text"]]):
             if left < entry["edge"] < right:
                 shown = (first + k + (entry["edge"] - left) / (right - left)) * beat

@@ -277,7 +277,7 @@ export function listenToKeys(actions) {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), select, textarea, dialog")) return;
     // Arrows, Home and End belong to sliders, choices and scrolling lists that have the focus; space and Enter to buttons.
-    const isControl = target.closest("input, [role=radiogroup], #list, #handle-start, #handle-end");
+    const isControl = target.closest("input, [role=radiogroup], #list, #transcript, #handle-start, #handle-end");
     if (isControl && /^(Arrow|Home|End|Page)/.test(event.key)) return;
     if (event.key === " " && target.closest("button, a, summary, input")) return;
     const name = `${event.ctrlKey || event.metaKey ? "Ctrl+" : ""}${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;

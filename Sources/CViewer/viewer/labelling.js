@@ -58,9 +58,11 @@ export class Labelling {
   get keys() {
     return {
       m: (/** @type {KeyboardEvent} */ event) => { if (!event.repeat) this.#mark(event.key); },
-      t: () => find("read").click(), k: () => find("sing").click(),
+      t: () => this.#press("read"), k: () => this.#press("sing"),
     };
   }
+
+  #press(/** @type {string} */ id) { if (!find(id).hidden) find(id).click(); }
 
   // Adding
 

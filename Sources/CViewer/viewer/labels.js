@@ -16,8 +16,8 @@ import { isSame, normal } from "./words.js";
  * @typedef {{ before: Label | null, after: Label | null }} Change null: there is no label before (added) or after (removed)
  */
 
-/** The number of labels that a tile should have, and of the tiles that are kept. */
-const tileLabels = 256, mostTiles = 64;
+/** The number of labels that a tile should have, of the tiles that are kept, and the most tiles of a recording. */
+const tileLabels = 256, keptTiles = 64, mostTiles = 4096;
 /** The most tiles of one request; a longer stretch has too many labels to be shown one by one. */
 export const mostWanted = 16;
 /** How long changes are collected before they are saved, in milliseconds. */
@@ -132,9 +132,10 @@ export class Labels {
 
   /** Sets the length of the tiles, which stays while a track is chosen. */
   #divide() {
-    const { start, end, count } = this.track ?? { start: 0, end: 0, count: 0 }, length = (end ?? 0) - (start ?? 0);
-    this.tileSeconds ||= 2 ** Math.min(16, Math.max(-4, Math.floor(Math.log2(tileLabels * Math.max(0.001, length) / Math.max(1, count)))));
-    this.tileCount = Math.ceil(Math.max(this.session.duration, end ?? 0) / this.tileSeconds + 1e-9);
+    const { start, end, count } = this.track ?? { start: 0, end: 0, count: 0 }, whole = Math.max(this.session.duration, end ?? 0, 1);
+    const length = count > tileLabels ? (end ?? 0) - (start ?? 0) : whole;
+    this.tileSeconds ||= 2 ** Math.ceil(Math.log2(Math.max(tileLabels * length / Math.max(tileLabels, count), whole / mostTiles)));
+    this.tileCount = Math.ceil(whole / this.tileSeconds + 1e-9);
   }
 
   /** @param {string} id */
@@ -236,7 +237,7 @@ export class Labels {
     this.#tiles.set(index, labels.filter(label => overlaps(label, start, end)));
     const inUse = [...this.#wanted.values()].map(span => this.#range(span));
     for (const oldest of this.#tiles.keys()) {
-      if (this.#tiles.size <= mostTiles) break;
+      if (this.#tiles.size <= keptTiles) break;
       if (!inUse.some(([first, last]) => oldest >= first && oldest < last)) this.#tiles.delete(oldest);
     }
   }
@@ -400,12 +401,14 @@ export class Labels {
     await this.save();
     const path = `${this.path}/${track.id}`;
     try {
-      const answer = await this.service.fetch(path), content = await answer.text();
+      const answer = await this.service.fetch(path), content = await answer.text(), { tracks } = await this.service.json(this.path);
+      // It may have been renamed since it was listed.
+      const about = tracks.find((/** @type {Track} */ other) => other.id === track.id) ?? track;
       await this.service.json(path, { method: "DELETE", match: answer.headers.get("ETag") ?? "" });
       await this.load();
       let id = track.id;
       const step = {
-        undo: async () => { id = (await this.add(content, track)).id; },
+        undo: async () => { id = (await this.add(content, about)).id; },
         redo: async () => {
           const again = this.tracks.find(other => other.id === id);
           if (!again) return;

@@ -1,6 +1,6 @@
 // @ts-check
 import { Surface } from "./drawing.js";
-import { find, label } from "./page.js";
+import { find, label, part } from "./page.js";
 import { texts } from "./texts.js";
 import { count, fillOf, isCounted, rowsOf, turnsOf } from "./verses.js";
 
@@ -74,7 +74,11 @@ export class SingingView {
     this.ruler = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
     new ResizeObserver(([{ contentRect }]) => this.#resize(contentRect.width, contentRect.height)).observe(this.lines);
     labels.arrived.subscribe(() => this.#refresh());
-    player.changed.subscribe(() => this.#refresh());
+    player.changed.subscribe(() => {
+      part(find("sung-play"), "icon").setAttribute("href", player.isPlaying ? "#i-pause" : "#i-play");
+      label(find("sung-play"), player.isPlaying ? texts.pause : texts.play);
+      this.#refresh();
+    });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)", "(prefers-reduced-motion: reduce)"]) {
       matchMedia(query).addEventListener("change", () => this.#repaint());
     }
@@ -83,11 +87,11 @@ export class SingingView {
     find("sung-play").onclick = () => player.toggle();
     find("sung-close").onclick = () => this.show(false);
     document.addEventListener("fullscreenchange", () => this.#setFull(document.fullscreenElement === this.area));
-    this.area.addEventListener("keydown", event => {
+    addEventListener("keydown", event => {
       if (event.key !== "Escape" || !this.area.classList.contains("full")) return;
-      event.stopPropagation();
+      event.stopImmediatePropagation();
       this.#setFull(false);
-    });
+    }, true);
   }
 
   get isShown() { return this.#isShown; }

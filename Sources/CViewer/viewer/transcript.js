@@ -10,8 +10,8 @@ import { begun, wordsOf } from "./words.js";
 
 /** @typedef {import("./words.js").Label} Label */
 
-/** The most blocks, and rows per block; more labels at one place can be found by searching. */
-const mostBlocks = 4000, mostRows = 1000;
+/** The most rows of a block; more labels at one place can be found by searching. */
+const mostRows = 1000;
 /** The likely height of a row, in CSS pixels. */
 const likelyHeight = 46;
 /** The results that are shown at once, and the shortest text that is searched for. */
@@ -95,7 +95,7 @@ export class Transcript {
     this.watcher.disconnect();
     this.#near.clear();
     this.#current = null;
-    const count = layout ? Math.min(mostBlocks, labels.tileCount) : 0, perBlock = (track?.count ?? 0) / Math.max(1, count);
+    const count = layout ? labels.tileCount : 0, perBlock = (track?.count ?? 0) / Math.max(1, count);
     this.#blocks = Array.from({ length: count }, (_, k) => {
       const block = document.createElement("div");
       block.dataset.index = String(k);
