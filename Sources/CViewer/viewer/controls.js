@@ -188,6 +188,7 @@ function connectClock(/** @type {View} */ view, /** @type {Stage} */ stage, /** 
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = font;
     pen.textBaseline = "middle";
+    pen.direction = "ltr";
     pen.fillStyle = stage.palette.ink;
     // Digits have the same width, or else the others would move.
     let x = 0;

@@ -158,7 +158,7 @@ export class Labelling {
     label(format, texts.exportFormat(name));
     label(part(row, "export"), texts.exportTrack(name));
     part(row, "export").onclick = () => this.#export(track, format.value);
-    label(part(row, "remove"), `${texts.remove} ${name}`);
+    label(part(row, "remove"), texts.remove(name));
     part(row, "remove").onclick = () => this.#remove(track);
     return row;
   }

@@ -1,5 +1,5 @@
 // @ts-check
-import { direction, language, leftToRight, number, percent, plural } from "./language.js";
+import { direction, language, leftToRight, listed, number, percent, plural } from "./language.js";
 import { formatTime } from "./time.js";
 
 // Every text of the page, in English: the reference for the files of other languages (texts-de.js and so on), each of which
@@ -162,7 +162,7 @@ export const texts = {
   labelMenu: "Label tracks, import and export",
   labelText: "Text of the label",
   labelRemove: "Remove the label",
-  labelsCrowded: (/** @type {number} */ value) => `${value.toLocaleString("en")} labels. Zoom in to see them.`,
+  labelsCrowded: (/** @type {number} */ value) => plural(value, { one: "# label. Zoom in to see it.", other: "# labels. Zoom in to see them." }),
   labelSaid: (/** @type {string} */ text, /** @type {string} */ from, /** @type {string} */ to) => `Label ${text || "without a text"}, ${from} to ${to}`,
   labelAdded: (/** @type {string} */ at) => `Added a label at ${at}.`,
   labelRemoved: (/** @type {string} */ text) => `Removed the label ${text}.`,
@@ -174,15 +174,15 @@ export const texts = {
   tracksNone: "This recording has no labels yet. Drop a file with a transcript, subtitles, lyrics or labels on it: WebVTT, SRT, LRC, Audacity’s labels, Podcasting 2.0 chapters, or JSON from Whisper.",
   trackNew: "New track",
   trackImport: "Import a file",
-  chooseTrack: (/** @type {string} */ name) => `Show ${name}`,
+  chooseTrack: (/** @type {string} */ name) => `Show the track ${name}`,
   trackName: (/** @type {string} */ name) => `Name of ${name}`,
   trackKind: (/** @type {string} */ name) => `Kind of ${name}`,
-  trackAbout: (/** @type {number} */ labels, /** @type {number} */ words) =>
-    `${count(labels, "label", "labels")}${words ? `, ${count(words, "word", "words")} with times` : ""}`,
+  trackAbout: (/** @type {number} */ labels, /** @type {number} */ words) => listed([
+    plural(labels, { one: "# label", other: "# labels" }), words > 0 && plural(words, { one: "# word with its time", other: "# words with their times" })]),
   exportFormat: (/** @type {string} */ name) => `Format for ${name}`,
   exportTrack: (/** @type {string} */ name) => `Export ${name}`,
   leftOut: (/** @type {string} */ format, /** @type {string} */ what) => `${format} can’t hold everything. Left out: ${what}.`,
-  imported: (/** @type {string} */ name, /** @type {number} */ value) => `Added the track “${name}” with ${count(value, "label", "labels")}.`,
+  imported: (/** @type {string} */ name, /** @type {number} */ value) => `Added the track “${name}” with ${plural(value, { one: "# label", other: "# labels" })}.`,
   notImported: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
   labelsTooLarge: (/** @type {string} */ name) => `${name} is larger than 16 MiB, the most that a file of labels may have.`,
   openFirst: (/** @type {string} */ name) => `Open the recording that ${name} belongs to, then drop it again.`,
@@ -191,7 +191,7 @@ export const texts = {
   transcriptSearch: "Search the text",
   transcriptNone: "This track has no labels yet.",
   playFrom: (/** @type {string} */ time) => `Go to ${time}`,
-  hits: (/** @type {number} */ value, /** @type {boolean} */ hasMore) => `${count(value, "place", "places")}${hasMore ? " so far" : ""}`,
+  hits: (/** @type {number} */ value, /** @type {boolean} */ hasMore) => plural(value, { one: "# place", other: "# places" }) + (hasMore ? " so far" : ""),
   more: "Show more",
   singing: "Singing view",
   singingShow: "Singing view (K)",
