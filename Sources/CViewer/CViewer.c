@@ -38,6 +38,9 @@ static const unsigned char labelling_js[] = {
 static const unsigned char labels_js[] = {
 #embed "viewer/labels.js"
 };
+static const unsigned char labeltiles_js[] = {
+#embed "viewer/labeltiles.js"
+};
 static const unsigned char lane_js[] = {
 #embed "viewer/lane.js"
 };
@@ -163,6 +166,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("gestures.js", gestures_js),
   FILE("labelling.js", labelling_js),
   FILE("labels.js", labels_js),
+  FILE("labeltiles.js", labeltiles_js),
   FILE("lane.js", lane_js),
   FILE("icon.svg", icon_svg),
   FILE("language.js", language_js),

@@ -123,8 +123,8 @@ export class LabelEditor {
 
   /** Chooses the next label or the one before, and shows it. */
   #step(/** @type {number} */ side) {
-    const { view, labels } = this, from = this.lane.chosen?.start ?? view.playhead, room = labels.tileSeconds * 4;
-    const found = labels.within({ start: from - room, end: from + room });
+    const { view, labels } = this, from = this.lane.chosen?.start ?? view.playhead, room = labels.tiles.seconds * 4;
+    const found = labels.tiles.within({ start: from - room, end: from + room });
     const next = side > 0 ? found.find(label => label.start > from) : found.filter(label => label.start < from).at(-1);
     if (!next) return;
     this.#choose(next);

@@ -1,25 +1,20 @@
 // @ts-check
+import { byStart, LabelTiles } from "./labeltiles.js";
 import { isAbort, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { isSame, normal } from "./words.js";
 
-// The label tracks of the open recording. Labels are read in tiles: stretches of time with about 256 labels each, of which
-// those in use are kept. A change appears in the tiles immediately. Saving it replaces the track, so it reads the whole
-// track (which the browser takes from its cache if nobody changed it), applies the changes to it and sends it back with
-// If-Match. If somebody else changed the track in between, the changes are applied to the newer version.
+// The label tracks of the open recording. A change appears in the tiles immediately. Saving it replaces the track, so it
+// reads the whole track (which the browser takes from its cache if nobody changed it), applies the changes to it and sends
+// it back with If-Match. If somebody else changed the track in between, the changes are applied to the newer version.
 
 /**
  * @typedef {import("./words.js").Label} Label
- * @typedef {import("./view.js").Span} Span
+ * @typedef {import("./labeltiles.js").Change} Change
  * @typedef {{ id: string, name: string, kind: string, language: string | null, count: number, words: number, start: number | null, end: number | null, inherited: boolean }} Track
- * @typedef {{ before: Label | null, after: Label | null }} Change null: there is no label before (added) or after (removed)
  */
 
-/** The number of labels that a tile should have, of the tiles that are kept, and the most tiles of a recording. */
-const tileLabels = 256, keptTiles = 64, mostTiles = 4096;
-/** The most tiles of one request; a longer stretch has too many labels to be shown one by one. */
-export const mostWanted = 16;
 /** How long changes are collected before they are saved, in milliseconds. */
 const savePace = 400;
 
@@ -30,11 +25,6 @@ export class Labels {
    */
   changed = new Signal();
   /**
-   * Labels of the chosen track have arrived or changed.
-   * @type {Signal<void>}
-   */
-  arrived = new Signal();
-  /**
    * Something that a person should know.
    * @type {Signal<{ text: string, isError: boolean }>}
    */
@@ -44,28 +34,9 @@ export class Labels {
   tracks = [];
   /** @type {Track | null} */
   track = null;
-  /** Seconds of a tile of the chosen track, and the number of tiles. */
-  tileSeconds = 1;
-  tileCount = 0;
 
   /** The recording whose tracks these are. */
   #recording = "";
-  /** @type {Map<number, Label[]>} */
-  #tiles = new Map();
-  /**
-   * Tiles of an older version, which are shown until they are read again.
-   * @type {Set<number>}
-   */
-  #stale = new Set();
-  /**
-   * The stretches that are in use, by their users.
-   * @type {Map<string, Span>}
-   */
-  #wanted = new Map();
-  #isLoading = false;
-  #etag = "";
-  /** @type {Change[]} */
-  #changes = [];
   /** @type {Promise<void> | null} */
   #saving = null;
   #saveTimer = 0;
@@ -80,6 +51,8 @@ export class Labels {
     this.service = service;
     this.session = session;
     this.undo = undo;
+    this.tiles = new LabelTiles(service);
+    this.tiles.failed.subscribe(error => this.#complain(error));
     session.opened.subscribe(() => {
       void this.save();
       this.#set([], null);
@@ -88,7 +61,7 @@ export class Labels {
     });
     // Labels inside a file become tracks while it is read.
     session.ended.subscribe(({ layer }) => { if (layer.role === "original") void this.load(); });
-    addEventListener("beforeunload", event => { if (this.#changes.length || this.#saving) event.preventDefault(); });
+    addEventListener("beforeunload", event => { if (this.tiles.pending.length || this.#saving) event.preventDefault(); });
   }
 
   get path() { return `${recordingPath(this.#recording)}/labels`; }
@@ -111,32 +84,19 @@ export class Labels {
   #set(/** @type {Track[]} */ tracks, /** @type {Track | null} */ track) {
     const isOther = track?.id !== this.track?.id;
     [this.tracks, this.track] = [tracks, track];
-    if (isOther || !track) this.#forget();
-    this.#divide();
+    if (isOther || !track) this.#open();
     this.changed.emit();
-    this.arrived.emit();
-    void this.#fetch();
+    this.#divide();
   }
 
-  /** Drops what has been read, and asks for it again. */
-  #forget() {
+  /** Drops what belongs to the track before. */
+  #open() {
     this.#control.abort();
     this.#control = new AbortController();
-    this.#tiles.clear();
-    this.#stale.clear();
-    this.#changes = [];
-    this.#etag = "";
-    this.#isLoading = false;
-    this.tileSeconds = 0;
+    this.tiles.open(this.track ? this.#trackPath : "");
   }
 
-  /** Sets the length of the tiles, which stays while a track is chosen. */
-  #divide() {
-    const { start, end, count } = this.track ?? { start: 0, end: 0, count: 0 }, whole = Math.max(this.session.duration, end ?? 0, 1);
-    const length = count > tileLabels ? (end ?? 0) - (start ?? 0) : whole;
-    this.tileSeconds ||= 2 ** Math.ceil(Math.log2(Math.max(tileLabels * length / Math.max(tileLabels, count), whole / mostTiles)));
-    this.tileCount = Math.ceil(whole / this.tileSeconds + 1e-9);
-  }
+  #divide() { this.tiles.divide(this.track ?? { start: 0, end: 0, count: 0 }, this.session.duration); }
 
   /** @param {string} id */
   async choose(id) {
@@ -144,135 +104,7 @@ export class Labels {
     this.#set(this.tracks, this.tracks.find(track => track.id === id) ?? null);
   }
 
-  // Reading
-
-  #range(/** @type {Span} */ { start, end }) {
-    return [Math.max(0, Math.floor(start / this.tileSeconds)), Math.min(this.tileCount, Math.ceil(end / this.tileSeconds + 1e-9))];
-  }
-
-  /** Whether a stretch has more labels than can be shown one by one. */
-  isCrowded(/** @type {Span} */ span) {
-    const [first, end] = this.#range(span);
-    return end - first > mostWanted;
-  }
-
-  /**
-   * Notes which stretch a user shows, and reads what is missing.
-   * @param {string} user
-   * @param {Span | null} span
-   */
-  want(user, span) {
-    const before = this.#wanted.get(user);
-    if (!span) return void this.#wanted.delete(user);
-    if (before && String(this.#range(before)) === String(this.#range(span))) return;
-    this.#wanted.set(user, span);
-    void this.#fetch();
-  }
-
-  /**
-   * Returns the labels of a stretch that have been read, by their start.
-   * @param {Span} span
-   * @returns {Label[]}
-   */
-  within(span) {
-    const [first, end] = this.#range(span), found = [];
-    for (let index = first; index < end; index++) {
-      for (const label of this.#tiles.get(index) ?? []) {
-        // One that began earlier is in the tile before, too.
-        const isRepeated = index > first && label.start < index * this.tileSeconds && this.#tiles.has(index - 1);
-        if (!isRepeated && label.start < span.end && (label.end > span.start || label.start >= span.start)) found.push(label);
-      }
-    }
-    return found;
-  }
-
-  /** Whether a stretch has been read. */
-  has(/** @type {Span} */ span) {
-    const [first, end] = this.#range(span);
-    for (let index = first; index < end; index++) if (!this.#tiles.has(index)) return false;
-    return true;
-  }
-
-  /** Reads the tiles that are missing, a run of them at a time. */
-  async #fetch() {
-    if (this.#isLoading || !this.track) return;
-    this.#isLoading = true;
-    const { signal } = this.#control;
-    try {
-      for (let run; (run = this.#missing()) && !signal.aborted;) {
-        const [first, end] = run, { tileSeconds } = this;
-        const path = `${this.#trackPath}?start=${first * tileSeconds}&end=${end * tileSeconds}`;
-        const answer = await this.service.fetch(path, { signal }), { labels } = await answer.json();
-        signal.throwIfAborted();
-        if (!this.#isCurrent(answer)) continue;
-        for (let index = first; index < end; index++) this.#keep(index, labels);
-        for (const change of this.#changes) this.#apply(change);
-        this.arrived.emit();
-      }
-    } catch (error) {
-      if (isAbort(error)) return;
-      this.#complain(error);
-    }
-    if (!signal.aborted) this.#isLoading = false;
-  }
-
-  /** The first run of missing tiles that somebody wants. */
-  #missing() {
-    for (const span of this.#wanted.values()) {
-      let [first, end] = this.#range(span);
-      if (end - first > mostWanted) continue;
-      const isMissing = (/** @type {number} */ index) => !this.#tiles.has(index) || this.#stale.has(index);
-      while (first < end && !isMissing(first)) first++;
-      let last = first;
-      while (last < end && isMissing(last)) last++;
-      if (last > first) return [first, last];
-    }
-    return null;
-  }
-
-  #keep(/** @type {number} */ index, /** @type {Label[]} */ labels) {
-    const start = index * this.tileSeconds, end = start + this.tileSeconds;
-    this.#tiles.delete(index);
-    this.#stale.delete(index);
-    this.#tiles.set(index, labels.filter(label => overlaps(label, start, end)));
-    const inUse = [...this.#wanted.values()].map(span => this.#range(span));
-    for (const oldest of this.#tiles.keys()) {
-      if (this.#tiles.size <= keptTiles) break;
-      if (!inUse.some(([first, last]) => oldest >= first && oldest < last)) this.#tiles.delete(oldest);
-    }
-  }
-
-  /** Whether an answer is of the version that is shown; otherwise everything is read again. */
-  #isCurrent(/** @type {Response} */ answer) {
-    const etag = answer.headers.get("ETag") ?? "", isCurrent = !this.#etag || etag === this.#etag;
-    if (!isCurrent) this.#age();
-    this.#etag = etag;
-    return isCurrent;
-  }
-
-  #age() { for (const index of this.#tiles.keys()) this.#stale.add(index); }
-
-  /**
-   * Finds labels with a text, in one stretch after the other until there are enough.
-   * @param {string} text
-   * @param {number} from in seconds
-   * @param {number} enough
-   * @param {AbortSignal} signal
-   * @returns {Promise<{ found: Label[], next: number | null }>} `next`: where to go on; null at the end
-   */
-  async search(text, from, enough, signal) {
-    const found = [], step = this.tileSeconds * mostWanted, last = this.tileCount * this.tileSeconds;
-    let at = from;
-    while (at < last && found.length < enough) {
-      const path = `${this.#trackPath}?q=${encodeURIComponent(text)}&start=${at}&end=${at + step}`, start = at;
-      const { labels } = await this.service.json(path, { signal });
-      found.push(...labels.filter((/** @type {Label} */ label) => label.start >= start || !start));
-      at += step;
-    }
-    return { found, next: at < last ? at : null };
-  }
-
-  // Changing
+  // Changes
 
   /**
    * Changes a label, adds one or removes one, as a step that can be undone.
@@ -293,60 +125,47 @@ export class Labels {
   }
 
   #perform(/** @type {Change} */ change) {
-    this.#changes.push(change);
-    this.#apply(change);
+    this.tiles.pending.push(change);
+    this.tiles.apply(change);
     if (this.track) this.track.count += net([change]);
     this.#divide();
-    this.arrived.emit();
     clearTimeout(this.#saveTimer);
     this.#saveTimer = setTimeout(() => this.save(), savePace);
-  }
-
-  #apply(/** @type {Change} */ { before, after }) {
-    for (const [index, labels] of this.#tiles) {
-      const start = index * this.tileSeconds, rest = before ? labels.filter(label => !isSame(label, before)) : labels;
-      const isIn = after && overlaps(after, start, start + this.tileSeconds) && !rest.some(label => isSame(label, after));
-      if (isIn || rest.length !== labels.length) this.#tiles.set(index, isIn ? [...rest, after].sort(byStart) : rest);
-    }
   }
 
   /** Saves all changes. */
   async save() {
     clearTimeout(this.#saveTimer);
-    while (this.#changes.length || this.#saving) {
+    while (this.tiles.pending.length || this.#saving) {
       this.#saving ??= this.#send().finally(() => { this.#saving = null; });
       await this.#saving;
     }
   }
 
   async #send() {
-    const path = this.#trackPath, id = this.track?.id, changes = [...this.#changes];
+    const path = this.#trackPath, id = this.track?.id, changes = [...this.tiles.pending];
     try {
       const { lost, isMerged, saved } = await this.#merge(path, changes), about = await saved.json();
       if (isMerged) this.told.emit({ text: lost ? texts.labelsLost : texts.labelsMerged, isError: lost > 0 });
       if (!this.track || this.track.id !== id) return;
-      this.#changes = this.#changes.slice(changes.length);
-      Object.assign(this.track, about, { count: about.count + net(this.#changes) });
-      if (isMerged) this.#age();
-      this.#etag = saved.headers.get("ETag") ?? "";
-      this.arrived.emit();
+      this.tiles.pending = this.tiles.pending.slice(changes.length);
+      Object.assign(this.track, about, { count: about.count + net(this.tiles.pending) });
+      this.tiles.turnTo(saved.headers.get("ETag") ?? "", isMerged);
       this.changed.emit();
-      void this.#fetch();
     } catch (error) {
       if (error instanceof Refusal && error.code === "unreachable") return this.service.untilBack();
       this.#complain(error);
       if (this.track?.id !== id) return;
       // The changes are lost; what the service has is shown.
-      this.#changes = [];
-      this.#age();
-      this.#etag = "";
+      this.tiles.pending = [];
+      this.tiles.turnTo("", true);
       await this.load();
     }
   }
 
   /** Applies changes to the service's version, also if it is newer than the one that is shown. */
   async #merge(/** @type {string} */ path, /** @type {Change[]} */ changes) {
-    const known = this.#etag;
+    const known = this.tiles.etag;
     for (let attempt = 0; ; attempt++) {
       const answer = await this.service.fetch(path), etag = answer.headers.get("ETag") ?? "";
       /** @type {{ labels: Label[] }} */
@@ -392,7 +211,7 @@ export class Labels {
     } catch (error) {
       this.#complain(error);
     }
-    this.#etag = "";
+    this.tiles.etag = "";
     await this.load();
   }
 
@@ -436,7 +255,3 @@ export class Labels {
 
 /** How many labels more there are after some changes. */
 const net = (/** @type {Change[]} */ changes) => changes.reduce((sum, { before, after }) => sum + Number(!!after) - Number(!!before), 0);
-const byStart = (/** @type {Label} */ a, /** @type {Label} */ b) => a.start - b.start;
-/** As the service has it: a point belongs to the window that it begins. */
-const overlaps = (/** @type {Label} */ { start, end }, /** @type {number} */ from, /** @type {number} */ to) => (
-  start < to && (end > from || start === end && start >= from));

@@ -24,6 +24,8 @@ export class Lane {
    * @type {Label | null}
    */
   chosen = null;
+  /** @type {string | undefined} */
+  #track;
   #isDirty = true;
   #drawn = "";
   /** @type {Label | null} */
@@ -49,11 +51,12 @@ export class Lane {
     this.area = /** @type {HTMLElement} */ (find("lane"));
     this.surface = new Surface(find("labels"), () => this.redraw());
     stage.painters.push(() => this.#paint());
-    labels.arrived.subscribe(() => this.redraw());
+    labels.tiles.arrived.subscribe(() => this.redraw());
     labels.changed.subscribe(() => {
       this.area.hidden = !labels.track;
       document.body.classList.toggle("with-labels", labels.track !== null);
-      this.chosen = null;
+      if (labels.track?.id !== this.#track) this.chosen = null;
+      this.#track = labels.track?.id;
       this.redraw();
     });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
@@ -75,10 +78,10 @@ export class Lane {
   #paint() {
     const { labels, view, surface } = this, { start, end } = view.window, { playhead } = view;
     if (!labels.track || !surface.width) return;
-    labels.want("lane", view.target);
+    labels.tiles.want("lane", view.target);
     const isOver = !this.#sounding || playhead < this.#sounding.start || playhead >= this.#sounding.end;
     if (isOver) {
-      const next = labels.within({ start: playhead, end: playhead + 1e-6 }).at(-1) ?? null;
+      const next = labels.tiles.within({ start: playhead, end: playhead + 1e-6 }).at(-1) ?? null;
       if (next !== this.#sounding) this.#isDirty = true;
       this.#sounding = next;
     }
@@ -92,7 +95,7 @@ export class Lane {
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.font = this.stage.palette.font;
     pen.textBaseline = "middle";
-    if (labels.isCrowded(view.window)) this.#drawCrowd();
+    if (labels.tiles.isCrowded(view.window)) this.#drawCrowd();
     else this.#drawLabels(this.#shown());
   }
 
@@ -103,7 +106,7 @@ export class Lane {
 
   /** The labels in the window, with a dragged one where it is now. */
   #shown() {
-    const drag = this.drag, found = this.labels.within(this.view.window);
+    const drag = this.drag, found = this.labels.tiles.within(this.view.window);
     return drag ? found.map(label => (label === drag.before ? drag.after : label)) : found;
   }
 
@@ -197,7 +200,7 @@ export class Lane {
    * @returns {Place | null}
    */
   at(x, near) {
-    if (this.labels.isCrowded(this.view.window)) return null;
+    if (this.labels.tiles.isCrowded(this.view.window)) return null;
     const shown = this.#shown().reverse();
     if (this.chosen && shown.includes(this.chosen)) shown.unshift(this.chosen);
     for (const label of shown) {

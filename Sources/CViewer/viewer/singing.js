@@ -73,7 +73,7 @@ export class SingingView {
     for (let k = 0; k < slotCount; k++) this.#slots.push(this.#makeSlot());
     this.ruler = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
     new ResizeObserver(([{ contentRect }]) => this.#resize(contentRect.width, contentRect.height)).observe(this.lines);
-    labels.arrived.subscribe(() => this.#refresh());
+    labels.tiles.arrived.subscribe(() => this.#refresh());
     player.changed.subscribe(() => {
       part(find("sung-play"), "icon").setAttribute("href", player.isPlaying ? "#i-pause" : "#i-play");
       label(find("sung-play"), player.isPlaying ? texts.pause : texts.play);
@@ -101,7 +101,7 @@ export class SingingView {
     this.#isShown = this.player.isExact = isShown;
     this.area.hidden = !isShown;
     if (!isShown) {
-      this.labels.want("singing", null);
+      this.labels.tiles.want("singing", null);
       this.#setFull(false);
     }
     find("sing").setAttribute("aria-pressed", String(isShown));
@@ -164,7 +164,7 @@ export class SingingView {
     const { playhead } = this.view, room = this.#width * breadth;
     this.ruler.font = `600 ${this.#size}px ${font}`;
     const measure = (/** @type {string} */ text) => this.ruler.measureText(text).width;
-    this.#rows = this.labels.within({ start: playhead - behind, end: playhead + ahead }).flatMap(label => {
+    this.#rows = this.labels.tiles.within({ start: playhead - behind, end: playhead + ahead }).flatMap(label => {
       const rows = this.#divided.get(label) ?? rowsOf(label, room, measure);
       this.#divided.set(label, rows);
       return rows;
@@ -179,7 +179,7 @@ export class SingingView {
   #follow() {
     if (!this.#isShown || !this.#width) return;
     const { playhead } = this.view, position = this.player.position, now = performance.now();
-    this.labels.want("singing", { start: Math.max(0, playhead - behind), end: playhead + ahead });
+    this.labels.tiles.want("singing", { start: Math.max(0, playhead - behind), end: playhead + ahead });
     const focus = this.#focusOf(playhead);
     if (this.#isStale || focus !== this.#focus) this.#arrange(playhead);
     if (position === null) {

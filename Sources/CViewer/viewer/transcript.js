@@ -56,7 +56,7 @@ export class Transcript {
     this.search = /** @type {HTMLInputElement} */ (find("transcript-search"));
     this.watcher = new IntersectionObserver(entries => this.#see(entries), { root: this.text, rootMargin: "600px" });
     labels.changed.subscribe(() => this.#lay());
-    labels.arrived.subscribe(() => {
+    labels.tiles.arrived.subscribe(() => {
       this.#lay();
       for (const block of this.#near) this.#fill(block);
     });
@@ -76,7 +76,7 @@ export class Transcript {
     this.area.hidden = !isShown;
     document.body.classList.toggle("transcript-shown", isShown);
     find("read").setAttribute("aria-pressed", String(isShown));
-    if (!isShown) this.labels.want("transcript", null);
+    if (!isShown) this.labels.tiles.want("transcript", null);
     this.#layout = "";
     this.#scrolled = 0;
     this.#lay();
@@ -88,14 +88,14 @@ export class Transcript {
   /** Makes a block for each tile, if that isn't done yet. */
   #lay() {
     const { labels } = this, { track } = labels;
-    const layout = this.isShown && track ? `${track.id} ${labels.tileSeconds} ${labels.tileCount}` : "";
+    const layout = this.isShown && track ? `${track.id} ${labels.tiles.seconds} ${labels.tiles.count}` : "";
     find("transcript-none").hidden = !this.isShown || Boolean(track?.count);
     if (layout === this.#layout) return;
     this.#layout = layout;
     this.watcher.disconnect();
     this.#near.clear();
     this.#current = null;
-    const count = layout ? labels.tileCount : 0, perBlock = (track?.count ?? 0) / Math.max(1, count);
+    const count = layout ? labels.tiles.count : 0, perBlock = (track?.count ?? 0) / Math.max(1, count);
     this.#blocks = Array.from({ length: count }, (_, k) => {
       const block = document.createElement("div");
       block.dataset.index = String(k);
@@ -107,8 +107,8 @@ export class Transcript {
   }
 
   #span(/** @type {HTMLElement} */ block) {
-    const start = Number(block.dataset.index) * this.labels.tileSeconds;
-    return { start, end: start + this.labels.tileSeconds };
+    const start = Number(block.dataset.index) * this.labels.tiles.seconds;
+    return { start, end: start + this.labels.tiles.seconds };
   }
 
   #see(/** @type {IntersectionObserverEntry[]} */ entries) {
@@ -128,14 +128,14 @@ export class Transcript {
 
   #want() {
     const spans = [...this.#near].map(block => this.#span(block)), { length } = spans;
-    this.labels.want("transcript", length && this.isShown ? { start: Math.min(...spans.map(span => span.start)), end: Math.max(...spans.map(span => span.end)) - 1e-6 } : null);
+    this.labels.tiles.want("transcript", length && this.isShown ? { start: Math.min(...spans.map(span => span.start)), end: Math.max(...spans.map(span => span.end)) - 1e-6 } : null);
   }
 
   /** Shows the labels that begin in a block. */
   #fill(/** @type {HTMLElement} */ block) {
     const span = this.#span(block);
-    if (!this.labels.has({ start: span.start, end: span.end - 1e-6 })) return;
-    const found = this.labels.within(span).filter(label => label.start >= span.start), shown = found.slice(0, mostRows);
+    if (!this.labels.tiles.has({ start: span.start, end: span.end - 1e-6 })) return;
+    const found = this.labels.tiles.within(span).filter(label => label.start >= span.start), shown = found.slice(0, mostRows);
     const rows = /** @type {HTMLElement[]} */ ([...block.children]);
     if (rows.length === shown.length && rows.every((row, k) => this.#labels.get(row) === shown[k])) return;
     const known = new Map(rows.map(row => [this.#labels.get(row), row]));
@@ -177,7 +177,7 @@ export class Transcript {
 
   /** Marks the row of a position, and brings it into view. */
   #turn(/** @type {number} */ seconds) {
-    const block = this.#blocks[Math.min(this.#blocks.length - 1, Math.floor(seconds / this.labels.tileSeconds))];
+    const block = this.#blocks[Math.min(this.#blocks.length - 1, Math.floor(seconds / this.labels.tiles.seconds))];
     const row = block && /** @type {HTMLElement[]} */ ([...block.children]).filter(child => (this.#labels.get(child)?.start ?? Infinity) <= seconds).at(-1);
     if (row === this.#current && row) return;
     const isNew = row && row !== this.#current;
@@ -216,7 +216,7 @@ export class Transcript {
     const { signal } = this.#control;
     if (this.#next === null) return;
     try {
-      const { found, next } = await this.labels.search(this.#query, this.#next, enough, signal);
+      const { found, next } = await this.labels.tiles.search(this.#query, this.#next, enough, signal);
       signal.throwIfAborted();
       this.#next = next;
       for (const label of found) this.hits.append(this.#row(label));
