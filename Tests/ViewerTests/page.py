@@ -132,9 +132,9 @@ class Page:
           if (isThere) button.click();
           return isThere;""", selector))
 
-    def choose(self, path):
-        """Chooses a file as if with the button."""
-        self.browser.call("POST", f"/element/{self.browser.find('#file')}/value", {"text": path})
+    def choose(self, *paths):
+        """Chooses files as if with the button."""
+        self.browser.choose("#file", paths)
 
     def pictures(self, count):
         """How far a video's picture is behind the playhead in each of `count` frames, by its time and by what it shows.
@@ -157,7 +157,9 @@ class Page:
           });""", count)
 
     def drop(self, paths):
-        """Drops files as a file manager does."""
+        """Drops files as a file manager does; in a browser that can't, chooses them."""
+        if not self.browser.has_devtools:
+            return self.choose(*paths)
         x, y = 700, 450
         data = {"items": [], "files": paths, "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):

@@ -1,40 +1,60 @@
-"""Drives the viewer in Chromium. See deploy/viewer-test."""
+"""Drives the viewer in Chromium and Firefox. See deploy/viewer-test."""
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 
 import budget
 import material
 import story
+from firefox import Firefox
 from webdriver import Browser
 
 
 def main():
     options = argparse.ArgumentParser(
-        prog="deploy/viewer-test", description="Walks through the viewer in Chromium and measures what it costs.")
+        prog="deploy/viewer-test",
+        description="Walks through the viewer in Chromium and Firefox, and measures what it costs in Chromium.")
     options.add_argument("part", nargs="?", choices=["story", "budget", "all"], default="all")
     options.add_argument("--binary", default=".build/release/stillwave", help="the program (default: %(default)s)")
+    options.add_argument("--browser", choices=["chromium", "firefox", "both"], default="both", help="who walks through the story")
     options.add_argument("--port", type=int, help="an empty service that runs already on this port of 127.0.0.1")
     options.add_argument("--minutes", type=float, default=1, help="how long to scroll while memory is watched")
-    options.add_argument("--pictures", help="a folder for pictures of the page in each size, and of steps that failed")
+    options.add_argument("--pictures", default=".build/viewer-pictures",
+                         help="a folder for pictures of the page in each size, and of steps that failed (default: %(default)s)")
     options.add_argument("--step", help="only the steps of the story whose name matches this expression")
     parsed = options.parse_args()
     # A signal to this process ends the browser and the service too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.makedirs(parsed.pictures, exist_ok=True)
+    failures = 0
+    if parsed.browser != "firefox" or parsed.part != "story":
+        failures += visit(parsed, Browser, parsed.part)
+    if parsed.browser != "chromium" and parsed.part != "budget":
+        if shutil.which("firefox-esr"):
+            print("Firefox", flush=True)
+            failures += visit(parsed, Firefox, "story")
+        else:
+            print("There is no firefox-esr; its part is left out.", file=sys.stderr)
+    sys.exit(min(failures, 100))
+
+
+def visit(parsed, kind, part):
+    """Runs the story, the budget, or both in one browser with a service of its own. Returns how much has failed."""
     service = material.ServiceElsewhere(parsed.port) if parsed.port else material.Service(os.path.abspath(parsed.binary))
-    browser = Browser()
+    browser = kind()
     failures = 0
     try:
-        if parsed.part != "budget":
+        if part != "budget":
             failures += story.run(browser, service, parsed.pictures, parsed.step)
-        if parsed.part != "story":
+        if part != "story":
             failures += budget.run(browser, service, parsed.minutes)
     finally:
         browser.close()
         service.close()
-    sys.exit(min(failures, 100))
+    return failures
 
 
 main()

@@ -36,8 +36,63 @@ def wait(what, condition, seconds=120):
         time.sleep(0.03)
 
 
-class Browser:
+class Actions:
+    """What is the same in every browser that can run scripts and perform input actions (`run` and `actions`)."""
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0]).textContent.trim()", selector)
+
+    def value(self, selector):
+        return self.run("return document.querySelector(arguments[0]).value", selector)
+
+    def shown(self, selector):
+        return self.run("const e = document.querySelector(arguments[0]); return !!e && e.checkVisibility()", selector)
+
+    def box(self, selector):
+        return self.run("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
+                        "return {x: b.x, y: b.y, width: b.width, height: b.height}", selector)
+
+    def keys(self, *keys):
+        """Presses keys one after the other; for a tuple, holds all but the last and presses that one."""
+        steps = []
+        for key in keys:
+            held = list(key[:-1]) if isinstance(key, tuple) else []
+            last = key[-1] if isinstance(key, tuple) else key
+            steps += [{"type": "keyDown", "value": k} for k in held]
+            steps += [{"type": "keyDown", "value": last}, {"type": "keyUp", "value": last}]
+            steps += [{"type": "keyUp", "value": k} for k in reversed(held)]
+        self.actions({"type": "key", "id": "keys", "actions": steps})
+
+    def drag(self, start, end, kind="mouse", hold=0, steps=6):
+        moves = [{"type": "pointerMove", "duration": 0, "x": round(start[0]), "y": round(start[1])},
+                 {"type": "pointerDown", "button": 0}, {"type": "pause", "duration": hold}]
+        for k in range(1, steps + 1):
+            x, y = (a + (b - a) * k / steps for a, b in zip(start, end))
+            moves.append({"type": "pointerMove", "duration": 16, "x": round(x), "y": round(y)})
+        moves.append({"type": "pointerUp", "button": 0})
+        self.actions({"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": moves})
+
+    def pinch(self, middle, before, after, steps=8):
+        sources = []
+        for side in (-1, 1):
+            moves = [{"type": "pointerMove", "duration": 0, "x": round(middle[0] + side * before), "y": round(middle[1])},
+                     {"type": "pointerDown", "button": 0}]
+            for k in range(1, steps + 1):
+                distance = before + (after - before) * k / steps
+                moves.append({"type": "pointerMove", "duration": 16, "x": round(middle[0] + side * distance), "y": round(middle[1])})
+            moves.append({"type": "pointerUp", "button": 0})
+            sources.append({"type": "pointer", "id": f"finger{side}", "parameters": {"pointerType": "touch"}, "actions": moves})
+        self.actions(*sources)
+
+    def wheel(self, point, y=0, x=0, count=1):
+        self.actions({"type": "wheel", "id": "wheel", "actions": [
+            {"type": "scroll", "x": round(point[0]), "y": round(point[1]), "deltaX": x, "deltaY": y, "duration": 0}] * count})
+
+
+class Browser(Actions):
     """Chromium without a window, driven by chromedriver."""
+
+    has_devtools = True
 
     def __init__(self, width=1440, height=900, trace=""):
         self.port = free_port()
@@ -87,6 +142,13 @@ class Browser:
     def open(self, address):
         self.call("POST", "/url", {"url": address})
 
+    def reload(self):
+        self.call("POST", "/refresh", {})
+
+    def choose(self, selector, paths):
+        """Chooses files in a field for files."""
+        self.call("POST", f"/element/{self.find(selector)}/value", {"text": "\n".join(paths)})
+
     def devtools(self, command, **parameters):
         return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
@@ -118,63 +180,14 @@ class Browser:
     def type(self, selector, text):
         self.call("POST", f"/element/{self.find(selector)}/value", {"text": text})
 
-    def text(self, selector):
-        return self.run("return document.querySelector(arguments[0]).textContent.trim()", selector)
-
-    def value(self, selector):
-        return self.run("return document.querySelector(arguments[0]).value", selector)
-
-    def shown(self, selector):
-        return self.run("const e = document.querySelector(arguments[0]); return !!e && e.checkVisibility()", selector)
-
-    def box(self, selector):
-        return self.run("const b = document.querySelector(arguments[0]).getBoundingClientRect();"
-                        "return {x: b.x, y: b.y, width: b.width, height: b.height}", selector)
-
     def actions(self, *sources):
         self.call("POST", "/actions", {"actions": list(sources)})
-
-    def keys(self, *keys):
-        """Presses keys one after the other; for a tuple, holds all but the last and presses that one."""
-        steps = []
-        for key in keys:
-            held = list(key[:-1]) if isinstance(key, tuple) else []
-            last = key[-1] if isinstance(key, tuple) else key
-            steps += [{"type": "keyDown", "value": k} for k in held]
-            steps += [{"type": "keyDown", "value": last}, {"type": "keyUp", "value": last}]
-            steps += [{"type": "keyUp", "value": k} for k in reversed(held)]
-        self.actions({"type": "key", "id": "keys", "actions": steps})
-
-    def drag(self, start, end, kind="mouse", hold=0, steps=6):
-        moves = [{"type": "pointerMove", "duration": 0, "x": round(start[0]), "y": round(start[1])},
-                 {"type": "pointerDown", "button": 0}, {"type": "pause", "duration": hold}]
-        for k in range(1, steps + 1):
-            x, y = (a + (b - a) * k / steps for a, b in zip(start, end))
-            moves.append({"type": "pointerMove", "duration": 16, "x": round(x), "y": round(y)})
-        moves.append({"type": "pointerUp", "button": 0})
-        self.actions({"type": "pointer", "id": kind, "parameters": {"pointerType": kind}, "actions": moves})
-
-    def pinch(self, middle, before, after, steps=8):
-        sources = []
-        for side in (-1, 1):
-            moves = [{"type": "pointerMove", "duration": 0, "x": round(middle[0] + side * before), "y": round(middle[1])},
-                     {"type": "pointerDown", "button": 0}]
-            for k in range(1, steps + 1):
-                distance = before + (after - before) * k / steps
-                moves.append({"type": "pointerMove", "duration": 16, "x": round(middle[0] + side * distance), "y": round(middle[1])})
-            moves.append({"type": "pointerUp", "button": 0})
-            sources.append({"type": "pointer", "id": f"finger{side}", "parameters": {"pointerType": "touch"}, "actions": moves})
-        self.actions(*sources)
 
     def slow(self, bytes_per_second):
         """Limits the browser's upload rate; None removes the limit."""
         limit = -1 if bytes_per_second is None else bytes_per_second
         self.devtools("Network.enable")
         self.devtools("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=limit)
-
-    def wheel(self, point, y=0, x=0, count=1):
-        self.actions({"type": "wheel", "id": "wheel", "actions": [
-            {"type": "scroll", "x": round(point[0]), "y": round(point[1]), "deltaX": x, "deltaY": y, "duration": 0}] * count})
 
     def screenshot(self, path):
         with open(path, "wb") as file:

@@ -1,0 +1,199 @@
+"""Firefox, driven by WebDriver BiDi (W3C) over its remote-debugging socket, with only the standard library.
+
+Debian has no geckodriver, and BiDi needs none. What only DevTools can do (slow networks, dark mode, touch emulation,
+languages, drops) is left to Chromium.
+"""
+
+import base64
+import json
+import os
+import re
+import secrets
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+from webdriver import Actions, DriverError, free_port
+
+# Sound starts without a click, as in Chromium's tests; nothing is fetched that the story doesn't ask for.
+PREFERENCES = {
+    "media.autoplay.default": 0, "media.autoplay.blocking_policy": 0, "intl.accept_languages": "en-US, en",
+    "browser.shell.checkDefaultBrowser": False, "datareporting.policy.dataSubmissionEnabled": False,
+    "app.update.auto": False, "browser.safebrowsing.malware.enabled": False, "browser.safebrowsing.phishing.enabled": False,
+    "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False,
+    "extensions.getAddons.cache.enabled": False, "browser.startup.page": 0, "remote.active-protocols": 1,
+}
+
+
+class Socket:
+    """The client's side of a WebSocket (RFC 6455) with text messages."""
+
+    def __init__(self, port, path):
+        self.stream = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self.stream.sendall((
+            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
+        self.reader = self.stream.makefile("rb")
+        status = self.reader.readline()
+        if b" 101 " not in status:
+            raise DriverError(f"no WebSocket: {status.decode().strip()}")
+        while self.reader.readline().strip():
+            pass
+
+    def send(self, text):
+        self._send(1, text.encode())
+
+    def _send(self, kind, data):
+        mask = secrets.token_bytes(4)
+        length = len(data)
+        if length < 126:
+            size = bytes([0x80 | length])
+        elif length < 65536:
+            size = bytes([0x80 | 126]) + struct.pack(">H", length)
+        else:
+            size = bytes([0x80 | 127]) + struct.pack(">Q", length)
+        self.stream.sendall(bytes([0x80 | kind]) + size + mask + bytes(value ^ mask[k % 4] for k, value in enumerate(data)))
+
+    def receive(self):
+        message = b""
+        while True:
+            first, second = self.reader.read(2)
+            length = second & 127
+            if length == 126:
+                length, = struct.unpack(">H", self.reader.read(2))
+            elif length == 127:
+                length, = struct.unpack(">Q", self.reader.read(8))
+            data, kind = self.reader.read(length), first & 15
+            if kind == 9:
+                self._send(10, data)
+            elif kind == 8:
+                raise DriverError("Firefox closed the socket")
+            elif kind < 3:
+                message += data
+                if first & 0x80:
+                    return message.decode()
+
+    def close(self):
+        self.reader.close()
+        self.stream.close()
+
+
+class Firefox(Actions):
+    """Firefox without a window. Its methods are those of `Browser`, except for DevTools."""
+
+    has_devtools = False
+
+    def __init__(self, width=1440, height=900):
+        self.profile = tempfile.TemporaryDirectory(prefix="stillwave-firefox-", ignore_cleanup_errors=True)
+        with open(os.path.join(self.profile.name, "user.js"), "w") as file:
+            for name, value in PREFERENCES.items():
+                file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
+        port = free_port()
+        self.process = subprocess.Popen(
+            ["firefox-esr", "--headless", "--no-remote", f"--remote-debugging-port={port}", "--profile", self.profile.name],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.profile.name, "MOZ_CRASHREPORTER_DISABLE": "1"})
+        self.socket = self._connect(port)
+        self.number, self.complaints = 0, []
+        self.call("session.new", capabilities={})
+        self.call("session.subscribe", events=["log.entryAdded"])
+        self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+        self.size(width, height)
+
+    def _connect(self, port):
+        end = time.monotonic() + 120
+        while True:
+            try:
+                return Socket(port, "/session")
+            except OSError:
+                if time.monotonic() > end or self.process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+
+    def call(self, method, **parameters):
+        self.number += 1
+        self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self.socket.receive())
+            if message.get("type") == "event":
+                self._note(message["params"])
+            elif message.get("id") == self.number:
+                if message["type"] == "error":
+                    raise DriverError(f"{message['error']}: {message['message']}")
+                return message["result"]
+
+    def _note(self, entry):
+        if entry.get("level") in ("error", "warn"):
+            self.complaints.append({"level": entry["level"], "message": entry.get("text") or ""})
+
+    def close(self):
+        try:
+            self.call("browser.close")
+        except (DriverError, OSError, TypeError, ValueError):
+            self.process.terminate()
+        finally:
+            self.socket.close()
+            self.process.wait()
+            self.profile.cleanup()
+
+    def open(self, address):
+        self.call("browsingContext.navigate", context=self.context, url=address, wait="complete")
+
+    def reload(self):
+        self.call("browsingContext.reload", context=self.context, wait="complete")
+
+    def size(self, width, height, ratio=1, touch=False):
+        self.call("browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height},
+                  devicePixelRatio=ratio)
+
+    def run(self, script, *arguments):
+        result = self.call(
+            "script.callFunction", target={"context": self.context}, awaitPromise=True, userActivation=True,
+            arguments=[{"type": "string", "value": json.dumps(arguments)}],
+            functionDeclaration=f"""async text => {{
+              const value = await (function () {{ {script} }}).apply(window, JSON.parse(text));
+              return JSON.stringify(value ?? null);
+            }}""")
+        if result["type"] == "exception":
+            raise DriverError(result["exceptionDetails"]["text"])
+        return json.loads(result["result"]["value"])
+
+    def find(self, selector):
+        found = self.all(selector)
+        if not found:
+            raise DriverError(f"no such element: {selector}")
+        return found[0]
+
+    def all(self, selector):
+        nodes = self.call("browsingContext.locateNodes", context=self.context, locator={"type": "css", "value": selector})["nodes"]
+        return [{"sharedId": node["sharedId"]} for node in nodes]
+
+    def click(self, selector):
+        element = self.find(selector)
+        self.run("document.querySelector(arguments[0]).scrollIntoView({ block: 'nearest', inline: 'nearest' })", selector)
+        self.actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
+            {"type": "pointerMove", "x": 0, "y": 0, "origin": {"type": "element", "element": element}},
+            {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]})
+
+    def type(self, selector, text):
+        self.run("document.querySelector(arguments[0]).focus()", selector)
+        self.keys(*text)
+
+    def choose(self, selector, paths):
+        self.call("input.setFiles", context=self.context, element=self.find(selector), files=paths)
+
+    def actions(self, *sources):
+        self.call("input.performActions", context=self.context, actions=list(sources))
+
+    def screenshot(self, path):
+        picture = self.call("browsingContext.captureScreenshot", context=self.context)["data"]
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture))
+
+    def console(self):
+        """The errors that the page has logged since the last call."""
+        self.run("")
+        found, self.complaints = self.complaints, []
+        # Firefox warns about what isn't an error: sound that isn't allowed yet, and fields of the page that it doesn't know.
+        return [entry for entry in found if entry["level"] == "error" and not re.search("AudioContext|NS_BINDING_ABORTED", entry["message"])]
