@@ -29,6 +29,12 @@ static const unsigned char drawers_js[] = {
 static const unsigned char editing_js[] = {
 #embed "viewer/editing.js"
 };
+static const unsigned char events_js[] = {
+#embed "viewer/events.js"
+};
+static const unsigned char excerpt_js[] = {
+#embed "viewer/excerpt.js"
+};
 static const unsigned char gestures_js[] = {
 #embed "viewer/gestures.js"
 };
@@ -77,6 +83,9 @@ static const unsigned char player_js[] = {
 static const unsigned char preview_js[] = {
 #embed "viewer/preview.js"
 };
+static const unsigned char profiles_js[] = {
+#embed "viewer/profiles.js"
+};
 static const unsigned char reels_js[] = {
 #embed "viewer/reels.js"
 };
@@ -94,6 +103,9 @@ static const unsigned char signal_js[] = {
 };
 static const unsigned char singing_js[] = {
 #embed "viewer/singing.js"
+};
+static const unsigned char spectrum_js[] = {
+#embed "viewer/spectrum.js"
 };
 static const unsigned char stage_js[] = {
 #embed "viewer/stage.js"
@@ -163,6 +175,8 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("drawing.js", drawing_js),
   FILE("drawers.js", drawers_js),
   FILE("editing.js", editing_js),
+  FILE("events.js", events_js),
+  FILE("excerpt.js", excerpt_js),
   FILE("gestures.js", gestures_js),
   FILE("labelling.js", labelling_js),
   FILE("labels.js", labels_js),
@@ -179,12 +193,14 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("phrases.js", phrases_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
+  FILE("profiles.js", profiles_js),
   FILE("reels.js", reels_js),
   FILE("result.js", result_js),
   FILE("service.js", service_js),
   FILE("session.js", session_js),
   FILE("signal.js", signal_js),
   FILE("singing.js", singing_js),
+  FILE("spectrum.js", spectrum_js),
   FILE("stage.js", stage_js),
   FILE("texts-ar.js", texts_ar_js),
   FILE("texts-de.js", texts_de_js),

@@ -57,12 +57,12 @@ def check_room(browser, page, recording, pictures):
         for tag in TAGS:
             browser.size(1440, 900)
             browser.language(f"{tag}-x-unknown,{tag},en")
-            page.open(f"{recording}&view=0-20&mark=8-14&noise=0.2-1.2")
+            page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
             wait("the result is described", lambda: browser.text("#result-figures"))
             kind = browser.run("return [document.documentElement.lang, document.documentElement.dir]")
             assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
             mark = "." if tag in ("ja", "ar") else ","
-            assert browser.value("#select-from") == f"0:08{mark}000", browser.value("#select-from")
+            assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
             for width, height in SIZES:
                 browser.size(width, height, touch=min(width, height) < 400)
                 browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -34,6 +34,8 @@ for (const element of document.querySelectorAll("button, label, legend, output, 
   if (isFixed && (box(element).right > innerWidth || box(element).left < 0)) found.push(["off the page", element.textContent]);
 }
 if (document.documentElement.scrollWidth > innerWidth) found.push(["the page", document.documentElement.scrollWidth, innerWidth]);
+const tools = box(document.querySelector("#selection-tools")), wave = box(document.querySelector("#wave"));
+if (tools.width && (tools.left < wave.left || tools.right > wave.right)) found.push(["the selection's toolbar", tools.left, tools.right, wave.right]);
 const lane = box(document.querySelector("#regions"));
 for (const region of document.querySelectorAll(".region:not([hidden])")) {
   if (box(region).right > lane.right + 1 || box(region).left < lane.left - 1) found.push(["region", box(region).right, lane.right]);

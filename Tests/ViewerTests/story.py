@@ -13,7 +13,7 @@ import peaks
 import pictures
 import positions
 from material import speech_like, write_media, write_video, write_wav
-from page import DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
+from page import COPY, DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
 from proxy import Proxy
 from sound import Tap
 from uploads import UploadFaults
@@ -130,6 +130,11 @@ class Story:
             self.axe_finds_nothing,
             self.the_keyboard_reaches_everything,
             self.text_is_readable_in_light_and_dark,
+            self.changes_made_elsewhere_are_shown,
+            self.a_selection_is_saved_as_a_file_and_as_a_recording,
+            self.noise_is_kept_under_a_name_and_used_again,
+            self.the_spectrum_shows_what_is_removed,
+            self.a_result_gets_the_loudness_that_was_chosen,
             self.a_service_that_was_away_is_found_again,
         ]
 
@@ -144,12 +149,11 @@ class Story:
         assert (status, body) == (304, b"")
         assert self.service.request("GET", "/viewer/nothing.js")[0] == 404
 
-    @needs_devtools
     def an_empty_service_invites_to_drop_files(self):
         self.page.open()
         assert self.browser.shown("#welcome") and not self.browser.shown("#document")
         wait("the list says that it is empty", lambda: self.browser.shown("#list-empty"))
-        for is_dark in (True, False):
+        for is_dark in (True, False) if self.browser.has_devtools else ():
             self.browser.dark(is_dark)
             pictures.compare(self.browser, f"welcome-{'dark' if is_dark else 'light'}", "body", most=3)
 
@@ -1116,7 +1120,7 @@ class Story:
                 assert noise and noise[0] < 1.2 and page.field("mark") is None, (place, noise)
                 if browser.shown("#settings"):
                     browser.click("#settings")
-                    wait(f"{place}: the settings come out", lambda: browser.run(SEEN, "#strength-strong + span") > 20)
+                    wait(f"{place}: the settings come out", lambda: browser.run(SEEN, "#close-settings") > 20)
                 browser.click("#cleaning .choice label:nth-child(3)")
                 assert browser.value("#reduction") == "25", place
                 if browser.shown("#settings"):
@@ -1159,6 +1163,7 @@ class Story:
             return
         browser, page, check = self.browser, self.page, self.check_axe
         talk = next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"]
+        cleaned = self.service.clean(talk)
         browser.devtools("Page.setBypassCSP", enabled=True)
         for is_dark in (False, True):
             browser.dark(is_dark)
@@ -1180,7 +1185,21 @@ class Story:
                 check(f"{button} is open")
                 browser.keys(ESCAPE)
             browser.size(1440, 900)
+        for is_forced, width, height, ratio in ((False, 1440, 900, 1), (True, 1440, 900, 1), (False, 720, 450, 2)):
+            # The last one is 1440 x 900 at 200 %.
+            browser.dark(False, is_forced)
+            browser.size(width, height, ratio=ratio)
+            page.open(f"{cleaned}&mark=3-6&noise=1-2&view=0-20")
+            wait("the card is there", lambda: browser.shown("#result"))
+            check(f"a result is open at {width} x {height}, forced colors: {is_forced}")
+            found = page.overflow()
+            assert not found, f"at {width} x {height}, forced colors: {is_forced}: {found}"
+            page.press("#selection-save")
+            check("a selection is saved")
+            browser.click("#excerpt-close")
+        browser.size(1440, 900)
         browser.dark(False)
+        self.service.request("DELETE", f"/v1/recordings/{cleaned}")
         browser.devtools("Page.setBypassCSP", enabled=False)
         page.open(talk)
 
@@ -1218,10 +1237,142 @@ class Story:
             assert not poor, poor
         self.browser.dark(False)
 
+    def changes_made_elsewhere_are_shown(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, "elsewhere.wav"), speech_like(3, 16000, seed=21), 16000)
+        other = self.service.upload(path, "elsewhere.wav")
+        wait("it is listed", lambda: page.names()[:1] == ["elsewhere.wav"])
+        browser.click("#list li:first-child .open")
+        wait("it is opened", lambda: browser.text("#name") == "elsewhere.wav")
+        self.service.request("PATCH", f"/v1/recordings/{other}", json.dumps({"name": "renamed.wav"}), {"Content-Type": "application/json"})
+        wait("its new name is listed", lambda: page.names()[:1] == ["renamed.wav"])
+        wait("and is that of what is open", lambda: browser.text("#name") == "renamed.wav")
+        # Not while the page still reads it.
+        page.window()
+        self.service.request("DELETE", f"/v1/recordings/{other}")
+        wait("it is gone", lambda: "renamed.wav" not in page.names() and browser.shown("#welcome"))
+        assert "deleted in another window" in page.toast(), page.toast()
+        self.browser.console()
+
+    def a_selection_is_saved_as_a_file_and_as_a_recording(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, "whole.wav"), speech_like(8, 16000, seed=22), 16000)
+        whole = self.service.upload(path, "whole.wav")
+        page.open(f"{whole}&mark=2-4.5")
+        browser.run("""
+          window.downloaded = [];
+          HTMLAnchorElement.prototype.click = function () { downloaded.push(this.href); };""")
+        page.press("#selection-save")
+        assert "0:02.00" in browser.text("#excerpt-title") and "0:04.50" in browser.text("#excerpt-title")
+        assert "whole.wav" in browser.text("#excerpt-source")
+        browser.run("document.querySelector('#excerpt-format').value = 'flac'")
+        browser.click("#excerpt-download")
+        link = wait("it is downloaded", lambda: browser.run("return downloaded[0]"))
+        assert not page.toast(), page.toast()
+        status, fields, body = self.service.request("GET", link.removeprefix(self.service.address))
+        assert status == 200 and body[:4] == b"fLaC" and "attachment" in fields["Content-Disposition"], (status, fields)
+        page.press("#selection-save")
+        assert browser.value("#excerpt-format") == "flac", "the format is remembered"
+        browser.click("#excerpt-keep")
+        wait("it is kept", lambda: "is in the list" in page.toast())
+        kept = self.service.json("/v1/recordings")["recordings"][0]
+        assert kept["format"]["frames"] == 40000 and kept["derived_from"]["operation"] == "trim", kept
+        wait("it is listed below its source", lambda: page.names()[:2] == ["whole.wav", kept["name"]])
+        assert re.search(r"excerpt, \d\d:\d\d$", browser.text("#list li:nth-child(2) [data-part=about]"))
+        browser.click(".toast [data-part=action]")
+        wait("it is opened", lambda: browser.text("#name") == kept["name"])
+        assert len(browser.all("#layers .layer")) == 1, "it isn't laid over its source"
+        browser.open("about:blank")
+        for identifier in (kept["id"], whole):
+            self.service.request("DELETE", f"/v1/recordings/{identifier}")
+
+    def noise_is_kept_under_a_name_and_used_again(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, "hum.wav"), speech_like(8, 16000, seed=23), 16000)
+        hum = self.service.upload(path, "hum.wav")
+        page.open(f"{hum}&noise=0.2-1.2")
+        browser.run("""
+          const ask = window.fetch;
+          window.previewed = [];
+          window.fetch = (path, options) => {
+            if (String(path).endsWith("/preview")) previewed.push(JSON.parse(options.body).noise);
+            return ask(path, options);
+          };""")
+        browser.type("#noise-name", "Fan" + ENTER)
+        wait("it is saved", lambda: "Saved the noise" in page.toast())
+        assert not browser.shown("#job"), "Enter saves, and cleans nothing"
+        use = "#profiles [data-part=use]"
+        browser.click(use)
+        wait("it is used", lambda: "Fan" in browser.text("#noise-auto") and not browser.shown("#noise-times"))
+        wait("previews use it", lambda: browser.run("return previewed.some(noise => noise.profile)"))
+        self.reload()
+        wait("a reload keeps it", lambda: browser.run("return document.querySelector(arguments[0])?.ariaPressed === 'true'", use))
+        browser.click("#profiles [data-part=rename]")
+        browser.keys(*"Motor", ENTER)
+        wait("it is renamed", lambda: browser.text(use) == "Motor" and self.service.json("/v1/noise-profiles")["profiles"][0]["name"] == "Motor")
+        browser.click("#profiles [data-part=remove]")
+        wait("it is gone", lambda: not browser.shown("#profiles-part") and browser.text("#noise-auto") == "the best stretch found")
+        browser.click(".toast:last-child [data-part=action]")
+        wait("it is back", lambda: browser.text(use) == "Motor")
+        browser.click("#profiles [data-part=remove]")
+        browser.click(".toast:last-child [data-part=close]")
+        wait("the service has deleted it", lambda: not self.service.json("/v1/noise-profiles")["profiles"])
+        browser.open("about:blank")
+        self.service.request("DELETE", f"/v1/recordings/{hum}")
+
+    def the_spectrum_shows_what_is_removed(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, "hiss.wav"), speech_like(8, 16000, seed=24), 16000)
+        hiss = self.service.upload(path, "hiss.wav")
+        page.open(f"{hiss}&noise=0.2-1.2")
+
+        def orange():
+            """Pixels in the color of noise, over the recording's gray or beside it."""
+            return browser.run(COPY + """
+              const { data } = copy(document.querySelector("#spectrum"));
+              let count = 0;
+              for (let k = 0; k < data.length; k += 4) if (data[k + 3] && data[k] > data[k + 2] + 40) count++;
+              return count;""")
+        wait("the spectrum is drawn", lambda: page.ink("#spectrum") > 1000 and orange() > 500)
+        shares = []
+        for reduction in (6, 30):
+            browser.run("""
+              const field = document.querySelector("#reduction");
+              field.value = arguments[0];
+              field.dispatchEvent(new Event("input", { bubbles: true }));""", reduction)
+            shares.append(orange())
+        assert shares[1] > 2 * shares[0], f"the more is removed, the more is shaded: {shares}"
+        browser.open("about:blank")
+        self.service.request("DELETE", f"/v1/recordings/{hiss}")
+
+    def a_result_gets_the_loudness_that_was_chosen(self):
+        browser, page = self.browser, self.page
+        path = write_wav(os.path.join(self.folder, "quiet.wav"), speech_like(12, 16000, seed=25), 16000)
+        quiet = self.service.upload(path, "quiet.wav")
+        page.open(quiet)
+        browser.run("""
+          const field = document.querySelector("#loudness");
+          field.value = "-23";
+          field.dispatchEvent(new Event("input", { bubbles: true }));
+          document.querySelector("#strength-natural").click();""")
+        browser.click("#clean")
+        wait("the noise is removed", lambda: "removed" in page.toast())
+        wait("the card has both figures", lambda: "LUFS" in browser.text("#result-figures") and "dBFS" in browser.text("#result-figures"))
+        after = float(re.search(r"\u2192 \u2212(\d+\.\d) LUFS", browser.text("#result-figures"))[1])
+        assert abs(after - 23) < 0.3, browser.text("#result-figures")
+        assert any("\u221223 LUFS" in name for name in page.names()), page.names()
+        browser.run("document.querySelector('#loudness').value = ''; document.querySelector('#loudness').dispatchEvent(new Event('input', { bubbles: true }))")
+        page.window()
+        browser.open("about:blank")
+        for recording in self.service.json("/v1/recordings")["recordings"]:
+            if recording["name"].startswith("quiet"):
+                self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
+
     def a_service_that_was_away_is_found_again(self):
         if not self.service.binary:
             return
         browser, page = self.browser, self.page
+        page.open(next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"])
         self.check_console()
         browser.run("document.querySelector('#wave').focus()")
         browser.keys(" ")
@@ -1272,8 +1423,10 @@ def run(browser, service, pictures, only=None):
                 print(f"  ok      {name}", flush=True)
             except Exception as error:
                 failures += 1
-                print(f"  FAILED  {name}: {type(error).__name__}: {error}", flush=True)
                 browser.screenshot(os.path.join(pictures, f"failed {name}.png"))
+                # The next step begins at the usual size.
+                browser.size(1440, 900)
+                print(f"  FAILED  {name}: {type(error).__name__}: {error}", flush=True)
         if hasattr(story, "preview_seconds"):
             print(f"  preview heard after {story.preview_seconds:.2f} s", flush=True)
         if hasattr(story, "voices"):

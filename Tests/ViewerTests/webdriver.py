@@ -156,9 +156,11 @@ class Browser(Actions):
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=ratio, mobile=touch)
         self.devtools("Emulation.setTouchEmulationEnabled", enabled=touch)
 
-    def dark(self, is_dark):
-        self.devtools("Emulation.setEmulatedMedia",
-                      features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+    def dark(self, is_dark, is_forced=False):
+        """Sets whether the page is dark, and whether colors are forced, as in high contrast."""
+        self.devtools("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"},
+            {"name": "forced-colors", "value": "active" if is_forced else "none"}])
 
     def language(self, tags):
         """Sets the languages of pages that are opened from now on, the preferred ones first."""

@@ -3,6 +3,7 @@ import { listed } from "./language.js";
 import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
+import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { formatTime, parseTime } from "./time.js";
 
@@ -16,20 +17,34 @@ export class CleaningPanel {
    * @type {() => void}
    */
   onSettled = () => { };
+  /**
+   * A variant was applied.
+   * @type {Signal<void>}
+   */
+  taken = new Signal();
   #suggested = "";
   #said = -1;
 
   /**
    * @param {import("./session.js").Session} session
    * @param {import("./view.js").View} view
+   * @param {import("./profiles.js").Profiles} profiles
    */
-  constructor(session, view) {
+  constructor(session, view, profiles) {
+    this.profiles = profiles;
     this.session = session;
     this.view = view;
     this.form = /** @type {HTMLFormElement} */ (find("cleaning"));
     const settled = afterCalm(250, () => {
       this.#remember();
       this.onSettled();
+    });
+    const uses = [[-16, texts.forPodcasts], [-14, texts.forStreaming], [-23, texts.forBroadcast]];
+    find("loudness").replaceChildren(new Option(texts.sameLoudness, ""), ...uses.map(([value, use]) => (
+      new Option(texts.loudnessFor(Number(value), String(use)), String(value)))));
+    profiles.changed.subscribe(() => {
+      this.#showNoise();
+      settled();
     });
     this.form.addEventListener("submit", event => {
       event.preventDefault();
@@ -78,14 +93,14 @@ export class CleaningPanel {
   }
 
   #remember() {
-    const { method, reduction, sensitivity, output } = this.settings;
-    remember("settings", { method, reduction, sensitivity, output });
+    const { method, reduction, sensitivity } = this.settings;
+    remember("settings", { method, reduction, sensitivity, loudness: find("loudness").value, output: find("keep-residue").checked ? "residue" : "denoised" });
   }
 
   /** Sets what was set before a reload. Fields ignore values that they don't have. */
   #restore() {
-    const { method, reduction, sensitivity, output } = recall("settings") ?? {};
-    for (const [id, value] of [["method", method], ["reduction", reduction], ["sensitivity", sensitivity]]) {
+    const { method, reduction, sensitivity, loudness, output } = recall("settings") ?? {};
+    for (const [id, value] of [["method", method], ["reduction", reduction], ["sensitivity", sensitivity], ["loudness", loudness]]) {
       const field = find(String(id)), former = field.value;
       if (value !== undefined) field.value = String(value);
       if (field.value === "") field.value = former;
@@ -95,23 +110,26 @@ export class CleaningPanel {
 
   /** @returns {import("./session.js").Settings} */
   get settings() {
+    const { chosen } = this.profiles, loudness = Number(find("loudness").value), isResidue = find("keep-residue").checked;
     return {
-      noise: this.view.noise ?? "auto",
+      noise: chosen ? { profile: chosen.id } : this.view.noise ?? "auto",
       method: find("method").value,
       reduction: Number(find("reduction").value),
       sensitivity: Number(find("sensitivity").value),
-      output: find("keep-residue").checked ? "residue" : "denoised",
+      output: isResidue ? "residue" : "denoised",
+      // What was removed stays as loud as it was.
+      ...(loudness && !isResidue ? { loudness } : {}),
     };
   }
 
   /** The name of a result among others: its strength, and every other setting that isn't the default. */
   get #label() {
-    const { method, reduction, sensitivity, output } = this.settings;
+    const { method, reduction, sensitivity, output, loudness } = this.settings;
     const named = Object.entries(strengths).find(([, decibels]) => decibels === reduction)?.[0];
     return listed([
       output === "residue" && texts.residue, named ? texts[/** @type {keyof typeof strengths} */ (named)] : texts.decibels(reduction),
       method !== "mmse_lsa" && texts[/** @type {"wiener" | "spectral_subtraction"} */ (method)],
-      sensitivity !== 1 && texts.times(sensitivity),
+      sensitivity !== 1 && texts.times(sensitivity), loudness !== undefined && texts.loudnessValue(loudness),
     ]);
   }
 
@@ -125,6 +143,7 @@ export class CleaningPanel {
     this.#showSettings();
     this.#remember();
     this.onSettled();
+    this.taken.emit();
   }
 
   #showSettings() {
@@ -139,7 +158,9 @@ export class CleaningPanel {
 
   #showNoise() {
     const { noise } = this.view;
+    const { chosen } = this.profiles;
     find("noise-auto").hidden = noise !== null;
+    find("noise-auto").textContent = chosen ? texts.noiseOfProfile(chosen.name) : texts.noiseAuto;
     find("noise-times").hidden = noise === null;
     if (!noise) return;
     find("noise-start").value = formatTime(noise.start);

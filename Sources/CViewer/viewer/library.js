@@ -8,6 +8,9 @@ import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
+/** @param {any} recording made of another one */
+const madeHow = ({ name, created_at, derived_from }) => derived_from.operation === "denoise"
+  ? texts.madeBy(labelOf(name) ?? "", timeOfDay(created_at)) : texts.excerptAt(timeOfDay(created_at));
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 
@@ -27,9 +30,10 @@ export class Library {
    * @param {import("./service.js").Service} service
    * @param {import("./session.js").Session} session
    * @param {import("./undo.js").Undo} undo
+   * @param {import("./events.js").Changes} changes
    * @param {(recording: any) => void} open
    */
-  constructor(service, session, undo, open) {
+  constructor(service, session, undo, changes, open) {
     this.service = service;
     this.undo = undo;
     this.session = session;
@@ -48,9 +52,33 @@ export class Library {
       if (state === "succeeded" || layer.role === "original") void this.#refresh(layer.recording.id);
       else this.#rowOf(layer.recording.id)?.remove();
     });
+    this.#followOthers(changes);
     // Carries out pending deletions now.
     addEventListener("pagehide", () => {
       for (const remove of this.#leaving.values()) remove();
+    });
+  }
+
+  /** Shows what other pages and programs change. */
+  #followOthers(/** @type {import("./events.js").Changes} */ changes) {
+    const load = afterCalm(300, () => this.load());
+    changes.missed.subscribe(load);
+    changes.changed.subscribe(recording => {
+      const row = this.#rowOf(recording.id);
+      if (this.#leaving.has(recording.id)) return;
+      if (row) this.#learn(row, recording);
+      else load();
+    });
+    changes.deleted.subscribe(id => {
+      const layer = this.session.layerOf(id);
+      this.#rowOf(id)?.remove();
+      this.#tellCount();
+      // The session follows its jobs itself.
+      if (!layer || layer.job || layer.isCanceled) return;
+      forgetMade(id);
+      tell(texts.deletedElsewhere(layer.recording.name));
+      if (layer.role === "cleaned") this.session.remove(layer);
+      else this.session.close();
     });
   }
 
@@ -119,7 +147,7 @@ export class Library {
     part(row, "tail").textContent = name.slice(end);
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
-      derived_from ? texts.madeBy(labelOf(name) ?? "", timeOfDay(recording.created_at)) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
+      derived_from ? madeHow(recording) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");
     row.classList.toggle("reading", isReading);
@@ -128,7 +156,7 @@ export class Library {
     part(row, "failure").hidden = !hasFailed;
     if (hasFailed) void this.#explain(row, recording);
     const picture = part(row, "picture");
-    const color = derived_from ? "2a9d96" : "8a9099";
+    const color = derived_from?.operation === "denoise" ? "2a9d96" : "8a9099";
     // The width makes the address differ, so that a cached picture of the unfinished waveform isn't shown for the finished one.
     const width = waveform.state === "ready" ? 232 : 231;
     if (hasFailed) picture.removeAttribute("src");
@@ -181,10 +209,20 @@ export class Library {
     const row = this.#rowOf(id);
     if (!row) return this.load();
     try {
-      this.#fill(row, await this.service.json(recordingPath(id)));
+      this.#learn(row, await this.service.json(recordingPath(id)));
     } catch {
       row.remove();
     }
+  }
+
+  /** Shows a recording as the service describes it now. */
+  #learn(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    const layer = this.session.layerOf(recording.id);
+    // A row is being renamed until its field is closed.
+    if (!row.classList.contains("renaming")) this.#fill(row, recording);
+    if (!layer || layer.job || layer.recording.name === recording.name) return;
+    layer.recording = recording;
+    this.session.changed.emit();
   }
 
   /**

@@ -10,16 +10,20 @@ import { LabelEditor } from "./editing.js";
 import { isLabelFile, Labelling } from "./labelling.js";
 import { Labels } from "./labels.js";
 import { Lane } from "./lane.js";
+import { Changes } from "./events.js";
+import { ExcerptDialog } from "./excerpt.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
 import { Previews } from "./preview.js";
+import { Profiles } from "./profiles.js";
 import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
 import { SingingView } from "./singing.js";
+import { SpectrumPicture } from "./spectrum.js";
 import { Stage } from "./stage.js";
 import { fillTexts, texts } from "./texts.js";
 import { TileStore } from "./tiles.js";
@@ -36,7 +40,9 @@ const tiles = new TileStore(service);
 const session = new Session(service, tiles);
 const view = new View();
 const stage = new Stage(view, session, tiles);
-const panel = new CleaningPanel(session, view);
+const profiles = new Profiles(service, session, view);
+const panel = new CleaningPanel(session, view, profiles);
+new SpectrumPicture(service, session, view, panel, profiles);
 const previews = new Previews(service);
 const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
@@ -74,7 +80,7 @@ new ResultCard(service, session, player, () => {
 });
 
 // What is open.
-const library = new Library(service, session, undo, recording => {
+const library = new Library(service, session, undo, new Changes(), recording => {
   const layer = session.add(recording);
   if (!layer) return void open(recording.id, recording);
   listDrawer.close();
@@ -98,6 +104,11 @@ async function open(id, known, place) {
   stage.redraw();
   for (const { recording } of session.layers) for (const { detail } of recording.warnings) tell(texts.warning(detail));
 }
+
+new ExcerptDialog(service, session, view, player, (recording, isOpened) => {
+  void library.load();
+  if (isOpened) void open(recording.id, recording);
+});
 
 // A recording that could not be read says so in its place.
 session.changed.subscribe(() => {

@@ -70,6 +70,16 @@ export function rove(toolbar) {
 }
 
 /**
+ * Downloads what the service offers as a file.
+ * @param {string} path
+ */
+export function download(path) {
+  const link = document.createElement("a");
+  [link.href, link.download] = [path, ""];
+  link.click();
+}
+
+/**
  * Calls `action` when calls have stopped for a while.
  * @param {number} milliseconds
  * @param {() => void} action

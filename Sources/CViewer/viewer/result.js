@@ -1,7 +1,7 @@
 // @ts-check
 import { tell } from "./messages.js";
-import { find } from "./page.js";
-import { isAbort, recordingPath } from "./service.js";
+import { download, find } from "./page.js";
+import { recordingPath } from "./service.js";
 import { layerName } from "./session.js";
 import { texts } from "./texts.js";
 
@@ -56,27 +56,53 @@ export class ResultCard {
     if (!layer || layer === this.#layer) return;
     this.#layer = layer;
     find("result-title").textContent = texts.resultOf(layerName(layer));
-    find("result-figures").textContent = "";
+    this.#figures = ["", ""];
+    this.#tell();
     const { container } = layer.recording.format;
     find("result-format").replaceChildren(...["", "wav", "flac", "mp3", "opus"].filter(format => format !== container).map(format => (
       new Option(format ? format.toUpperCase() : texts.sameFormat(container.toUpperCase()), format))));
     void this.#measure(layer);
   }
 
-  /** Shows the level of the noise where it was learned, before and after. */
+  /** The level of the noise and the loudness, before and after. */
+  #figures = ["", ""];
+  #tell() { find("result-figures").textContent = this.#figures.filter(Boolean).join(" · "); }
+
   async #measure(/** @type {Layer} */ layer) {
     this.#control.abort();
     const { signal } = this.#control = new AbortController(), { original } = this.session;
+    // Jobs are forgotten after a while.
+    const job = await this.service.json(`v1/jobs/${layer.recording.derived_from.job}`, { signal }).catch(() => null);
+    await this.#measureNoise(layer, original, job, signal);
+    await this.#measureLoudness(layer, original, job, signal);
+  }
+
+  /** Shows the loudness of both; if the job has not measured it, the service does it now, which may take a while. */
+  async #measureLoudness(/** @type {Layer} */ layer, /** @type {Layer | null} */ original, /** @type {any} */ job, /** @type {AbortSignal} */ signal) {
+    const measure = async (/** @type {Layer} */ { recording }) => this.service.json(`${recordingPath(recording.id)}/loudness`, { signal });
     try {
-      const job = await this.service.json(`v1/jobs/${layer.recording.derived_from.job}`, { signal });
-      const region = job.result?.noise?.start === undefined ? this.session.regions[0] : job.result.noise;
-      if (!region || !original) return;
-      const [before, after] = await Promise.all([original, layer].map(({ recording }) => this.#level(recording, region, signal)));
-      if (layer === this.#layer) find("result-figures").textContent = texts.noiseLevels(before, after);
-    } catch (error) {
-      // Figures are optional: jobs are forgotten after a while.
-      if (isAbort(error)) return;
-    }
+      const { before, after } = job?.result?.loudness
+        ?? (original ? { before: await measure(original), after: await measure(layer) } : {});
+      const isKnown = typeof before?.integrated_lufs === "number" && typeof after?.integrated_lufs === "number";
+      if (!isKnown || layer !== this.#layer) return;
+      this.#figures[1] = texts.loudnessLevels(before.integrated_lufs, after.integrated_lufs);
+      this.#tell();
+    } catch { /* Figures are optional. */ }
+  }
+
+  /** Shows the level of the noise where it was learned. */
+  async #measureNoise(/** @type {Layer} */ layer, /** @type {Layer | null} */ original, /** @type {any} */ job, /** @type {AbortSignal} */ signal) {
+    try {
+      let { before, after } = job?.result?.noise_level ?? {};
+      if (typeof before !== "number" || typeof after !== "number") {
+        const region = job?.result?.noise?.start === undefined ? this.session.regions[0] : job.result.noise;
+        if (!region || !original) return;
+        [before, after] = await Promise.all([original, layer].map(({ recording }) => this.#level(recording, region, signal)));
+      }
+      if (layer !== this.#layer) return;
+      this.#figures[0] = texts.noiseLevels(before, after);
+      this.#tell();
+    } catch { /* Figures are optional. */ }
   }
 
   /**
@@ -101,9 +127,7 @@ export class ResultCard {
     button.classList.add("busy");
     try {
       if (format) await (await this.service.fetch(path, { range: "bytes=0-0" })).body?.cancel();
-      const link = document.createElement("a");
-      [link.href, link.download] = [path, ""];
-      link.click();
+      download(path);
     } catch (error) {
       tell(String(/** @type {Error} */(error).message), { isError: true });
     }

@@ -81,7 +81,7 @@ export class Service {
       if (answer.ok) return answer;
       const busy = answer.status === 429 || answer.status === 503;
       const delay = retrySeconds(answer.headers.get("Retry-After"));
-      if (busy && method === "GET" && delay > 0) {
+      if (busy && ["GET", "HEAD"].includes(method) && delay > 0) {
         await pause(delay * 1000, signal);
         continue;
       }

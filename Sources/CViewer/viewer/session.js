@@ -23,11 +23,12 @@ import { Waveform } from "./tiles.js";
 
 /**
  * @typedef {object} Settings how to clean
- * @property {{ start: number, end: number } | "auto"} noise
+ * @property {{ start: number, end: number } | { profile: string } | "auto"} noise
  * @property {string} method
  * @property {number} reduction dB
  * @property {number} sensitivity
  * @property {"denoised" | "residue"} output
+ * @property {number} [loudness] of the result, in LUFS; that of the source if it is missing
  */
 
 /** The number of colors for cleaned waveforms, and the maximum number of them in a link. */
@@ -59,6 +60,13 @@ export const layerName = ({ role, recording }) => role === "original" ? texts.or
  * @param {string} name
  */
 export const labelOf = name => /\(([^()]+)\)[^()]*$/.exec(name)?.[1];
+
+/**
+ * Returns the recording that one was cleaned from; undefined for others, also for a part of a recording.
+ * @param {any} recording
+ * @returns {string | undefined}
+ */
+const cleanedFrom = recording => recording?.derived_from?.operation === "denoise" ? recording.derived_from.recording : undefined;
 
 /**
  * Forgets the settings of a result that no longer exists.
@@ -152,11 +160,11 @@ export class Session {
         ? await this.service.json(recordingPath(recordingOrID), { signal }) : recordingOrID;
       const find = (/** @type {string} */ id) => this.service.json(recordingPath(id), { signal })
         .catch(error => { if (!(error instanceof Refusal)) throw error; });
-      const source = recording.derived_from && await find(recording.derived_from.recording);
+      const sourceID = cleanedFrom(recording), source = sourceID && await find(sourceID);
       const results = await Promise.all(source ? others.slice(0, mostColors - 1).map(find) : []);
       signal.throwIfAborted();
       this.layers = [this.#layer("original", source || recording)];
-      const isResult = (/** @type {any} */ other) => source && other?.derived_from?.recording === source.id;
+      const isResult = (/** @type {any} */ other) => source && cleanedFrom(other) === source.id;
       // Ids begin with their time of creation, so sorting by id gives each its previous color.
       for (const result of [...results, recording].filter(isResult).sort((a, b) => a.id < b.id ? -1 : 1)) this.#add(result);
       if (source) this.cleaned = this.layerOf(recording.id) ?? null;
@@ -197,7 +205,7 @@ export class Session {
    */
   add(recording) {
     const present = this.layerOf(recording.id), { original } = this;
-    if (present || !original || recording.derived_from?.recording !== original.recording.id) return present ?? null;
+    if (present || !original || cleanedFrom(recording) !== original.recording.id) return present ?? null;
     const layer = this.#add(recording);
     void this.#follow(layer, this.#control.signal);
     return layer;

@@ -31,6 +31,8 @@ export class Stage {
   #unit = "decibels";
   #scale = "";
   #isAsked = false;
+  /** The width of the selection's toolbar, which depends on the language, in CSS pixels. */
+  #toolsWidth = 0;
   #lastTime = 0;
 
   /**
@@ -65,6 +67,10 @@ export class Stage {
      */
     this.painters = [];
 
+    new ResizeObserver(([entry]) => {
+      this.#toolsWidth = entry.borderBoxSize[0].inlineSize || this.#toolsWidth;
+      this.ask();
+    }).observe(this.parts.tools);
     view.moved.subscribe(() => this.ask());
     tiles.arrived.subscribe(isCoarse => {
       this.#isDirty = true;
@@ -250,7 +256,7 @@ export class Stage {
     }
     const left = x(selection.start), right = x(selection.end);
     parts.tools.hidden = right < 0 || left > width;
-    const middle = (Math.max(0, left) + Math.min(width, right)) / 2, half = Math.min(width / 2, 110);
+    const middle = (Math.max(0, left) + Math.min(width, right)) / 2, half = Math.min(width / 2, this.#toolsWidth / 2 + 4);
     parts.tools.style.transform = `translateX(${Math.max(half, Math.min(width - half, middle))}px) translateX(-50%)`;
   }
 

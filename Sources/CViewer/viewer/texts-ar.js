@@ -208,6 +208,40 @@ export const texts = {
   selectionSaid: (from, to) => `تم التحديد من ${from} إلى ${to}`,
   noiseSaid: (from, to) => `تعلّم الضوضاء من ${from} إلى ${to}`,
 
+  exportSelection: "حفظ التحديد",
+  exportTitle: (from, to) => `التحديد من ${from} إلى ${to}`,
+  exportFrom: name => `من «${name}»`,
+  keepExcerpt: "الاحتفاظ به كتسجيل جديد",
+  trimming: "جارٍ نسخ التحديد",
+  excerptKept: name => `أُضيف «${name}» إلى القائمة.`,
+  openIt: "فتح",
+  excerptAt: time => `مقتطف، ${time}`,
+
+  loudness: "جهارة الصوت",
+  sameLoudness: "كما هي",
+  loudnessFor: (value, use) => `${leftToRight(`${number(value)} LUFS`)} (${use})`,
+  loudnessValue: value => leftToRight(`${number(value)} LUFS`),
+  forPodcasts: "البودكاست",
+  forStreaming: "بث الموسيقى",
+  forBroadcast: "الإذاعة والتلفزيون",
+  loudnessLevels: (before, after) => `الجهارة ${leftToRight(`${number(before, 1)} → ${number(after, 1)} LUFS`)}`,
+
+  profiles: "الضوضاء المحفوظة",
+  saveNoise: "حفظ هذه الضوضاء",
+  noiseName: "اسم الضوضاء",
+  save: "حفظ",
+  noiseOfProfile: name => `الضوضاء المحفوظة «${name}»`,
+  useProfile: name => `استخدام الضوضاء «${name}»`,
+  profileSaved: name => `تم حفظ الضوضاء «${name}».`,
+
+  spectrum: "طيف التسجيل وضوضائه والجزء الذي يُزال",
+  spectrumAll: "التسجيل",
+  spectrumNoise: "الضوضاء",
+  spectrumRemoved: "يُزال",
+  hertz: value => leftToRight(value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`),
+
+  deletedElsewhere: name => `حُذف «${name}» في نافذة أخرى.`,
+
   keyList: [
     ["مسافة", "تشغيل التحديد أو إيقافه، أو التشغيل من المؤشر"],
     ["← →", "تمرير"], ["Shift ← →", "توسيع التحديد"],

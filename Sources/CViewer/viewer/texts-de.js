@@ -201,6 +201,40 @@ export const texts = {
   selectionSaid: (from, to) => `${from} bis ${to} ausgewählt`,
   noiseSaid: (from, to) => `Das Rauschen wird von ${from} bis ${to} gelernt`,
 
+  exportSelection: "Auswahl sichern",
+  exportTitle: (from, to) => `Auswahl von ${from} bis ${to}`,
+  exportFrom: name => `Aus „${name}“`,
+  keepExcerpt: "Als neue Aufnahme behalten",
+  trimming: "Auswahl wird kopiert",
+  excerptKept: name => `„${name}“ steht in der Liste.`,
+  openIt: "Öffnen",
+  excerptAt: time => `Ausschnitt, ${time}`,
+
+  loudness: "Lautheit",
+  sameLoudness: "Wie sie ist",
+  loudnessFor: (value, use) => `${number(value)} LUFS (${use})`,
+  loudnessValue: value => `${number(value)} LUFS`,
+  forPodcasts: "Podcasts",
+  forStreaming: "Streaming",
+  forBroadcast: "Rundfunk",
+  loudnessLevels: (before, after) => `Lautheit ${number(before, 1)} → ${number(after, 1)} LUFS`,
+
+  profiles: "Gespeichertes Rauschen",
+  saveNoise: "Dieses Rauschen speichern",
+  noiseName: "Name des Rauschens",
+  save: "Speichern",
+  noiseOfProfile: name => `dem gespeicherten Rauschen „${name}“`,
+  useProfile: name => `Das Rauschen „${name}“ verwenden`,
+  profileSaved: name => `Das Rauschen „${name}“ ist gespeichert.`,
+
+  spectrum: "Spektrum der Aufnahme, ihres Rauschens und dessen, was entfernt wird",
+  spectrumAll: "Aufnahme",
+  spectrumNoise: "Rauschen",
+  spectrumRemoved: "Entfernt",
+  hertz: value => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
+
+  deletedElsewhere: name => `„${name}“ wurde in einem anderen Fenster gelöscht.`,
+
   keyList: [
     ["Leertaste", "Auswahl abspielen oder anhalten, sonst ab der Abspielposition"],
     ["← →", "Scrollen"], ["Umschalt ← →", "Auswahl erweitern"],

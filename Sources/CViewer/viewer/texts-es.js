@@ -201,6 +201,40 @@ export const texts = {
   selectionSaid: (from, to) => `Seleccionado de ${from} a ${to}`,
   noiseSaid: (from, to) => `El ruido se aprende de ${from} a ${to}`,
 
+  exportSelection: "Guardar la selección",
+  exportTitle: (from, to) => `Selección de ${from} a ${to}`,
+  exportFrom: name => `De «${name}»`,
+  keepExcerpt: "Conservar como grabación nueva",
+  trimming: "Copiando la selección",
+  excerptKept: name => `«${name}» está en la lista.`,
+  openIt: "Abrir",
+  excerptAt: time => `fragmento, ${time}`,
+
+  loudness: "Sonoridad",
+  sameLoudness: "Sin cambios",
+  loudnessFor: (value, use) => `${number(value)} LUFS (${use})`,
+  loudnessValue: value => `${number(value)} LUFS`,
+  forPodcasts: "pódcast",
+  forStreaming: "streaming",
+  forBroadcast: "radio y TV",
+  loudnessLevels: (before, after) => `Sonoridad ${number(before, 1)} → ${number(after, 1)} LUFS`,
+
+  profiles: "Ruidos guardados",
+  saveNoise: "Guardar este ruido",
+  noiseName: "Nombre del ruido",
+  save: "Guardar",
+  noiseOfProfile: name => `el ruido guardado «${name}»`,
+  useProfile: name => `Usar el ruido «${name}»`,
+  profileSaved: name => `El ruido «${name}» se ha guardado.`,
+
+  spectrum: "Espectro de la grabación, de su ruido y de lo que se elimina",
+  spectrumAll: "Grabación",
+  spectrumNoise: "Ruido",
+  spectrumRemoved: "Se elimina",
+  hertz: value => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
+
+  deletedElsewhere: name => `«${name}» se ha eliminado en otra ventana.`,
+
   keyList: [
     ["Espacio", "Reproducir o parar la selección, o desde el cursor de reproducción"],
     ["← →", "Desplazar"], ["Mayús ← →", "Ampliar la selección"],

@@ -201,6 +201,40 @@ export const texts = {
   selectionSaid: (from, to) => `Sélection de ${from} à ${to}`,
   noiseSaid: (from, to) => `Le bruit est appris de ${from} à ${to}`,
 
+  exportSelection: "Enregistrer la sélection",
+  exportTitle: (from, to) => `Sélection de ${from} à ${to}`,
+  exportFrom: name => `Extrait de « ${name} »`,
+  keepExcerpt: "Garder comme nouvel enregistrement",
+  trimming: "Copie de la sélection",
+  excerptKept: name => `« ${name} » est dans la liste.`,
+  openIt: "Ouvrir",
+  excerptAt: time => `extrait, ${time}`,
+
+  loudness: "Sonie",
+  sameLoudness: "Inchangée",
+  loudnessFor: (value, use) => `${number(value)} LUFS (${use})`,
+  loudnessValue: value => `${number(value)} LUFS`,
+  forPodcasts: "podcasts",
+  forStreaming: "streaming",
+  forBroadcast: "radio et télé",
+  loudnessLevels: (before, after) => `Sonie ${number(before, 1)} → ${number(after, 1)} LUFS`,
+
+  profiles: "Bruits enregistrés",
+  saveNoise: "Enregistrer ce bruit",
+  noiseName: "Nom du bruit",
+  save: "Enregistrer",
+  noiseOfProfile: name => `le bruit enregistré « ${name} »`,
+  useProfile: name => `Utiliser le bruit « ${name} »`,
+  profileSaved: name => `Le bruit « ${name} » est enregistré.`,
+
+  spectrum: "Spectre de l’enregistrement, de son bruit et de ce qui est retiré",
+  spectrumAll: "Enregistrement",
+  spectrumNoise: "Bruit",
+  spectrumRemoved: "Retiré",
+  hertz: value => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
+
+  deletedElsewhere: name => `« ${name} » a été supprimé dans une autre fenêtre.`,
+
   keyList: [
     ["Espace", "Lire ou arrêter la sélection, ou à partir de la tête de lecture"],
     ["← →", "Faire défiler"], ["Maj ← →", "Étendre la sélection"],

@@ -200,6 +200,40 @@ export const texts = {
   selectionSaid: (from, to) => `${from}～${to}を選択しました`,
   noiseSaid: (from, to) => `${from}～${to}からノイズを学習します`,
 
+  exportSelection: "選択範囲を保存",
+  exportTitle: (from, to) => `選択範囲 ${from}～${to}`,
+  exportFrom: name => `「${name}」から`,
+  keepExcerpt: "新しい録音として残す",
+  trimming: "選択範囲をコピー中",
+  excerptKept: name => `「${name}」を一覧に追加しました。`,
+  openIt: "開く",
+  excerptAt: time => `抜粋、${time}`,
+
+  loudness: "ラウドネス",
+  sameLoudness: "変更しない",
+  loudnessFor: (value, use) => `${number(value)} LUFS（${use}）`,
+  loudnessValue: value => `${number(value)} LUFS`,
+  forPodcasts: "ポッドキャスト",
+  forStreaming: "音楽配信",
+  forBroadcast: "放送",
+  loudnessLevels: (before, after) => `ラウドネス ${number(before, 1)} → ${number(after, 1)} LUFS`,
+
+  profiles: "保存したノイズ",
+  saveNoise: "このノイズを保存",
+  noiseName: "ノイズの名前",
+  save: "保存",
+  noiseOfProfile: name => `保存したノイズ「${name}」`,
+  useProfile: name => `ノイズ「${name}」を使う`,
+  profileSaved: name => `ノイズ「${name}」を保存しました。`,
+
+  spectrum: "録音とノイズのスペクトルと、除去される部分",
+  spectrumAll: "録音",
+  spectrumNoise: "ノイズ",
+  spectrumRemoved: "除去",
+  hertz: value => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
+
+  deletedElsewhere: name => `「${name}」は別のウィンドウで削除されました。`,
+
   keyList: [
     ["スペース", "選択範囲または再生位置から再生・一時停止"],
     ["← →", "スクロール"], ["Shift ← →", "選択範囲を広げる"],

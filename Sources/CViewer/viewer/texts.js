@@ -206,6 +206,40 @@ export const texts = {
   selectionSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Selected ${from} to ${to}`,
   noiseSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Learning the noise from ${from} to ${to}`,
 
+  exportSelection: "Save the selection",
+  exportTitle: (/** @type {string} */ from, /** @type {string} */ to) => `Selection from ${from} to ${to}`,
+  exportFrom: (/** @type {string} */ name) => `From “${name}”`,
+  keepExcerpt: "Keep as a new recording",
+  trimming: "Copying the selection",
+  excerptKept: (/** @type {string} */ name) => `“${name}” is in the list.`,
+  openIt: "Open",
+  excerptAt: (/** @type {string} */ time) => `excerpt, ${time}`,
+
+  loudness: "Loudness",
+  sameLoudness: "As it is",
+  loudnessFor: (/** @type {number} */ value, /** @type {string} */ use) => `${number(value)} LUFS (${use})`,
+  loudnessValue: (/** @type {number} */ value) => `${number(value)} LUFS`,
+  forPodcasts: "podcasts",
+  forStreaming: "streaming",
+  forBroadcast: "broadcast",
+  loudnessLevels: (/** @type {number} */ before, /** @type {number} */ after) => `Loudness ${number(before, 1)} → ${number(after, 1)} LUFS`,
+
+  profiles: "Saved noise",
+  saveNoise: "Save this noise",
+  noiseName: "Name of the noise",
+  save: "Save",
+  noiseOfProfile: (/** @type {string} */ name) => `the saved noise “${name}”`,
+  useProfile: (/** @type {string} */ name) => `Use the noise “${name}”`,
+  profileSaved: (/** @type {string} */ name) => `Saved the noise “${name}”.`,
+
+  spectrum: "Spectrum of the recording, of its noise, and of what is removed",
+  spectrumAll: "Recording",
+  spectrumNoise: "Noise",
+  spectrumRemoved: "Removed",
+  hertz: (/** @type {number} */ value) => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
+
+  deletedElsewhere: (/** @type {string} */ name) => `“${name}” was deleted in another window.`,
+
   keyList: /** @type {[string, string][]} */ ([
     ["Space", "Play or pause the selection, or from the playhead"],
     ["← →", "Scroll"], ["Shift ← →", "Extend the selection"],

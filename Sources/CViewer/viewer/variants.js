@@ -42,6 +42,7 @@ export class Variants {
     view.moved.subscribe(() => this.#ask());
     view.rested.subscribe(() => this.#fetch());
     view.noiseMarked.subscribe(settled);
+    panel.profiles.changed.subscribe(settled);
     find("cleaning").addEventListener("input", settled);
     session.changed.subscribe(settled);
     session.opened.subscribe(() => {

@@ -1,0 +1,177 @@
+// @ts-check
+import { tell } from "./messages.js";
+import { copy, find, label, part } from "./page.js";
+import { recall, remember } from "./memory.js";
+import { Refusal } from "./service.js";
+import { Signal } from "./signal.js";
+import { texts } from "./texts.js";
+
+/** @typedef {{ id: string, name: string, frequencies: number[], power_db: number[][] }} Profile */
+
+const path = (/** @type {string} */ id) => `v1/noise-profiles/${encodeURIComponent(id)}`;
+
+/** Noise that is kept under a name, to be removed from any recording. */
+export class Profiles {
+  /**
+   * Another profile was chosen, or none.
+   * @type {Signal<void>}
+   */
+  changed = new Signal();
+  /** @type {Profile | null} */
+  chosen = null;
+  /** @type {Profile[]} */
+  #profiles = [];
+  /**
+   * Deleted profiles that can still be restored.
+   * @type {Set<string>}
+   */
+  #leaving = new Set();
+
+  /**
+   * @param {import("./service.js").Service} service
+   * @param {import("./session.js").Session} session
+   * @param {import("./view.js").View} view
+   */
+  constructor(service, session, view) {
+    this.service = service;
+    this.session = session;
+    this.view = view;
+    const field = find("noise-name");
+    find("save-noise").onclick = () => this.#save(field);
+    // Enter would begin the cleaning.
+    field.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      void this.#save(field);
+    });
+    view.noiseMarked.subscribe(() => {
+      if (view.noise) this.choose(null);
+      find("noise-save").hidden = !view.noise;
+    });
+    void this.#load();
+  }
+
+  /**
+   * Chooses a profile instead of noise in the recording.
+   * @param {Profile | null} profile
+   */
+  choose(profile) {
+    if (profile === this.chosen) return;
+    this.chosen = profile;
+    remember("profile", profile?.id ?? null);
+    if (profile && this.view.noise) this.view.markNoise(null);
+    this.#show();
+    this.changed.emit();
+  }
+
+  async #load() {
+    try {
+      const { profiles } = await this.service.json("v1/noise-profiles?limit=100");
+      this.#profiles = profiles.filter((/** @type {Profile} */ { id }) => !this.#leaving.has(id));
+      this.chosen = this.#profiles.find(({ id }) => id === (this.chosen?.id ?? recall("profile"))) ?? null;
+      if (this.view.noise) this.chosen = null;
+      this.#show();
+      this.changed.emit();
+    } catch (error) {
+      this.#complain(error);
+    }
+  }
+
+  /** Keeps the marked noise. */
+  async #save(/** @type {HTMLInputElement} */ field) {
+    const { original } = this.session, { noise } = this.view;
+    if (!original || !noise) return;
+    const name = field.value.trim() || original.recording.name;
+    find("save-noise").disabled = true;
+    try {
+      await this.service.json("v1/noise-profiles", { method: "POST", body: { recording: original.recording.id, noise, name } });
+      field.value = "";
+      tell(texts.profileSaved(name));
+      await this.#load();
+    } catch (error) {
+      this.#complain(error);
+    }
+    find("save-noise").disabled = false;
+  }
+
+  #show() {
+    find("profiles-part").hidden = !this.#profiles.length;
+    find("profiles").replaceChildren(...this.#profiles.map(profile => {
+      const row = copy("profile-template"), { name } = profile, use = part(row, "use"), isChosen = profile === this.chosen;
+      use.textContent = name;
+      label(use, texts.useProfile(name));
+      use.setAttribute("aria-pressed", String(isChosen));
+      use.onclick = () => this.choose(isChosen ? null : profile);
+      label(part(row, "rename"), texts.rename(name));
+      label(part(row, "remove"), texts.remove(name));
+      part(row, "rename").onclick = () => this.#rename(row, profile);
+      part(row, "remove").onclick = () => this.#remove(profile);
+      return row;
+    }));
+  }
+
+  #rename(/** @type {HTMLElement} */ row, /** @type {Profile} */ profile) {
+    const field = part(row, "field"), use = part(row, "use");
+    field.value = profile.name;
+    label(field, texts.renameLabel(profile.name));
+    field.hidden = !(use.hidden = true);
+    field.select();
+    let isDone = false;
+    const finish = async (/** @type {boolean} */ isKept) => {
+      if (isDone) return;
+      isDone = true;
+      const name = field.value.trim();
+      if (isKept && name && name !== profile.name) {
+        try {
+          await this.service.json(path(profile.id), { method: "PATCH", body: { name } });
+          profile.name = name;
+        } catch (error) {
+          this.#complain(error);
+        }
+      }
+      this.#show();
+    };
+    field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      event.stopPropagation();
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      event.preventDefault();
+      void finish(event.key === "Enter");
+    };
+    field.onblur = () => finish(true);
+  }
+
+  /** Hides a profile at once, and deletes it when it can no longer be restored. */
+  #remove(/** @type {Profile} */ profile) {
+    if (profile === this.chosen) this.choose(null);
+    this.#leaving.add(profile.id);
+    this.#profiles = this.#profiles.filter(other => other !== profile);
+    this.#show();
+    const remove = () => {
+      this.service.json(path(profile.id), { method: "DELETE", keepalive: true }).catch(error => this.#complain(error));
+    };
+    addEventListener("pagehide", remove);
+    const end = () => {
+      removeEventListener("pagehide", remove);
+      this.#leaving.delete(profile.id);
+    };
+    tell(texts.deleted(profile.name), {
+      action: {
+        text: texts.undo,
+        run: () => {
+          end();
+          void this.#load();
+        },
+      },
+      onGone: () => {
+        end();
+        remove();
+      },
+    });
+  }
+
+  #complain(/** @type {unknown} */ error) {
+    // It is gone, or the service has no profiles.
+    if (error instanceof Refusal && error.status === 404) return;
+    tell(String(/** @type {Error} */(error).message), { isError: true });
+  }
+}
