@@ -69,7 +69,7 @@ def check_room(browser, page, recording, pictures):
                 found = page.overflow()
                 assert not found, f"{tag} at {width} x {height}: {found}"
                 if (width, height) in ((390, 844), (1440, 900)):
-                    browser.run("return Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(animation => animation.finished))")
+                    page.settle()
                     browser.screenshot(os.path.join(pictures, f"{tag} {width} x {height}.png"))
         axis = browser.run("""const left = id => document.querySelector(id).getBoundingClientRect().left;
           return [left("#library") > left("#cleaning"), left("#handle-start") < left("#handle-end")];""")

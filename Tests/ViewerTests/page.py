@@ -107,6 +107,10 @@ class Page:
               if (Math.abs(y - middle) > 2 && data[4 * (y * canvas.width + x) + 3]) return x / canvas.width;
           return 0;""")
 
+    def settle(self):
+        """Waits until panels have moved to their places."""
+        self.browser.run("return Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished)).then(() => 0)")
+
     def overflow(self):
         """Texts that are wider than their place, off the page, or over another element."""
         return self.browser.run(OVERFLOW)
