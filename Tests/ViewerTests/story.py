@@ -899,7 +899,7 @@ class Story:
             assert not found, f"at {width} x {height}: {found}"
         browser.size(1280, 800)
         page.open(recording)
-        notes = os.path.join(self.folder, "notes.txt")
+        notes = os.path.join(self.folder, "notes.pdf")
         with open(notes, "w") as file:
             file.write("These are words. " * 20)
         page.choose(notes)
