@@ -109,7 +109,7 @@ export const texts = {
   renamed: name => `أصبح الاسم «${name}».`,
   channelsCount: value => value === 1 ? "أحادي" : value === 2 ? "ستيريو"
     : plural(value, { few: "# قنوات", many: "# قناة", other: "# قناة" }),
-  madeBy: (settings, time) => `منقّى، ${settings}، ${time}`,
+  madeBy: (settings, time) => listed(["منقّى", settings, time]),
   resultOf: name => `المنقّى: ${name}`,
   noiseLevels: (before, after) => `الضوضاء ${leftToRight(`${number(before, 1)} → ${after < -95 ? "< −95" : number(after, 1)} dBFS`)}`,
   hearBefore: "قبل التنقية",

@@ -108,7 +108,7 @@ export const texts = {
   renameLabel: name => `Neuer Name von ${name}`,
   renamed: name => `Umbenannt in „${name}“.`,
   channelsCount: value => value === 1 ? "mono" : value === 2 ? "stereo" : plural(value, { other: "# Kanäle" }),
-  madeBy: (settings, time) => `bereinigt, ${settings}, ${time}`,
+  madeBy: (settings, time) => listed(["bereinigt", settings, time]),
   resultOf: name => `Bereinigt: ${name}`,
   noiseLevels: (before, after) => `Rauschen ${number(before, 1)} → ${after < -95 ? "unter −95" : number(after, 1)} dBFS`,
   hearBefore: "Vorher anhören",

@@ -108,7 +108,7 @@ export const texts = {
   renameLabel: name => `Nuevo nombre de ${name}`,
   renamed: name => `Ahora se llama «${name}».`,
   channelsCount: value => value === 1 ? "mono" : value === 2 ? "estéreo" : plural(value, { other: "# canales" }),
-  madeBy: (settings, time) => `limpio, ${settings.toLocaleLowerCase("es")}, ${time}`,
+  madeBy: (settings, time) => listed(["limpio", settings.toLocaleLowerCase("es"), time]),
   resultOf: name => `Limpio: ${name}`,
   noiseLevels: (before, after) => `Ruido ${number(before, 1)} → ${after < -95 ? "menos de −95" : number(after, 1)} dBFS`,
   hearBefore: "Escuchar antes",

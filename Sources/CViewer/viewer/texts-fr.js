@@ -108,7 +108,7 @@ export const texts = {
   renameLabel: name => `Nouveau nom de ${name}`,
   renamed: name => `Renommé en « ${name} ».`,
   channelsCount: value => value === 1 ? "mono" : value === 2 ? "stéréo" : plural(value, { other: "# canaux" }),
-  madeBy: (settings, time) => `nettoyé, ${settings.toLocaleLowerCase("fr")}, ${time}`,
+  madeBy: (settings, time) => listed(["nettoyé", settings.toLocaleLowerCase("fr"), time]),
   resultOf: name => `Nettoyé : ${name}`,
   noiseLevels: (before, after) => `Bruit ${number(before, 1)} → ${after < -95 ? "moins de −95" : number(after, 1)} dBFS`,
   hearBefore: "Écouter avant",

@@ -108,7 +108,7 @@ export const texts = {
   renameLabel: name => `「${name}」の新しい名前`,
   renamed: name => `名前を「${name}」に変更しました。`,
   channelsCount: value => value === 1 ? "モノラル" : value === 2 ? "ステレオ" : plural(value, { other: "#チャンネル" }),
-  madeBy: (settings, time) => `ノイズ除去済み、${settings}、${time}`,
+  madeBy: (settings, time) => listed(["ノイズ除去済み", settings, time]),
   resultOf: name => `ノイズ除去済み：${name}`,
   noiseLevels: (before, after) => `ノイズ ${number(before, 1)} → ${after < -95 ? "−95未満" : number(after, 1)} dBFS`,
   hearBefore: "除去前を聴く",

@@ -112,7 +112,7 @@ export const texts = {
   renameLabel: (/** @type {string} */ name) => `New name of ${name}`,
   renamed: (/** @type {string} */ name) => `Renamed to “${name}”.`,
   channelsCount: (/** @type {number} */ value) => value === 1 ? "mono" : value === 2 ? "stereo" : plural(value, { other: "# channels" }),
-  madeBy: (/** @type {string} */ settings, /** @type {string} */ time) => `cleaned, ${settings.toLocaleLowerCase(language)}, ${time}`,
+  madeBy: (/** @type {string} */ settings, /** @type {string} */ time) => listed(["cleaned", settings.toLocaleLowerCase(language), time]),
   resultOf: (/** @type {string} */ name) => `Cleaned: ${name}`,
   noiseLevels: (/** @type {number} */ before, /** @type {number} */ after) =>
     `Noise ${number(before, 1)} → ${after < -95 ? "below −95" : number(after, 1)} dBFS`,
