@@ -114,7 +114,9 @@ export class Profiles {
     const field = part(row, "field"), use = part(row, "use");
     field.value = profile.name;
     label(field, texts.renameLabel(profile.name));
-    field.hidden = !(use.hidden = true);
+    use.hidden = true;
+    field.hidden = false;
+    field.focus();
     field.select();
     let isDone = false;
     const finish = async (/** @type {boolean} */ isKept) => {
