@@ -66,8 +66,10 @@ export class Library {
     changes.changed.subscribe(recording => {
       const row = this.#rowOf(recording.id);
       if (this.#leaving.has(recording.id)) return;
+      // Ids begin with their time of creation: an older one than those listed appears when the list is scrolled.
+      const isOlder = this.#cursor !== "" && [...this.list.children].every(other => (/** @type {HTMLElement} */ (other).dataset.id ?? "") > recording.id);
       if (row) this.#learn(row, recording);
-      else load();
+      else if (!isOlder) load();
     });
     changes.deleted.subscribe(id => {
       const layer = this.session.layerOf(id);
