@@ -166,14 +166,15 @@ export class Lane {
     const words = label.words?.length ? wordsOf(label) : [];
     if (words.length > 1 && (to - from) / words.length >= leastWord) {
       pen.textAlign = "left";
-      for (const word of words) {
-        const x = this.x(word.start);
-        if (x > right || this.x(word.end) < left - 200) continue;
+      words.forEach((word, k) => {
+        const x = this.x(word.start), next = words[k + 1] ? this.x(words[k + 1].start) : to;
+        if (x > right || next < left) return;
         pen.fillStyle = this.#colors.edge;
         if (x > from + 2) pen.fillRect(x, height - 8, 1, 5);
         pen.fillStyle = this.#colors.ink;
-        pen.fillText(label.text.slice(word.from, word.to), Math.max(x, from) + 4, middle);
-      }
+        // One that is longer than its time is written more narrowly.
+        pen.fillText(label.text.slice(word.from, word.to), Math.max(x, from) + 4, middle, Math.max(6, next - x - 6));
+      });
     } else {
       const start = isPoint ? left + flag + 3 : left + 5, isRTL = isRightToLeft(label.text), text = label.text.replaceAll("\n", " ");
       pen.fillStyle = this.#colors.ink;

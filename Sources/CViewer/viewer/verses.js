@@ -31,18 +31,20 @@ const calmTurn = 0.45, quickTurn = 0.14;
  * @returns {Row[]}
  */
 export function rowsOf(label, room, measure) {
-  const words = wordsOf(label);
+  const words = wordsOf(label), whole = measure(label.text), even = whole / Math.ceil(whole / room);
   /** @type {Row[]} */
   const rows = [];
   for (let first = 0; first < words.length;) {
     let last = first;
     const isBroken = () => label.text.slice(words[last].to, words[last + 1].from).includes("\n");
-    while (last + 1 < words.length && !isBroken() && measure(label.text.slice(words[first].from, words[last + 1].to)) <= room) last++;
+    const width = (/** @type {number} */ end) => measure(label.text.slice(words[first].from, words[end].to));
+    // Rows of about the same length, so that no word is left alone.
+    while (last + 1 < words.length && !isBroken() && width(last) < even && width(last + 1) <= room) last++;
     const from = words[first].from, text = label.text.slice(from, words[last].to), isRTL = isRightToLeft(label.text);
-    const width = measure(text), scale = Math.min(1, room / Math.max(1, width));
+    const natural = measure(text), scale = Math.min(1, room / Math.max(1, natural));
     const at = (/** @type {number} */ place) => measure(text.slice(0, place - from)) * scale;
     rows.push({
-      label, text, isRTL, start: words[first].start, end: words[last].end, width: width * scale, scale,
+      label, text, isRTL, start: words[first].start, end: words[last].end, width: natural * scale, scale,
       edges: words.slice(first, last + 1).map(word => ({ start: word.start, end: word.end, from: at(word.from), to: at(word.to) })),
     });
     first = last + 1;
