@@ -13,8 +13,10 @@ import { isRightToLeft, wordsOf } from "./words.js";
  * @typedef {{ label: Label, part: "start" | "end" | "body" }} Place
  */
 
-/** The least width of a label that is drawn as a box, of one with a text, and of a word at its own place, in CSS pixels. */
-const leastBox = 4, leastText = 22, leastWord = 26;
+/** The least width of a label that is drawn as a box, and of one with a text, in CSS pixels. */
+const leastBox = 4, leastText = 22;
+/** Words are drawn at their own places where a label is wider than its text by this factor. */
+const roomy = 1.3;
 /** The room for the flag of a label at one instant, in CSS pixels. */
 const flag = 8;
 
@@ -164,7 +166,7 @@ export class Lane {
     pen.rect(left, 0, right - left - 3, height);
     pen.clip();
     const words = label.words?.length ? wordsOf(label) : [];
-    if (words.length > 1 && (to - from) / words.length >= leastWord) {
+    if (words.length > 1 && to - from >= roomy * this.#widthOf(label)) {
       pen.textAlign = "left";
       words.forEach((word, k) => {
         const x = this.x(word.start), next = words[k + 1] ? this.x(words[k + 1].start) : to;
@@ -173,7 +175,7 @@ export class Lane {
         if (x > from + 2) pen.fillRect(x, height - 8, 1, 5);
         pen.fillStyle = this.#colors.ink;
         // One that is longer than its time is written more narrowly.
-        pen.fillText(label.text.slice(word.from, word.to), Math.max(x, from) + 4, middle, Math.max(6, next - x - 6));
+        pen.fillText(label.text.slice(word.from, word.to), Math.max(x, from) + 4, middle, Math.max(6, next - x - 5));
       });
     } else {
       const start = isPoint ? left + flag + 3 : left + 5, isRTL = isRightToLeft(label.text), text = label.text.replaceAll("\n", " ");
@@ -185,10 +187,15 @@ export class Lane {
     pen.restore();
   }
 
+  #widthOf(/** @type {Label} */ label) {
+    const width = this.#widths.get(label) ?? this.surface.pen.measureText(label.text.replaceAll("\n", " ")).width;
+    this.#widths.set(label, width);
+    return width;
+  }
+
   /** The part of a text that fits a width. */
   #fitting(/** @type {Label} */ label, /** @type {string} */ text, /** @type {number} */ room) {
-    const width = this.#widths.get(label) ?? this.surface.pen.measureText(text).width;
-    this.#widths.set(label, width);
+    const width = this.#widthOf(label);
     if (width <= room) return text;
     const cut = text.slice(0, Math.max(1, Math.floor(text.length * room / width) - 1)), space = cut.lastIndexOf(" ");
     return `${space > cut.length / 2 ? cut.slice(0, space) : cut}…`;

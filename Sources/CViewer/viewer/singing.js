@@ -45,6 +45,8 @@ export class SingingView {
   #focus = -1;
   #isStale = true;
   #width = 0;
+  /** The room above the lines, in CSS pixels. */
+  #top = 0;
   #size = 40;
   /** The number of lines that are visible, and which of them has the focus. */
   #visible = 2;
@@ -138,9 +140,12 @@ export class SingingView {
   #resize(/** @type {number} */ width, /** @type {number} */ height) {
     this.#width = width;
     if (!width) return;
-    this.#size = Math.round(Math.min(110, Math.max(20, Math.min(width / 17, height / 2.1 / lineHeight))));
-    this.#visible = Math.max(2, Math.min(4, Math.floor(height / (this.#size * lineHeight))));
-    this.lines.style.setProperty("--line", `${this.#size * lineHeight}px`);
+    this.#size = Math.round(Math.min(110, Math.max(20, Math.min(width / (height > width ? 11 : 17), height / 2.1 / lineHeight))));
+    this.#visible = Math.max(2, Math.min(4, Math.floor(height / this.#pitch)));
+    this.#top = Math.max(0, (height - this.#visible * this.#pitch) / 2);
+    this.lines.style.setProperty("--line", `${this.#pitch}px`);
+    const focusTop = this.lines.offsetTop + this.#top + this.#focusAt * this.#pitch;
+    find("sung-count").style.top = `${focusTop - this.#pitch * 0.12}px`;
     this.#divided = new WeakMap();
     this.#repaint();
   }
@@ -257,7 +262,7 @@ export class SingingView {
     const first = Math.max(1, index - this.#visible), last = Math.min(this.#turns.length - 1, index + before);
     const place = (/** @type {number} */ focus) => {
       const away = index - focus, scale = away === 0 ? 1 : 0.78, shown = away >= -this.#focusAt && away < this.#visible - this.#focusAt;
-      return { transform: `translateY(${(away + this.#focusAt) * pitch}px) scale(${scale})`, opacity: shown ? away === 0 ? 1 : away < 0 ? 0.35 : 0.75 : 0 };
+      return { transform: `translateY(${this.#top + (away + this.#focusAt) * pitch}px) scale(${scale})`, opacity: shown ? away === 0 ? 1 : away < 0 ? 0.35 : 0.75 : 0 };
     };
     const from = slot.from = Math.min(row.start, first <= last ? this.#turns[first].at : row.start);
     const end = Math.max(row.end, first <= last ? this.#turns[last].at + this.#turns[last].length : row.end) + 0.001;
