@@ -110,7 +110,6 @@ class Words:
     def labels_are_dragged_typed_removed_and_undone(self):
         browser = self.browser
         before = self.stored()
-        # The end of “slow and clear” is the beginning of the next line.
         browser.drag(self.at(29), self.at(30))
         wait("the last end is dragged", lambda: abs(max(label["end"] for label in self.stored()) - 30) < 0.1)
         browser.actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
@@ -244,7 +243,6 @@ class Words:
         early, late = sung(4.2), sung(6.4)
         assert early["text"] == late["text"] == "Morning comes across the water" and early["lines"] == 2, (early, late)
         assert early["edge"] < late["edge"] < 0, (early, late)
-        # Between words with their own times and on: at 5.4 s the edge is where “across” begins.
         assert [sung(at)["text"] for at in (10.6, 11.0, 11.35)] == ["one", "two", "three"], "short lines change too"
         assert [sung(at)["dots"] for at in (13.5, 15.5)] == [3, 1], "after a silence, too"
         arabic = [sung(at) for at in (16.4, 18.4)]
@@ -259,11 +257,11 @@ class Words:
         wait("it plays", lambda: page.playhead() > 5)
         edges = browser.run("""
           const clip = () => [...document.querySelectorAll(".sung-line")].find(line => getComputedStyle(line).opacity > 0.99)?.querySelector(".sung-clip");
-          const found = [];
+          const found = [], first = clip();
           return new Promise(done => {
             const look = () => {
-              if (clip()) found.push(new DOMMatrix(getComputedStyle(clip()).transform).m41);
-              found.length < 30 ? requestAnimationFrame(look) : done(found);
+              if (clip() === first) found.push(new DOMMatrix(getComputedStyle(first).transform).m41);
+              clip() === first && found.length < 30 ? requestAnimationFrame(look) : done(found);
             };
             look();
           });""")

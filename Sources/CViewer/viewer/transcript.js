@@ -49,6 +49,7 @@ export class Transcript {
   constructor(labels, view, stage, player) {
     this.labels = labels;
     this.view = view;
+    this.stage = stage;
     this.player = player;
     this.area = /** @type {HTMLElement} */ (find("transcript"));
     this.text = /** @type {HTMLElement} */ (find("transcript-text"));
@@ -142,6 +143,7 @@ export class Transcript {
     block.replaceChildren(...shown.map(label => known.get(label) ?? this.#row(label)));
     block.style.minHeight = "0";
     this.#current = null;
+    this.stage.ask();
   }
 
   #row(/** @type {Label} */ label) {
