@@ -5,6 +5,18 @@
 
 #pragma STDC FP_CONTRACT OFF
 
+#define TEN(x) x, x, x, x, x, x, x, x, x, x
+#define THIRTY_TWO(x) TEN(x), TEN(x), TEN(x), x, x
+/// From number 32 − n on: the smallest number n times, then the largest.
+static const int16_t kept_first[64] = {THIRTY_TWO(INT16_MIN), THIRTY_TWO(INT16_MAX)};
+/// From number 32 − n on: the largest number n times, then the smallest.
+static const int16_t kept_last[64] = {THIRTY_TWO(INT16_MAX), THIRTY_TWO(INT16_MIN)};
+
+/// How far ahead the points of edges are fetched.
+enum { edges_ahead = 20 };
+
+typedef int16_t eight __attribute__((vector_size(16)));
+
 // What every processor has: SSE2 on x86-64, NEON on arm64.
 #define NAME(name) name##_baseline
 #define SET "baseline"
@@ -41,4 +53,12 @@ const struct peak_loops *peak_loops_best(void) {
   const struct peak_loops *best = &peak_loops_baseline;
   for (int index = 1; peak_loops_of_set(index) != NULL; index++) best = peak_loops_of_set(index);
   return best;
+}
+
+void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count) {
+  if (step == 1) {
+    for (long i = 0; i < count; i++) pixels[i] = points[i] ^ 0xffff0000;
+  } else {
+    for (long i = 0; i < count; i++) pixels[i * step] = points[i] ^ 0xffff0000;
+  }
 }

@@ -129,8 +129,17 @@ static void NAME(mix_pairs)(float *mix, const int16_t *samples, long width, long
   }
 }
 
+#include "folds.h"
+
 static const struct peak_loops NAME(peak_loops) = {
-  SET, NAME(mono_point), NAME(stereo_point), NAME(square_sums), NAME(mix_pairs),
+  SET,
+  NAME(mono_point),
+  NAME(stereo_point),
+  NAME(square_sums),
+  NAME(mix_pairs),
+  NAME(fold),
+  NAME(stereo_lane),
+  NAME(sample_pixels),
 };
 
 #undef NAME

@@ -50,7 +50,7 @@ package final class SampleWindow: Sendable {
     _ window: WaveformWindow, from reader: inout AudioReader
   ) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange
-    var samples: [Int16] = []
+    var slice = SlicedSamples(window)
     if range.count >= Self.framesWorthTwoCores, reader.format.codec.isSlow {
       let middle = range.lowerBound + Int64(range.count / 2)
       let (path, map) = (path, reader.map)
@@ -60,23 +60,13 @@ package final class SampleWindow: Sendable {
         try reader.append(middle..<range.upperBound, to: &samples)
         return samples
       }
-      try reader.append(range.lowerBound..<middle, to: &samples)
-      samples += try rest.samples()
-    } else if range.count <= reader.framesPerRead {
-      // Usually one read has all the samples, and they need no copy.
-      try reader.seek(to: range.lowerBound)
-      let wanted = range.count * reader.format.channels
-      var slice: WaveformSlice?
-      let got = reader.readInt16(upTo: range.count) { span in
-        if span.count == wanted { slice = WaveformSlice(window, samples: span) }
-      }
-      if let slice { return slice }
-      guard got > 0 else { throw .seekFailed(frame: range.lowerBound) }
-      try reader.append(range, to: &samples)
+      try reader.append(range.lowerBound..<middle, to: &slice)
+      let samples = try rest.samples()
+      slice.append(samples.span)
     } else {
-      try reader.append(range, to: &samples)
+      try reader.append(range, to: &slice)
     }
-    return WaveformSlice(window, samples: samples.span)
+    return slice.finish()
   }
 
   /// The minimum for using two cores: before its start, a second reader decodes up to 12,000 frames of Ogg for nothing.
@@ -100,13 +90,23 @@ package final class SampleWindow: Sendable {
 
 extension AudioReader {
   /// Decodes a range of frames.
+  fileprivate mutating func append(_ range: Range<Int64>, to slice: inout SlicedSamples) throws(AudioIOError) {
+    guard !range.isEmpty else { return }
+    try seek(to: range.lowerBound)
+    while position < range.upperBound {
+      let got = readInt16(upTo: Int(range.upperBound - position)) { slice.append($0) }
+      guard got > 0 else { throw .seekFailed(frame: position) }
+    }
+  }
+
+  /// Decodes a range of frames.
   fileprivate mutating func append(_ range: Range<Int64>, to samples: inout [Int16]) throws(AudioIOError) {
     guard !range.isEmpty else { return }
     samples.reserveCapacity(samples.count + range.count * format.channels)
     try seek(to: range.lowerBound)
     while position < range.upperBound {
       let got = readInt16(upTo: Int(range.upperBound - position)) { span in
-        for index in span.indices { samples.append(span[index]) }
+        unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) }
       }
       guard got > 0 else { throw .seekFailed(frame: position) }
     }

@@ -56,7 +56,9 @@ struct PeakReaderTests {
     return query
   }
 
-  @Test("peaks alone equal those with other measures, at every scale", arguments: [1, 255, 256, 65_536, 140_001])
+  @Test(
+    "peaks alone equal those with other measures, at every scale and with every instruction set",
+    arguments: [1, 255, 256, 65_536, 140_001])
   func pyramid(points: Int) throws {
     var random = TestRandom(for: points)
     try withPyramid(points: points) { file in
@@ -72,7 +74,9 @@ struct PeakReaderTests {
         guard !window.needsSamples, window.pixelCount < 20_000 else { continue }
         query.measures = [.peak, .rms]
         let plain = try file.slice(try WaveformWindow(query, of: extent))
-        #expect(try file.slice(window).data == plain.data, "\(query), \(extent)")
+        for loops in PeakLoops.all {
+          #expect(try file.slice(window, by: loops).data == plain.data, "\(query), \(extent)")
+        }
       }
     }
   }
@@ -94,7 +98,7 @@ struct PeakReaderTests {
     }
   }
 
-  @Test("the same from samples, also if the last pixel is cut short or missing", arguments: [1, 2, 3])
+  @Test("the same from samples in pieces, also if the last pixel is cut short or missing", arguments: [1, 2, 3])
   func samples(channels: Int) throws {
     var random = TestRandom(for: channels)
     let recording = Recording.random(frames: 5001, channels: channels, seed: TestSeed.of(channels))
@@ -110,8 +114,17 @@ struct PeakReaderTests {
       }
       query.measures = [.peak, .rms]
       let plain = WaveformSlice(try WaveformWindow(query, of: recording.extent), samples: samples.span)
-      let peaks = WaveformSlice(window, samples: samples.span)
-      #expect(peaks.data == plain.data && peaks.length == plain.length, "\(query)")
+      for loops in PeakLoops.all {
+        var pieces = SlicedSamples(window, by: loops)
+        var start = 0
+        while start < samples.count {
+          let end = min(start + .random(in: 1...2000, using: &random) * channels, samples.count)
+          pieces.append(samples.span.extracting(start..<end))
+          start = end
+        }
+        let peaks = pieces.finish()
+        #expect(peaks.data == plain.data && peaks.length == plain.length, "\(query)")
+      }
     }
   }
 }

@@ -1,9 +1,11 @@
-// The loops over 16-bit samples that building a waveform consists of, compiled for several instruction sets.
+// The loops over 16-bit numbers that building waveforms and showing them consists of, compiled for several instruction
+// sets.
 //
 // All of them give the same bits on every machine. Those of a point work on integers, so order doesn't matter. That of
 // a frame's power adds floats in a fixed order, 16 sums side by side, and nothing is fused (FMA).
 //
-// The plain versions are PeakKernel.addFrames and PeakKernel.downmix (Waveform) and SparseFrames' (Denoise).
+// The plain versions are PeakKernel.addFrames, PeakKernel.downmix, PointReader and WaveformSlice.appendPixels
+// (Waveform) and SparseFrames' (Denoise).
 #pragma once
 
 #include <stdint.h>
@@ -14,6 +16,32 @@
 struct peak_sums {
   int16_t low, high;
   int64_t squares, absolutes;
+};
+
+/// Consecutive pixels to fold from the points of a pyramid: see PeakReader.swift. A point is its minimum in the lower
+/// 16 bits and the complement of its maximum in the upper ones.
+struct peak_fold {
+  int64_t first_pixel;
+  long count;
+  /// Frames per pixel: at least 2^(8 + level).
+  int64_t scale;
+  /// 0, 4 or 8.
+  int level;
+
+  /// Points of the level, from number `row_first` on. 16 more must be readable after those that the pixels need.
+  const uint32_t *row;
+  int64_t row_first;
+
+  /// The points of lower blocks, as in the file, aligned to 64 bytes: for level 4, of consecutive blocks from
+  /// `first_block` on; for level 8, of the block of each pixel's first point and that of the next one's. The last one
+  /// takes the place of any missing after it. Not used for level 0.
+  const uint32_t *_Nullable const *_Nullable blocks;
+  int64_t first_block;
+  long block_count;
+
+  /// Receives the pixels, `step` numbers apart: the minimum in the lower 16 bits, the maximum in the upper ones.
+  uint32_t *pixels;
+  long step;
 };
 
 /// The loops for one instruction set.
@@ -30,11 +58,22 @@ struct peak_loops {
   void (*square_sums)(float *sums, const int16_t *samples, long count);
   /// mix[i] = Σ 5 x[j] + 3 x[j + 1] over the pairs of group i, of `width` samples each: 2, 4, 8 or 16.
   void (*mix_pairs)(float *mix, const int16_t *samples, long width, long count);
+
+  /// Folds points into pixels.
+  void (*fold)(const struct peak_fold *fold);
+  /// Extracts one lane of `count` interleaved frames: the mix (0), left (1) or right (2).
+  void (*stereo_lane)(int16_t *lane, const int16_t *frames, long count, int which);
+  /// Folds samples of one lane into pixels of `scale` of them; the last pixel may be cut short. Pixels are written as
+  /// by `fold`.
+  void (*sample_pixels)(uint32_t *pixels, long step, const int16_t *samples, long count, long scale);
 };
 
 /// Returns the loops for this processor's widest known vectors.
 const struct peak_loops *peak_loops_best(void);
 /// Returns the loops of an instruction set, narrowest first, or null if there are no more that this processor has.
 const struct peak_loops *_Nullable peak_loops_of_set(int index);
+
+/// Copies points as pixels, which are written as by `fold`.
+void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count);
 
 #pragma clang assume_nonnull end

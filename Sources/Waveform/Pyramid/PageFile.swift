@@ -106,19 +106,21 @@ struct PagePoints: @unchecked Sendable {
     return unsafe WaveformPoint(peaks[index], loudness[index])
   }
 
-  /// Returns the peaks of the point with this index.
+  /// Calls `body` with the peaks of some points.
   @inline(__always)
-  func peaks(_ index: Int) -> PointPeaks {
-    precondition(index >= 0 && index < PyramidLayout.pageWords, "a point lies in its page")
-    return unsafe peaks[index]
+  func withPeaks(_ range: Range<Int>, _ body: (UnsafeBufferPointer<PointPeaks>) -> Void) {
+    precondition(range.lowerBound >= 0 && range.upperBound <= PyramidLayout.pageWords, "points lie in their page")
+    unsafe body(UnsafeBufferPointer(start: peaks + range.lowerBound, count: range.count))
   }
 
-  /// Returns the peaks of four points, the first of which has this index.
-  @inline(__always)
-  func fourPeaks(_ index: Int) -> FourPeaks {
-    precondition(index >= 0 && index <= PyramidLayout.pageWords - 4, "four points lie in their page")
-    return unsafe UnsafeRawPointer(peaks + index).loadUnaligned(as: FourPeaks.self)
+  /// Appends the peaks of some points.
+  func append(_ range: Range<Int>, to row: inout [PointPeaks]) {
+    unsafe withPeaks(range) { unsafe row.append(contentsOf: $0) }
   }
+
+  /// The address of the first of the page's points, for loops in C.
+  @unsafe
+  var first: UnsafePointer<UInt32> { unsafe UnsafeRawPointer(peaks).assumingMemoryBound(to: UInt32.self) }
 }
 
 /// The pages needed for a slice, in memory as long as the set exists.

@@ -1,11 +1,11 @@
 import CPeaks
 
-/// The loops over whole points of mono and stereo for one instruction set (CPeaks), which give the same sums as
-/// PeakKernel.
+/// The loops over samples and points for one instruction set (CPeaks). Those over whole points of mono and stereo give
+/// the same sums as PeakKernel; `PeakLoops+Slices` has those of slices.
 @safe
 struct PeakLoops: @unchecked Sendable {
   /// Points to a constant.
-  private let loops: UnsafePointer<peak_loops>
+  let loops: UnsafePointer<peak_loops>
 
   /// The fastest loops for this processor.
   static let best = unsafe PeakLoops(loops: peak_loops_best())

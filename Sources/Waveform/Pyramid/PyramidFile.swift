@@ -76,10 +76,15 @@ package final class PyramidFile: Sendable {
   /// was written. O(pixels · log scale). Blocks; without `waiting`, throws `.io` instead if pages have to be read from
   /// the disk.
   package func slice(_ window: WaveformWindow, waiting: Bool = true) throws(WaveformError) -> WaveformSlice {
+    try slice(window, waiting: waiting, by: .best)
+  }
+
+  func slice(_ window: WaveformWindow, waiting: Bool = true, by loops: PeakLoops) throws(WaveformError) -> WaveformSlice
+  {
     try check(window)
     var slice = WaveformSlice(empty: window)
     var rest = window
-    if let reader = PeakReader(layout: layout, window: window) {
+    if let reader = PeakReader(layout: layout, window: window, loops: loops) {
       try reader.forEachBatch { (batch) throws(WaveformError) in
         try pages(batch.pages, of: window, waiting: waiting).read { pages in
           slice.appendPeaks(ofPixels: batch.pixels.count) { reader.read(batch, pages, into: &$0, at: $1) }

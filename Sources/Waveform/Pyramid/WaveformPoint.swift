@@ -106,13 +106,6 @@ struct PointPeaks: Equatable {
     bits = unsafe unsafeBitCast(extremes, to: UInt32.self) ^ Self.complement
   }
 
-  /// The peaks of all four points.
-  @inline(__always)
-  init(_ four: FourPeaks) {
-    let two = pointwiseMin(four.lowHalf, four.highHalf)
-    bits = unsafe unsafeBitCast(pointwiseMin(two.lowHalf, two.highHalf), to: UInt32.self)
-  }
-
   /// Minimum and maximum, in the order of memory.
   @inline(__always)
   var extremes: UInt32 { bits ^ Self.complement }
@@ -125,9 +118,6 @@ struct PointPeaks: Equatable {
   @inline(__always)
   private static var complement: UInt32 { unsafe unsafeBitCast(SIMD2<Int16>(0, -1), to: UInt32.self) }
 }
-
-/// The `PointPeaks` of four points, one after the other.
-typealias FourPeaks = SIMD8<Int16>
 
 /// A point's RMS and average.
 struct PointLoudness: Equatable {

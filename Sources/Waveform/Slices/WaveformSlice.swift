@@ -13,32 +13,25 @@ package struct WaveformSlice: Sendable, Equatable {
   package private(set) var average: [UInt16] = []
 
   /// Number of pixels.
-  package private(set) var length: Int
+  package internal(set) var length: Int
 
   /// Creates a slice finer than the pyramid, computed from samples.
   ///
   /// `samples`: those of `window.frameRange`, interleaved, with all channels of the recording. If there are fewer, the
   /// slice has only the complete pixels. `window.needsSamples` must be true, or the window empty. O(samples).
   package init(_ window: WaveformWindow, samples: Span<Int16>) {
-    precondition(window.needsSamples || window.pixelCount == 0, "from 256 frames a pixel, slices are the pyramid's")
-    self.init(empty: window)
-    let channels = window.extent.channels
-    let given = samples.count / channels
-    let wanted = window.frameRange.count
-    length = given >= wanted ? window.pixelCount : given / window.scale
-    if window.query.measures == .peak {
-      SamplePeaks.append(samples.extracting(..<(min(given, wanted) * channels)), to: &self)
-      return
-    }
-    appendPixels(samples, frames: wanted)
+    var sliced = SlicedSamples(window)
+    sliced.append(samples)
+    self = sliced.finish()
   }
 
-  /// Appends all pixels, with any measures: the plain version of `SamplePeaks`.
-  mutating func appendPixels(_ samples: Span<Int16>, frames wanted: Int) {
+  /// Appends `count` pixels with any measures, from the samples of `frames` frames or more: the plain version of
+  /// `SamplePeaks`.
+  mutating func appendPixels(_ samples: Span<Int16>, frames: Int, count: Int) {
     let channels = window.extent.channels
-    for pixel in 0..<length {
+    for pixel in 0..<count {
       let first = pixel * window.scale
-      let last = min(first + window.scale, wanted)
+      let last = min(first + window.scale, frames)
       appendPixel(samples.extracting(first * channels..<last * channels), frames: last - first)
     }
   }
