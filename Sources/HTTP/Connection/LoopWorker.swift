@@ -42,9 +42,12 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   // MARK: Accepting
 
-  /// Accepts a few connections at a time, so that other loops get their share and connected clients their turn.
+  /// The maximum number of connections accepted before connected clients have their turn. With 8, the last of 1,000
+  /// clients that connected together waited for a second: as more are connected, turns take longer.
+  private static let acceptedInARow = 64
+
   func handle(_ readiness: Readiness) {
-    for _ in 0..<8 {
+    for _ in 0..<Self.acceptedInARow {
       switch listener.accept() {
       case .connection(let descriptor, let peer): assign(descriptor, peer)
       case .none: return
