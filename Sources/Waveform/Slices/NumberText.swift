@@ -47,17 +47,19 @@ enum NumberText {
   @inline(__always)
   private static func append(count: Int, to text: inout [UInt8], _ entry: (Int) -> UInt64) {
     guard count > 0 else { return }
-    var end = text.count
-    text.append(contentsOf: repeatElement(0, count: 7 * count + 1))
-    var span = text.mutableSpan
-    // `mutableBytes` is unsafe because not all bytes form valid elements in general; these do. The stores are
-    // bounds-checked.
-    var bytes = unsafe span.mutableBytes
-    for index in 0..<count {
-      let word = entry(index)
-      bytes.storeBytes(of: word.littleEndian, toByteOffset: end, as: UInt64.self)
-      end += Int(word >> 56)
+    // A number has at most seven bytes, but eight are stored. The last number's comma doesn't count.
+    text.append(addingCapacity: 7 * count + 1) { output in
+      unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
+        precondition(room.count > 7 * count, "each number has room")
+        guard let first = UnsafeMutableRawPointer(room.baseAddress) else { return }
+        var end = 0
+        for index in 0..<count {
+          let word = entry(index)
+          unsafe first.storeBytes(of: word.littleEndian, toByteOffset: end, as: UInt64.self)
+          end += Int(word >> 56)
+        }
+        initializedCount = end - 1
+      }
     }
-    text.removeLast(text.count - end + 1)
   }
 }
