@@ -1,4 +1,5 @@
 import AudioIO
+import CLinux
 import Glibc
 import Processing
 import Storage
@@ -24,8 +25,14 @@ struct OpenWaveform: Sendable {
     return OpenWaveform(recording: recording, tenant: tenant, extent: extent)
   }
 
-  /// Whether reading a few thousand samples takes no longer than reading points.
-  var readsSamplesFast: Bool { sound?.isFast ?? false }
+  /// Whether reading a window's samples takes no longer than a switch to another queue while many clients wait: they
+  /// are few, needn't be decoded, and are in memory, as far as can be told without waiting for the disk.
+  func readsSamplesAtOnce(_ window: WaveformWindow) -> Bool {
+    guard let sound else { return false }
+    let count = window.frameRange.count * extent.channels
+    guard count <= sound.samplesReadAtOnce else { return false }
+    return sound.isInMemory(window.frameRange, of: extent.availableFrames) ?? (count <= RecordedSound.samplesReadUnseen)
+  }
 
   /// Returns a window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` if the file
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
@@ -70,8 +77,11 @@ struct RecordedSound: Sendable {
   /// nil if unknown.
   private let bytes: Int64?
   private let isWorkingCopy: Bool
-  /// Whether a part of the file is read without decoding what comes before it.
-  let isFast: Bool
+  /// The maximum number of samples read at once. 0 if what comes before them has to be decoded; 2 MB if they are read
+  /// as they are, which is every window of 2,000 pixels of stereo; a tenth of a millisecond if they are converted.
+  fileprivate let samplesReadAtOnce: Int
+  /// The maximum number of samples read at once from a file system that doesn't say what is in memory.
+  fileprivate static let samplesReadUnseen = 1 << 17
   private let samples: SampleWindow
   private let store: MediaStore
 
@@ -82,9 +92,31 @@ struct RecordedSound: Sendable {
     self.name = name
     self.store = store
     isWorkingCopy = recording.media != nil
-    isFast = !isWorkingCopy && recording.audioFormat?.codec.isPlain ?? false
+    samplesReadAtOnce =
+      switch recording.audioFormat?.codec {
+      case .pcmS16? where !isWorkingCopy: 1 << 20
+      case let codec? where !isWorkingCopy && codec.isPlain: Self.samplesReadUnseen
+      default: 0
+      }
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
     samples = SampleWindow(recordingAt: store.folder(of: recording.id) + "/" + name)
+  }
+
+  /// Whether the system has a range of frames in memory; nil if the file system doesn't say (tmpfs). Looks at a byte of
+  /// every 128 KB, where the frames would be if the file had nothing but samples; a header is short.
+  fileprivate func isInMemory(_ range: Range<Int64>, of frames: Int64) -> Bool? {
+    guard let bytes, frames > 0 else { return false }
+    let file = unsafe open(samples.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    let bytesPerFrame = bytes / frames
+    let end = range.upperBound * bytesPerFrame
+    for place in stride(from: range.lowerBound * bytesPerFrame, to: end, by: 128 * 1024) {
+      var byte: UInt8 = 0
+      let count = unsafe stillwave_read_cached(file, &byte, 1, off_t(place))
+      guard count == 1 else { return count < 0 && errno == EOPNOTSUPP ? nil : false }
+    }
+    return true
   }
 
   /// Returns what has to be rebuilt; nil if the file is intact. Throws if the recording's own file has changed.

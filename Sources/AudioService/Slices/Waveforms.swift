@@ -109,14 +109,13 @@ struct Waveforms: Sendable {
   /// The maximum number of values written at once: this takes about as long as a switch to another queue and back, and
   /// is kept for a slow client.
   private static let numbersWrittenAtOnce = 20_000
-  /// The maximum number of frames read at once: the same time.
-  private static let framesReadAtOnce = 65_536
   /// The number of values in a piece of a longer response: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
   private static func isWrittenAtOnce(_ window: WaveformWindow, from waveform: OpenWaveform) -> Bool {
     guard window.numberCount <= numbersWrittenAtOnce else { return false }
-    return !window.needsSamples || waveform.readsSamplesFast && window.frameRange.count <= framesReadAtOnce
+    guard window.needsSamples else { return true }
+    return waveform.readsSamplesAtOnce(window)
   }
 
   /// Writes a window of ordinary size at once. A window that reads many samples or is long is written on another queue,
