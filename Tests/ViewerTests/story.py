@@ -424,6 +424,7 @@ class Story:
         page.open(back)
         assert 0.8 / 32 - 0.001 < loudest < 0.8 / 32 * 1.3, f"the mean, and not the first channels: {loudest}"
 
+    @in_chromium
     def the_view_follows_the_playhead(self):
         browser, page = self.browser, self.page
         browser.wheel(page.point(0.5), y=-120, count=14)
@@ -930,6 +931,7 @@ class Story:
         for identifier in (cleaned, source):
             self.service.request("DELETE", f"/v1/recordings/{identifier}")
 
+    @in_chromium
     def a_recording_that_cannot_be_read_says_why_and_what_to_do(self):
         if not self.service.binary:
             return
@@ -1389,6 +1391,7 @@ class Story:
             if recording["name"].startswith("quiet"):
                 self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
 
+    @in_chromium
     def a_service_that_was_away_is_found_again(self):
         if not self.service.binary:
             return
@@ -1453,10 +1456,14 @@ def run(browser, service, pictures, only=None):
                 print(f"  ok      {name}", flush=True)
             except Exception as error:
                 failures += 1
-                browser.screenshot(os.path.join(pictures, f"failed {name}.png"))
-                # The next step begins at the usual size.
-                browser.size(1440, 900)
                 print(f"  FAILED  {name}: {type(error).__name__}: {error}", flush=True)
+                try:
+                    browser.screenshot(os.path.join(pictures, f"failed {name}.png"))
+                    # The next step begins at the usual size.
+                    browser.size(1440, 900)
+                except OSError as gone:
+                    print(f"  the browser doesn't answer any more: {gone}", flush=True)
+                    break
         if hasattr(story, "preview_seconds"):
             print(f"  preview heard after {story.preview_seconds:.2f} s", flush=True)
         if hasattr(story, "voices"):
