@@ -14,7 +14,7 @@ export class Transfers {
   /**
    * @param {import("./service.js").Service} service
    * @param {(id: string, isLast: boolean) => void} onDone
-   * @param {(file: File) => boolean} takes whether a file is for the open recording, which takes it then
+   * @param {(file: File) => boolean} takes whether a dropped file is for the open recording, which takes it then
    */
   constructor(service, onDone, takes) {
     this.service = service;
@@ -41,14 +41,13 @@ export class Transfers {
       event.preventDefault();
       depth = 0;
       show(false);
-      this.add([...event.dataTransfer?.files ?? []]);
+      this.add([...event.dataTransfer?.files ?? []].filter(file => !this.takes(file)));
     });
   }
 
   /** @param {File[]} files */
   add(files) {
     for (const file of files) {
-      if (this.takes(file)) continue;
       const upload = new Upload(file, this.service);
       this.#queue.push(upload);
       this.#show(upload);
