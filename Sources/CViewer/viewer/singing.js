@@ -54,6 +54,8 @@ export class SingingView {
   #origin = /** @type {number | null} */ (null);
   #drift = 0;
   #stillAt = -1;
+  /** The playhead in the last frame. */
+  #seenAt = 0;
   /** @type {Animation[]} */
   #counting = [];
   #countedFrom = 0;
@@ -185,8 +187,10 @@ export class SingingView {
     if (!this.#isShown || !this.#width) return;
     const { playhead } = this.view, position = this.player.position, now = performance.now();
     this.labels.tiles.want("singing", { start: Math.max(0, playhead - behind), end: playhead + ahead });
-    const focus = this.#focusOf(playhead);
-    if (this.#isStale || focus !== this.#focus) this.#arrange(playhead);
+    // After a step back, a row may have to be counted in again.
+    const focus = this.#focusOf(playhead), isBack = playhead < this.#seenAt - 0.05;
+    this.#seenAt = playhead;
+    if (this.#isStale || isBack || focus !== this.#focus) this.#arrange(playhead);
     if (position === null) {
       if (this.#origin !== null || this.#stillAt !== playhead) this.#hold(playhead);
       return;
