@@ -28,7 +28,7 @@ extension MediaFacts {
   }
 
   /// Whether the sound is coded losslessly.
-  var isLossless: Bool {
+  package var isLossless: Bool {
     codec.hasPrefix("pcm_")
       || ["alac", "flac", "wmalossless", "tta", "wavpack", "ape", "mlp", "truehd"].contains(codec)
   }

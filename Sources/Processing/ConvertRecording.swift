@@ -4,17 +4,19 @@ import Media
 
 /// The result of a conversion.
 package struct ConversionOutcome: Codable, Sendable, Equatable {
-  /// Frames of the source, all of which are in the result.
+  /// Frames of the source that are in the result.
   package var frames: Int64
 }
 
-/// Writes a recording's audio in another format, frame for frame.
+/// Writes a recording's audio, or a part of it, in another format, frame for frame.
 package struct ConvertRecording {
   let source: String
   let output: String
   let format: OutputFormat
   /// The encoder to use; nil for libsndfile.
   var encoding: MediaEncoding?
+  /// The frames to write; nil for all. A part doesn't get the recording's tags.
+  var frames: Range<Int64>?
 
   /// Returns the ffmpeg codec needed to write a recording in a format, or nil if libsndfile can write it. ffmpeg is
   /// used for sample rates or channels that the codec lacks, because it resamples. Throws `.unwritable` if neither can
@@ -40,17 +42,23 @@ package struct ConvertRecording {
     let length = ExpectedLength(reader, path: source)
     var writer: AudioWriter?
     if encoding == nil {
-      let (source, path) = (reader.format, source)
-      let expected = length.total ?? length.estimate ?? .max
+      let (source, path, isPart) = (reader.format, source, frames != nil)
+      let expected = frames.map { Int64($0.count) } ?? length.total ?? length.estimate ?? .max
       let made = try audio { () throws(AudioIOError) in
         try AudioWriter(
-          creating: output, format: format.format(for: source), expectedFrames: expected, tags: SoundTags(path: path))
+          creating: output, format: format.format(for: source), expectedFrames: expected,
+          tags: isPart ? SoundTags() : SoundTags(path: path))
       }
       writer = consume made
     }
+    let part = frames ?? 0..<(.max)
+    if part.lowerBound > 0 {
+      do { try reader.seek(to: part.lowerBound) } catch { throw .audio(error) }
+    }
     var quantised: [Int16] = []
-    while true {
-      let got = try reader.readFloat { (samples) throws(ProcessingError) in
+    while reader.position < part.upperBound {
+      let left = Int(clamping: part.upperBound - reader.position)
+      let got = try reader.readFloat(upTo: left) { (samples) throws(ProcessingError) in
         if let encoding {
           try media { () throws(MediaError) in try encoding.write(samples) }
         } else {
@@ -62,11 +70,12 @@ package struct ConvertRecording {
       guard got > 0 else { break }
       progress(length.progress(read: reader.position, ready: 0))
     }
-    guard reader.position > 0 else { throw .audio(.empty) }
+    guard reader.position > part.lowerBound else { throw .audio(.empty) }
+    if frames != nil, reader.position < part.upperBound { throw .audio(.seekFailed(frame: reader.position)) }
     if let writer = writer.take() {
       do { try writer.finish() } catch { throw .audio(error) }
     }
     if let encoding { try media { () throws(MediaError) in try encoding.finish() } }
-    return ConversionOutcome(frames: reader.position)
+    return ConversionOutcome(frames: reader.position - part.lowerBound)
   }
 }

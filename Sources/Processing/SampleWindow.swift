@@ -72,7 +72,8 @@ package final class SampleWindow: Sendable {
   /// The minimum for using two cores: before its start, a second reader decodes up to 12,000 frames of Ogg for nothing.
   private static let framesWorthTwoCores = 65_536
 
-  private func soundMap() throws(AudioIOError) -> SoundMap {
+  /// Returns the map of the file, loaded or built at the first call. Blocks.
+  package func soundMap() throws(AudioIOError) -> SoundMap {
     if let known = map.withLock({ $0 }) { return known }
     let found = try foundMap()
     map.withLock { $0 = found }

@@ -76,8 +76,8 @@ extension WorkerRequest {
     if let replacement = work.replacement { (encoding, tracks) = try encode(replacement) }
     let (cleaned, kept) = (encoding, tracks)
     return { (progress) throws(ProcessingError) in
-      var outcome = try DenoiseRecording(
-        source: sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
+      let recording = DenoiseRecording(
+        source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
         usesSecondThread: threadCount > 1, encoding: cleaned
       ).run(progress: progress)
@@ -86,9 +86,9 @@ extension WorkerRequest {
     }
   }
 
-  private func encode(_ replacement: DenoiseWork.Replacement) throws(ProcessingError)
-    -> (any CleanedFile, CopiedTracks?)
-  {
+  private func encode(
+    _ replacement: DenoiseWork.Replacement, cut window: TimeWindow? = nil
+  ) throws(ProcessingError) -> (any CleanedFile, CopiedTracks?) {
     let (original, facts, path) = (replacement.original, replacement.facts, replacement.output)
     if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
     return try media { () throws(MediaError) in
@@ -114,7 +114,8 @@ extension WorkerRequest {
     return { (progress) throws(ProcessingError) in
       .converted(
         try ConvertRecording(
-          source: sound(decoding, work.copy, progress), output: work.output, format: work.format, encoding: encoded
+          source: sound(decoding, work.copy, progress), output: work.output, format: work.format, encoding: encoded,
+          frames: work.frames
         ).run(progress: progress))
     }
   }

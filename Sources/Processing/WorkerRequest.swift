@@ -169,12 +169,17 @@ package struct ConvertWork: Codable, Sendable, Equatable {
   package var resampled: AudioFormat?
   /// The working copy to make first; nil if the source is read directly.
   package var copy: WorkingCopy?
+  /// The frames of the source to write, which must exist; nil for all.
+  package var frames: Range<Int64>?
 
   /// Creates a value from its parts.
-  package init(output: String, format: OutputFormat, resampled: AudioFormat? = nil) {
+  package init(
+    output: String, format: OutputFormat, resampled: AudioFormat? = nil, frames: Range<Int64>? = nil
+  ) {
     self.output = output
     self.format = format
     self.resampled = resampled
+    self.frames = frames
   }
 }
 

@@ -43,7 +43,7 @@ import Testing
       #expect(try stranger.abandon(job.id) { $0.state = .cancelled } == nil)
       #expect(try stranger.conversion(of: made.id, to: "mp3") == nil)
       let conversion = Job(kind: .convert, recording: made.id)
-      #expect(throws: StorageError.noSuchRecording(made.id)) { try stranger.conversionJob(orElse: conversion) }
+      #expect(throws: StorageError.noSuchRecording(made.id)) { try stranger.sharedJob(orElse: conversion) }
       let result = Job(kind: .denoise, recording: made.id, output: RecordingID())
       #expect(throws: StorageError.noSuchRecording(made.id)) { try stranger.insert(recording(), jobs: [result]) }
     }

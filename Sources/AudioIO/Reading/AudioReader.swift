@@ -47,6 +47,8 @@ package struct AudioReader: ~Copyable {
   private var shorts: PageBuffer<Int16>
   /// A buffer for files with 64-bit float samples.
   private var doubles: PageBuffer<Double>?
+  /// A buffer for integers of more than 16 bits, created by the first `readInt32`.
+  private var integers: PageBuffer<Int32>?
 
   /// Opens the file at `path`, ignoring its extension. `map` is the map of the same file, if already known; otherwise
   /// an MP3, Ogg, or FLAC file is first read in full.
@@ -92,15 +94,18 @@ package struct AudioReader: ~Copyable {
     upTo frames: Int = .max, _ body: (Span<Int16>) throws(E) -> Void
   ) throws(E) -> Int {
     let wanted = min(frames, framesPerRead)
-    let got = readsIntegers ? readDecoded(wanted, asIntegers: true) : readQuantised(wanted)
+    let got = readsIntegers ? readDecoded(wanted, as: .int16) : readQuantised(wanted)
     guard got > 0 else { return 0 }
     position += Int64(got)
     try shorts.withSpan(got * format.channels, body)
     return got
   }
 
-  /// Decodes into `shorts` or `floats`, continuing from one stream to the next.
-  private mutating func readDecoded(_ frames: Int, asIntegers: Bool) -> Int {
+  /// The buffer that samples are decoded into: `shorts`, `integers`, `floats`, or `doubles`.
+  private enum Form { case int16, int32, float, double }
+
+  /// Decodes into a buffer, continuing from one stream to the next.
+  private mutating func readDecoded(_ frames: Int, as form: Form) -> Int {
     while true {
       let left = map.end(of: stream).map { $0 - position } ?? .max
       if left > 0 {
@@ -108,10 +113,10 @@ package struct AudioReader: ~Copyable {
         if lead > 0 {
           let count = Int(min(Int64(wanted), lead))
           lead -= Int64(count)
-          return giveSilence(count, asIntegers: asIntegers)
+          return giveSilence(count, as: form)
         }
         if silence == 0 {
-          let got = decode(wanted, asIntegers: asIntegers)
+          let got = decode(wanted, as: form)
           if got > 0 { return got }
           // The map says where the next stream begins; silence replaces what couldn't be decoded before it.
           silence = soundAfterDamage() ?? (stream + 1 < map.streams.count ? left : 0)
@@ -119,18 +124,20 @@ package struct AudioReader: ~Copyable {
         let count = Int(min(Int64(wanted), silence))
         silence -= Int64(count)
         lostFrames += Int64(count)
-        return giveSilence(count, asIntegers: asIntegers)
+        return giveSilence(count, as: form)
       }
       guard stream + 1 < map.streams.count else { return 0 }
       open(stream + 1, at: 0)
     }
   }
 
-  private mutating func giveSilence(_ frames: Int, asIntegers: Bool) -> Int {
-    if asIntegers {
-      shorts.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
-    } else {
-      floats.withMutableSpan(frames * format.channels) { $0.update(repeating: 0) }
+  private mutating func giveSilence(_ frames: Int, as form: Form) -> Int {
+    let count = frames * format.channels
+    switch form {
+    case .int16: shorts.withMutableSpan(count) { $0.update(repeating: 0) }
+    case .int32: integers?.withMutableSpan(count) { $0.update(repeating: 0) }
+    case .float: floats.withMutableSpan(count) { $0.update(repeating: 0) }
+    case .double: doubles?.withMutableSpan(count) { $0.update(repeating: 0) }
     }
     return frames
   }
@@ -156,16 +163,33 @@ package struct AudioReader: ~Copyable {
   }
 
   /// Decodes from the current stream; returns 0 at its end.
-  private mutating func decode(_ frames: Int, asIntegers: Bool) -> Int {
+  private mutating func decode(_ frames: Int, as form: Form) -> Int {
     while skip > 0, !isOver {
       let got = file.read(into: floats, frames: Int(min(skip, Int64(framesPerRead))))
       skip -= Int64(got)
       isOver = got == 0
     }
-    let got = isOver ? 0 : asIntegers ? file.read(into: shorts, frames: frames) : readFloats(frames)
+    let got = isOver ? 0 : read(frames, as: form)
     isOver = got <= 0
-    if got > 0, !asIntegers, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
+    if got > 0, form == .float, order != nil { floats.withMutableSpan(got * format.channels) { order?.fromCodec(&$0) } }
     return got
+  }
+
+  private mutating func read(_ frames: Int, as form: Form) -> Int {
+    switch form {
+    case .int16: return file.read(into: shorts, frames: frames)
+    case .float: return readFloats(frames)
+    case .int32:
+      guard let integers = integers.take() else { return 0 }
+      let got = file.read(into: integers, frames: frames)
+      self.integers = consume integers
+      return got
+    case .double:
+      guard let doubles = doubles.take() else { return 0 }
+      let got = file.read(into: doubles, frames: frames)
+      self.doubles = consume doubles
+      return got
+    }
   }
 
   /// Reads 16-bit integers and converts them here, because libsndfile would read them in pieces of 8 KB. Reads doubles
@@ -203,7 +227,7 @@ package struct AudioReader: ~Copyable {
   }
 
   private mutating func readQuantised(_ frames: Int) -> Int {
-    let got = readDecoded(frames, asIntegers: false)
+    let got = readDecoded(frames, as: .float)
     guard got > 0 else { return 0 }
     let count = got * format.channels
     let notFinite = floats.withSpan(count) { source in
@@ -220,12 +244,50 @@ package struct AudioReader: ~Copyable {
   package mutating func readFloat<E: Error>(
     upTo frames: Int = .max, _ body: (Span<Float>) throws(E) -> Void
   ) throws(E) -> Int {
-    let got = readDecoded(min(frames, framesPerRead), asIntegers: false)
+    let got = readDecoded(min(frames, framesPerRead), as: .float)
     guard got > 0 else { return 0 }
     position += Int64(got)
     let count = got * format.channels
     if !readsIntegers { nonFiniteSamples += Int64(floats.withMutableSpan(count) { replaceNonFinite(&$0) }) }
     try floats.withSpan(count, body)
+    return got
+  }
+
+  /// Decodes like `readFloat`, but passes integers left-justified in 32 bits, without losing any. Only for files with
+  /// integer samples. After `body` has thrown, the reader must not be used again.
+  package mutating func readInt32<E: Error>(
+    upTo frames: Int = .max, _ body: (Span<Int32>) throws(E) -> Void
+  ) throws(E) -> Int {
+    precondition(readsIntegers, "other samples aren't integers")
+    if integers == nil { integers = PageBuffer(count: framesPerRead * format.channels) }
+    let got = readDecoded(min(frames, framesPerRead), as: .int32)
+    guard got > 0, let integers = integers.take() else { return 0 }
+    position += Int64(got)
+    try integers.withSpan(got * format.channels, body)
+    self.integers = consume integers
+    return got
+  }
+
+  /// Decodes like `readFloat`, but with all bits. Only for files with 64-bit floats. After `body` has thrown, the
+  /// reader must not be used again.
+  package mutating func readDouble<E: Error>(
+    upTo frames: Int = .max, _ body: (Span<Double>) throws(E) -> Void
+  ) throws(E) -> Int {
+    precondition(format.codec == .pcmF64, "other samples have fewer bits")
+    let got = readDecoded(min(frames, framesPerRead), as: .double)
+    guard got > 0, var doubles = doubles.take() else { return 0 }
+    position += Int64(got)
+    let count = got * format.channels
+    var lost: Int64 = 0
+    doubles.withMutableSpan(count) { samples in
+      for index in samples.indices where !samples[index].isFinite {
+        samples[index] = 0
+        lost += 1
+      }
+    }
+    nonFiniteSamples += lost
+    try doubles.withSpan(count, body)
+    self.doubles = consume doubles
     return got
   }
 

@@ -83,6 +83,12 @@ struct SndfileHandle: ~Copyable {
     return unsafe buffer.withPointer { unsafe Int(sf_readf_short(file, $0, sf_count_t(frames))) }
   }
 
+  /// Returns the number of frames read, 0 at the end. Samples are left-justified in 32 bits.
+  func read(into buffer: borrowing PageBuffer<Int32>, frames: Int) -> Int {
+    precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
+    return unsafe buffer.withPointer { unsafe Int(sf_readf_int(file, $0, sf_count_t(frames))) }
+  }
+
   /// Returns the number of frames read, 0 at the end. Full scale is ±1.
   func read(into buffer: borrowing PageBuffer<Float>, frames: Int) -> Int {
     precondition(frames * Int(info.channels) <= buffer.count, "buffer too small")
@@ -106,6 +112,10 @@ struct SndfileHandle: ~Copyable {
 
   func write(_ buffer: borrowing PageBuffer<Float>, frames: Int) -> Int {
     unsafe buffer.withPointer { unsafe Int(sf_writef_float(file, $0, sf_count_t(frames))) }
+  }
+
+  func write(_ buffer: borrowing PageBuffer<Double>, frames: Int) -> Int {
+    unsafe buffer.withPointer { unsafe Int(sf_writef_double(file, $0, sf_count_t(frames))) }
   }
 
   /// Seeks to a frame and returns it, or nil if libsndfile can't.

@@ -40,7 +40,7 @@ package enum OutputFormat: String, Codable, Sendable, CaseIterable {
     return target
   }
 
-  private static func pcm(for kind: SampleKind) -> AudioCodec {
+  static func pcm(for kind: SampleKind) -> AudioCodec {
     switch kind {
     case .integer(let bits) where bits <= 8: .pcmU8
     case .integer(let bits) where bits <= 16: .pcmS16

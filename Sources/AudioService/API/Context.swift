@@ -17,6 +17,7 @@ final class Context: Sendable {
   let probes: ProbeLane
   let previews: WorkerLane
   let drawings: DrawingLane
+  let parts: AudioPartLimits
   let labelIntake = LabelIntake()
   /// nil if uploads are accepted without asking.
   let questions: UploadQuestions?
@@ -62,6 +63,7 @@ final class Context: Sendable {
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
         perClient: configuration.maximumWaitingPreviewsPerClient))
     drawings = DrawingLane(configuration)
+    parts = AudioPartLimits(configuration)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }

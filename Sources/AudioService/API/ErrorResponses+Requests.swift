@@ -191,6 +191,7 @@ extension Expectation {
     case .number(let range): "a number from \(number(range.lowerBound)) to \(number(range.upperBound))"
     case .seconds: "a decimal number of seconds"
     case .secondsFromZero: "a number of seconds, 0 or more"
+    case .beforeEnd(let duration): "a number of seconds from 0 to below \(number(duration)), the recording's length"
     case .afterStart(nil): "greater than start"
     case .afterStart(let limit?): "greater than start, by at most \(Words.seconds(limit)) s"
     case .window(let limit): "an object with start and end in seconds, at most \(Words.seconds(limit)) s apart"

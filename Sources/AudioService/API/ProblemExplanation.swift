@@ -161,6 +161,7 @@ struct ProblemExplanation: Sendable {
       "The recording is being converted to the format asked for, which takes longer than a request waits.",
       "Try again after “Retry-After” seconds; the conversion continues meanwhile."),
     Self(
+    Self(
       "idempotency_key_in_use", "A request with this key is in progress",
       "Another request with the same Idempotency-Key is in progress.",
       "Wait for its response, or send the request again after “Retry-After” seconds."),
@@ -286,6 +287,11 @@ struct ProblemExplanation: Sendable {
       "limit_waiting_pictures", "This client is waiting for too many pictures",
       "The number of pictures and long slices that one client may wait for at once is limited.",
       "Ask for fewer at a time, and try again after “Retry-After” seconds."),
+    Self(
+    Self(
+      "limit_open_parts", "This client is reading too many parts of recordings",
+      "The number of parts of recordings (`audio` with `start` and `end`) that one client may read at once is limited.",
+      "Read fewer at a time, and try again after “Retry-After” seconds."),
     Self(
       "limit_waiting_previews", "This client is waiting for too many previews",
       "The number of previews and spectra that one client may wait for at once is limited.",

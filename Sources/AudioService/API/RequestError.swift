@@ -78,6 +78,8 @@ enum Expectation: Equatable, Sendable {
   case number(ClosedRange<Double>)
   case seconds
   case secondsFromZero
+  /// The start of a part. `duration`: of the recording, in seconds.
+  case beforeEnd(duration: Double)
   /// The end of a window. `limit`: its greatest length in seconds.
   case afterStart(limit: Double?)
   case window(limit: Double)

@@ -14,6 +14,14 @@ final class WorkerLane: Sendable {
     let exit: WorkerExit
     /// Whether it was killed because it ran too long.
     let tookTooLong: Bool
+
+    /// Returns the last report of a child that succeeded. Throws the child's problem if the request is at fault, and
+    /// `.workerUnavailable` if the child died or took too long.
+    func success() throws(ServiceError) -> WorkerReport? {
+      if exit == .status(0) { return report }
+      if let failure = report?.failure, !failure.retry { throw ServiceError(failure) }
+      throw .workerUnavailable(reason: report?.failure?.detail ?? "a child ended with \(exit)")
+    }
   }
 
   /// Limits of waiting callers. `name` names the limit in a refusal's code, `limit_…`.
@@ -50,9 +58,11 @@ final class WorkerLane: Sendable {
   /// waiting for the turn doesn't count.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait, and a problem if the caller's Task is
-  /// canceled before its turn. With `endsWithCaller`, canceling the Task also kills a running child.
+  /// canceled before its turn. With `endsWithCaller`, canceling the Task also kills a running child. `onReport` is
+  /// called with each report.
   func run(
-    _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false
+    _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false,
+    onReport: @escaping @Sendable (WorkerReport) -> Void = { _ in }
   ) async throws -> Ending {
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
       throw error.problem(of: waiting.name)
@@ -60,7 +70,7 @@ final class WorkerLane: Sendable {
     defer { places.give(back: client) }
     let last = LastReport()
     return await withTaskCancellationHandler {
-      await child(request, last, timeoutSeconds)
+      await child(request, last, timeoutSeconds, onReport)
     } onCancel: {
       guard endsWithCaller else { return }
       queue.async {
@@ -70,11 +80,18 @@ final class WorkerLane: Sendable {
     }
   }
 
-  private func child(_ request: WorkerRequest, _ last: LastReport, _ timeoutSeconds: Double) async -> Ending {
+  private func child(
+    _ request: WorkerRequest, _ last: LastReport, _ timeoutSeconds: Double,
+    _ onReport: @escaping @Sendable (WorkerReport) -> Void
+  ) async -> Ending {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         let worker = WorkerProcess.start(
-          program: program, template: template, request, .request, queue: queue, onReport: { last.report = $0 },
+          program: program, template: template, request, .request, queue: queue,
+          onReport: {
+            last.report = $0
+            onReport($0)
+          },
           onExit: {
             continuation.resume(returning: Ending(report: last.report, exit: $0, tookTooLong: last.tookTooLong))
           })
@@ -93,11 +110,7 @@ final class WorkerLane: Sendable {
   /// child's problem if the request is at fault, `.workerUnavailable` if the child died or took too long, and what
   /// `run` throws.
   func report(of request: WorkerRequest, for client: Client, timeoutSeconds: Double) async throws -> WorkerReport? {
-    let ending = try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true)
-    if ending.exit == .status(0) { return ending.report }
-    if let failure = ending.report?.failure, !failure.retry { throw ServiceError(failure) }
-    throw ServiceError.workerUnavailable(
-      reason: ending.report?.failure?.detail ?? "a child ended with \(ending.exit)")
+    try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true).success()
   }
 
   private final class LastReport: @unchecked Sendable {  // touched on `queue` only

@@ -73,6 +73,10 @@ package struct Configuration: Sendable {
   package var maximumWaitingPreviews = 64
   /// The same for one client; beyond that, it gets 429.
   package var maximumWaitingPreviewsPerClient = 8
+  /// Maximum number of parts of recordings that may be on their way at once; beyond that, requests get 503.
+  package var maximumOpenParts = 128
+  /// The same for one client; beyond that, it gets 429.
+  package var maximumOpenPartsPerClient = 32
   /// Maximum number of waiting pictures and long slices; beyond that, requests get 503.
   package var maximumWaitingPictures = 512
   /// The same for one client; beyond that, it gets 429.

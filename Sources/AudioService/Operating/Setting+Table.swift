@@ -69,6 +69,9 @@ extension Setting {
     .number("max-waiting-probes-per-client", \.maximumWaitingProbesPerClient, ofOneClient),
     .number("max-waiting-previews", \.maximumWaitingPreviews, "Previews and spectra that may wait."),
     .number("max-waiting-previews-per-client", \.maximumWaitingPreviewsPerClient, ofOneClient),
+    .number(
+      "max-open-parts", \.maximumOpenParts, "Parts of recordings (audio with start and end) on their way at once."),
+    .number("max-open-parts-per-client", \.maximumOpenPartsPerClient, ofOneClient),
     .number("max-waiting-pictures", \.maximumWaitingPictures, "Pictures and long slices that may wait."),
     .number("max-waiting-pictures-per-client", \.maximumWaitingPicturesPerClient, ofOneClient),
     Setting(

@@ -11,10 +11,12 @@ struct AudioFiles: Sendable {
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    let query = try QueryParameters(request, known: ["download", "format"])
+    let query = try QueryParameters(request, known: ["download", "format", "start", "end"])
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
+    let asked = try FramePart.Asked(query)
     let recording = try await context.recording(parameters, caller)
+    if let asked { return try await part(asked, of: recording, as: format ?? .wav, isDownload, request, caller) }
     guard let format,
       let made = try await Conversions(context: context).file(
         of: recording, as: format, for: caller)
@@ -28,6 +30,65 @@ struct AudioFiles: Sendable {
         body: .file(made.content), contentType: made.format.mediaType, etag: "\"c1-\(made.conversion.sha256)\"",
         cacheControl: "private, max-age=31536000, immutable", fields: fields, acceptsRanges: true),
       for: request)
+  }
+
+  /// Returns a part of a recording. Decides everything that needs no decoding first, so that HEAD and conditions cost
+  /// nothing.
+  private func part(
+    _ asked: FramePart.Asked, of recording: Recording, as format: Conversions.Format, _ isDownload: Bool,
+    _ request: HTTPRequest, _ caller: Caller
+  ) async throws -> HTTPResponse {
+    guard format == .wav || caller.mayConvert else { throw AccessError.noConversion }
+    let recording = try await context.readWhole(recording, until: context.waitDeadline, caller)
+    guard let source = recording.audioFormat, let sha256 = recording.sha256 else {
+      throw ServiceError.notReady(recording.id)
+    }
+    let part = try FramePart(asked, of: recording.format)
+    let target = try Conversions.target(source, format)
+    var fields: HTTPFields = [:]
+    if isDownload {
+      let name = RecordingName.derived(
+        from: recording.name, label: part.label(sampleRate: source.sampleRate), extension: target.fileExtension)
+      fields["Content-Disposition"] = Self.attachment(RecordingName.file(name, extension: target.fileExtension))
+    }
+    // Ogg files have a random serial number, so the same sound isn't twice the same bytes.
+    let weakness = target.container == .ogg ? "W/" : ""
+    let tag = "\(weakness)\"p1-\(sha256)-\(part.frames.lowerBound)-\(part.frames.upperBound)-\(format.rawValue)\""
+    var representation = Representation(
+      body: .empty, contentType: target.mediaType, etag: tag, cacheControl: "private, max-age=31536000, immutable",
+      fields: fields, acceptsRanges: format == .wav)
+    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
+    let path = try await context.soundPath(of: recording)
+    let client = caller.client
+    let room = try context.parts.reserve(for: client)
+    if format == .wav {
+      let sound = try await open(path, part, of: recording, room, client)
+      representation.body = sound.body(0..<sound.length)
+      representation.part = { sound.body($0) }
+    } else if request.method == .head {
+      representation.body = .stream(length: nil) { nil }
+    } else {
+      representation.body = try await EncodedPart(
+        part, of: recording, at: path, as: format, room: room, for: client, context
+      ).body()
+    }
+    return HTTPResponse(representation, for: request)
+  }
+
+  private func open(
+    _ path: String, _ part: FramePart, of recording: Recording, _ room: JobRoom, _ client: Client
+  ) async throws -> WavePart {
+    try await context.drawings.run(for: client) { [drawings = context.drawings] in
+      do throws(AudioIOError) {
+        return try WavePart(path: path, part, room: room, drawings: drawings, client: client)
+      } catch {
+        switch error {
+        case .unwritable: throw error
+        case .system(_, ENOENT): throw ServiceError.audioMissing(recording.id)
+        default: throw ServiceError.audioDamaged(recording.id)
+        }
+      }
+    }
   }
 
   /// Replaces the name's extension with the format's.

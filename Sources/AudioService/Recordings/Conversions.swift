@@ -37,21 +37,20 @@ struct Conversions: Sendable {
     }
     if let kept = try await kept(recording.id, format, target, caller) { return kept }
     guard caller.mayConvert else { throw AccessError.noConversion }
-    let deadline = ContinuousClock.now + .seconds(context.configuration.conversionWaitSeconds)
+    let deadline = context.waitDeadline
     let recording = try await decoded(recording, by: deadline, caller)
     // Only now: a kept conversion is served even if the source is gone.
     _ = try await context.soundPath(of: recording)
-    let job = try await begin(recording, format, for: caller)
-    let ended = try await wait(for: job.id, until: deadline, caller)
+    let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
+    let job = try await context.beginShared(
+      Job(kind: .convert, recording: recording.id, parameters: parameters), of: recording,
+      bytes: recording.bytes ?? 0, for: caller)
+    let ended = try await context.wait(for: job.id, until: deadline, caller)
     switch ended?.state {
     case .succeeded:
       if let kept = try await kept(recording.id, format, target, caller) { return kept }
       throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
-    case .failed:
-      let error = RowJSON.value(JobError.self, from: ended?.error)
-      throw ServiceError(
-        WorkerFailure(
-          code: error?.code ?? "worker_failed", detail: error?.detail ?? "The conversion failed.", retry: false))
+    case .failed: throw ServiceError(failureOf: ended)
     case .queued, .running:
       throw RequestError.converting(job.id)
     case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
@@ -65,7 +64,7 @@ struct Conversions: Sendable {
   ) async throws -> Recording {
     guard recording.media != nil, recording.workingFile == nil, recording.bytes != nil,
       recording.waveformState != .failed, let reading = recording.waveformJob,
-      let job = try await wait(for: reading, until: deadline, caller)
+      let job = try await context.wait(for: reading, until: deadline, caller)
     else { return recording }
     guard job.state.isFinished else { throw RequestError.decoding(job.id) }
     let (catalog, id) = (caller.catalog, recording.id)
@@ -77,7 +76,7 @@ struct Conversions: Sendable {
   private static let mixedDownChannels = 8
 
   /// Returns the format of the result. Throws if no such file can hold the recording.
-  private static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
+  static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
     let kind = format.outputFormat
     switch try ConvertRecording.needsFFmpeg(source, kind) {
     case nil: return try kind.format(for: source)
@@ -105,39 +104,5 @@ struct Conversions: Sendable {
       try catalog.touch(conversion)
       return File(conversion: conversion, content: content, format: target)
     }
-  }
-
-  /// Returns the job that makes the conversion, begun by this request or an earlier one.
-  private func begin(_ recording: Recording, _ format: Format, for caller: Caller) async throws -> Job {
-    let client = caller.client
-    let room = try context.runner.reserve(for: client)
-    let (catalog, admission) = (caller.catalog, context.admission)
-    let wanted = Job(
-      kind: .convert, recording: recording.id,
-      parameters: RowJSON.text(ConvertJob.Parameters(format: format.outputFormat)), client: client.key)
-    let begun = try await context.work.run {
-      try admission.checkDiskNow(for: recording.bytes ?? 0)
-      return try catalog.conversionJob(orElse: wanted)
-    }
-    if begun.isNew {
-      context.runner.submit(begun.job, source: recording, room: room)
-    } else {
-      // The job may be another client's and have many jobs ahead of it.
-      context.runner.join(begun.job.id, for: client)
-    }
-    return begun.job
-  }
-
-  /// Returns the job as it is once it has ended or the deadline has passed.
-  private func wait(
-    for id: JobID, until deadline: ContinuousClock.Instant, _ caller: Caller
-  ) async throws -> Job? {
-    while context.runner.live[id] != nil, !context.runner.live.waitsHaveEnded {
-      let left = (deadline - .now) / .seconds(1)
-      guard left > 0, !Task.isCancelled else { break }
-      await context.runner.waitForChange(of: id, seconds: left)
-    }
-    let catalog = caller.catalog
-    return try await context.work.run { () throws(StorageError) in try catalog.job(id) }
   }
 }

@@ -2,8 +2,10 @@ import Synchronization
 
 /// Content with the metadata needed to evaluate conditions and ranges.
 package struct Representation: Sendable {
-  /// The bytes, file, or stream. A stream is always sent whole.
+  /// The bytes, file, or stream. A stream without `part` is always sent whole.
   package var body: ResponseBody
+  /// Returns a part of the stream in `body`; nil for other bodies, which can be sliced anyway.
+  package var part: (@Sendable (Range<Int64>) -> ResponseBody)?
   fileprivate let head: Head
 
   /// Metadata of the content. Built once and shared, because objects that are polled keep their representation.
@@ -83,7 +85,7 @@ extension HTTPResponse {
     }
     var fields = representation.head.fields
     guard representation.head.acceptsRanges, request.method == .get, let length = representation.body.length,
-      representation.body.canBeSliced,
+      representation.body.canBeSliced || representation.part != nil,
       Precondition.allowsRange(request, etag: representation.head.etag, lastModified: representation.head.lastModified)
     else {
       self.init(.ok, fields: fields, body: representation.body)
@@ -98,7 +100,11 @@ extension HTTPResponse {
       self = Problem.unsatisfiableRange(length: length).response()
     case .ranges(let ranges) where ranges.count == 1:
       fields["Content-Range"] = Self.contentRange(ranges[0], length)
-      self.init(.partialContent, fields: fields, body: representation.body.slice(ranges[0]))
+      let part = representation.part?(ranges[0]) ?? representation.body.slice(ranges[0])
+      self.init(.partialContent, fields: fields, body: part)
+    case .ranges where representation.part != nil:
+      // Several streams can't be joined; the whole content is allowed instead (RFC 9110 §14.2).
+      self.init(.ok, fields: fields, body: representation.body)
     case .ranges(let ranges):
       self = Self.multipart(ranges, of: representation, length, fields)
     }

@@ -1,9 +1,9 @@
 import Synchronization
 
 /// Counts how much of a limited resource each client holds.
-final class ClientTally: Sendable {
+package final class ClientTally: Sendable {
   /// Why a client can't take more.
-  enum Refusal: Error, Equatable {
+  package enum Refusal: Error, Equatable {
     /// All clients together have reached their limit.
     case full(limit: Int)
     /// This client has reached its limit.
@@ -19,7 +19,10 @@ final class ClientTally: Sendable {
   private let clientLimit: @Sendable (Client) -> Int
   private let state = Mutex(State())
 
-  init(limit: Int, clientLimit: @escaping @Sendable (Client) -> Int) {
+  /// - Parameters:
+  ///   - limit: for all clients together.
+  ///   - clientLimit: for one client.
+  package init(limit: Int, clientLimit: @escaping @Sendable (Client) -> Int) {
     (self.limit, self.clientLimit) = (limit, clientLimit)
   }
 

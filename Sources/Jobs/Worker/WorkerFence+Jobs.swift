@@ -29,7 +29,7 @@ extension WorkerFence {
   }
 
   /// Returns the limits of a job, which reads a whole recording.
-  static func job(on source: Recording, _ settings: WorkerSettings) -> WorkerFence {
+  package static func job(on source: Recording, _ settings: WorkerSettings) -> WorkerFence {
     WorkerFence(settings, samples: expectedSamples(of: source, settings), leastSeconds: leastSeconds)
   }
 

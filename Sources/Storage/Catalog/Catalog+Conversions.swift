@@ -6,11 +6,11 @@ extension Catalog {
     try read { try Self.conversion(of: id, to: format, $0) }
   }
 
-  /// Returns the unfinished job for the same conversion if there is one; otherwise inserts `job` and returns it. So
-  /// only one runs at a time, however many clients request it. `isNew` is whether `job` was inserted.
+  /// Returns the unfinished job for the same work if there is one; otherwise inserts `job` and returns it. So only one
+  /// runs at a time, however many clients request it. `isNew` is whether `job` was inserted.
   ///
   /// Throws `.noSuchRecording` if the recording was deleted meanwhile.
-  package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+  package func sharedJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
     try write { db in
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
         $0.kind == job.kind && $0.recording == job.recording && $0.parameters == job.parameters

@@ -40,6 +40,19 @@ extension Catalog {
     }
   }
 
+  /// Returns the newest job of a kind, in this state, with `recording` as its source; nil if there is none.
+  package func latestJob(
+    kind: JobKind, state: JobState, of recording: RecordingID
+  ) throws(StorageError) -> Job? {
+    let sql = "SELECT * FROM jobs WHERE recording = ? AND kind = ? AND state = ? ORDER BY id DESC LIMIT 1"
+    return try read { db in
+      try Self.intact(
+        Row.fetchAll(
+          db.cachedStatement(sql: sql), arguments: [recording.text, kind.rawValue, state.rawValue])
+      ) { try JobRow(row: $0).job }.first
+    }
+  }
+
   /// Applies `change` to a job and returns the result, or nil if there is no such job.
   ///
   /// The job passed to `change` is current. If it was canceled meanwhile, its state says so, and `change` should leave

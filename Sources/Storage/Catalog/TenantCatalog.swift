@@ -104,10 +104,20 @@ extension TenantCatalog {
     return try whole.abandon(id, if: isExpected, change)
   }
 
-  /// Returns the unfinished job for the same conversion, or inserts `job`; see `Catalog.conversionJob`.
-  package func conversionJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+  /// Returns the newest job of a kind, in this state, with `recording` as its source; see `Catalog.latestJob`.
+  package func latestJob(
+    kind: JobKind, state: JobState, of recording: RecordingID
+  ) throws(StorageError) -> Job? {
+    guard let job = try whole.latestJob(kind: kind, state: state, of: recording), job.tenant == tenant else {
+      return nil
+    }
+    return job
+  }
+
+  /// Returns the unfinished job for the same work, or inserts `job`; see `Catalog.sharedJob`.
+  package func sharedJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
     try check(job.recording)
-    return try whole.conversionJob(orElse: job)
+    return try whole.sharedJob(orElse: job)
   }
 }
 

@@ -1,0 +1,70 @@
+import HTTP
+import Jobs
+import Storage
+import Terms
+
+extension Context {
+  /// Returns the time until which a request that begins now waits for a job.
+  var waitDeadline: ContinuousClock.Instant { .now + .seconds(configuration.conversionWaitSeconds) }
+
+  /// Returns the job as it is once it has ended, the deadline has passed, or the service is stopping.
+  func wait(for id: JobID, until deadline: ContinuousClock.Instant, _ caller: Caller) async throws -> Job? {
+    while runner.live[id] != nil, !runner.live.waitsHaveEnded {
+      let left = (deadline - .now) / .seconds(1)
+      guard left > 0, !Task.isCancelled else { break }
+      await runner.waitForChange(of: id, seconds: left)
+    }
+    let catalog = caller.catalog
+    return try await work.run { () throws(StorageError) in try catalog.job(id) }
+  }
+
+  /// Returns the job that does the same as `wanted`, begun by this request or an earlier one. `bytes` is the expected
+  /// size of its result.
+  func beginShared(_ wanted: Job, of recording: Recording, bytes: Int64, for caller: Caller) async throws -> Job {
+    let client = caller.client
+    let room = try runner.reserve(for: client)
+    var job = wanted
+    job.client = client.key
+    let (catalog, admission, asked) = (caller.catalog, admission, job)
+    let begun = try await work.run {
+      try admission.checkDiskNow(for: bytes)
+      return try catalog.sharedJob(orElse: asked)
+    }
+    if begun.isNew {
+      runner.submit(begun.job, source: recording, room: room)
+    } else {
+      // The job may be another client's and have many jobs ahead of it.
+      runner.join(begun.job.id, for: client)
+    }
+    return begun.job
+  }
+
+  /// Returns the recording once it has been read to its end, so that its length is known for certain and the service
+  /// may decode it. Waits for the job that reads it. Throws `.decoding` if that takes longer, `.neverRead` if the job
+  /// failed, and `.notReady` if the recording is itself still being made.
+  func readWhole(
+    _ recording: Recording, until deadline: ContinuousClock.Instant, _ caller: Caller
+  ) async throws -> Recording {
+    guard recording.audioFile != nil else { throw ServiceError.notReady(recording.id) }
+    var read = recording
+    if read.waveformState != .ready, read.waveformState != .failed, let job = read.waveformJob {
+      let ended = try await wait(for: job, until: deadline, caller)
+      if let ended, !ended.state.isFinished { throw RequestError.decoding(job) }
+      let catalog = caller.catalog
+      read = try await work.run { () throws(StorageError) in try catalog.recording(recording.id) } ?? recording
+    }
+    if read.waveformState == .failed { throw RequestError.neverRead(read.id) }
+    guard read.waveformState == .ready, read.format.frames != nil else { throw ServiceError.notReady(read.id) }
+    return read
+  }
+}
+
+extension ServiceError {
+  /// Creates the error for a request that waited for a job that failed.
+  init(failureOf job: Job?) {
+    let error = RowJSON.value(JobError.self, from: job?.error)
+    self.init(
+      WorkerFailure(
+        code: error?.code ?? "worker_failed", detail: error?.detail ?? "The job failed.", retry: false))
+  }
+}
