@@ -24,6 +24,7 @@ let package = Package(
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CEBUR128", pkgConfig: "libebur128", providers: [.apt(["libebur128-dev"])]),
     .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     .target(name: "CLinux", dependencies: ["CSeccomp"]),
     // Needs only libcurl's headers, from libcurl4-openssl-dev; see CCurl.c.
@@ -38,7 +39,7 @@ let package = Package(
 
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
-    // The seven siblings, which never import each other.
+    // The eight siblings, which never import each other.
     .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
@@ -54,9 +55,13 @@ let package = Package(
       name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
 
+    .target(name: "Loudness", dependencies: ["Terms", "CEBUR128"], swiftSettings: strict),
+
     .target(
       name: "Processing",
-      dependencies: ["Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "CKernels", "CLinux"],
+      dependencies: [
+        "Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "Loudness", "CKernels", "CLinux",
+      ],
       swiftSettings: strict),
     .target(
       name: "Jobs",
@@ -87,6 +92,7 @@ let package = Package(
     .testTarget(
       name: "DenoiseTests", dependencies: ["Terms", "CKernels", "CPeaks", "Denoise", "Randomness"],
       swiftSettings: strict),
+    .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
@@ -94,7 +100,9 @@ let package = Package(
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "ProcessingTests",
-      dependencies: ["Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Fenced", "Randomness"],
+      dependencies: [
+        "Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Loudness", "Fenced", "Randomness",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "AudioServiceTests",

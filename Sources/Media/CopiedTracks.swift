@@ -23,19 +23,24 @@ package struct CopiedTracks: Sendable, Equatable {
   }
 
   /// Returns as many tracks of the file at `original` as ffmpeg can write to this container, which it tries at `path`.
-  /// Blocks for a few tenths of a second; a plain recording of pictures and one sound track needs no trial.
+  /// Blocks for a few tenths of a second; a plain recording of pictures and one sound track needs no trial. With
+  /// `isCut`, only those that can be cut like the pictures.
   ///
   /// Throws `.system` if ffmpeg can't be started.
   package static func writable(
-    of original: String, _ facts: MediaFacts, tryingAt path: String, with ffmpeg: FFmpeg, in fencing: Fencing
+    of original: String, _ facts: MediaFacts, tryingAt path: String, isCut: Bool = false, with ffmpeg: FFmpeg,
+    in fencing: Fencing
   ) throws(MediaError) -> CopiedTracks {
-    for extent in [Extent.all, .withoutExtras] {
+    // Only MP4 and MOV have edit lists, which cut every track at the same time; in others, whole packets of the tracks
+    // would remain before the start.
+    if isCut, !facts.hasEditLists { return CopiedTracks(facts, .picturesAlone) }
+    for extent in isCut ? [Extent.withoutExtras] : [.all, .withoutExtras] {
       let tracks = CopiedTracks(facts, extent)
       guard tracks.needsTrial else { return tracks }
       let input = ffmpeg.inputWords(facts, copiesCovers: tracks.hasCovers)
       let trial = try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + tracks.words(sound: []) + ["-t", "0"]
-          + facts.muxerWords + ["-y", FencedRun.outputName], reading: original, writing: path, in: fencing)
+          + facts.muxerWords() + ["-y", FencedRun.outputName], reading: original, writing: path, in: fencing)
       if trial.finishInput() { return tracks }
     }
     return CopiedTracks(facts, .picturesAlone)
@@ -58,10 +63,11 @@ package struct CopiedTracks: Sendable, Equatable {
   }
 
   /// Returns ffmpeg's arguments that map the tracks in their order. `sound` names the new one.
-  func words(sound: [String]) -> [String] {
+  func words(sound: [String], cut: MediaCut? = nil) -> [String] {
     let beside = ["-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?"]
     // A video cut out of a longer one may begin with frames that depend on earlier ones.
-    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras + ["-c", "copy", "-copyinkf"]
+    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras
+      + ["-c", "copy"] + (cut?.copyWords ?? ["-copyinkf"])
   }
 
   /// The tracks left out, as text: "1 cover", "2 tracks of data".

@@ -15,7 +15,7 @@ extension MediaFacts {
 
   /// The time in seconds on the file's clock at which the new sound begins. A file with only one sound track has no
   /// clock but that track's: the gap that some muxers leave before it is not played.
-  fileprivate var writtenStart: Double {
+  var writtenStart: Double {
     let isAlone = !hasPictures && audioTracks == 1 && others?.subtitles ?? 0 == 0
     return isAlone ? 0 : Double(firstFrame ?? 0) / Double(sampleRate)
   }
@@ -45,37 +45,46 @@ extension MediaFacts {
     }
   }
 
-  var muxerWords: [String] {
-    guard ["mp4", "mov", "ipod"].contains(muxer) else {
+  /// Whether the file's tracks can begin in the middle of what they contain.
+  var hasEditLists: Bool { ["mp4", "mov", "ipod"].contains(muxer) }
+
+  func muxerWords(cut: MediaCut? = nil) -> [String] {
+    guard hasEditLists else {
       // If the first packet contains an encoder's delay before 0, ffmpeg would by default shift the pictures.
-      let times = [.mkv, .webm].contains(container) ? PictureTimes.words : []
+      let times = [.mkv, .webm].contains(container) ? PictureTimes.words(isCut: cut != nil) : []
       return times + streamMuxerWords + ["-avoid_negative_ts", "disabled", "-f", muxer]
     }
     // Long keys would replace the short ones, so they are written only if the source has them.
-    return ["-movflags", others?.hasLongKeys == true ? "+faststart+use_metadata_tags" : "+faststart", "-f", muxer]
+    return (cut == nil ? [] : MediaCut.alignedPictures) + [
+      "-movflags", others?.hasLongKeys == true ? "+faststart+use_metadata_tags" : "+faststart", "-f", muxer,
+    ]
   }
 }
 
 extension MediaEncoding {
   /// Starts ffmpeg, which writes the file at `path`: a copy of `original`, described by `facts`, with the samples
-  /// passed to `write` as its sound, and with `tracks`. Call it before this process fences itself in.
+  /// passed to `write` as its sound, and with `tracks`. `cut` is the part that the sound belongs to; nil for the whole.
+  /// Call it before this process fences itself in.
   ///
   /// Throws `.system` if ffmpeg can't be started.
   package convenience init(
-    replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, into path: String,
-    with ffmpeg: FFmpeg, in fencing: Fencing
+    replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, cut: MediaCut? = nil,
+    into path: String, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    var zero = facts.writtenStart
+    var zero = cut == nil ? facts.writtenStart : 0
     if facts.writtenCodec == "opus" {
       zero += try Self.opusLead(facts.muxer, tryingAt: path, with: ffmpeg, in: fencing)
     }
     let layout = facts.writtenCodec == "opus" ? Self.opusLayout(facts.channels) : facts.layout
     let sound = ["-itsoffset", "\(zero)"] + Self.input(facts.sampleRate, facts.channels, layout)
-    let input = ffmpeg.inputWords(facts, copiesCovers: tracks.hasCovers)
-    let words = tracks.words(sound: ["-map", "1:a"]) + facts.encoderWords + facts.soundWords + facts.muxerWords
+    let input = (cut?.inputWords ?? []) + ffmpeg.inputWords(facts, copiesCovers: tracks.hasCovers)
+    let words =
+      tracks.words(sound: ["-map", "1:a"], cut: cut) + facts.encoderWords + facts.soundWords
+      + facts.muxerWords(cut: cut)
     self.init(
       try FencedRun(
-        [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + sound + words + ["-y", FencedRun.outputName],
+        [ffmpeg.path] + FFmpeg.quietly + (cut?.keepsClock ?? true ? ["-copyts"] : []) + input + sound + words
+          + ["-y", FencedRun.outputName],
         reading: original, writing: path, in: fencing, takesInput: true))
   }
 

@@ -12,8 +12,12 @@ enum PictureTimes {
   /// The number of variables in an ffmpeg expression.
   private static let places = 10
 
-  /// The arguments for ffmpeg that keep each picture's timestamp.
-  static let words = ["-bsf:v", "setts=pts=PTS:dts='if(eq(PTS,NOPTS),DTS,\(decoding))'"]
+  /// Returns the arguments for ffmpeg that keep each picture's timestamp. With `isCut`, those before 0 become 0.
+  static func words(isCut: Bool) -> [String] {
+    let decoding = "if(eq(PTS,NOPTS),DTS,\(decoding))"
+    guard isCut else { return ["-bsf:v", "setts=pts=PTS:dts='\(decoding)'"] }
+    return ["-bsf:v", "setts=pts='if(eq(PTS,NOPTS),PTS,max(PTS,0))':dts='max(\(decoding),0)'"]
+  }
 
   /// An expression whose variables 0 to 9 hold the largest times so far, in ascending order. Initially they are a
   /// second before the first picture.

@@ -13,14 +13,23 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
   package var settings: DenoiseSettings
   /// The file format to write.
   package var format: OutputFormat
+  /// The integrated loudness of the result in LUFS, −70 … −5; nil to leave it.
+  package var loudness: Double?
+
+  /// The allowed values of `loudness`.
+  package static let loudnessRange = -70.0 ... -5.0
 
   private enum CodingKeys: String, CodingKey {
-    case noise, format
+    case noise, format, loudness
   }
 
   /// Creates parameters from their parts.
-  package init(noise: NoiseSource? = nil, settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same) {
+  package init(
+    noise: NoiseSource? = nil, settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same,
+    loudness: Double? = nil
+  ) {
     self.noise = noise
+    self.loudness = loudness
     self.settings = settings
     self.format = format
   }
@@ -34,6 +43,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     noise = try container.decodeIfPresent(NoiseSource.self, forKey: .noise)
     format = try container.decode(OutputFormat.self, forKey: .format)
+    loudness = try container.decodeIfPresent(Double.self, forKey: .loudness)
     settings = try DenoiseSettings(from: decoder)
   }
 
@@ -42,6 +52,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encodeIfPresent(noise, forKey: .noise)
     try container.encode(format, forKey: .format)
+    try container.encodeIfPresent(loudness, forKey: .loudness)
     try settings.encode(to: encoder)
   }
 }

@@ -18,6 +18,10 @@ package struct DenoiseOutcome: Codable, Sendable, Equatable {
   package var noiseRegions: [NoiseRegion]?
   /// Samples of the result that exceeded full scale and were clipped.
   package var clippedSamples: Int64
+  /// The level of the noise before and after, without any change of loudness; nil in a window.
+  package var noiseLevel: NoiseLevels?
+  /// The loudness before and after; nil if there is no target.
+  package var loudness: LoudnessChange?
   /// Errors in the source's header, and how they were handled.
   package var warnings: [Warning]
 }
@@ -39,6 +43,9 @@ struct DenoiseRecording {
   var usesSecondThread = false
   /// Also receives the result, to put it into a copy of the source; nil for none.
   var encoding: (any CleanedFile)?
+  /// Measures both sounds, whose loudness is about to be changed: the output is a WAV file of floats. nil for an
+  /// ordinary output.
+  var measuring: LoudnessPair?
 
   /// Runs in constant memory and calls `progress` after every chunk. The output has as many frames as the source
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
@@ -61,6 +68,10 @@ struct DenoiseRecording {
     try begin(&sound, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
     var target = try DenoisedFile(self, source: format, expectedFrames: expected)
+    measuring?.begin(format)
+    var levels =
+      window == nil
+      ? NoiseLevelMeter(learnt.source, sampleRate: format.sampleRate, channels: format.channels) : nil
     // The residue is what's missing from the written file, not what the gains removed.
     var kept = parameters.settings
     kept.output = .denoised
@@ -78,6 +89,7 @@ struct DenoiseRecording {
         position += Int64(original.count / format.channels)
         done += original.count
         guard !wanted.isEmpty else { return }
+        levels?.append(original, cleaned)
         try target.write(cleaned.extracting(wanted), original: original.extracting(wanted), number: first)
       }
     }
@@ -106,8 +118,17 @@ struct DenoiseRecording {
     return DenoiseOutcome(
       frames: target.frames, noise: NoiseUsed(learnt.source, adapted: adapted),
       profile: PowerSpectrum(learnt.profile, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
-      noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples,
+      noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,
       warnings: warnings + (sound.warning.map { [$0] } ?? []))
+  }
+
+  /// Returns the format of the file to write.
+  fileprivate func format(for source: AudioFormat) throws(AudioIOError) -> AudioFormat {
+    guard measuring == nil else {
+      return AudioFormat(
+        container: .wav, codec: .pcmF32, sampleRate: source.sampleRate, channels: source.channels)
+    }
+    return try parameters.format.format(for: source)
   }
 
   private func begin(_ sound: inout CenteredSound, at frame: Int64) throws(ProcessingError) {
@@ -129,6 +150,7 @@ struct DenoiseRecording {
 private struct DenoisedFile: ~Copyable {
   private var files: SoundWriter
   private let encoding: (any CleanedFile)?
+  private let measuring: LoudnessPair?
   private var requantiser: Requantiser
   private var samples: [Float] = []
   private let channels: Int
@@ -142,7 +164,7 @@ private struct DenoisedFile: ~Copyable {
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
       try AudioWriter(
-        creating: job.output, format: job.parameters.format.format(for: source), expectedFrames: expectedFrames,
+        creating: job.output, format: job.format(for: source), expectedFrames: expectedFrames,
         tags: SoundTags(path: job.source))
     }
     let requantiser = Requantiser(
@@ -152,6 +174,7 @@ private struct DenoisedFile: ~Copyable {
     self.requantiser = requantiser
     self.files = files
     encoding = job.encoding
+    measuring = job.measuring
     channels = source.channels
   }
 
@@ -164,6 +187,7 @@ private struct DenoisedFile: ~Copyable {
     let samples = self.samples
     try files.append(samples.span.extracting(0..<cleaned.count))
     try encoding?.append(samples.span.extracting(0..<cleaned.count))
+    measuring?.append(original, samples.span.extracting(0..<cleaned.count))
     frames += Int64(cleaned.count / channels)
   }
 

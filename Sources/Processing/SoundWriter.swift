@@ -53,6 +53,24 @@ struct SoundWriter: ~Copyable {
     try add(quantised.span)
   }
 
+  /// Appends interleaved samples, left-justified in 32 bits, to all files. Only for files of integers.
+  mutating func append(_ samples: Span<Int32>) throws(ProcessingError) {
+    guard var audio = audio.take() else { preconditionFailure("samples to write need a file for them") }
+    do { try audio.write(samples, quantised: &quantised) } catch { throw .audio(error) }
+    self.audio = consume audio
+    let quantised = quantised
+    try add(quantised.span)
+  }
+
+  /// Appends interleaved samples of 64 bits with full scale ±1 to all files. Only for files of 64-bit floats.
+  mutating func append(_ samples: Span<Double>) throws(ProcessingError) {
+    guard var audio = audio.take() else { preconditionFailure("samples to write need a file for them") }
+    do { try audio.write(samples, quantised: &quantised) } catch { throw .audio(error) }
+    self.audio = consume audio
+    let quantised = quantised
+    try add(quantised.span)
+  }
+
   /// Appends interleaved samples of a sound that a file already contains.
   mutating func append(_ samples: Span<Int16>) throws(ProcessingError) {
     precondition(audio == nil, "the file needs the samples before they are rounded")

@@ -74,6 +74,28 @@ extension Warning {
 
   /// Whether a warning is about something that cleaning changed.
   package static func isOfResult(_ code: String) -> Bool {
-    ["format_changed", "lossy_result", "tracks_left_out", "dc_offset"].contains(code)
+    ["format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed"].contains(code)
+  }
+
+  /// Says that a result has another loudness than was asked for; nil if it is right to half a LU.
+  static func ofLoudness(_ found: MeasuredLoudness, target: Double) -> Warning? {
+    guard let loudness = found.integratedLufs else {
+      return Warning(
+        code: "loudness_missed",
+        detail: "The result is too quiet or too short to have a loudness; it was left as it is.")
+    }
+    guard abs(loudness - target) > 0.5 else { return nil }
+    return Warning(
+      code: "loudness_missed",
+      detail: "The result has \((loudness * 10).rounded() / 10) LUFS instead of \(target): with a true peak of at most "
+        + "-1 dBTP, it can't be louder without distortion.")
+  }
+
+  /// Says that a part has another format than its source, which can't be written again without loss.
+  package static func ofPart(of container: String, _ codec: String, writtenAs target: AudioFormat) -> Warning {
+    Warning(
+      code: "format_changed",
+      detail: "Sound of \(container) with \(codec) can't be written again without loss: the part is "
+        + "\(target.container.rawValue) with \(target.codec.name).")
   }
 }

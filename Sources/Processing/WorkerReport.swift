@@ -17,6 +17,8 @@ import Terms
 //   {"converted":{…}}                                                                  once, for a conversion
 //   {"noise_regions":[…]}                                                              once, for noise regions
 //   {"spectrum":{…}}                                                                   once, for a spectrum
+//   {"loudness":{…}}                                                                   once, for a loudness
+//   {"trimmed":{…}}                                                                    once, for a part
 //   {"error":{"code":"…","detail":"…","retry":false}}                                  once, instead of the result
 
 /// One line from a worker.
@@ -35,6 +37,8 @@ package enum WorkerReport: Sendable, Equatable {
   /// The regions found, best first.
   case noiseRegions([NoiseRegion])
   case measured(PowerSpectrum)
+  case loudness(MeasuredLoudness)
+  case trimmed(TrimOutcome)
 
   /// Returns the line, including the newline.
   package func line() -> [UInt8] {
@@ -57,7 +61,8 @@ package enum WorkerReport: Sendable, Equatable {
   package func isResult(of work: WorkerRequest.Work) -> Bool {
     switch (work, self) {
     case (.probe, .probed), (.ffmpegCheck, .ffmpegWorks), (.waveform, .analyzed), (.denoise, .denoised),
-      (.convert, .converted), (.noiseRegions, .noiseRegions), (.spectrum, .measured):
+      (.convert, .converted), (.noiseRegions, .noiseRegions), (.spectrum, .measured), (.loudness, .loudness),
+      (.trim, .trimmed):
       true
     default: false
     }
@@ -71,7 +76,7 @@ package enum WorkerReport: Sendable, Equatable {
 
 extension WorkerReport: Codable {
   private enum CodingKeys: String, CodingKey {
-    case progress, unfenced, ffmpegWorks, denoised, converted, noiseRegions
+    case progress, unfenced, ffmpegWorks, denoised, converted, noiseRegions, loudness, trimmed
     case failed = "error"
     case probed = "probe"
     case analyzed = "analysis"
@@ -97,6 +102,8 @@ extension WorkerReport: Codable {
       case .converted: .converted(try value())
       case .noiseRegions: .noiseRegions(try value())
       case .measured: .measured(try value())
+      case .loudness: .loudness(try value())
+      case .trimmed: .trimmed(try value())
       }
   }
 
@@ -114,6 +121,8 @@ extension WorkerReport: Codable {
     case .converted(let outcome): try container.encode(outcome, forKey: .converted)
     case .noiseRegions(let regions): try container.encode(regions, forKey: .noiseRegions)
     case .measured(let spectrum): try container.encode(spectrum, forKey: .measured)
+    case .loudness(let loudness): try container.encode(loudness, forKey: .loudness)
+    case .trimmed(let outcome): try container.encode(outcome, forKey: .trimmed)
     }
   }
 }

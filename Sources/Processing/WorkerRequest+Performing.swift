@@ -18,6 +18,8 @@ extension WorkerRequest {
     case .denoise(let work): try begin(work)
     case .convert(let work): try begin(work)
     case .noiseRegions(let copy): try beginNoiseRegions(copy)
+    case .loudness(let copy): try beginLoudness(copy)
+    case .trim(let work): try begin(work)
     case .spectrum(let window):
       { (_) throws(ProcessingError) in
         .measured(try MeasureSpectrum(source: source, window: window, limits: limits).run())
@@ -79,8 +81,14 @@ extension WorkerRequest {
       let recording = DenoiseRecording(
         source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
-        usesSecondThread: threadCount > 1, encoding: cleaned
-      ).run(progress: progress)
+        usesSecondThread: threadCount > 1, encoding: cleaned)
+      var outcome =
+        if let target = work.parameters.loudness {
+          try recording.run(
+            toLoudness: target, isLossy: work.replacement.map { !$0.facts.isLossless }, progress: progress)
+        } else {
+          try recording.run(progress: progress)
+        }
       if let kept { outcome.warnings += Warning.leftOut(kept) }
       return .denoised(outcome)
     }
@@ -93,10 +101,27 @@ extension WorkerRequest {
     if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
     return try media { () throws(MediaError) in
       let (ffmpeg, fencing) = (try encoder(), encoderFencing)
-      let tracks = try CopiedTracks.writable(of: original, facts, tryingAt: path, with: ffmpeg, in: fencing)
+      let cut = window.map { MediaCut(start: $0.start, seconds: $0.end - $0.start, of: facts) }
+      let tracks = try CopiedTracks.writable(
+        of: original, facts, tryingAt: path, isCut: cut != nil, with: ffmpeg, in: fencing)
       let encoding = try MediaEncoding(
-        replacingSoundOf: original, facts, keeping: tracks, into: path, with: ffmpeg, in: fencing)
+        replacingSoundOf: original, facts, keeping: tracks, cut: cut, into: path, with: ffmpeg, in: fencing)
       return (encoding, tracks)
+    }
+  }
+
+  private func begin(_ work: TrimWork) throws(ProcessingError) -> Begun {
+    let decoding = try decode(work.copy)
+    var (encoding, tracks): ((any CleanedFile)?, CopiedTracks?) = (nil, nil)
+    if let replacement = work.replacement { (encoding, tracks) = try encode(replacement, cut: work.window) }
+    let (copied, kept) = (encoding, tracks)
+    return { (progress) throws(ProcessingError) in
+      var outcome = try TrimRecording(
+        source: sound(decoding, work.copy, progress), window: work.window, output: work.output, pyramid: work.pyramid,
+        limits: limits, encoding: copied
+      ).run(progress: progress)
+      if let kept { outcome.warnings += Warning.leftOut(kept) }
+      return .trimmed(outcome)
     }
   }
 
@@ -117,6 +142,14 @@ extension WorkerRequest {
           source: sound(decoding, work.copy, progress), output: work.output, format: work.format, encoding: encoded,
           frames: work.frames
         ).run(progress: progress))
+    }
+  }
+
+  private func beginLoudness(_ copy: WorkingCopy?) throws(ProcessingError) -> Begun {
+    let decoding = try decode(copy)
+    return { (progress) throws(ProcessingError) in
+      let source = try sound(decoding, copy, progress)
+      return .loudness(try MeasureLoudness(source: source, limits: limits).run(progress: progress))
     }
   }
 

@@ -25,6 +25,9 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     case noiseRegions(WorkingCopy?)
     /// Measure the mean power spectrum of a stretch.
     case spectrum(TimeWindow)
+    /// Measure the loudness, after making the working copy if the source needs one.
+    case loudness(WorkingCopy?)
+    case trim(TrimWork)
 
     /// The name of the kind of work, for people.
     package var name: String {
@@ -36,6 +39,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
       case .convert: "convert"
       case .noiseRegions: "noise-regions"
       case .spectrum: "spectrum"
+      case .loudness: "loudness"
+      case .trim: "trim"
       }
     }
   }
@@ -159,6 +164,25 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   }
 }
 
+/// The parameters for cutting a part out of a recording.
+package struct TrimWork: Codable, Sendable, Equatable {
+  /// The part, in seconds.
+  package var window: TimeWindow
+  /// The audio file to write.
+  package var output: String
+  /// The result's pyramid file.
+  package var pyramid: String
+  /// The working copy to make; nil if the source is read directly.
+  package var copy: WorkingCopy?
+  /// The same part of a file that ffmpeg reads, with its pictures; nil if there is only the audio file.
+  package var replacement: DenoiseWork.Replacement?
+
+  /// Creates a value from its parts.
+  package init(_ window: TimeWindow, output: String, pyramid: String) {
+    (self.window, self.output, self.pyramid) = (window, output, pyramid)
+  }
+}
+
 /// The parameters for converting to another format.
 package struct ConvertWork: Codable, Sendable, Equatable {
   /// The audio file to write.
@@ -222,6 +246,7 @@ extension WorkerRequest {
     switch work {
     case .waveform(let work): work.pyramid
     case .denoise(let work): work.pyramid
+    case .trim(let work): work.pyramid
     default: nil
     }
   }
@@ -231,6 +256,7 @@ extension WorkerRequest {
     switch work {
     case .denoise(let work): [source] + (work.replacement.map { [$0.original, $0.output] } ?? [])
     case .convert(let work): [source, work.output]
+    case .trim(let work): [source] + (work.replacement.map { [$0.original, $0.output] } ?? [])
     default: [source]
     }
   }

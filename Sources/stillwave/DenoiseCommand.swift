@@ -54,6 +54,13 @@ struct DenoiseCommand: ParsableCommand {
       valueName: "all|pairs|none"))
   var link: ChannelLink?
 
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp(
+      "Bring the result to this integrated loudness (EBU R 128), -70 to -5, with a true peak of at most -1 dBTP.",
+      valueName: "LUFS"))
+  var loudness: Double?
+
   @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus (default: by the ending of OUT).")
   var format: OutputFormat?
 
@@ -70,6 +77,14 @@ struct DenoiseCommand: ParsableCommand {
       throw ValidationError("Give --strength or --reduction, not both.")
     }
     guard (0...60).contains(reduction ?? 0) else { throw ValidationError("--reduction must be 0 to 60 dB.") }
+    if let loudness {
+      guard DenoiseParameters.loudnessRange.contains(loudness) else {
+        throw ValidationError("--loudness must be -70 to -5 LUFS.")
+      }
+      guard window == nil else {
+        throw ValidationError("--loudness needs the whole recording: give it without --window.")
+      }
+    }
     guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads must be 1 or 2.") }
     try options.checkOutput(destination)
     guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity must be 0.5 to 2.") }
@@ -87,7 +102,8 @@ struct DenoiseCommand: ParsableCommand {
       let result = TemporaryFiles.shared.newPath(near: destination)
       let file = try OutputFile(path: destination, through: result)
       let parameters = DenoiseParameters(
-        noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination))
+        noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination),
+        loudness: loudness)
       var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
       let keepsKind = parameters.format == .same && window == nil
       // A file that ffmpeg reads becomes the same kind of file again, and the audio alone isn't needed.

@@ -97,6 +97,8 @@ final class TestBench: Sendable {
           ffmpegCheck) echo '{"ffmpeg_works":true}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
           convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;
+          loudness) echo '{"loudness":{"integrated_lufs":-20.512,"range_lu":3.25,"true_peak_dbtp":-1}}' ;;
+          trim) echo x > "$pyramid"; echo sound > "$output"; echo '{"trimmed":{"frames":500,"warnings":[]}}' ;;
           denoise) echo x > "${pyramid:-/dev/null}"; echo sound > "$output"
             echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"link":"all","clipped_samples":3,"warnings":[]}}' ;;
         esac

@@ -113,11 +113,46 @@ package struct AudioWriter: ~Copyable {
       copyFloats(part, clamping: format.codec.sampleKind == .lossy)
       written = file.write(floats, frames: frames)
     }
+    try check(written, frames)
+  }
+
+  /// Throws if fewer frames were written than given, or the file has become too large.
+  private func check(_ written: Int, _ frames: Int) throws(AudioIOError) {
     if let failure = target.failure { throw failure }
     guard target.size <= format.container.sizeLimit else {
       throw .writeFailed(code: 0, reason: "\(format.container.rawValue) files end at 4 GiB")
     }
     guard written == frames else { throw .writeFailed(code: file.errorCode, reason: file.errorMessage) }
+  }
+
+  /// Encodes whole frames of integers, left-justified in 32 bits, without rounding. Only for integer codecs with as
+  /// many bits. `quantised` gets the upper 16 bits.
+  package mutating func write(_ samples: Span<Int32>, quantised: inout [Int16]) throws(AudioIOError) {
+    if quantised.count != samples.count { quantised = [Int16](repeating: 0, count: samples.count) }
+    let step = framesPerWrite * format.channels
+    for start in stride(from: 0, to: samples.count, by: step) {
+      let count = min(step, samples.count - start)
+      integers.withMutableSpan(count) { target in
+        for index in 0..<count { target[index] = samples[start + index] }
+      }
+      for index in start..<start + count { quantised[index] = Int16(truncatingIfNeeded: samples[index] >> 16) }
+      try check(file.write(integers, frames: count / format.channels), count / format.channels)
+    }
+  }
+
+  /// Encodes whole frames of 64-bit floats, full scale ±1. `quantised` gets the nearest 16-bit values.
+  package mutating func write(_ samples: Span<Double>, quantised: inout [Int16]) throws(AudioIOError) {
+    if quantised.count != samples.count { quantised = [Int16](repeating: 0, count: samples.count) }
+    let step = framesPerWrite * format.channels
+    var doubles = PageBuffer<Double>(count: step)
+    for start in stride(from: 0, to: samples.count, by: step) {
+      let count = min(step, samples.count - start)
+      doubles.withMutableSpan(count) { target in
+        for index in 0..<count { target[index] = samples[start + index] }
+      }
+      for index in start..<start + count { quantised[index] = quantised16(narrowed(samples[index])) }
+      try check(file.write(doubles, frames: count / format.channels), count / format.channels)
+    }
   }
 
   private mutating func quantiseShorts(_ part: Span<Float>, bits: Int) {

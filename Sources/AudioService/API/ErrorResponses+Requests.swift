@@ -146,6 +146,16 @@ func problem(for error: RequestError) -> Problem {
       .serviceUnavailable, code: "converting",
       detail: "Job \(job) is decoding the recording. Repeat the request when it has ended.",
       fields: ["Retry-After": "5"])
+  case .measuring(let job):
+    Problem(
+      .serviceUnavailable, code: "measuring",
+      detail: "Job \(job) is measuring the recording's loudness. Repeat the request when it has ended.",
+      fields: ["Retry-After": "5"])
+  case .neverRead(let id):
+    Problem(
+      .conflict, code: "waveform_failed",
+      detail: "Recording \(id) has not been read to its end, because building its waveform failed. Rebuild the "
+        + "waveform (POST …/waveform), then repeat the request.")
   case .serviceUnready(let finding): problem(for: finding)
   // Only the log sees this.
   case .clientLeft:

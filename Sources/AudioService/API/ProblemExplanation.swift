@@ -161,6 +161,9 @@ struct ProblemExplanation: Sendable {
       "The recording is being converted to the format asked for, which takes longer than a request waits.",
       "Try again after “Retry-After” seconds; the conversion continues meanwhile."),
     Self(
+      "measuring", "The measurement is in progress",
+      "The recording's loudness is being measured, which takes longer than a request waits.",
+      "Try again after “Retry-After” seconds; the measurement continues meanwhile."),
     Self(
       "idempotency_key_in_use", "A request with this key is in progress",
       "Another request with the same Idempotency-Key is in progress.",

@@ -56,6 +56,10 @@ enum RequestError: Error, Equatable, Sendable {
   case converting(JobID)
   /// The job is still decoding the recording, which a conversion needs first.
   case decoding(JobID)
+  /// The job is still measuring the recording.
+  case measuring(JobID)
+  /// The job that would have read the whole recording failed.
+  case neverRead(RecordingID)
   /// Nothing is wrong with the request: the service isn't ready for work.
   case serviceUnready(Readiness.Finding)
   /// The client went away before its turn.

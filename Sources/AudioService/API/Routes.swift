@@ -38,6 +38,8 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.post, "/v1/recordings/{id}/denoise/preview", .key(.write), previews.create),
     ServiceRoute(.get, "/v1/recordings/{id}/noise-regions", .key(.read), noiseRegions.list),
     ServiceRoute(.get, "/v1/recordings/{id}/spectrum", .key(.read), spectra.read),
+    ServiceRoute(.get, "/v1/recordings/{id}/loudness", .key(.read), loudness.read),
+    ServiceRoute(.post, "/v1/recordings/{id}/trim", .key(.write), trim.create),
     ServiceRoute(.get, "/v1/recordings/{id}/labels", .recording(.read), labels.list),
     ServiceRoute(.post, "/v1/recordings/{id}/labels", .recording(.write), labels.create),
     ServiceRoute(.get, "/v1/recordings/{id}/labels/{track}", .recording(.read), labels.read),

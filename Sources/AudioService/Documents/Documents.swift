@@ -88,6 +88,9 @@ struct JobDocument: Encodable, Sendable {
     var profile: PowerSpectrum?
     var link: ChannelLink?
     var clippedSamples: Int64?
+    var noiseLevel: NoiseLevelsDocument?
+    var loudness: LoudnessChangeDocument?
+    var measured: LoudnessDocument?
   }
 
   struct Failure: Encodable, Sendable {
@@ -133,7 +136,10 @@ struct JobDocument: Encodable, Sendable {
         noise: result.noise,
         profile: result.profile,
         link: result.link,
-        clippedSamples: result.clippedSamples)
+        clippedSamples: result.clippedSamples,
+        noiseLevel: result.noiseLevel.map(NoiseLevelsDocument.init),
+        loudness: result.loudness.map(LoudnessChangeDocument.init),
+        measured: result.measured.map(LoudnessDocument.init))
     }
     error = RowJSON.value(JobError.self, from: job.error).map {
       Failure(

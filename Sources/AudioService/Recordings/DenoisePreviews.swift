@@ -35,11 +35,16 @@ struct DenoisePreviews: Sendable {
     let output = folder + "/preview.wav"
     var wanted = asked.resolved(for: source)
     wanted.format = .wav
+    // The gain depends on the whole cleaned sound, of which this is a part.
+    let leftOut: HTTPFields = wanted.loudness == nil ? [:] : ["Stillwave-Left-Out": "loudness"]
+    wanted.loudness = nil
     let work = DenoiseWork(wanted, output: output, window: window)
     _ = try await context.waitedReport(of: .denoise(work), on: path, in: folder, source, for: client)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
-    return HTTPResponse(
+    var response = HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))
+    for (name, value) in leftOut { response.fields[name] = value }
+    return response
   }
 
   private static func window(_ members: JSONMembers) throws -> TimeWindow {

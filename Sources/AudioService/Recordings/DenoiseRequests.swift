@@ -14,109 +14,33 @@ struct DenoiseRequests: Sendable {
   /// The known members of the body.
   static let known: JSONMembers.Known = [
     "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
-    "output": [], "link": [], "adapt": [], "format": [], "name": [], "callback_url": [],
+    "output": [], "link": [], "adapt": [], "format": [], "loudness": [], "name": [], "callback_url": [],
   ]
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    try QueryParameters.checkNone(request)
-    return try await context.idempotency.once(request, caller) { key in
-      try await create(request, parameters, caller, key)
+    try await DerivedRecordings(context: context).create(request, parameters, caller, known: Self.known) {
+      try Self.plan($0, $1)
     }
   }
 
-  /// Returns the recording to denoise, which `If-Match` refers to.
-  private func judge(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller
-  ) async throws -> Recording {
-    let source = try await context.recording(parameters, caller)
-    guard request.permitsChange(of: context.document(source)) else { throw StorageError.changedMeanwhile }
-    return source
+  private static func plan(_ members: JSONMembers, _ source: Recording) throws -> DerivedRecordings.Plan {
+    let asked = try parameters(members)
+    guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
+    try check(asked.noise, fits: source.format, members)
+    return DerivedRecordings.Plan(
+      kind: .denoise, parameters: RowJSON.text(asked), operation: "denoise",
+      target: try asked.format.format(for: format),
+      // A video, or another file that only ffmpeg reads, becomes the same file with different audio.
+      media: asked.format == .same ? source.mediaFacts?.ofResult : nil, label: asked.settings.output.rawValue,
+      length: source.format, extraBytes: asked.loudness == nil ? 0 : floatBytes(of: source.format))
   }
 
-  private func create(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ key: IdempotencyKey?
-  ) async throws -> HTTPResponse {
-    // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
-    // repeated key gets its first answer again, even if its recording is gone by now.
-    let known = key?.kept == nil ? try await judge(request, parameters, caller) : nil
-    let body = try await JSONMembers.bytes(of: request)
-    let fingerprint = Self.fingerprint(body)
-    if let answer = try key?.repeated(fingerprint) { return answer }
-    let source: Recording
-    if let known { source = known } else { source = try await judge(request, parameters, caller) }
-    let members = try JSONMembers(body, known: Self.known)
-    let asked = try Self.parameters(members)
-    let nameAsked = try members.recordingName()
-    let callback = try members.callbackURL(context.configuration.webhooks)
-    _ = try await context.audioPath(of: source)
-    guard let sourceFormat = source.audioFormat else { throw ServiceError.notReady(source.id) }
-    try Self.check(asked.noise, fits: source.format, members)
-    let target = try asked.format.format(for: sourceFormat)
-    try await checkRoom(for: source)
-    let client = caller.client
-    let room = try context.runner.reserve(for: client)
-
-    let job = Job(
-      kind: .denoise, recording: source.id, output: RecordingID(), parameters: RowJSON.text(asked),
-      result: nil, client: client.key)
-    // A video, or another file that only ffmpeg reads, becomes the same file with different audio.
-    let media = asked.format == .same ? source.mediaFacts?.ofResult : nil
-    let ending = media?.fileExtension ?? target.fileExtension
-    let name =
-      nameAsked ?? RecordingName.derived(from: source.name, label: asked.settings.output.rawValue, extension: ending)
-    let webhook = callback.map { Webhook(job: job.id, url: $0, traceparent: request.traceparent) }
-    let (begun, document) = try await keep(
-      job, caller, source: source, name: name, target: target, media: media, webhook: webhook
-    ) {
-      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
-    }
-    if let webhook { context.webhooks.expect(webhook) }
-    context.runner.submit(begun, source: source, room: room)
-    return .changed(document, .accepted, location: "/v1/jobs/\(begun.id)")
-  }
-
-  private static func fingerprint(_ body: [UInt8]) -> String {
-    var hash = SHA256()
-    hash.update(body.span)
-    return hash.hexDigest()
-  }
-
-  /// Assumes that the result is about as large as its source.
-  private func checkRoom(for source: Recording) async throws {
-    let store = context.store
-    let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
-    guard source.bytes ?? 0 <= free - context.configuration.reservedDiskBytes else { throw ServiceError.diskFull }
-  }
-
-  /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
-  /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
-  private func keep(
-    _ job: Job, _ caller: Caller, source: Recording, name: String, target: AudioFormat, media: MediaFacts?,
-    webhook: Webhook?,
-    answer: (JSONDocument) -> KeptAnswer?
-  ) async throws -> (Job, JSONDocument) {
-    guard let output = job.output else { preconditionFailure("a denoise job makes a recording") }
-    var job = job
-    job.result = RowJSON.text(JobResult(recording: output))
-    let made = Recording(
-      id: output, name: name,
-      format: SoundShape(
-        container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
-        sampleRate: target.sampleRate,
-        channels: target.channels, frames: source.format.frames, estimatedFrames: source.format.estimatedFrames,
-        duration: source.format.duration),
-      waveformJob: job.id, media: media?.json,
-      derivedFrom: Derivation(recording: source.id, job: job.id, operation: "denoise"))
-    let (catalog, begun, stored) = (caller.catalog, job, context.accounts.stored(by: caller.tenant))
-    let document = try JSONDocument(JobDocument(begun, live: nil, base: context.configuration.basePath))
-    let kept = answer(document)
-    try await context.work.run { () throws(StorageError) in
-      try catalog.insert(
-        made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept, within: stored)
-    }
-    return (begun, document)
+  /// The size of the file of floats that a change of loudness needs meanwhile.
+  private static func floatBytes(of format: SoundShape) -> Int64 {
+    let frames = Double(format.frames ?? format.estimatedFrames ?? 0)
+    return Int64(min(4 * frames * Double(format.channels), 0x1p60))
   }
 
   static func parameters(_ members: JSONMembers) throws -> DenoiseParameters {
@@ -132,12 +56,13 @@ struct DenoiseRequests: Sendable {
     let output: DenoiseSettings.Output? = try members.choice("output")
     let link: ChannelLink? = try members.choice("link")
     let format: OutputFormat? = try members.choice("format")
+    let loudness = try members.number("loudness", in: DenoiseParameters.loudnessRange)
     return DenoiseParameters(
       noise: noise,
       settings: DenoiseSettings(
         method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
         sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
-        adaptation: DenoiseParameters.adaptation(asked: adapt)), format: format ?? .same)
+        adaptation: DenoiseParameters.adaptation(asked: adapt)), format: format ?? .same, loudness: loudness)
   }
 
   /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.

@@ -25,33 +25,17 @@ enum DenoiseJob: JobDefinition {
   }
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
-    let (job, store) = (outcome.job, outcome.store)
     guard case .denoise(let work) = outcome.request.work, case .denoised(let cleaned) = outcome.report,
-      let output = job.output, let path = work.pyramid, let made = try outcome.catalog.recording(output)
+      let pyramid = work.pyramid
     else { return nil }
-    outcome.settings.willAddFiles(job.id)
-    let audio = try store.adopt(
-      path: work.replacement?.output ?? work.output, as: output, name: "audio.\(made.fileExtension ?? "audio")")
-    let pyramid = try store.adopt(path: path, as: output, name: job.pyramidName)
-    var working: StoredFile?
-    if work.replacement != nil {
-      let ending = made.audioFormat?.fileExtension ?? "wav"
-      working = try store.adopt(path: work.output, as: output, name: "working-\(job.id).\(ending)")
-    }
-    let result = JobResult(
-      recording: output, noise: cleaned.noise, profile: cleaned.profile, link: cleaned.link,
-      clippedSamples: cleaned.clippedSamples)
+    let made = MadeSound(
+      output: work.output, replacement: work.replacement, pyramid: pyramid, frames: cleaned.frames,
+      noiseRegions: cleaned.noiseRegions)
     let warnings = try self.warnings(cleaned, outcome)
-    return try outcome.finish(result) {
-      $0.waveformState = .ready
-      $0.waveformFile = pyramid.name
-      $0.warnings = warnings
-      $0.noiseRegions = cleaned.noiseRegions
-      $0.audioFile = audio.name
-      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
-      $0.bytes = audio.bytes
-      $0.sha256 = audio.sha256
-      $0.format.setLength(frames: cleaned.frames)
+    return try outcome.keep(made, warnings) { output in
+      JobResult(
+        recording: output, noise: cleaned.noise, profile: cleaned.profile, link: cleaned.link,
+        clippedSamples: cleaned.clippedSamples, noiseLevel: cleaned.noiseLevel, loudness: cleaned.loudness)
     }
   }
 

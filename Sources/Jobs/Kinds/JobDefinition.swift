@@ -28,6 +28,8 @@ extension JobKind {
     case .waveform: WaveformJob.self
     case .denoise: DenoiseJob.self
     case .convert: ConvertJob.self
+    case .loudness: LoudnessJob.self
+    case .trim: TrimJob.self
     }
   }
 }

@@ -16,12 +16,20 @@ package struct JobResult: Codable, Sendable, Equatable {
   package var link: ChannelLink?
   /// The number of samples that were clipped to full scale.
   package var clippedSamples: Int64?
+  /// The level of the noise before and after it was removed.
+  package var noiseLevel: NoiseLevels?
+  /// The loudness before and after, if there was a target.
+  package var loudness: LoudnessChange?
+  /// The loudness of the recording, as a job of kind `loudness` measured it.
+  package var measured: MeasuredLoudness?
 
   /// Creates a result.
   package init(
     recording: RecordingID, noise: NoiseUsed? = nil, profile: PowerSpectrum? = nil,
-    link: ChannelLink? = nil, clippedSamples: Int64? = nil
+    link: ChannelLink? = nil, clippedSamples: Int64? = nil, noiseLevel: NoiseLevels? = nil,
+    loudness: LoudnessChange? = nil, measured: MeasuredLoudness? = nil
   ) {
+    (self.noiseLevel, self.loudness, self.measured) = (noiseLevel, loudness, measured)
     self.recording = recording
     self.noise = noise
     self.profile = profile

@@ -61,7 +61,7 @@ package struct Job: Sendable, Equatable {
 
 /// The kind of work that a job does.
 package enum JobKind: String, Sendable, Hashable, CaseIterable {
-  case waveform, denoise, convert
+  case waveform, denoise, convert, loudness, trim
 }
 
 /// The state of a job: `queued` → `running` → permanently one of the other three.

@@ -82,7 +82,7 @@ package struct Derivation: Sendable, Codable, Equatable {
   package var recording: RecordingID
   /// The job that produced it.
   package var job: JobID
-  /// The operation: "denoise".
+  /// The operation: "denoise" or "trim".
   package var operation: String
 
   /// Creates a derivation from its parts.

@@ -1,0 +1,130 @@
+import AudioIO
+import HTTP
+import Jobs
+import Media
+import Storage
+import Terms
+
+/// Requests for jobs that make a new recording of an existing one: what they have in common.
+struct DerivedRecordings: Sendable {
+  let context: Context
+
+  /// The job to queue, and the recording that it makes.
+  struct Plan {
+    var kind: JobKind
+    /// The job's parameters, as stored in its row.
+    var parameters: String
+    /// What was done, as named in `derived_from`.
+    var operation: String
+    /// The result's format.
+    var target: AudioFormat
+    /// The facts about the result's file, if ffmpeg writes it.
+    var media: MediaFacts?
+    /// How the result's name differs from its source's, if the request gives none.
+    var label: String
+    /// The length of the result, as far as known.
+    var length: SoundShape
+    /// Bytes that the job needs besides its result.
+    var extraBytes: Int64 = 0
+  }
+
+  /// Answers a request that has the members `name` and `callback_url` besides those that `plan` reads. The same request
+  /// with the same `Idempotency-Key` gets its first answer again.
+  func create(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, known: JSONMembers.Known,
+    plan: (JSONMembers, Recording) throws -> Plan
+  ) async throws -> HTTPResponse {
+    try QueryParameters.checkNone(request)
+    return try await context.idempotency.once(request, caller) { key in
+      try await create(request, parameters, caller, key, known: known, plan: plan)
+    }
+  }
+
+  /// Returns the source, which `If-Match` refers to.
+  private func judge(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller
+  ) async throws -> Recording {
+    let source = try await context.recording(parameters, caller)
+    guard request.permitsChange(of: context.document(source)) else { throw StorageError.changedMeanwhile }
+    return source
+  }
+
+  private func create(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ key: IdempotencyKey?,
+    known: JSONMembers.Known,
+    plan: (JSONMembers, Recording) throws -> Plan
+  ) async throws -> HTTPResponse {
+    // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
+    // repeated key gets its first answer again, even if its recording is gone by now.
+    let judged = key?.kept == nil ? try await judge(request, parameters, caller) : nil
+    let body = try await JSONMembers.bytes(of: request)
+    let fingerprint = Self.fingerprint(body)
+    if let answer = try key?.repeated(fingerprint) { return answer }
+    let source: Recording
+    if let judged { source = judged } else { source = try await judge(request, parameters, caller) }
+    let members = try JSONMembers(body, known: known.merging(["name": [], "callback_url": []]) { $1 })
+    let nameAsked = try members.recordingName()
+    let callback = try members.callbackURL(context.configuration.webhooks)
+    let planned = try plan(members, source)
+    _ = try await context.audioPath(of: source)
+    try await checkRoom(for: source, extra: planned.extraBytes)
+    let client = caller.client
+    let room = try context.runner.reserve(for: client)
+
+    let job = Job(
+      kind: planned.kind, recording: source.id, output: RecordingID(), parameters: planned.parameters, result: nil,
+      client: client.key)
+    let ending = planned.media?.fileExtension ?? planned.target.fileExtension
+    let name = nameAsked ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
+    let webhook = callback.map { Webhook(job: job.id, url: $0, traceparent: request.traceparent) }
+    let (begun, document) = try await keep(job, planned, caller, source: source, name: name, webhook: webhook) {
+      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
+    }
+    if let webhook { context.webhooks.expect(webhook) }
+    context.runner.submit(begun, source: source, room: room)
+    return .changed(document, .accepted, location: "/v1/jobs/\(begun.id)")
+  }
+
+  private static func fingerprint(_ body: [UInt8]) -> String {
+    var hash = SHA256()
+    hash.update(body.span)
+    return hash.hexDigest()
+  }
+
+  /// Assumes that the result is about as large as its source.
+  private func checkRoom(for source: Recording, extra: Int64) async throws {
+    let store = context.store
+    let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
+    guard (source.bytes ?? 0) + extra <= free - context.configuration.reservedDiskBytes else {
+      throw ServiceError.diskFull
+    }
+  }
+
+  /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
+  /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
+  private func keep(
+    _ job: Job, _ plan: Plan, _ caller: Caller, source: Recording, name: String, webhook: Webhook?,
+    answer: (JSONDocument) -> KeptAnswer?
+  ) async throws -> (Job, JSONDocument) {
+    guard let output = job.output else { preconditionFailure("the job makes a recording") }
+    var job = job
+    job.result = RowJSON.text(JobResult(recording: output))
+    let (target, media) = (plan.target, plan.media)
+    let made = Recording(
+      id: output, name: name,
+      format: SoundShape(
+        container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
+        sampleRate: target.sampleRate,
+        channels: target.channels, frames: plan.length.frames, estimatedFrames: plan.length.estimatedFrames,
+        duration: plan.length.duration),
+      waveformJob: job.id, media: media?.json,
+      derivedFrom: Derivation(recording: source.id, job: job.id, operation: plan.operation))
+    let (catalog, begun, stored) = (caller.catalog, job, context.accounts.stored(by: caller.tenant))
+    let document = try JSONDocument(JobDocument(begun, live: nil, base: context.configuration.basePath))
+    let kept = answer(document)
+    try await context.work.run { () throws(StorageError) in
+      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept, within: stored)
+    }
+    return (begun, document)
+  }
+}

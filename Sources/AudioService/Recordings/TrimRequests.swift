@@ -1,0 +1,42 @@
+import AudioIO
+import HTTP
+import Jobs
+import Processing
+import Storage
+import Terms
+
+/// `POST /v1/recordings/{id}/trim`: a job that makes a new recording of a part.
+struct TrimRequests: Sendable {
+  let context: Context
+
+  @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
+    try await DerivedRecordings(context: context).create(request, parameters, caller, known: ["start": [], "end": []]) {
+      try Self.plan($0, $1)
+    }
+  }
+
+  private static func plan(_ members: JSONMembers, _ source: Recording) throws -> DerivedRecordings.Plan {
+    guard let start = try members.number("start", in: 0...1e9) else { throw members.invalid("start", .given) }
+    guard let end = try members.number("end", in: 0...1e9) else { throw members.invalid("end", .given) }
+    guard end > start else { throw members.invalid("end", .afterStart(limit: nil)) }
+    guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
+    var length = SoundShape(
+      container: source.format.container, codec: source.format.codec, sampleRate: format.sampleRate,
+      channels: format.channels)
+    if let duration = source.format.duration, let total = source.format.frames {
+      guard let part = FramePart(start: start, end: end, sampleRate: format.sampleRate, total: total) else {
+        throw members.invalid("start", .beforeEnd(duration: duration))
+      }
+      length.setLength(frames: Int64(part.frames.count))
+    } else {
+      length.estimatedFrames = Int64(((end - start) * Double(format.sampleRate)).rounded())
+    }
+    let facts = source.mediaFacts
+    let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(frames: length.frames) : nil
+    return DerivedRecordings.Plan(
+      kind: .trim, parameters: RowJSON.text(TrimJob.Parameters(start: start, end: end)), operation: "trim",
+      target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length)
+  }
+}

@@ -1,0 +1,24 @@
+import Processing
+import Storage
+
+/// Measures a recording's loudness on first request. Its row keeps the result.
+enum LoudnessJob: JobDefinition {
+  /// Measured for stereo, with true peaks.
+  private static let samplesPerSecond = 8e6
+  static let threadLimit = 1
+
+  static func cost(samples: Double) -> JobSchedule.Work { .init(seconds: samples / samplesPerSecond) }
+
+  static func writtenRecording(of job: Job) -> RecordingID? { nil }
+
+  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+    let (source, copy) = attempt.sound
+    return (work: .loudness(copy), source: source)
+  }
+
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+    guard case .loudness(let measured) = outcome.report, try outcome.catalog.recording(outcome.job.recording) != nil
+    else { return nil }
+    return try outcome.finish(JobResult(recording: outcome.job.recording, measured: measured)) { _ in }
+  }
+}

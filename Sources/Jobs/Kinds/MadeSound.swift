@@ -1,0 +1,44 @@
+import Processing
+import Storage
+import Terms
+
+/// The files of a new recording that a worker has made.
+struct MadeSound {
+  /// The path of the audio file; of the working copy, if there is a replacement.
+  let output: String
+  /// The file for users, if that is another.
+  let replacement: DenoiseWork.Replacement?
+  let pyramid: String
+  let frames: Int64
+  let noiseRegions: [NoiseRegion]?
+}
+
+extension JobOutcome {
+  /// Makes the files durable and finishes the job together with the recording that it makes. Returns nil if that has
+  /// been deleted. `result` gets the recording's ID.
+  func keep(
+    _ sound: MadeSound, _ warnings: [Warning], _ result: (RecordingID) -> JobResult
+  ) throws(StorageError) -> Job? {
+    guard let output = job.output, let made = try catalog.recording(output) else { return nil }
+    settings.willAddFiles(job.id)
+    let audio = try store.adopt(
+      path: sound.replacement?.output ?? sound.output, as: output, name: "audio.\(made.fileExtension ?? "audio")")
+    let pyramid = try store.adopt(path: sound.pyramid, as: output, name: job.pyramidName)
+    var working: StoredFile?
+    if sound.replacement != nil {
+      let ending = made.audioFormat?.fileExtension ?? "wav"
+      working = try store.adopt(path: sound.output, as: output, name: "working-\(job.id).\(ending)")
+    }
+    return try finish(result(output)) {
+      $0.waveformState = .ready
+      $0.waveformFile = pyramid.name
+      $0.warnings = warnings
+      $0.noiseRegions = sound.noiseRegions
+      $0.audioFile = audio.name
+      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
+      $0.bytes = audio.bytes
+      $0.sha256 = audio.sha256
+      $0.format.setLength(frames: sound.frames)
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import AudioIO
+import Media
+import Processing
+import Storage
+import Terms
+
+/// Cuts a part out of a recording. The result is a new recording with its waveform.
+package enum TrimJob: JobDefinition {
+  /// The parameters as stored in the job's row.
+  package struct Parameters: Codable, Sendable, Equatable {
+    /// In seconds, 0 ≤ start < end.
+    package var start, end: Double
+
+    /// Creates parameters.
+    package init(start: Double, end: Double) { (self.start, self.end) = (start, end) }
+  }
+
+  private static let samplesPerSecond = 40e6
+  static let threadLimit = 1
+
+  static func cost(samples: Double) -> JobSchedule.Work { .init(seconds: samples / samplesPerSecond) }
+
+  static func writtenRecording(of job: Job) -> RecordingID? { job.output }
+
+  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+    guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters), asked.start >= 0,
+      asked.start < asked.end
+    else { return nil }
+    let (source, copy) = attempt.sound
+    var work = TrimWork(
+      TimeWindow(start: asked.start, end: asked.end), output: attempt.path("audio"), pyramid: attempt.path("pyramid"))
+    work.copy = copy
+    if let facts = attempt.source.mediaFacts, facts.hasPartOfItsKind {
+      work.replacement = .init(of: attempt.original, facts, output: work.output)
+      work.output = attempt.path("working")
+    }
+    return (work: .trim(work), source: source)
+  }
+
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+    guard case .trim(let work) = outcome.request.work, case .trimmed(let trimmed) = outcome.report else { return nil }
+    let made = MadeSound(
+      output: work.output, replacement: work.replacement, pyramid: work.pyramid, frames: trimmed.frames,
+      noiseRegions: trimmed.noiseRegions)
+    let warnings = try self.warnings(trimmed, outcome)
+    return try outcome.keep(made, warnings) { JobResult(recording: $0) }
+  }
+
+  /// The worker's warnings about the sound, and how the result's kind of file differs from the source's.
+  private static func warnings(_ trimmed: TrimOutcome, _ outcome: JobOutcome) throws(StorageError) -> [Warning] {
+    let told = trimmed.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
+    guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
+    if let facts = source.mediaFacts {
+      guard !facts.hasPartOfItsKind else { return told + Warning.ofKind(facts) }
+      let target = try? TrimRecording.format(for: facts.workingFormat)
+      return told + (target.map { [.ofPart(of: facts.container.words, facts.codec, writtenAs: $0)] } ?? [])
+    }
+    guard let format = source.audioFormat, let target = try? TrimRecording.format(for: format),
+      target.codec.name != format.codec.name || target.container != format.container
+    else { return told }
+    return told + [.ofPart(of: format.container.rawValue, format.codec.name, writtenAs: target)]
+  }
+}

@@ -1,0 +1,108 @@
+import AudioIO
+import Terms
+import Waveform
+
+// The result has exactly the samples of the source from one frame to another, in the source's own format if that can be
+// written again without loss: PCM, A-law and µ-law, FLAC, and ALAC. Sound that was coded with loss, or in a way that
+// isn't written, becomes FLAC (16 bits if it was coded with loss), or WAV if FLAC can't hold it: coding it a second
+// time would change it.
+
+/// The result of cutting a part out of a recording.
+package struct TrimOutcome: Codable, Sendable, Equatable {
+  /// Frames of the result.
+  package var frames: Int64
+  /// Regions of the result that contain only noise, best first.
+  package var noiseRegions: [NoiseRegion]?
+  /// Errors in the source's sound, and what couldn't be copied.
+  package var warnings: [Warning]
+}
+
+/// Cuts a part out of a recording. Writes the result and its waveform in the same pass.
+package struct TrimRecording {
+  let source: String
+  let window: TimeWindow
+  /// The audio file to write.
+  let output: String
+  /// The result's pyramid file.
+  let pyramid: String
+  var limits = AudioLimits()
+  /// Also receives the result, to put it into a part of a video; nil for none.
+  var encoding: (any CleanedFile)?
+
+  /// Returns the format of the result of trimming `source`. Throws `.unwritable` if no format can hold it.
+  package static func format(for source: AudioFormat) throws(AudioIOError) -> AudioFormat {
+    if isLossless(source.codec), AudioWriter.canWrite(source) { return source }
+    do { return try OutputFormat.flac.format(for: source) } catch { return try OutputFormat.wav.format(for: source) }
+  }
+
+  private static func isLossless(_ codec: AudioCodec) -> Bool {
+    switch codec {
+    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw, .flacS8, .flacS16, .flacS24,
+      .alac16, .alac24, .alac32:
+      true
+    default: false
+    }
+  }
+
+  /// Runs in constant memory and calls `progress` after every chunk. Throws `.windowOutside` if the source has no frame
+  /// in the window.
+  func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> TrimOutcome {
+    var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let (format, map, claimed) = (reader.format, reader.map, reader.promisedFrames)
+    let part = frames(at: format.sampleRate)
+    let known =
+      format.codec.hasReliableFrameCount ? claimed.map { max(min($0, part.upperBound) - part.lowerBound, 0) } : nil
+    if part.lowerBound > 0 {
+      do { try reader.seek(to: part.lowerBound) } catch {
+        throw .windowOutside(start: window.start, end: window.end)
+      }
+    }
+    let expected = known ?? Int64(part.count)
+    let (path, tags) = (output, SoundTags(path: source))
+    let file = try audio { () throws(AudioIOError) in
+      try AudioWriter(creating: path, format: Self.format(for: format), expectedFrames: expected, tags: tags)
+    }
+    var files = try SoundWriter(file, pyramid: pyramid, of: format, findsNoiseRegions: true)
+    while reader.position < part.upperBound {
+      let left = Int(clamping: part.upperBound - reader.position)
+      guard try copy(&reader, upTo: left, into: &files) > 0 else { break }
+      progress(
+        WorkerProgress(
+          fraction: min(Double(reader.position - part.lowerBound) / Double(max(expected, 1)), 0.999),
+          readyFrames: files.readyFrames, totalFrames: known, estimatedFrames: known == nil ? expected : nil))
+    }
+    let written = reader.position - part.lowerBound
+    guard written > 0 else { throw .windowOutside(start: window.start, end: window.end) }
+    try encoding?.close()
+    try files.finish()
+    progress(WorkerProgress(fraction: 1, readyFrames: written, totalFrames: written, estimatedFrames: nil))
+    let warnings = Warning.ofReading(
+      map, claimedFrames: claimed, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
+      lostFrames: reader.lostFrames)
+    return TrimOutcome(frames: written, noiseRegions: files.noiseRegions, warnings: warnings)
+  }
+
+  /// Rounds to the nearest frames, at least one.
+  private func frames(at sampleRate: Int) -> Range<Int64> {
+    func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(sampleRate), 0x1p60).rounded()) }
+    let first = frame(window.start)
+    return first..<max(frame(window.end), first + 1)
+  }
+
+  /// Copies samples with all their bits; a 32-bit float has room for those of integers up to 24 bits.
+  private func copy(
+    _ reader: inout AudioReader, upTo frames: Int, into files: inout SoundWriter
+  ) throws(ProcessingError) -> Int {
+    switch reader.format.codec {
+    case .pcmS32, .alac32:
+      try reader.readInt32(upTo: frames) { (samples) throws(ProcessingError) in try files.append(samples) }
+    case .pcmF64:
+      try reader.readDouble(upTo: frames) { (samples) throws(ProcessingError) in try files.append(samples) }
+    default:
+      try reader.readFloat(upTo: frames) { (samples) throws(ProcessingError) in
+        try files.append(samples)
+        try encoding?.append(samples)
+      }
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+
+/// `POST …/trim`: a part of a recording as a new one.
+@Suite(.serialized) struct TrimTests {
+  private func trim(_ client: HTTPClient, _ id: String, _ json: String) throws -> JSON {
+    let answer = try client.post("/v1/recordings/\(id)/trim", json: json)
+    try #require(answer.status == 202, "\(answer.text)")
+    try client.succeed(try #require(answer.json["id"].string))
+    return try client.recording(try #require(answer.json["result"]["recording"].string))
+  }
+
+  @Test("a part of a part has the source's samples, and outlives its source and a crash")
+  func sound() throws {
+    let server = try TestServer()
+    let sound = Sound(
+      rate: 44_100, channels: (0..<2).map { channel in (0..<132_300).map { sin(0.03 * Double($0 + 7 * channel)) / 2 } })
+    let file = WAVFile(sound)
+    let id = try #require(try server.client.uploadReady(file.bytes, name: "talk.wav")["id"].string)
+    let part = try trim(server.client, id, #"{"start":0.5,"end":2.5}"#)
+    #expect(part["name"] == .string("talk (trimmed).wav") && part["format"]["frames"] == .number(88_200))
+    #expect(part["derived_from"]["operation"] == .string("trim") && part["waveform"]["state"] == .string("ready"))
+    let partID = try #require(part["id"].string)
+    let inner = try trim(server.client, partID, #"{"start":0.25,"end":1.25,"name":"inner.wav"}"#)
+    #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
+    #expect(try server.client.delete("/v1/recordings/\(partID)").status == 204)
+    try server.crash()
+    try server.restart()
+    let innerID = try #require(inner["id"].string)
+    let bytes = try server.client.get("/v1/recordings/\(innerID)/audio").body
+    #expect(try WAVFile(reading: bytes).data == Array(file.data[33_075 * 4..<77_175 * 4]))
+    #expect(try server.client.get("/v1/recordings/\(innerID)/loudness").status == 200)
+    try server.stop()
+  }
+
+  /// A clip, and how much later than its flashes its beeps come.
+  private static func clip(_ name: String) throws -> (MediaClip, Double) {
+    try #require(MediaUploadTests.videos.first { $0.0.fileName == name })
+  }
+
+  @Test(
+    "a part of a video has its pictures, not coded again, and the sound in step with them",
+    arguments: ["phone.mp4", "phone.mov", "reordered.mp4", "fragmented.mp4", "browser.webm", "film-aac.mkv"])
+  func video(_ name: String) throws {
+    let server = try TestServer()
+    let (clip, late) = try Self.clip(name)
+    let path = try clip.make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let id = try #require(source["id"].string)
+    // Between two pictures, and between two key pictures.
+    let part = try trim(server.client, id, #"{"start":1.373,"end":4.219}"#)
+    let partID = try #require(part["id"].string)
+    #expect(part["video"]["codec"] == source["video"]["codec"] && part["video"] != .null)
+    let rate = try #require(source["format"]["sample_rate"].double)
+    #expect(part["format"]["frames"].double == (4.219 * rate).rounded() - (1.373 * rate).rounded())
+    // The sound as the service reads it is the source's.
+    let whole = try WAVFile(reading: server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body)
+    let cut = try WAVFile(reading: server.client.conversion("/v1/recordings/\(partID)/audio?format=wav").body)
+    let frame = whole.channels * whole.bits / 8
+    let first = Int((1.373 * rate).rounded())
+    #expect(cut.data == Array(whole.data[first * frame..<first * frame + cut.data.count]))
+    // The file that users get, uploaded again: its beeps and flashes are where they were, less the start.
+    let file = server.folder.file("part-\(name)")
+    let bytes = try server.client.get("/v1/recordings/\(partID)/video").body
+    try write(bytes, to: file)
+    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
+    let before = try flashes(in: path).map { $0 - 1.373 }.filter { (0..<2.846).contains($0) }
+    // Those shown at the very beginning are the pictures that came before.
+    let after = try flashes(in: file).filter { $0 > 0.1 }
+    try #require(before.count == 3 && after.count == 3, "\(before) \(after)")
+    let beeps = try server.client.beeps(in: again, near: before)
+    for ((flash, beep), expected) in zip(zip(after, beeps), before) {
+      #expect(abs(flash - expected) < 0.001, "\(flash) \(expected)")
+      #expect(abs(beep - flash - late) < 0.0012, "\(beep) \(flash)")
+    }
+    try server.stop()
+  }
+
+  @Test("sound coded with loss becomes lossless and says so; lossless sound in MP4 stays what it is")
+  func kinds() throws {
+    let server = try TestServer()
+    for (ending, words, codec, warning) in [
+      ("m4a", ["-c:a", "aac"], "pcm_f32", "format_changed"), ("mp3", ["-c:a", "libmp3lame"], "flac", "format_changed"),
+      ("m4a", ["-c:a", "alac"], "alac", nil), ("flac", [], "flac", nil),
+    ] {
+      let path = server.folder.file("a.\(ending)")
+      try Tool.ffmpeg.run(["-v", "error", "-y", "-f", "lavfi", "-i", "sine=440:r=44100:d=3"] + words + [path])
+      let id = try #require(try server.client.uploadReady(contents(path), name: "a.\(ending)")["id"].string)
+      let part = try trim(server.client, id, #"{"start":1,"end":2}"#)
+      #expect(part["format"]["codec"] == .string(codec) && part["format"]["frames"] == .number(44_100), "\(part)")
+      #expect(part["warnings"].array?.first?["code"].string == warning, "\(part["warnings"])")
+      let partID = try #require(part["id"].string)
+      let whole = try WAVFile(reading: server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body)
+      let cut = try WAVFile(reading: server.client.conversion("/v1/recordings/\(partID)/audio?format=wav").body)
+      let frame = whole.bits / 8
+      #expect(cut.bits == whole.bits && cut.data == Array(whole.data[44_100 * frame..<88_200 * frame]), "\(ending)")
+    }
+    try server.stop()
+  }
+
+  @Test("the command and the service bring a recording to a loudness, which ffmpeg confirms")
+  func loudness() throws {
+    let server = try TestServer()
+    let sound = Sound.noisy(rate: 48_000, channels: 2, seconds: 8) { time, channel in
+      Sound.tone(time, channel) * (time.truncatingRemainder(dividingBy: 1) < 0.7 ? 1 : 0.02)
+    }
+    let source = server.folder.file("in.wav")
+    try write(WAVFile(sound).bytes, to: source)
+    let id = try #require(try server.client.uploadReady(contents(source))["id"].string)
+    let before = try server.client.get("/v1/recordings/\(id)/loudness").json
+    let reference = try Self.ebur128(source)
+    #expect(abs(try #require(before["integrated_lufs"].double) - reference.integrated) < 0.11, "\(before) \(reference)")
+    #expect(abs(try #require(before["range_lu"].double) - reference.range) < 0.5, "\(before) \(reference)")
+    #expect(abs(try #require(before["true_peak_dbtp"].double) - reference.peak) < 0.21, "\(before) \(reference)")
+    let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":1.4},"loudness":-16}"#)
+    let done = try server.client.succeed(try #require(job["id"].string))
+    #expect(done["result"]["loudness"]["before"] == before)
+    #expect(abs(try #require(done["result"]["loudness"]["after"]["integrated_lufs"].double) + 16) < 0.1)
+    let levels = done["result"]["noise_level"]
+    #expect(try #require(levels["before"].double) - (try #require(levels["after"].double)) > 12)
+    let cleaned = server.folder.file("cleaned.wav")
+    let result = try #require(done["result"]["recording"].string)
+    try write(server.client.get("/v1/recordings/\(result)/audio").body, to: cleaned)
+    let printed = server.folder.file("out.wav")
+    let words = ["denoise", source, "-o", printed, "--noise", "0.1-1.4", "--loudness", "-16"]
+    let finished = try Command(Program.path(), words).finish()
+    try #require(finished.status == 0, "\(finished.errors)")
+    #expect(try contents(printed) == contents(cleaned))
+    let found = try Self.ebur128(cleaned)
+    #expect(abs(found.integrated + 16) < 0.11 && found.peak <= -0.9, "\(found)")
+    try server.stop()
+  }
+
+  /// What ffmpeg's filter measures, to a tenth.
+  private static func ebur128(_ path: String) throws -> (integrated: Double, range: Double, peak: Double) {
+    let finished = try Command(
+      "/usr/bin/env",
+      [
+        "ffmpeg", "-hide_banner", "-nostdin", "-i", path, "-af", "ebur128=peak=true:framelog=verbose", "-f", "null",
+        "-",
+      ]
+    ).finish()
+    func value(_ name: String) throws -> Double {
+      let line = finished.errors.split(separator: "\n").last { $0.trimmingCharacters(in: .whitespaces).hasPrefix(name) }
+      return try #require(line?.split(separator: " ").compactMap { Double($0) }.first, "\(name): \(finished.errors)")
+    }
+    return (try value("I:"), try value("LRA:"), try value("Peak:"))
+  }
+}
