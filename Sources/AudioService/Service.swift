@@ -201,6 +201,7 @@ package final class Service: Sendable {
   /// period.
   package func stop() async {
     context.runner.live.endWaits()
+    context.changes.endWaits()
     retention.stop()
     watcher.stop()
     // Doesn't wait for the requests, which may take a while: a job that one of them adds now waits for the next start.

@@ -63,4 +63,33 @@ struct EventStreamTests {
     #expect(Set(more.map(\.id)).isDisjoint(with: events.map(\.id)))
     try server.stop()
   }
+
+  @Test func theListIsFollowedUntilTheServiceStops() throws {
+    let server = try TestServer()
+    func follow(_ last: String?) throws -> Wire {
+      let wire = try Wire(port: server.client.port)
+      let field = last.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+      wire.send("GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\(field)\r\n")
+      #expect(eventually { wire.hasInput })
+      return wire
+    }
+    let wire = try follow(nil)
+    let recording = try server.client.uploadReady(LongClip.wave(), name: "long.wav")
+    let id = try #require(recording["id"].string)
+    #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
+    try server.stop()
+    let answer = try wire.answer(to: "GET")
+    #expect(answer.status == 200 && answer["content-type"] == "text/event-stream")
+    let events = try events(answer.text)
+    #expect(Set(events.map(\.name)) == ["recording", "job", "deleted"])
+    #expect(events.filter { $0.name == "recording" }.last?.data["waveform"]["state"] == .string("ready"))
+    #expect(events.filter { $0.name == "job" }.contains { $0.data["state"] == .string("succeeded") })
+    #expect(events.last?.name == "deleted" && events.last?.data["id"] == .string(id))
+    try server.restart()
+    let again = try follow(try #require(events.last?.id))
+    let other = try #require(try server.client.upload(LongClip.wave(), name: "other.wav")["id"].string)
+    try server.stop()
+    let rest = try self.events(again.answer(to: "GET").text)
+    #expect(rest.first?.name == "resync" && rest.contains { $0.data["id"] == .string(other) })
+  }
 }

@@ -29,6 +29,7 @@ final class Context: Sendable {
   let files: MissingFiles
   let readiness: Readiness
   let documents: DocumentTable
+  let changes: ChangeFeed
   let work: WorkQueue
   let log: ServiceLog
   let metrics: Metrics
@@ -77,6 +78,12 @@ final class Context: Sendable {
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
+    changes = ChangeFeed(
+      streams: ClientTally(
+        limit: configuration.maximumEventStreams,
+        clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }))
+    catalog.whenChanged { [changes] in changes.post($0) }
+    runner.live.whenChanged { [changes] in changes.post(CatalogChanges(jobs: [$0])) }
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)

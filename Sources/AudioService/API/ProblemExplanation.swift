@@ -291,6 +291,9 @@ struct ProblemExplanation: Sendable {
       "The number of pictures and long slices that one client may wait for at once is limited.",
       "Ask for fewer at a time, and try again after “Retry-After” seconds."),
     Self(
+      "limit_event_streams", "This client has too many event streams open",
+      "The number of event streams of the list (`GET /v1/events`) that one client may have open is limited.",
+      "Close some, or share one among pages, and try again after “Retry-After” seconds."),
     Self(
       "limit_open_parts", "This client is reading too many parts of recordings",
       "The number of parts of recordings (`audio` with `start` and `end`) that one client may read at once is limited.",

@@ -9,6 +9,9 @@ func routes(_ context: Context) -> [ServiceRoute] {
   let audio = AudioFiles(context: context)
   let denoise = DenoiseRequests(context: context)
   let noiseRegions = NoiseRegions(context: context)
+  let trim = TrimRequests(context: context)
+  let loudness = LoudnessRequests(context: context)
+  let listEvents = ListEvents(context: context)
   let previews = DenoisePreviews(context: context)
   let spectra = Spectra(context: context)
   let labels = LabelTracks(context: context)
@@ -56,6 +59,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/v1/jobs/{id}", .key(.read), atOnce: jobs.read),
     ServiceRoute(.delete, "/v1/jobs/{id}", .key(.delete), jobs.cancel),
     ServiceRoute(.get, "/v1/jobs/{id}/events", .jobEvents, events.stream),
+    ServiceRoute(.get, "/v1/events", .key(.read), listEvents.stream),
     ServiceRoute(.post, "/v1/tokens", .anyKey, tokens.create),
     ServiceRoute(.get, "/v1/usage", .key(.read), usage.read),
     ServiceRoute(.get, "/healthz", open: operations.health),

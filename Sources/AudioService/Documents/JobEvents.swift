@@ -21,7 +21,7 @@ import Storage
 struct JobEvents: Sendable {
   let context: Context
 
-  private static let fields: HTTPFields = [
+  static let fields: HTTPFields = [
     "Content-Type": "text/event-stream", "Cache-Control": "no-store",
     // Keeps nginx from buffering the response.
     "X-Accel-Buffering": "no",

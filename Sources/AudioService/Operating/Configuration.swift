@@ -87,6 +87,10 @@ package struct Configuration: Sendable {
   package var maximumAttempts = 3
   /// Half of the pause before a job's second attempt, in seconds; each further pause is twice as long.
   var retryPauseSeconds = 0.25
+  /// Maximum number of event streams of the list (`GET /v1/events`) open at once; beyond that, requests get 503.
+  package var maximumEventStreams = 1000
+  /// The same for one client; beyond that, it gets 429.
+  package var maximumEventStreamsPerClient = 50
   /// Seconds without an event after which an event stream sends a comment to show that it's alive.
   var heartbeatSeconds = 15.0
   /// Memory that a child may use, not counting files that it maps.

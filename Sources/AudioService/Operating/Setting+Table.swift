@@ -69,6 +69,8 @@ extension Setting {
     .number("max-waiting-probes-per-client", \.maximumWaitingProbesPerClient, ofOneClient),
     .number("max-waiting-previews", \.maximumWaitingPreviews, "Previews and spectra that may wait."),
     .number("max-waiting-previews-per-client", \.maximumWaitingPreviewsPerClient, ofOneClient),
+    .number("max-event-streams", \.maximumEventStreams, "Event streams of the list (/v1/events) open at once."),
+    .number("max-event-streams-per-client", \.maximumEventStreamsPerClient, ofOneClient),
     .number(
       "max-open-parts", \.maximumOpenParts, "Parts of recordings (audio with start and end) on their way at once."),
     .number("max-open-parts-per-client", \.maximumOpenPartsPerClient, ofOneClient),

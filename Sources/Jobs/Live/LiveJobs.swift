@@ -19,6 +19,8 @@ package struct LiveJob: Sendable {
   package var pyramidPath: String?
   /// The path of the waveform file after the job has succeeded. The recording's row names it slightly later.
   package var finishedPyramidPath: String?
+  /// The state that was last passed to `whenChanged`.
+  var announced: Mark?
 
   /// The completed part of the work, 0 to 1.
   package var fraction: Double { progress?.fraction ?? 0 }
@@ -71,6 +73,7 @@ package final class LiveJobs: Sendable {
     var nextSweep: DispatchTime?
     var hasEnded = false
     var onRemoved: (@Sendable (JobID, LiveJob) -> Void)?
+    var onChanged: (@Sendable (JobID) -> Void)?
   }
 
   private let state = Mutex(State())
@@ -110,6 +113,12 @@ package final class LiveJobs: Sendable {
     state.withLock { $0.onRemoved = action }
   }
 
+  /// Sets the action to call when the state of a job changes or its progress has grown by 0.01. Call this once, before
+  /// the first job.
+  package func whenChanged(_ action: @escaping @Sendable (JobID) -> Void) {
+    state.withLock { $0.onChanged = action }
+  }
+
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
       state.jobs[id] = job
@@ -122,28 +131,33 @@ package final class LiveJobs: Sendable {
   }
 
   func update(_ id: JobID, _ change: (inout LiveJob) -> Void) {
-    let ready = state.withLock { state -> [Waiter] in
-      guard var job = state.jobs[id] else { return [] }
+    let (ready, action) = state.withLock { state -> ([Waiter], (@Sendable (JobID) -> Void)?) in
+      guard var job = state.jobs[id] else { return ([], nil) }
       change(&job)
+      let isNews = job.announced?.isPassed(by: job) ?? true
+      if isNews { job.announced = job.mark }
       state.jobs[id] = job
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       let due = state.waiters[id, default: [:]].filter { _, waiter in waiter.look.mark?.isPassed(by: job) ?? true }
       for key in due.keys { state.waiters[id]?[key] = nil }
-      return Array(due.values)
+      return (Array(due.values), isNews ? state.onChanged : nil)
     }
     for waiter in ready { waiter.continuation.resume() }
+    action?(id)
   }
 
   /// Removes a job that has ended. Its row must already say how it ended.
   func remove(_ id: JobID) {
-    let (job, ready, action) = state.withLock { state in
+    let (job, ready, action, announce) = state.withLock { state in
       let job = state.jobs.removeValue(forKey: id)
       if let recording = job?.recording, state.byRecording[recording] == id { state.byRecording[recording] = nil }
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
-      return (job, Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved)
+      return (job, Array((state.waiters.removeValue(forKey: id) ?? [:]).values), state.onRemoved, state.onChanged)
     }
     for waiter in ready { waiter.continuation.resume() }
-    if let job { action?(id, job) }
+    guard let job else { return }
+    action?(id, job)
+    announce?(id)
   }
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, `endWaits` is called, or

@@ -100,7 +100,9 @@ extension Catalog {
       if try Self.recording(job.recording, db)?.waveformJob == id {
         _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
       }
-      return [job] + (try job.output.map { try Self.delete($0, db) } ?? [])
+      let others = try job.output.map { try Self.delete($0, db) } ?? []
+      for deleted in ([job] + others).compactMap(\.output) { changes.note(owner: job.tenant, of: deleted) }
+      return [job] + others
     }
   }
 

@@ -106,7 +106,9 @@ extension Catalog {
     try write { db in
       guard let recording = try Self.recording(id, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
-      return try Self.delete(id, db)
+      let cancelled = try Self.delete(id, db)
+      for deleted in [id] + cancelled.compactMap(\.output) { changes.note(owner: recording.tenant, of: deleted) }
+      return cancelled
     }
   }
 

@@ -14,7 +14,7 @@ extension Catalog {
     // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
     // only old recordings are scanned.
     return try write { db in
-      let deleted = try String.fetchAll(
+      let deleted = try Row.fetchAll(
         db.cachedStatement(
           sql: """
             DELETE FROM recordings WHERE id IN (
@@ -23,13 +23,17 @@ extension Catalog {
                 SELECT 1 FROM jobs
                 WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
               ORDER BY id LIMIT :limit)
-            RETURNING id
+            RETURNING id, tenant
             """),
         arguments: [
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
           "tenants": list,
         ]
-      ).compactMap(RecordingID.init)
+      ).compactMap { row -> RecordingID? in
+        guard let id = RecordingID(try value(row, "id")) else { return nil }
+        changes.note(owner: Tenant(stored: try value(row, "tenant")), of: id)
+        return id
+      }
       for id in deleted {
         try Self.erase(id.text, db)
       }

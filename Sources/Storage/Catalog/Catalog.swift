@@ -11,8 +11,9 @@ import Terms
 package final class Catalog: Sendable {
   let pool: DatabasePool
   private let file: CatalogFile
-  private let changes: ChangedRecordings
+  let changes: ChangedRecordings
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
+  private let onChange = Mutex<(@Sendable (CatalogChanges) -> Void)?>(nil)
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let isDamaged = Atomic(false)
@@ -57,6 +58,12 @@ package final class Catalog: Sendable {
     in store: MediaStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
     descriptions.withLock { $0 = DescriptionKeeper(store: store, onFailure: onFailure) }
+  }
+
+  /// From now on, calls `action` after every commit with what it changed, when readers already see it. `action` must be
+  /// brief. Call this once, before the first change.
+  package func whenChanged(_ action: @escaping @Sendable (CatalogChanges) -> Void) {
+    onChange.withLock { $0 = action }
   }
 
   /// Writes the current description of a recording into its folder.
@@ -151,14 +158,15 @@ package final class Catalog: Sendable {
     try checkFile()
     try descriptions.withLock { $0 }?.store.checkClaim()
     let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
-    for id in changed { describe(id) }
+    for id in changed.recordings { describe(id) }
+    onChange.withLock { $0 }?(changed)
     return value
   }
 
-  /// Runs `body` in a transaction. Returns its result and the recordings that it changed.
+  /// Runs `body` in a transaction. Returns its result and what it changed.
   private func commit<Value>(
     _ body: (Database) throws -> Value
-  ) throws(StorageError) -> (Value, [RecordingID]) {
+  ) throws(StorageError) -> (Value, CatalogChanges) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     do {
       return try pool.writeWithoutTransaction { db in

@@ -4,48 +4,58 @@ import Synchronization
 // @unchecked Sendable: all state except the counts, which are atomic, is accessed only on the catalog's writer queue,
 // where GRDB calls observers.
 
-/// Collects the recordings that a transaction inserts, changes or removes, with any statement, and counts the changes
-/// of each.
+/// Collects the recordings and jobs that a transaction inserts, changes or removes, with any statement, and counts the
+/// changes of each recording.
 final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   private var rows: Set<Int64> = []
   private var removals: Set<Int64> = []
+  private var jobs: Set<Int64> = []
+  /// The recordings that the transaction deletes, with their tenants. Other removals are those of uploads.
+  private var owners: [RecordingID: Tenant] = [:]
 
   /// Recordings share counts: a count that grows needlessly only causes another read.
   private let counts = (0..<1024).map { _ in ChangeCount() }
 
   func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
-    [RecordingRow.databaseTableName, "removals"].contains(kind.tableName)
+    [RecordingRow.databaseTableName, JobRow.databaseTableName, "removals"].contains(kind.tableName)
   }
 
   func databaseDidChange(with event: DatabaseEvent) {
-    guard event.kind != .delete else { return }
-    if event.tableName == RecordingRow.databaseTableName {
-      rows.insert(event.rowID)
-    } else {
-      removals.insert(event.rowID)
+    let isDeletion = event.kind == .delete
+    switch event.tableName {
+    case RecordingRow.databaseTableName: if !isDeletion { rows.insert(event.rowID) }
+    case JobRow.databaseTableName: if !isDeletion { jobs.insert(event.rowID) }
+    default: if !isDeletion { removals.insert(event.rowID) }
     }
   }
 
   func databaseDidCommit(_ db: Database) {}
 
-  func databaseDidRollback(_ db: Database) { (rows, removals) = ([], []) }
+  func databaseDidRollback(_ db: Database) { forget() }
 
-  /// Counts what changed since the last call and returns the recordings that were inserted or changed and still exist.
-  /// Call it on the writer queue after the commit. Doesn't throw, because an unreadable row was committed nevertheless.
-  func take(_ db: Database) -> [RecordingID] {
-    defer { (rows, removals) = ([], []) }
-    let changed = rows.compactMap { id("SELECT id FROM recordings WHERE rowid = ?", $0, db) }
-    let removed = removals.compactMap { id("SELECT id FROM removals WHERE rowid = ?", $0, db) }
+  private func forget() { (rows, removals, jobs, owners) = ([], [], [], [:]) }
+
+  /// Notes that this transaction deletes a recording of a tenant. Call it on the writer queue.
+  func note(owner: Tenant, of id: RecordingID) { owners[id] = owner }
+
+  /// Counts the recordings that changed since the last call and returns all changes. Call it on the writer queue after
+  /// the commit. Doesn't throw, because an unreadable row was committed nevertheless.
+  func take(_ db: Database) -> CatalogChanges {
+    defer { forget() }
+    let changed: [RecordingID] = rows.compactMap { id("SELECT id FROM recordings WHERE rowid = ?", $0, db) }
+    let removed: [RecordingID] = removals.compactMap { id("SELECT id FROM removals WHERE rowid = ?", $0, db) }
     for id in changed + removed { count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    return changed
+    return CatalogChanges(
+      recordings: changed, deleted: removed.compactMap { id in owners[id].map { Deletion(id, of: $0) } },
+      jobs: jobs.compactMap { id("SELECT id FROM jobs WHERE rowid = ?", $0, db) })
   }
 
   /// The number of changes to a recording, together with those that share its count.
   func changeCount(of id: RecordingID) -> UInt64 { count(of: id).value.load(ordering: .sequentiallyConsistent) }
 
-  private func id(_ sql: String, _ row: Int64, _ db: Database) -> RecordingID? {
+  private func id<Entity>(_ sql: String, _ row: Int64, _ db: Database) -> Identifier<Entity>? {
     let text = try? String.fetchOne(db.cachedStatement(sql: sql), arguments: [row])
-    return text.flatMap(RecordingID.init)
+    return text.flatMap { Identifier<Entity>($0) }
   }
 
   private func count(of id: RecordingID) -> ChangeCount { counts[id.share(of: counts.count)] }
