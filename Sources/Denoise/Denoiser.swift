@@ -35,7 +35,7 @@ package struct Denoiser: ~Copyable {
 
   /// Creates a denoiser.
   /// - Parameters:
-  ///   - profile: the noise; must have the sound's sample rate and channel count.
+  ///   - noise: must have the sound's sample rate and channel count.
   ///   - settings: the gain rule, its parameters, and the part to return.
   ///   - sampleRate: in Hz.
   ///   - channels: at least 1.
@@ -44,25 +44,27 @@ package struct Denoiser: ~Copyable {
   ///   - usesSecondThread: whether to share the work with another thread.
   ///   - budgetedChannels: the number of channels that the memory is meant for, if other denoisers take a part of it.
   package init(
-    profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
+    noise: NoiseCourse, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
     usesSecondThread: Bool = false, budgetedChannels: Int? = nil
   ) {
-    precondition(profile.sampleRate == sampleRate, "the profile is of the sound's rate")
-    precondition(profile.power.count == channels, "the profile has the sound's channels")
+    for part in noise.parts {
+      precondition(part.profile.sampleRate == sampleRate, "the profile is of the sound's rate")
+      precondition(part.profile.power.count == channels, "the profile has the sound's channels")
+    }
     precondition(startFrame >= 0, "frames are counted from 0")
     let frame = AnalysisFrame(sampleRate: sampleRate)
     let grid = SegmentGrid(
       frame: frame, channels: budgetedChannels ?? channels, isTracked: settings.adaptation != nil)
-    let noise = Self.noise(of: profile, settings)
+    let level = Self.level(of: noise, settings, hop: frame.hop)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels
     self.frame = frame
     self.grid = grid
     pipeline = SegmentPipeline(
-      grid: grid, frame: frame, channels: channels, noise: noise,
-      gainRule: SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate),
+      grid: grid, frame: frame, channels: channels, noise: level,
+      gainRule: SegmentGains(settings: settings, noise: level, frame: frame, sampleRate: sampleRate),
       tracker: settings.adaptation.map {
-        NoiseTracker(frame: frame, sampleRate: sampleRate, noise: noise, adaptation: $0)
+        NoiseTracker(frame: frame, sampleRate: sampleRate, noise: level, adaptation: $0)
       }, startingAt: firstHop, usesSecondThread: usesSecondThread)
     self.usesSecondThread = usesSecondThread
     let firstFrame = firstHop / Int64(grid.blockHops) * Int64(grid.blockHops)
@@ -142,10 +144,11 @@ package struct Denoiser: ~Copyable {
   }
 
   /// The sum of the channels' λ, scaled. The rules based on the a-priori SNR use a factor of 0.85 (PESQ 1.934, against
-  /// 1.909 without); Berouti's α has the same effect. Values below 1e−14 mean no noise.
-  private static func noise(of profile: NoiseProfile, _ settings: DenoiseSettings) -> [Float] {
+  /// 1.909 without); Berouti's α has the same effect.
+  private static func level(of noise: NoiseCourse, _ settings: DenoiseSettings, hop: Int) -> FrameNoise {
     let factor = settings.method == .spectralSubtraction ? 1 : 0.85
     let sensitivity = Float(factor * min(2, max(0.5, settings.sensitivity)))
-    return profile.summed.map { $0 * sensitivity > 1e-14 ? $0 * sensitivity : 0 }
+    return FrameNoise(
+      noise.parts.map { $0.profile.summed.map { $0 * sensitivity } }, at: noise.parts.map(\.frames), hop: hop)
   }
 }

@@ -12,7 +12,7 @@ package struct LinkedDenoiser: ~Copyable {
 
   /// Creates a denoiser; see `Denoiser` for the parameters. `settings.link` says which channels share one gain.
   package init(
-    profile: NoiseProfile, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
+    noise: NoiseCourse, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
     usesSecondThread: Bool = false
   ) {
     let groups = (settings.link ?? ChannelLink(channels: channels)).groups(of: channels)
@@ -21,8 +21,8 @@ package struct LinkedDenoiser: ~Copyable {
     self.groups = groups.map { own in
       // Besides spectra for each channel, there is as much again for each group.
       let denoiser = Denoiser(
-        profile: NoiseProfile(power: own.map { profile.power[$0] }, sampleRate: sampleRate), settings: settings,
-        sampleRate: sampleRate, channels: own.count, startFrame: startFrame,
+        noise: noise.ofChannels(own), settings: settings, sampleRate: sampleRate, channels: own.count,
+        startFrame: startFrame,
         usesSecondThread: usesSecondThread && groups.count == 1, budgetedChannels: channels + groups.count - 1)
       return LinkedGroup(own, denoiser)
     }

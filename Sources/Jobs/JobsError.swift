@@ -12,4 +12,6 @@ package enum JobsError: Error, Equatable {
   case clientRunsNothing
   /// The parameters in the job's row can't be read; another version may have written them.
   case unreadableParameters(JobID)
+  /// The noise profile that the job uses isn't in the catalog any more.
+  case noiseProfileIsGone(String)
 }

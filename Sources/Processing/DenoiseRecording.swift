@@ -37,6 +37,8 @@ struct DenoiseRecording {
   var limits = AudioLimits()
   /// Whether to look for noise regions in the result.
   var findsNoiseRegions = false
+  /// The file of the noise profile if the parameters name one.
+  var profilePath: String?
   /// The part of the result to write; nil for all of it.
   var window: TimeWindow?
   /// Whether to use a second core, which doesn't change the result.
@@ -54,7 +56,8 @@ struct DenoiseRecording {
     let reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
-    let learner = NoiseLearner(source: source, noise: parameters.noise, limits: limits, map: reader.map)
+    let learner = NoiseLearner(
+      source: source, noise: parameters.noise, limits: limits, profilePath: profilePath, map: reader.map)
     let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(
@@ -76,7 +79,7 @@ struct DenoiseRecording {
     var kept = parameters.settings
     kept.output = .denoised
     var denoiser = LinkedDenoiser(
-      profile: learnt.profile, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
+      noise: learnt.course, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
       startFrame: sound.position, usesSecondThread: usesSecondThread)
     var position = sound.position
     var pending = PendingSound()
@@ -117,9 +120,9 @@ struct DenoiseRecording {
       lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
       frames: target.frames, noise: NoiseUsed(learnt.source, adapted: adapted),
-      profile: PowerSpectrum(learnt.profile, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
+      profile: PowerSpectrum(learnt.course.mean, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,
-      warnings: warnings + (sound.warning.map { [$0] } ?? []))
+      warnings: warnings + learnt.warnings + (sound.warning.map { [$0] } ?? []))
   }
 
   /// Returns the format of the file to write.

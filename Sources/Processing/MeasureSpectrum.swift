@@ -12,6 +12,6 @@ struct MeasureSpectrum {
   func run() throws(ProcessingError) -> PowerSpectrum {
     let learner = NoiseLearner(
       source: source, noise: .region(start: window.start, end: window.end), limits: limits, countsSilence: true)
-    return PowerSpectrum(try learner.learn { _ in }.profile)
+    return PowerSpectrum(try learner.learn { _ in }.course.mean)
   }
 }

@@ -2,14 +2,16 @@ import AudioIO
 import Denoise
 import Terms
 
-/// A noise profile and the region or quantile that it was learned from.
+/// Noise and what it was learned from.
 struct LearntNoise {
-  let profile: NoiseProfile
+  let course: NoiseCourse
   let source: NoiseSource
+  /// How a profile that was learned before differs from the recording.
+  var warnings: [Warning] = []
 }
 
-/// Learns a noise profile from a file. Reads a given region, a few seconds spread over the file for a quantile, or the
-/// whole file to find a region.
+/// Learns a recording's noise. Reads given regions, a few seconds spread over the file for a quantile, or the whole
+/// file to find a region; a profile that was learned before is read from its own file.
 struct NoiseLearner {
   /// The maximum number of seconds that a quantile is learned from, each in a stretch of its own. For two hours of 44.1
   /// kHz stereo, this takes 0.1 s of CPU time; the whole would take 22 s. Previews wait for it.
@@ -19,19 +21,23 @@ struct NoiseLearner {
   /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none.
   let noise: NoiseSource?
   let limits: AudioLimits
+  /// The file of the profile if `noise` is one.
+  var profilePath: String?
   /// Whether digital silence in a region counts, to measure the region as it is.
   var countsSilence = false
   /// The file's sound map, if already known.
   var map: SoundMap?
 
-  /// Returns the number of frames to read for learning from a recording of `total` frames; the region may be outside
+  /// Returns the number of frames to read for learning from a recording of `total` frames; the regions may be outside
   /// it.
   func frames(of total: Int64, sampleRate: Int) -> Int64 {
     switch noise {
     case nil: return total
     case .quantile: return min(total, Int64(Self.wholeSeconds * sampleRate))
-    case .region(let start, let end):
-      let frames = (end - start) * Double(sampleRate)
+    case .profile: return 0
+    case .region, .regions:
+      let seconds = noise?.regions.reduce(0) { $0 + $1.end - $1.start } ?? 0
+      let frames = seconds * Double(sampleRate)
       return frames > 0 && frames < Double(total) ? Int64(frames) : total
     }
   }
@@ -53,20 +59,43 @@ struct NoiseLearner {
     let first = searched / 2
     func learning(_ frames: Int64) { progress(first > 0 ? first + frames / 2 : frames) }
     switch source {
-    case .region(let start, let end):
-      return LearntNoise(profile: try learnRegion(start: start, end: end, learning), source: source)
+    case .region(let region):
+      return LearntNoise(course: NoiseCourse(try learn(region, learning).profile), source: source)
+    case .regions(let regions):
+      var (parts, read) = ([NoiseCourse.Part](), Int64(0))
+      for region in regions {
+        let part = try learn(region) { learning(read + $0) }
+        read += Int64(part.frames.count)
+        parts.append(part)
+      }
+      return LearntNoise(course: NoiseCourse(parts), source: source)
     case .quantile(let quantile):
-      return LearntNoise(profile: try learnQuantile(quantile, learning), source: source)
+      return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, learning)), source: source)
+    case .profile(let name):
+      return try known(name)
     }
+  }
+
+  /// Returns a profile that was learned before, for the recording's rate and channels.
+  private func known(_ name: String) throws(ProcessingError) -> LearntNoise {
+    let (path, format) = (profilePath ?? name, try open().format)
+    let density: NoiseDensity
+    do { density = try NoiseProfileFile(path: path).density } catch { throw .profile(path: path, error) }
+    return LearntNoise(
+      course: NoiseCourse(density.profile(sampleRate: format.sampleRate, channels: format.channels)),
+      source: .profile(name),
+      warnings: Warning.ofProfile(density, sampleRate: format.sampleRate, channels: format.channels))
   }
 
   private func open() throws(ProcessingError) -> AudioReader {
     try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits, map: map) }
   }
 
-  private func learnRegion(
-    start: Double, end: Double, _ progress: (Int64) -> Void
-  ) throws(ProcessingError) -> NoiseProfile {
+  /// Returns the profile of a region and its frames.
+  private func learn(
+    _ region: NoiseSource.Region, _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> NoiseCourse.Part {
+    let (start, end) = (region.start, region.end)
     let reader = try open()
     let format = reader.format
     let rate = Double(format.sampleRate)
@@ -74,7 +103,7 @@ struct NoiseLearner {
     let duration = frames.map { Double($0) / rate }
     let outside = { duration in ProcessingError.regionOutside(start: start, end: end, duration: duration) }
     // If the length is unknown, a bound that can't overflow a multiplication.
-    guard NoiseSource.isRegion(start: start, end: end, within: duration ?? 1e12) else { throw outside(duration) }
+    guard region.isWithin(duration ?? 1e12) else { throw outside(duration) }
     let first = Int64((start * rate).rounded())
     let last = min(Int64((end * rate).rounded()), frames ?? .max)
     var sound = CenteredSound(reader)
@@ -84,12 +113,12 @@ struct NoiseLearner {
     while sound.position < last {
       if sound.read(upTo: last - sound.position, { builder.append($1) }) == 0 {
         let length = Double(sound.reader.position) / rate
-        guard NoiseSource.isRegion(start: start, end: end, within: length) else { throw outside(length) }
+        guard region.isWithin(length) else { throw outside(length) }
         break
       }
       progress(sound.position - first)
     }
-    do { return try builder.finish() } catch { throw .denoise(error) }
+    do { return NoiseCourse.Part(try builder.finish(), at: first..<sound.position) } catch { throw .denoise(error) }
   }
 
   /// Learns from a few seconds of a long recording. Learns from all of it if these hold only digital silence, or if the

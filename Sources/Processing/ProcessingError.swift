@@ -13,6 +13,8 @@ package enum ProcessingError: Error, Sendable {
   case regionOutside(start: Double, end: Double, duration: Double?)
   /// No frame of the window is within the recording.
   case windowOutside(start: Double, end: Double)
+  /// The file of a noise profile that was learned before can't be used.
+  case profile(path: String, NoiseProfileFile.Fault)
   /// A system call on a file failed.
   case system(operation: String, path: String, errno: Int32)
   /// A worker was given no whole `WorkerRequest`.

@@ -1,4 +1,5 @@
 import AudioIO
+import Denoise
 import Media
 import Terms
 
@@ -66,6 +67,28 @@ extension Warning {
     ]
   }
 
+  /// Says how a noise profile that was learned elsewhere differs from the recording that it's used for.
+  static func ofProfile(_ density: NoiseDensity, sampleRate: Int, channels: Int) -> [Warning] {
+    var found: [Warning] = []
+    let (highest, own) = (density.highestHz, density.powerDB.count)
+    // The last bin of the recording's own frames may lie a little higher than that of the profile's.
+    if highest < 0.49 * Double(sampleRate) {
+      found.append(
+        Warning(
+          code: "profile_bands",
+          detail: "The noise profile ends at \(Int(highest.rounded())) Hz; nothing is removed from there to "
+            + "\(sampleRate / 2) Hz."))
+    }
+    if own != channels {
+      found.append(
+        Warning(
+          code: "profile_channels",
+          detail: "The noise profile has \(Words.count(own, "channel")), the recording \(channels): "
+            + (own == 1 ? "it is used for each of them." : "the mean of its channels is used for each.")))
+    }
+    return found
+  }
+
   /// Whether a warning about a recording also applies to its cleaned result, because it's about the audio rather than
   /// the file.
   package static func isOfSound(_ code: String) -> Bool {
@@ -74,7 +97,10 @@ extension Warning {
 
   /// Whether a warning is about something that cleaning changed.
   package static func isOfResult(_ code: String) -> Bool {
-    ["format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed"].contains(code)
+    [
+      "format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed", "profile_bands",
+      "profile_channels",
+    ].contains(code)
   }
 
   /// Says that a result has another loudness than was asked for; nil if it is right to half a LU.

@@ -42,6 +42,10 @@ extension WorkerFailure {
         code: "window_outside",
         detail: "The window \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording.",
         retry: false)
+    case .profile(let path, let fault):
+      self.init(
+        code: "profile_unusable", detail: "\(namesPaths ? path : "The noise profile") \(Self.words(for: fault)).",
+        retry: false)
     case .system(let operation, let path, let number):
       self = Self.system(operation, number, path: namesPaths ? path : nil)
     case .request(let fault):
@@ -52,6 +56,15 @@ extension WorkerFailure {
         case .malformed: "can't be read"
         }
       self.init(code: "worker_failed", detail: "The worker's request \(what).", retry: false)
+    }
+  }
+
+  private static func words(for fault: NoiseProfileFile.Fault) -> String {
+    switch fault {
+    case .unreadable(let number): "can't be read: \(unsafe String(cString: strerror(number)))"
+    case .tooLong(let limit): "is longer than \(limit) bytes, so it isn't a noise profile"
+    case .malformed: "isn't a noise profile: that is a JSON object with “frequencies” and “power_db”"
+    case .density(let fault): "isn't a valid noise profile: \(fault.words)"
     }
   }
 

@@ -19,6 +19,7 @@ import Terms
 //   {"spectrum":{…}}                                                                   once, for a spectrum
 //   {"loudness":{…}}                                                                   once, for a loudness
 //   {"trimmed":{…}}                                                                    once, for a part
+//   {"noise_profile":{…}}                                                              once, for a noise profile
 //   {"error":{"code":"…","detail":"…","retry":false}}                                  once, instead of the result
 
 /// One line from a worker.
@@ -39,6 +40,7 @@ package enum WorkerReport: Sendable, Equatable {
   case measured(PowerSpectrum)
   case loudness(MeasuredLoudness)
   case trimmed(TrimOutcome)
+  case profileLearnt(NoiseProfileOutcome)
 
   /// Returns the line, including the newline.
   package func line() -> [UInt8] {
@@ -62,7 +64,7 @@ package enum WorkerReport: Sendable, Equatable {
     switch (work, self) {
     case (.probe, .probed), (.ffmpegCheck, .ffmpegWorks), (.waveform, .analyzed), (.denoise, .denoised),
       (.convert, .converted), (.noiseRegions, .noiseRegions), (.spectrum, .measured), (.loudness, .loudness),
-      (.trim, .trimmed):
+      (.trim, .trimmed), (.noiseProfile, .profileLearnt):
       true
     default: false
     }
@@ -81,6 +83,7 @@ extension WorkerReport: Codable {
     case probed = "probe"
     case analyzed = "analysis"
     case measured = "spectrum"
+    case profileLearnt = "noiseProfile"
   }
 
   /// Throws unless there is exactly one member.
@@ -104,6 +107,7 @@ extension WorkerReport: Codable {
       case .measured: .measured(try value())
       case .loudness: .loudness(try value())
       case .trimmed: .trimmed(try value())
+      case .profileLearnt: .profileLearnt(try value())
       }
   }
 
@@ -123,6 +127,7 @@ extension WorkerReport: Codable {
     case .measured(let spectrum): try container.encode(spectrum, forKey: .measured)
     case .loudness(let loudness): try container.encode(loudness, forKey: .loudness)
     case .trimmed(let outcome): try container.encode(outcome, forKey: .trimmed)
+    case .profileLearnt(let outcome): try container.encode(outcome, forKey: .profileLearnt)
     }
   }
 }

@@ -20,6 +20,7 @@ extension WorkerRequest {
     case .noiseRegions(let copy): try beginNoiseRegions(copy)
     case .loudness(let copy): try beginLoudness(copy)
     case .trim(let work): try begin(work)
+    case .noiseProfile(let work): try begin(work)
     case .spectrum(let window):
       { (_) throws(ProcessingError) in
         .measured(try MeasureSpectrum(source: source, window: window, limits: limits).run())
@@ -80,8 +81,8 @@ extension WorkerRequest {
     return { (progress) throws(ProcessingError) in
       let recording = DenoiseRecording(
         source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
-        parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions, window: work.window,
-        usesSecondThread: threadCount > 1, encoding: cleaned)
+        parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions,
+        profilePath: work.profilePath, window: work.window, usesSecondThread: threadCount > 1, encoding: cleaned)
       var outcome =
         if let target = work.parameters.loudness {
           try recording.run(
@@ -161,6 +162,14 @@ extension WorkerRequest {
         try search.run { frames, fraction in
           progress(WorkerProgress(fraction: fraction, readyFrames: frames, totalFrames: nil, estimatedFrames: nil))
         })
+    }
+  }
+
+  private func begin(_ work: NoiseProfileWork) throws(ProcessingError) -> Begun {
+    let decoding = try decode(work.copy)
+    return { (progress) throws(ProcessingError) in
+      let sound = try sound(decoding, work.copy, progress)
+      return .profileLearnt(try LearnNoiseProfile(source: sound, work: work, limits: limits).run(progress: progress))
     }
   }
 

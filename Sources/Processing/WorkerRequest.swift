@@ -2,6 +2,7 @@ import AudioIO
 import FoundationEssentials
 import Glibc
 import Media
+import Terms
 
 // The service sends a worker one JSON object, followed by a newline, on the worker's standard input, which then stays
 // open as long as the service lives.
@@ -28,6 +29,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     /// Measure the loudness, after making the working copy if the source needs one.
     case loudness(WorkingCopy?)
     case trim(TrimWork)
+    case noiseProfile(NoiseProfileWork)
 
     /// The name of the kind of work, for people.
     package var name: String {
@@ -41,6 +43,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
       case .spectrum: "spectrum"
       case .loudness: "loudness"
       case .trim: "trim"
+      case .noiseProfile: "noise-profile"
       }
     }
   }
@@ -146,6 +149,8 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   package var replacement: Replacement?
   /// The part of the result to write; nil for all of it.
   package var window: TimeWindow?
+  /// The file of the noise profile if the parameters name one.
+  package var profilePath: String?
   /// Whether to look for noise regions in the result.
   package var findsNoiseRegions: Bool
 
@@ -180,6 +185,23 @@ package struct TrimWork: Codable, Sendable, Equatable {
   /// Creates a value from its parts.
   package init(_ window: TimeWindow, output: String, pyramid: String) {
     (self.window, self.output, self.pyramid) = (window, output, pyramid)
+/// The parameters for learning a noise profile.
+package struct NoiseProfileWork: Codable, Sendable, Equatable {
+  /// Where to learn it; nil for the best region found. Not a profile.
+  package var noise: NoiseSource?
+  /// The recording's name, for the file.
+  package var name: String?
+  /// The file to write; see `NoiseProfileFile`.
+  package var output: String
+  /// The working copy to make first; nil if the source is read directly.
+  package var copy: WorkingCopy?
+
+  /// Creates a value from its parts.
+  package init(_ noise: NoiseSource?, name: String?, output: String, copy: WorkingCopy? = nil) {
+    self.noise = noise
+    self.name = name
+    self.output = output
+    self.copy = copy
   }
 }
 

@@ -49,6 +49,8 @@ package enum StorageError: Error, Equatable, Sendable {
 
   /// A recording has as many tracks of labels as it may have.
   case tooManyLabelTracks(limit: Int)
+  /// There are as many noise profiles as there may be.
+  case tooManyNoiseProfiles(limit: Int)
 
   /// The row to be changed has changed in the meantime.
   case changedMeanwhile

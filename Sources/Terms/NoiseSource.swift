@@ -1,39 +1,72 @@
-/// Where to learn a noise profile from: in JSON, `{"start":1.25,"end":2.75}` or `{"quantile":0.2}`.
+/// Where to learn a noise profile from: in JSON, `{"start":1.25,"end":2.75}`, `{"regions":[{"start":…,"end":…},…]}`,
+/// `{"profile":"…"}` or `{"quantile":0.2}`.
 package enum NoiseSource: Sendable, Equatable {
   /// Seconds of the recording that contain only noise.
-  case region(start: Double, end: Double)
+  package struct Region: Sendable, Equatable, Codable {
+    /// In seconds.
+    package let start: Double
+    /// In seconds, after `start`.
+    package let end: Double
+
+    /// Creates a region.
+    package init(start: Double, end: Double) { (self.start, self.end) = (start, end) }
+
+    /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
+    /// clamped: times are rounded for display and input.
+    package func isWithin(_ duration: Double) -> Bool {
+      start >= 0 && start < end && start < duration && end <= duration + 0.01
+    }
+  }
+
+  /// The same noise everywhere.
+  case region(Region)
+  /// Noise that differs from place to place: at least one region, in ascending order, without overlaps.
+  case regions([Region])
   /// The quiet quantile of every frequency over the whole recording, 0 … 1, for recordings without such a region. In a
   /// long recording, some seconds spread over it stand for the whole.
   case quantile(Double)
+  /// A profile that was learned before: its ID, or the name of its file.
+  case profile(String)
 
   /// The default quantile.
   package static let usualQuantile = 0.2
+  /// Maximum number of regions.
+  package static let regionLimit = 32
+
+  /// A region.
+  package static func region(start: Double, end: Double) -> NoiseSource { .region(Region(start: start, end: end)) }
 
   /// Creates the best source, given the regions found, best first.
   package init(best regions: [NoiseRegion]) {
     self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
   }
 
-  /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
-  /// clamped: times are rounded for display and input.
-  package static func isRegion(start: Double, end: Double, within duration: Double) -> Bool {
-    start >= 0 && start < end && start < duration && end <= duration + 0.01
+  /// The regions to learn from, if there are any.
+  package var regions: [Region] {
+    switch self {
+    case .region(let region): [region]
+    case .regions(let regions): regions
+    case .quantile, .profile: []
+    }
   }
 }
 
 extension NoiseSource: Codable {
   private enum CodingKeys: String, CodingKey {
-    case start, end, quantile
+    case regions, quantile, profile
   }
 
-  /// Throws if it's neither a region nor a quantile.
+  /// Throws if it's none of the four forms.
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     if let quantile = try container.decodeIfPresent(Double.self, forKey: .quantile) {
       self = .quantile(quantile)
+    } else if let regions = try container.decodeIfPresent([Region].self, forKey: .regions) {
+      self = .regions(regions)
+    } else if let profile = try container.decodeIfPresent(String.self, forKey: .profile) {
+      self = .profile(profile)
     } else {
-      self = .region(
-        start: try container.decode(Double.self, forKey: .start), end: try container.decode(Double.self, forKey: .end))
+      self = .region(try Region(from: decoder))
     }
   }
 
@@ -41,10 +74,10 @@ extension NoiseSource: Codable {
   package func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     switch self {
-    case .region(let start, let end):
-      try container.encode(start, forKey: .start)
-      try container.encode(end, forKey: .end)
+    case .region(let region): try region.encode(to: encoder)
+    case .regions(let regions): try container.encode(regions, forKey: .regions)
     case .quantile(let quantile): try container.encode(quantile, forKey: .quantile)
+    case .profile(let profile): try container.encode(profile, forKey: .profile)
     }
   }
 }

@@ -18,7 +18,7 @@ extension NoiseUsed: Codable {
     case adapted
   }
 
-  /// Throws if the source is neither a region nor a quantile.
+  /// Throws if the source has none of its forms.
   package init(from decoder: any Decoder) throws {
     source = try NoiseSource(from: decoder)
     adapted = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .adapted)

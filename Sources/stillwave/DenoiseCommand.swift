@@ -12,17 +12,25 @@ struct DenoiseCommand: ParsableCommand {
     discussion: """
       The noise is learned from a stretch that contains only noise (--noise 1.25-2.75, in seconds). Without --noise, \
       the best such stretch is found; if there is none, the noise is estimated from the quietest parts of each \
-      frequency over the whole recording. “-” stands for standard input and output.
+      frequency over the whole recording. If the noise differs from place to place, name several stretches \
+      (--noise 1.25-2.75,60-61.5): each applies around its time. A profile that noise-profile wrote (--noise \
+      PROFILE.json) applies to any recording. “-” stands for standard input and output.
+
+      Several files, or the files in a folder, are cleaned into a folder (-o OUT/), each under its own name.
       """)
 
-  @Argument(help: "The sound file to clean; - for standard input.")
-  var input: String
+  @Argument(help: "The sound file to clean; - for standard input. Or several files or folders, with -o OUT/.")
+  var inputs: [String]
 
   @Option(
-    name: .customShort("o"), help: ArgumentHelp("The sound file to write; - for standard output.", valueName: "OUT"))
+    name: .customShort("o"),
+    help: ArgumentHelp("The sound file to write; - for standard output. Or a folder.", valueName: "OUT"))
   var destination: String
 
-  @Option(help: ArgumentHelp("Where only noise is heard.", valueName: "START-END|auto"))
+  @Option(
+    help: ArgumentHelp(
+      "Where only noise is heard, or the file of a profile.", valueName: "START-END[,…]|auto|PROFILE.json"),
+    transform: NoiseArgument.init(parsing:))
   var noise = NoiseArgument.automatic
 
   @Flag(
@@ -70,6 +78,12 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: ArgumentHelp("1 or 2; the result is the same (default: 2 if there are two cores)."))
   var threads: Int?
 
+  @Option(help: ArgumentHelp("How many of several files to clean at a time (default: one per core).", valueName: "N"))
+  var jobs: Int?
+
+  @Flag(help: "Replace files that are in the folder OUT/ already.")
+  var force = false
+
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
@@ -87,61 +101,67 @@ struct DenoiseCommand: ParsableCommand {
     }
     guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads must be 1 or 2.") }
     try options.checkOutput(destination)
+    guard (1...256).contains(jobs ?? 1) else { throw ValidationError("--jobs must be 1 to 256.") }
+    guard inputs.count == 1 || isFolder(destination) else {
+      throw ValidationError("Several files are cleaned into a folder: name OUT with a slash at its end.")
+    }
+    guard !isFolder(destination) || !inputs.contains(OutputFile.standardName) else {
+      throw ValidationError("Standard input has no name for a file in a folder: name OUT itself.")
+    }
     guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity must be 0.5 to 2.") }
   }
 
   mutating func run() throws {
+    if isFolder(destination) { return try cleanAll() }
+    var input = inputs[0]
     try options.receive(&input, output: destination)
-    try clean()
+    try ProgressDisplay.run(options.progress) { try clean(input, to: destination, threads: threads, &$0) }
   }
 
-  private func clean() throws {
-    try ProgressDisplay.run(options.progress) { display in
-      let copy = try options.copy(of: input, near: destination)
-      try checkEnding(copy?.facts)
-      let result = TemporaryFiles.shared.newPath(near: destination)
-      let file = try OutputFile(path: destination, through: result)
-      let parameters = DenoiseParameters(
-        noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination),
-        loudness: loudness)
-      var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
-      let keepsKind = parameters.format == .same && window == nil
-      // A file that ffmpeg reads becomes the same kind of file again, and the audio alone isn't needed.
-      if keepsKind, let facts = copy?.facts, facts.writtenCodec != nil {
-        work.output = TemporaryFiles.shared.newPath(near: destination, "sound")
-        work.replacement = .init(of: input, facts, output: result)
-        // ffmpeg would create it readable only by its owner, like the service's files.
-        try TemporaryFiles.shared.create(result)
-      }
-      var report = try display.perform(options.request(.denoise(work), on: input, threads: threads))
-      if keepsKind, case .denoised(var outcome) = report {
-        outcome.warnings += warningsOfKind(copy?.facts)
-        report = .denoised(outcome)
-      }
-      try file.commit()
-      return report
+  /// Cleans one file.
+  func clean(
+    _ input: String, to destination: String, threads: Int?, _ display: inout ProgressDisplay
+  ) throws -> WorkerReport {
+    let copy = try options.copy(of: input, near: destination)
+    try checkEnding(of: destination, copy?.facts, input)
+    let result = TemporaryFiles.shared.newPath(near: destination)
+    let file = try OutputFile(path: destination, through: result)
+    let parameters = DenoiseParameters(
+      noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination),
+      loudness: loudness)
+    var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
+    let keepsKind = parameters.format == .same && window == nil
+    // A file that ffmpeg reads becomes the same kind of file again, and the audio alone isn't needed.
+    if keepsKind, let facts = copy?.facts, facts.writtenCodec != nil {
+      work.output = TemporaryFiles.shared.newPath(near: destination, "sound")
+      work.replacement = .init(of: input, facts, output: result)
+      // ffmpeg would create it readable only by its owner, like the service's files.
+      try TemporaryFiles.shared.create(result)
     }
+    var report = try display.perform(options.request(.denoise(work), on: input, threads: threads))
+    if keepsKind, case .denoised(var outcome) = report {
+      outcome.warnings += copy.map { Warning.ofKind($0.facts) } ?? sourceFormat(input).map(Warning.ofKind) ?? []
+      report = .denoised(outcome)
+    }
+    try file.commit()
+    return report
   }
 
   /// Throws if OUT's extension belongs to a different format than the one written.
-  private func checkEnding(_ facts: MediaFacts?) throws {
+  private func checkEnding(of destination: String, _ facts: MediaFacts?, _ input: String) throws {
     guard format == nil, OutputFormat(ending: destination) == .same else { return }
     let written: String?
     if let facts {
       written = window == nil ? facts.ofResult?.fileExtension : nil
     } else {
       // Files that can't be read or written are reported later.
-      guard let source = sourceFormat, let target = try? OutputFormat.same.format(for: source) else { return }
+      guard let source = sourceFormat(input), let target = try? OutputFormat.same.format(for: source) else { return }
       written = target.fileExtension
     }
     try OutputEnding(of: destination)?.check(isOf: written)
   }
 
-  private func warningsOfKind(_ facts: MediaFacts?) -> [Warning] {
-    facts.map(Warning.ofKind) ?? sourceFormat.map(Warning.ofKind) ?? []
-  }
-
-  private var sourceFormat: AudioFormat? { try? AudioReader(path: input).format }
+  private func sourceFormat(_ input: String) -> AudioFormat? { try? AudioReader(path: input).format }
 
   private var settings: DenoiseSettings {
     var settings = DenoiseSettings()
@@ -166,33 +186,6 @@ extension OutputFormat: ExpressibleByArgument {
     let ending = path.split(separator: ".").last.map { $0.lowercased() }
     self = ending.flatMap(OutputFormat.init(rawValue:)) ?? .same
   }
-}
-
-/// `START-END` in seconds, `auto`, or `quantile:Q`.
-struct NoiseArgument: ExpressibleByArgument {
-  /// nil for `auto`.
-  var source: NoiseSource?
-
-  static let automatic = NoiseArgument(source: nil)
-
-  private init(source: NoiseSource?) { self.source = source }
-
-  init?(argument: String) {
-    if argument == "auto" {
-      self = .automatic
-    } else if argument.hasPrefix("quantile:"), let quantile = Double(argument.dropFirst(9)),
-      (0.01...0.9).contains(quantile)
-    {
-      source = .quantile(quantile)
-    } else if let region = WindowArgument(argument: argument)?.window {
-      source = .region(start: region.start, end: region.end)
-    } else {
-      return nil
-    }
-  }
-
-  /// The default as shown in the help.
-  var defaultValueDescription: String { "auto" }
 }
 
 /// `START-END` in seconds.

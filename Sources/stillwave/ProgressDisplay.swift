@@ -21,6 +21,14 @@ struct ProgressDisplay {
     self.style = style == .auto ? (isatty(STDERR_FILENO) == 1 ? .bar : .none) : style
   }
 
+  /// Whether programs read the progress.
+  var isJSON: Bool { style == .json }
+
+  /// Ends the line of the bar, if there is one.
+  func endLine() {
+    if style == .bar { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
+  }
+
   /// Shows the progress, at most forty times a second, but every step of 1 %.
   mutating func show(_ progress: WorkerProgress) {
     guard style != .none else { return }
@@ -41,11 +49,12 @@ struct ProgressDisplay {
   /// Writes the last line: the result. Warnings are part of it or go to standard error.
   func finish(_ report: WorkerReport) {
     guard style != .json else { return StandardStreams.write(report.line()) }
-    if style == .bar { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
+    endLine()
     let warnings =
       switch report {
       case .analyzed(let analysis): analysis.warnings
       case .denoised(let outcome): outcome.warnings
+      case .profileLearnt(let outcome): outcome.warnings
       default: [Warning]()
       }
     for warning in warnings { StandardStreams.complain("warning: \(warning.detail)") }
@@ -85,7 +94,7 @@ extension ProgressDisplay {
   }
 
   /// Rethrows errors that aren't failures of the work.
-  private static func failure(_ error: any Error, namesPaths: Bool) throws -> WorkerFailure {
+  static func failure(_ error: any Error, namesPaths: Bool) throws -> WorkerFailure {
     switch error {
     case let error as ProcessingError: WorkerFailure(error, namesPaths: namesPaths)
     case let error as OutputFailure: WorkerFailure(code: "io_error", detail: error.description, retry: true)

@@ -17,11 +17,16 @@ import Webhooks
   /// What a tenant has, for the names in paths.
   private struct Things {
     let recording: String
-    let track, job, upload: String
+    let track, job, upload, profile: String
 
     func path(of route: ServiceRoute) -> String {
       let id =
-        route.pattern.hasPrefix("/v1/uploads") ? upload : route.pattern.hasPrefix("/v1/jobs") ? job : recording
+        switch route.pattern.split(separator: "/").dropFirst().first {
+        case "uploads": upload
+        case "jobs": job
+        case "noise-profiles": profile
+        default: recording
+        }
       return route.pattern.replacing("{id}", with: id).replacing("{track}", with: track)
         .replacing("{code}", with: "not_found")
     }
@@ -35,7 +40,13 @@ import Webhooks
     try keyed.bench.catalog.insert(track, [], limit: 9)
     let made = try await keyed.respond(.post, "/v1/uploads", key: key, fields: ["Upload-Length": "8"])
     let upload = try #require(made.fields["Location"]).dropFirst("/v1/uploads/".count)
-    return Things(recording: id.text, track: track.id.text, job: job.text, upload: String(upload))
+    let tenant = try #require(try keyed.bench.catalog.recording(id)).tenant
+    let profile = KeptProfile(
+      name: "Fan", recording: id, noise: nil, sampleRate: nil, channels: 1,
+      spectrum: Array(#"{"frequencies":[0,1],"power_db":[[1,1]]}"#.utf8))
+    try keyed.bench.catalog.of(tenant).insert(profile, limit: 9)
+    return Things(
+      recording: id.text, track: track.id.text, job: job.text, upload: String(upload), profile: profile.id.text)
   }
 
   private static func scope(_ rule: AccessRule, _ method: HTTPMethod) -> String {

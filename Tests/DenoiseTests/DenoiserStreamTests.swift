@@ -78,7 +78,8 @@ import Testing
     let samples = sound(seconds: 12)
     let cleaning = Cleaning(sampleRate: rate)
     var denoiser = Denoiser(
-      profile: cleaning.flatProfile(meanSquare: 1e-4), settings: DenoiseSettings(), sampleRate: rate, channels: 1)
+      noise: NoiseCourse(cleaning.flatProfile(meanSquare: 1e-4)), settings: DenoiseSettings(), sampleRate: rate,
+      channels: 1)
     var count = 0
     denoiser.process(samples.span) { count += $0.count }
     let context = Denoiser.contextFrames(sampleRate: rate)
@@ -93,7 +94,8 @@ import Testing
     let samples = sound(seconds: 1)
     #expect(throws: Full.self) {
       var denoiser = Denoiser(
-        profile: cleaning.flatProfile(meanSquare: 1e-4), settings: DenoiseSettings(), sampleRate: rate, channels: 1)
+        noise: NoiseCourse(cleaning.flatProfile(meanSquare: 1e-4)), settings: DenoiseSettings(), sampleRate: rate,
+        channels: 1)
       denoiser.process(samples.span) { _ in }
       try denoiser.finish { _ throws(Full) in throw Full() }
     }

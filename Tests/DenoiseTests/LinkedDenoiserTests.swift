@@ -12,8 +12,8 @@ import Testing
     let settings = DenoiseSettings(link: link)
     let cleaning = Cleaning(sampleRate: rate, channels: lanes.count)
     var denoiser = LinkedDenoiser(
-      profile: try cleaning.profile(of: TestSignals.interleaved(noise)), settings: settings, sampleRate: rate,
-      channels: lanes.count, usesSecondThread: threads > 1)
+      noise: NoiseCourse(try cleaning.profile(of: TestSignals.interleaved(noise))), settings: settings,
+      sampleRate: rate, channels: lanes.count, usesSecondThread: threads > 1)
     let samples = TestSignals.interleaved(lanes)
     var output: [Float] = []
     func append(_ samples: Span<Float>) {

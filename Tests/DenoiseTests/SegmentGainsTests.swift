@@ -102,7 +102,7 @@ private struct ReferenceGains {
     _ posterior: [Float], rows: Int, segment: Range<Int>, _ settings: DenoiseSettings, noise: [Float]? = nil
   ) -> [Float] {
     let noise = noise ?? [Float](repeating: 1, count: frame.binCount)
-    let rule = SegmentGains(settings: settings, noise: noise, frame: frame, sampleRate: sampleRate)
+    let rule = SegmentGains(settings: settings, noise: FrameNoise(noise), frame: frame, sampleRate: sampleRate)
     let material = FrameRows(frame: frame, channels: 1, count: rows, segmentHops: segment.count)
     let workspace = Workspace(frame: frame), bins = frame.binCount
     for row in 0..<rows {

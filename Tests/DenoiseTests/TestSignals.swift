@@ -76,9 +76,15 @@ struct Cleaning {
   func clean(
     _ samples: [Float], _ profile: NoiseProfile, from startFrame: Int64 = 0, pieces: [Int] = [4096]
   ) -> [Float] {
+    clean(samples, NoiseCourse(profile), from: startFrame, pieces: pieces)
+  }
+
+  func clean(
+    _ samples: [Float], _ noise: NoiseCourse, from startFrame: Int64 = 0, pieces: [Int] = [4096]
+  ) -> [Float] {
     var output: [Float] = []
     var denoiser = Denoiser(
-      profile: profile, settings: settings, sampleRate: sampleRate, channels: channels, startFrame: startFrame,
+      noise: noise, settings: settings, sampleRate: sampleRate, channels: channels, startFrame: startFrame,
       usesSecondThread: usesSecondThread)
     var position = 0, turn = 0
     while position < samples.count {

@@ -185,7 +185,7 @@ struct DenoiseRecordingTests {
     #expect(last == Int64(NoiseLearner.wholeSeconds) * 8000)
     // White noise of that amplitude under √Hann, whose squares add up to half a frame.
     let expected = 0.01 / 3 * Double(AnalysisFrame(sampleRate: 8000).length) / 2
-    let mean = learnt.profile.power[0][4..<150].reduce(0.0) { $0 + 10 * log10(Double($1) / expected) } / 146
+    let mean = learnt.course.mean.power[0][4..<150].reduce(0.0) { $0 + 10 * log10(Double($1) / expected) } / 146
     #expect(abs(mean) < 0.5)
   }
 
@@ -200,7 +200,7 @@ struct DenoiseRecordingTests {
     }
     try encode(samples, to: folder("in"), format)
     let learnt = try NoiseLearner(source: folder("in"), noise: .quantile(0.2), limits: AudioLimits()).learn { _ in }
-    #expect(learnt.profile.power[0][4..<150].allSatisfy { $0 > 0 })
+    #expect(learnt.course.mean.power[0][4..<150].allSatisfy { $0 > 0 })
   }
 
   @Test("the stretches of a quantile are inside the recording and don't overlap", arguments: [33, 600, 86_400])

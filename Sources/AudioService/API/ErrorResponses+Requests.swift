@@ -32,6 +32,11 @@ func problem(for error: RequestError) -> Problem {
     Problem(
       .notFound, code: "not_found", detail: "There is no recording “\(id)” to draw over this one.",
       parameter: "overlay")
+  case .noSuchNoiseProfile(let id):
+    Problem(.notFound, code: "not_found", detail: "There is no noise profile “\(id)”.", parameter: "noise.profile")
+  case .noSuchNoisyRecording(let id):
+    Problem(
+      .notFound, code: "not_found", detail: "There is no recording “\(id)” to learn from.", parameter: "recording")
   case .noSuchProblem(let code):
     Problem(.notFound, code: "not_found", detail: "There is no problem with the code “\(code)”.", parameter: "code")
 
@@ -86,6 +91,9 @@ func problem(for error: RequestError) -> Problem {
     Problem(
       .badRequest, code: "unknown_member", detail: "There is no member “\(name)”. Known: \(list(known)).",
       parameter: name)
+  case .invalidMember(let name, .noiseDensity(let fault)):
+    Problem(
+      .badRequest, code: "invalid_member", detail: "The profile isn't valid: \(fault.words).", parameter: name)
   case .invalidMember(let name, let expected):
     Problem(.badRequest, code: "invalid_member", detail: "“\(name)” must be \(expected.words).", parameter: name)
   case .noBoundary:
@@ -205,12 +213,16 @@ extension Expectation {
     case .afterStart(nil): "greater than start"
     case .afterStart(let limit?): "greater than start, by at most \(Words.seconds(limit)) s"
     case .window(let limit): "an object with start and end in seconds, at most \(Words.seconds(limit)) s apart"
-    case .noise: "“auto” or an object with start and end in seconds"
+    case .noise: "“auto” or an object with start and end in seconds, regions, quantile, or profile"
     case .givenWith(let other): "given together with \(other)"
     case .givenWithout(let other): "given, unless “\(other)” is true"
     case .leftOutWith(let other): "left out if “\(other)” is true"
     case .listOf(let names): "a list of any of \(list(names)), each once"
-    case .startOfRegion: "given together with end, and without quantile"
+    case .startOfRegion: "given together with end"
+    case .noiseRegions(let limit): "a list of 1 to \(limit) objects with start and end in seconds"
+    case .afterPreviousRegion: "the end of the region before it or later: regions are sorted and don't overlap"
+    case .alone(let names): "the only one of \(list(names)) that is given"
+    case .noiseDensity(let fault): fault.words
     case .leftOutBeside(let other): "left out if “\(other)” is given, which sets it"
     case .recordingID: "the id of a recording"
     case .jobID: "the id of a job"

@@ -49,6 +49,8 @@ private func problem(for error: ServiceError) -> Problem {
   case .noSuchJob(let id): Problem(.notFound, code: "not_found", detail: "There is no job “\(id)”.", parameter: "id")
   case .noSuchLabelTrack(let id):
     Problem(.notFound, code: "not_found", detail: "There is no track of labels “\(id)”.", parameter: "track")
+  case .noSuchNoiseProfile(let id):
+    Problem(.notFound, code: "not_found", detail: "There is no noise profile “\(id)”.", parameter: "id")
   case .labelTrackIsInherited(let id, let owner):
     Problem(
       .notFound, code: "not_found",
@@ -119,7 +121,7 @@ private func problem(for error: JobsError) -> Problem {
   case .clientQueueFull(let limit): limitProblem("queued_jobs", limit, retryAfter: 10)
   case .clientRunsNothing: limitProblem("running_jobs", 0, retryAfter: 3600)
   case .clientDaySpent(let limit, let seconds): limitProblem("job_seconds_per_day", Int(limit), retryAfter: seconds)
-  case .unreadableParameters: internalProblem
+  case .unreadableParameters, .noiseProfileIsGone: internalProblem
   }
 }
 
@@ -183,6 +185,10 @@ private func problem(for error: StorageError) -> Problem {
   case .tooManyLabelTracks(let limit):
     Problem(
       .conflict, code: "too_many_tracks", detail: "The recording has \(limit) tracks already. Delete one of them.")
+  case .tooManyNoiseProfiles(let limit):
+    Problem(
+      .conflict, code: "too_many_noise_profiles",
+      detail: "There are \(limit) noise profiles already. Delete one of them.")
   case .changedMeanwhile:
     Problem(
       .preconditionFailed, code: "precondition_failed", detail: "The resource has a newer version; nothing was changed."

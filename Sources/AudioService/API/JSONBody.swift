@@ -19,9 +19,9 @@ struct JSONMembers {
   }
 
   /// Returns the bytes of a request's body, after checking that its head allows for JSON.
-  static func bytes(of request: HTTPRequest) async throws -> [UInt8] {
+  static func bytes(of request: HTTPRequest, upTo limit: Int = byteLimit) async throws -> [UInt8] {
     try request.requireJSON()
-    return try await request.body.collect(upTo: byteLimit)
+    return try await request.body.collect(upTo: limit)
   }
 
   /// Parses a body that has already been read.
@@ -101,6 +101,21 @@ struct JSONMembers {
   func nested(_ value: JSONValue, as member: String, expecting: Expectation) throws -> JSONMembers {
     guard case .object(let members) = value else { throw invalid(member, expecting) }
     return JSONMembers(members, known: Self.known(known[member] ?? []), path: name(of: member))
+  }
+
+  /// Returns the members of each object in an array; nil if it's missing. Throws if the array has another number of
+  /// elements than `count`, or one that isn't an object or has a member with another name than `names`.
+  func objects(
+    _ member: String, count: ClosedRange<Int>, names: [String], expecting: Expectation
+  ) throws -> [JSONMembers]? {
+    guard let value = value(member) else { return nil }
+    guard case .array(let elements) = value, count.contains(elements.count) else { throw invalid(member, expecting) }
+    return try elements.enumerated().map { index, element in
+      guard case .object(let inside) = element else { throw invalid(member, expecting) }
+      let members = JSONMembers(inside, known: Self.known(names), path: "\(name(of: member))[\(index)]")
+      try members.checkNames()
+      return members
+    }
   }
 
   func invalid(_ member: String, _ expected: Expectation) -> RequestError {

@@ -15,7 +15,8 @@ import Terms
 extension WorkerFailure {
   private static let faultsOfTheRequest: Set<String> = [
     "unsupported_media", "unsupported_format", "unsupported_output", "seek_failed",
-    "noise_region_too_short", "noise_region_outside", "silent_noise", "window_outside", "invalid_parameter",
+    "noise_region_too_short", "noise_region_outside", "silent_noise", "noise_profile_deleted", "profile_unusable",
+    "window_outside", "invalid_parameter",
     "too_many_pixels",
     "memory_limit", "cpu_limit", "time_limit", "output_limit",
   ]

@@ -180,7 +180,7 @@ struct ProblemExplanation: Sendable {
       "The recording has only sound.", "Use “audio” instead of “video”."),
     Self(
       "noise_region_outside", "The noise region is outside the recording",
-      "The stretch to learn the noise from isn't within the recording.",
+      "A stretch to learn the noise from isn't within the recording.",
       "Choose “start” and “end” within the recording's duration, in seconds."),
     Self(
       "noise_region_too_short", "The noise region is too short",
@@ -200,6 +200,9 @@ struct ProblemExplanation: Sendable {
       "invalid_labels", "The file can't be read as labels",
       "The body isn't in the format that the request names, or has a time, a tag or a value that the format doesn't "
         + "allow.", "“detail” says what is wrong in which line and column. Correct it and send the file again."),
+    Self(
+      "too_many_noise_profiles", "There are too many noise profiles",
+      "The maximum number of noise profiles is kept already.", "Delete one that is no longer needed."),
     Self(
       "too_many_tracks", "The recording has too many tracks of labels",
       "A recording can have only so many tracks, and this one has all of them.", "Delete a track first."),
@@ -371,6 +374,13 @@ struct ProblemExplanation: Sendable {
       "memory_limit", "The work took too much memory",
       "The work on this recording needed more memory than a worker may use.",
       "Use a shorter recording, or have the operator raise --worker-memory-bytes."),
+    Self(
+      "noise_profile_deleted", "The noise profile was deleted",
+      "The noise profile that the job was to use was deleted before the job began.",
+      "Request the work again with another profile."),
+    Self(
+      "profile_unusable", "The noise profile can't be used",
+      "The noise profile can't be read, or isn't a valid one.", "Make it again, and request the work again."),
     Self(
       "output_limit", "The result became too large",
       "The work on this recording wrote a longer file than is allowed.", "The file is unusual: convert it first."),

@@ -1,3 +1,4 @@
+import Denoise
 import HTTP
 import Storage
 
@@ -11,6 +12,9 @@ enum RequestError: Error, Equatable, Sendable {
   case invalidParameter(String, value: String, Expectation)
   /// Both “scale” and “width”.
   case twoResolutions
+  /// The noise is to be that of a profile, or a profile is to be learned from a recording, that doesn't exist.
+  case noSuchNoiseProfile(String)
+  case noSuchNoisyRecording(String)
   /// A picture is to be drawn over another recording's, which doesn't exist.
   case noSuchOverlay(String)
   /// The page of a problem with this code.
@@ -96,6 +100,13 @@ enum Expectation: Equatable, Sendable {
   case leftOutWith(String)
   /// A list of any of these, each once.
   case listOf([String])
+  /// A list of regions of noise.
+  case noiseRegions(limit: Int)
+  case afterPreviousRegion
+  /// The only one of these members.
+  case alone(among: [String])
+  /// The numbers of a noise profile; the words say what they must be.
+  case noiseDensity(NoiseDensity.Fault)
   /// Left out, because the other member sets it.
   case leftOutBeside(String)
   case recordingID, jobID, cursor

@@ -15,6 +15,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
   let previews = DenoisePreviews(context: context)
   let spectra = Spectra(context: context)
   let labels = LabelTracks(context: context)
+  let noiseProfiles = NoiseProfiles(context: context)
   let resumable = ResumableUploads(context: context)
   let jobs = JobRequests(context: context)
   let events = JobEvents(context: context)
@@ -49,6 +50,11 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.put, "/v1/recordings/{id}/labels/{track}", .recording(.write), labels.replace),
     ServiceRoute(.patch, "/v1/recordings/{id}/labels/{track}", .recording(.write), labels.change),
     ServiceRoute(.delete, "/v1/recordings/{id}/labels/{track}", .recording(.delete), labels.delete),
+    ServiceRoute(.post, "/v1/noise-profiles", .key(.write), noiseProfiles.create),
+    ServiceRoute(.get, "/v1/noise-profiles", .key(.read), noiseProfiles.list),
+    ServiceRoute(.get, "/v1/noise-profiles/{id}", .key(.read), noiseProfiles.read),
+    ServiceRoute(.patch, "/v1/noise-profiles/{id}", .key(.write), noiseProfiles.rename),
+    ServiceRoute(.delete, "/v1/noise-profiles/{id}", .key(.delete), noiseProfiles.delete),
     ServiceRoute(.options, "/v1/uploads", .everyone, resumable.describe),
     ServiceRoute(.post, "/v1/uploads", .newUpload, resumable.create),
     ServiceRoute(.head, "/v1/uploads/{id}", .upload, resumable.serve),

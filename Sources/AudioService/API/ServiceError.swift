@@ -5,6 +5,7 @@ enum ServiceError: Error, Sendable {
   case noSuchRecording(String)
   case noSuchJob(String)
   case noSuchLabelTrack(String)
+  case noSuchNoiseProfile(String)
   /// A track belongs to the recording from which the one in the path was made.
   case labelTrackIsInherited(LabelTrackID, RecordingID)
   case jobIsFinished(JobID, JobState)

@@ -25,7 +25,8 @@ struct DenoisePreviews: Sendable {
     _ = try members.callbackURL(context.configuration.webhooks)
     let client = caller.client
     let path = try await context.soundPath(of: source)
-    try DenoiseRequests.check(asked.noise, fits: source.format, members)
+    try DenoiseRequests.check(asked.noise, fits: source.format)
+    let profile = try await context.noiseProfile(of: asked.noise, caller)
     try window.check(startsIn: source.format, parameter: "window.start")
 
     let (store, id) = (context.store, JobID())
@@ -38,7 +39,12 @@ struct DenoisePreviews: Sendable {
     // The gain depends on the whole cleaned sound, of which this is a part.
     let leftOut: HTTPFields = wanted.loudness == nil ? [:] : ["Stillwave-Left-Out": "loudness"]
     wanted.loudness = nil
-    let work = DenoiseWork(wanted, output: output, window: window)
+    var work = DenoiseWork(wanted, output: output, window: window)
+    if let profile {
+      let path = folder + "/profile.json"
+      try await context.work.run { () throws(StorageError) in try store.write(profile.spectrum, toWorkFile: path) }
+      work.profilePath = path
+    }
     _ = try await context.waitedReport(of: .denoise(work), on: path, in: folder, source, for: client)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     var response = HTTPResponse(

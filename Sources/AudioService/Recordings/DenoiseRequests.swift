@@ -13,28 +13,32 @@ struct DenoiseRequests: Sendable {
 
   /// The known members of the body.
   static let known: JSONMembers.Known = [
-    "noise": ["start", "end", "quantile"], "method": [], "strength": [], "reduction": [], "sensitivity": [],
-    "output": [], "link": [], "adapt": [], "format": [], "loudness": [], "name": [], "callback_url": [],
+    "noise": ["start", "end", "regions", "quantile", "profile"], "method": [], "strength": [], "reduction": [],
+    "sensitivity": [], "output": [], "link": [], "adapt": [], "format": [], "loudness": [], "name": [],
+    "callback_url": [],
   ]
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
     try await DerivedRecordings(context: context).create(request, parameters, caller, known: Self.known) {
-      try Self.plan($0, $1)
+      try await plan($0, $1, caller)
     }
   }
 
-  private static func plan(_ members: JSONMembers, _ source: Recording) throws -> DerivedRecordings.Plan {
-    let asked = try parameters(members)
+  private func plan(
+    _ members: JSONMembers, _ source: Recording, _ caller: Caller
+  ) async throws -> DerivedRecordings.Plan {
+    let asked = try Self.parameters(members)
     guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
-    try check(asked.noise, fits: source.format, members)
+    try Self.check(asked.noise, fits: source.format)
+    _ = try await context.noiseProfile(of: asked.noise, caller)
     return DerivedRecordings.Plan(
       kind: .denoise, parameters: RowJSON.text(asked), operation: "denoise",
       target: try asked.format.format(for: format),
       // A video, or another file that only ffmpeg reads, becomes the same file with different audio.
       media: asked.format == .same ? source.mediaFacts?.ofResult : nil, label: asked.settings.output.rawValue,
-      length: source.format, extraBytes: asked.loudness == nil ? 0 : floatBytes(of: source.format))
+      length: source.format, extraBytes: asked.loudness == nil ? 0 : Self.floatBytes(of: source.format))
   }
 
   /// The size of the file of floats that a change of loudness needs meanwhile.
@@ -44,7 +48,7 @@ struct DenoiseRequests: Sendable {
   }
 
   static func parameters(_ members: JSONMembers) throws -> DenoiseParameters {
-    let noise = try noise(members)
+    let noise = try members.noiseSource(mayBeProfile: true)
     let method: DenoiseMethod? = try members.choice("method")
     let strength: Strength? = try members.choice("strength")
     let reduction = try members.number("reduction", in: 0...60)
@@ -65,38 +69,28 @@ struct DenoiseRequests: Sendable {
         adaptation: DenoiseParameters.adaptation(asked: adapt)), format: format ?? .same, loudness: loudness)
   }
 
-  /// `"auto"`, `{"start":…,"end":…}` or `{"quantile":…}`.
-  private static func noise(_ members: JSONMembers) throws -> NoiseSource? {
-    guard let value = members.value("noise"), value != .string("auto") else { return nil }
-    let region = try members.nested(value, as: "noise", expecting: .noise)
-    let start = try region.number("start", in: 0...1e9)
-    let end = try region.number("end", in: 0...1e9)
-    let quantile = try region.number("quantile", in: 0.01...0.9)
-    switch (start, end, quantile) {
-    case (let start?, let end?, nil):
-      guard start < end else { throw region.invalid("end", .afterStart(limit: nil)) }
-      return .region(start: start, end: end)
-    case (nil, nil, let quantile?): return .quantile(quantile)
-    case (_, nil, _): throw region.invalid("end", .givenWith("start"))
-    default: throw region.invalid("start", .startOfRegion)
-    }
-  }
-
-  /// Checks what can be known before the job: that the region is within the recording and long enough to learn from.
-  static func check(
-    _ noise: NoiseSource?, fits format: SoundShape, _ members: JSONMembers
-  ) throws {
-    guard case .region(let start, let end) = noise else {
+  /// Checks what can be known before the job: that the regions are within the recording and long enough to learn from,
+  /// or that the recording is, if there are none.
+  static func check(_ noise: NoiseSource?, fits format: SoundShape) throws {
+    switch noise {
+    case .profile: return
+    case nil, .quantile:
       let needed = QuantileProfileBuilder.minimumFrames(sampleRate: format.sampleRate)
       guard let frames = format.frames, frames < needed else { return }
       throw RequestError.recordingTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
+    case .region(let region): try check(region, fits: format)
+    case .regions(let regions): for region in regions { try check(region, fits: format) }
     }
+  }
+
+  private static func check(_ region: NoiseSource.Region, fits format: SoundShape) throws {
     let needed = NoiseProfile.minimumFrames(sampleRate: format.sampleRate)
     let rate = Double(format.sampleRate)
-    if let duration = format.duration, !NoiseSource.isRegion(start: start, end: end, within: duration) {
-      throw RequestError.noiseRegionOutside(start: start, end: end, duration: duration)
+    if let duration = format.duration, !region.isWithin(duration) {
+      throw RequestError.noiseRegionOutside(start: region.start, end: region.end, duration: duration)
     }
-    let frames = Int64((min(end, format.duration ?? end) * rate).rounded()) - Int64((start * rate).rounded())
+    let end = min(region.end, format.duration ?? region.end)
+    let frames = Int64((end * rate).rounded()) - Int64((region.start * rate).rounded())
     guard frames >= needed else {
       throw RequestError.noiseRegionTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
     }
@@ -112,5 +106,45 @@ extension HTTPRequest {
       part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
     return parts.map(\.utf8.count) == [2, 32, 16, 2] && isHexadecimal ? text : nil
+  }
+}
+
+extension JSONMembers {
+  /// The member `noise`, which is “auto” or an object of one form: `{"start":…,"end":…}`, `{"regions":[…]}`,
+  /// `{"quantile":…}` or `{"profile":…}`. Returns nil for `auto`.
+  func noiseSource(mayBeProfile: Bool) throws -> NoiseSource? {
+    guard let value = value("noise"), value != .string("auto") else { return nil }
+    let noise = try nested(value, as: "noise", expecting: .noise)
+    let (start, end) = (try noise.number("start", in: 0...1e9), try noise.number("end", in: 0...1e9))
+    let regions = try noise.noiseRegions()
+    let quantile = try noise.number("quantile", in: 0.01...0.9)
+    let profile = mayBeProfile ? try noise.string("profile") : nil
+    let forms = [
+      ("start", start != nil || end != nil), ("regions", regions != nil), ("quantile", quantile != nil),
+      ("profile", profile != nil),
+    ].filter(\.1).map(\.0)
+    guard forms.count < 2 else { throw noise.invalid(forms[0], .alone(among: forms)) }
+    if let regions { return .regions(regions) }
+    if let quantile { return .quantile(quantile) }
+    if let profile { return .profile(profile) }
+    guard let end else { throw noise.invalid("end", .givenWith("start")) }
+    guard let start else { throw noise.invalid("start", .startOfRegion) }
+    guard start < end else { throw noise.invalid("end", .afterStart(limit: nil)) }
+    return .region(start: start, end: end)
+  }
+
+  private func noiseRegions() throws -> [NoiseSource.Region]? {
+    let limit = NoiseSource.regionLimit
+    let elements = try objects(
+      "regions", count: 1...limit, names: ["start", "end"], expecting: .noiseRegions(limit: limit))
+    var last = 0.0
+    return try elements?.map { element in
+      guard let start = try element.number("start", in: 0...1e9) else { throw element.invalid("start", .given) }
+      guard let end = try element.number("end", in: 0...1e9) else { throw element.invalid("end", .given) }
+      guard start < end else { throw element.invalid("end", .afterStart(limit: nil)) }
+      guard start >= last else { throw element.invalid("start", .afterPreviousRegion) }
+      last = end
+      return NoiseSource.Region(start: start, end: end)
+    }
   }
 }

@@ -32,7 +32,7 @@ struct DerivedRecordings: Sendable {
   /// with the same `Idempotency-Key` gets its first answer again.
   func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, known: JSONMembers.Known,
-    plan: (JSONMembers, Recording) throws -> Plan
+    plan: (JSONMembers, Recording) async throws -> Plan
   ) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     return try await context.idempotency.once(request, caller) { key in
@@ -52,7 +52,7 @@ struct DerivedRecordings: Sendable {
   private func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ key: IdempotencyKey?,
     known: JSONMembers.Known,
-    plan: (JSONMembers, Recording) throws -> Plan
+    plan: (JSONMembers, Recording) async throws -> Plan
   ) async throws -> HTTPResponse {
     // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
     // repeated key gets its first answer again, even if its recording is gone by now.
@@ -65,7 +65,7 @@ struct DerivedRecordings: Sendable {
     let members = try JSONMembers(body, known: known.merging(["name": [], "callback_url": []]) { $1 })
     let nameAsked = try members.recordingName()
     let callback = try members.callbackURL(context.configuration.webhooks)
-    let planned = try plan(members, source)
+    let planned = try await plan(members, source)
     _ = try await context.audioPath(of: source)
     try await checkRoom(for: source, extra: planned.extraBytes)
     let client = caller.client

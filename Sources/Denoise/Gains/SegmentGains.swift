@@ -10,11 +10,10 @@ struct SegmentGains: Sendable {
   private let binCount: Int
   /// The minimum gain of each bin: the user's, or 1 if the profile has no noise there.
   private let floor: [Float]
-  /// λ divided by its sum, for the frame's SNR.
-  private let weights: [Float]
+  private let noise: FrameNoise
 
-  /// - Parameter noise: λ of each bin, 0 if it has no noise.
-  init(settings: DenoiseSettings, noise: [Float], frame: AnalysisFrame, sampleRate: Int) {
+  /// - Parameter noise: λ of each frame.
+  init(settings: DenoiseSettings, noise: FrameNoise, frame: AnalysisFrame, sampleRate: Int) {
     method = settings.method
     isResidue = settings.output == .residue
     priorSNR = PriorSNR(frame: frame, sampleRate: sampleRate, reductionDB: settings.reductionDB)
@@ -23,9 +22,8 @@ struct SegmentGains: Sendable {
       ? nil : CepstralPrior(frame: frame, sampleRate: sampleRate, least: priorSNR.least)
     binCount = frame.binCount
     let least = Float(pow(10, -min(60, max(0, settings.reductionDB)) / 20))
-    floor = noise.map { $0 > 0 ? least : 1 }
-    let total = noise.reduce(0.0) { $0 + Double($1) }
-    weights = noise.map { total > 0 ? Float(Double($0) / total) : 0 }
+    floor = (0..<frame.binCount).map { noise.hasNoise(inBin: $0) ? least : 1 }
+    self.noise = noise
   }
 
   /// Computes as below, but as if the recording ended before each onset and began at it. If frames of the segment
@@ -95,7 +93,10 @@ struct SegmentGains: Sendable {
 
   private func subtract(_ segment: Range<Int64>, _ rows: FrameRows) {
     let floor = self.floor.span
+    var (place, weights) = (FrameNoise.Place?.none, [Float]())
     for frame in segment {
+      let next = noise.place(of: frame)
+      if next != place { (place, weights) = (next, noise.weights(of: frame)) }
       let posterior = unsafe Span(_unsafeStart: rows.posterior[frame], count: binCount)
       let alpha = SpectralSubtraction.overSubtraction(posterior: posterior, weights: weights.span)
       let gain = unsafe rows.gains[frame]

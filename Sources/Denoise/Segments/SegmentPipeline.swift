@@ -43,7 +43,7 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
   private let hasEndedTask = DispatchSemaphore(value: 0)
 
   init(
-    grid: SegmentGrid, frame: AnalysisFrame, channels: Int, noise: [Float], gainRule: SegmentGains,
+    grid: SegmentGrid, frame: AnalysisFrame, channels: Int, noise: FrameNoise, gainRule: SegmentGains,
     tracker: NoiseTracker?, startingAt first: Int64, usesSecondThread: Bool
   ) {
     onsetFinder = OnsetFinder(frame: frame, channels: channels)

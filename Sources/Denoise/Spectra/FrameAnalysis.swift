@@ -6,18 +6,16 @@ struct FrameAnalysis: Sendable {
   private let hop: Int
   private let binCount: Int
   private let window: [Float]
-  /// 1 / 4λ, or 0 if a bin has no noise; γ is then `bias`. The 4 comes from `pair_power`.
-  private let inverseNoise: [Float]
-  private let bias: [Float]
+  private let noise: FrameNoise
   private let cepstralPrior: CepstralPrior?
   private let onsetFinder: OnsetFinder
   private let isTracked: Bool
 
   /// - Parameters:
-  ///   - noise: λ of each bin, 0 if it has no noise.
+  ///   - noise: λ of each frame.
   ///   - isTracked: whether γ isn't final yet; see NoiseTracker.
   init(
-    frame: AnalysisFrame, channels: Int, noise: [Float], cepstralPrior: CepstralPrior?, onsetFinder: OnsetFinder,
+    frame: AnalysisFrame, channels: Int, noise: FrameNoise, cepstralPrior: CepstralPrior?, onsetFinder: OnsetFinder,
     isTracked: Bool = false
   ) {
     self.isTracked = isTracked
@@ -26,8 +24,7 @@ struct FrameAnalysis: Sendable {
     hop = frame.hop
     binCount = frame.binCount
     window = frame.window()
-    inverseNoise = noise.map { $0 > 0 ? 0.25 / $0 : 0 }
-    bias = noise.map { $0 > 0 ? 0 : PriorSNR.largestPosterior }
+    self.noise = noise
     self.cepstralPrior = cepstralPrior
     self.onsetFinder = onsetFinder
   }
@@ -41,8 +38,8 @@ struct FrameAnalysis: Sendable {
         unsafe transform(block.samples(of: frame, channel: channel), into: spectrum, workspace.transform)
         unsafe loops.pair_power(first, second, spectrum, binCount, channel > 0)
       }
-      unsafe loops.posterior(first, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
-      unsafe loops.posterior(second, inverseNoise, bias, PriorSNR.largestPosterior, binCount)
+      unsafe noise.makePosterior(first, of: frame, workspace)
+      unsafe noise.makePosterior(second, of: frame + 1, workspace)
       if !isTracked { cepstralPrior?.analyse(frame, rows, workspace.transform) }
     }
     onsetFinder.find(in: block, rows.onsets)

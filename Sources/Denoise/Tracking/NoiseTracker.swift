@@ -62,8 +62,8 @@ struct NoiseTracker: Sendable {
   /// Ticks on each side of the median and of the slow mean, and of the start.
   private let medianReach, meanReach, startTicks: Int
 
-  /// - Parameter noise: λ of each bin, 0 if it has no noise.
-  init(frame: AnalysisFrame, sampleRate: Int, noise: [Float], adaptation: NoiseAdaptation) {
+  /// - Parameter noise: λ of each frame.
+  init(frame: AnalysisFrame, sampleRate: Int, noise: FrameNoise, adaptation: NoiseAdaptation) {
     let tick = 4 * Double(frame.hop) / Double(sampleRate), odds = pow(10, 1.5)
     binCount = frame.binCount
     bands = NoiseBands(frame: frame, sampleRate: sampleRate)
@@ -71,7 +71,7 @@ struct NoiseTracker: Sendable {
       odds: Float(1 + odds), slope: Float(-odds / (1 + odds) / log(2)), memory: Float(pow(0.9, tick / 0.016)),
       least: 0.01, silence: 1e-6)
     let novelty = Float(1 - pow(0.8, tick / 0.016))
-    self.novelty = noise.map { $0 > 0 ? novelty : 0 }
+    self.novelty = (0..<frame.binCount).map { noise.hasNoise(inBin: $0) ? novelty : 0 }
     switch adaptation {
     case .always: (rise, fall) = (Limits(dB: 3.5, 5.5), Limits(dB: 6.5, 9))
     case .ifCertain: (rise, fall) = (Limits(dB: 5, 7), Limits(dB: 8, 10))

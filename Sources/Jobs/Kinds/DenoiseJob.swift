@@ -20,9 +20,28 @@ enum DenoiseJob: JobDefinition {
     var work = DenoiseWork(asked.resolved(for: attempt.source), output: attempt.path("audio"), findsNoiseRegions: true)
     work.pyramid = attempt.path("pyramid")
     work.copy = copy
+    if profile(of: attempt.job) != nil { work.profilePath = profilePath(of: attempt) }
     if asked.format == .same, let facts = attempt.source.mediaFacts { work.keepKind(facts, of: attempt) }
     return (work: .denoise(work), source: source)
   }
+
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws {
+    guard let name = profile(of: attempt.job) else { return }
+    guard let id = KeptProfileID(name), let profile = try catalog.noiseProfile(id, for: attempt.job.id),
+      profile.tenant == attempt.job.tenant
+    else {
+      throw JobsError.noiseProfileIsGone(name)
+    }
+    try store.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
+  }
+
+  /// Returns the ID of the noise profile that the job uses, if there is one.
+  private static func profile(of job: Job) -> String? {
+    guard case .profile(let id) = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.noise else { return nil }
+    return id
+  }
+
+  private static func profilePath(of attempt: JobAttempt) -> String { attempt.path("profile.json") }
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
     guard case .denoise(let work) = outcome.request.work, case .denoised(let cleaned) = outcome.report,

@@ -16,9 +16,17 @@ protocol JobDefinition {
   /// Returns the work for a worker and the file to read; nil if the parameters in the job's row can't be read.
   static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)?
 
+  /// Writes the files besides the source that the worker reads into the attempt's folder. Throws `.noiseProfileIsGone`
+  /// if one of them can't be made.
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws
+
   /// Stores the result in rows and files. Returns the job as stored, or nil if the job or its recording has been
   /// deleted or the worker's report is for a different kind of work.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Job?
+}
+
+extension JobDefinition {
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws {}
 }
 
 extension JobKind {

@@ -58,6 +58,7 @@ struct JobPreparation: Sendable {
       let attempt = JobAttempt(
         job: job, source: source, sourceFolder: store.folder(of: source.id),
         folder: try store.makeWorkFolder(of: job.id))
+      try job.kind.definition.prepare(attempt, catalog, store)
       let request = try WorkerRequest(attempt, settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's request has no fence") }
       return .ready(request, fence)
@@ -70,6 +71,7 @@ struct JobPreparation: Sendable {
     case StorageError.diskFull: return .diskFull
     case StorageError.io(_, _, EROFS): return Self.diskIsReadOnly
     case JobsError.unreadableParameters: return Self.parametersAreUnreadable
+    case JobsError.noiseProfileIsGone: return Self.noiseProfileIsGone
     default:
       log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
       return nil
@@ -79,6 +81,8 @@ struct JobPreparation: Sendable {
   private static let parametersAreUnreadable = WorkerFailure(
     code: "worker_failed", detail: "The catalog's entry for this job can't be read. Request the work again.",
     retry: false)
+  private static let noiseProfileIsGone = WorkerFailure(
+    code: "noise_profile_deleted", detail: "The noise profile was deleted before the job began.", retry: false)
   private static let diskIsReadOnly = WorkerFailure(
     code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
 }

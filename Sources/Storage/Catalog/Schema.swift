@@ -15,7 +15,8 @@
 // neither (a conversion, a webhook, a chunk of labels) is found only through such a row.
 //
 // A job's `recording` and a recording's `derived_*` aren't foreign keys, because they may outlive the row they refer
-// to.
+// to. A noise profile's `recording` isn't either: the profile is kept without it. A deleted profile keeps its row as
+// long as an unfinished job uses it.
 
 import GRDB
 
@@ -86,6 +87,25 @@ enum Schema {
     migrator.registerMigration("14 usage of tenants") { try $0.execute(sql: usage) }
     migrator.registerMigration("15 traces of webhooks") { db in
       try db.execute(sql: "ALTER TABLE webhooks ADD COLUMN traceparent TEXT")
+    }
+    migrator.registerMigration("16 noise profiles") { db in
+      try db.execute(
+        sql: """
+          CREATE TABLE noise_profiles (
+            id TEXT NOT NULL PRIMARY KEY,
+            tenant TEXT NOT NULL,
+            name TEXT NOT NULL,
+            recording TEXT,
+            noise TEXT,
+            sample_rate INTEGER,
+            channels INTEGER NOT NULL,
+            spectrum BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL,
+            is_deleted INTEGER NOT NULL DEFAULT 0
+          ) STRICT
+          """)
     }
     return migrator
   }

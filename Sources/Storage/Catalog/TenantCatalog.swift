@@ -142,6 +142,46 @@ extension TenantCatalog {
   }
 }
 
+// MARK: Noise profiles
+
+extension TenantCatalog {
+  /// Returns profiles of this tenant, newest first; see `Catalog.noiseProfiles`.
+  package func noiseProfiles(
+    limit: Int, before: KeptProfileID? = nil, byteLimit: Int = .max
+  ) throws(StorageError) -> [KeptProfile] {
+    try whole.noiseProfiles(of: tenant, limit: limit, before: before, byteLimit: byteLimit)
+  }
+
+  /// Returns a profile, or nil.
+  package func noiseProfile(_ id: KeptProfileID) throws(StorageError) -> KeptProfile? {
+    guard let profile = try whole.noiseProfile(id), profile.tenant == tenant else { return nil }
+    return profile
+  }
+
+  /// Inserts a profile of this tenant; see `Catalog.insert`.
+  package func insert(_ profile: KeptProfile, limit: Int) throws(StorageError) {
+    var profile = profile
+    profile.tenant = tenant
+    try whole.insert(profile, limit: limit)
+  }
+
+  /// Renames a profile and returns it, or nil if there is none; see `Catalog.renameNoiseProfile`.
+  package func renameNoiseProfile(
+    _ id: KeptProfileID, to name: String, if isExpected: (KeptProfile) -> Bool
+  ) throws(StorageError) -> KeptProfile? {
+    guard try noiseProfile(id) != nil else { return nil }
+    return try whole.renameNoiseProfile(id, to: name, if: isExpected)
+  }
+
+  /// Deletes a profile; returns false if there is none; see `Catalog.deleteNoiseProfile`.
+  package func deleteNoiseProfile(
+    _ id: KeptProfileID, if isExpected: (KeptProfile) -> Bool
+  ) throws(StorageError) -> Bool {
+    guard try noiseProfile(id) != nil else { return false }
+    return try whole.deleteNoiseProfile(id, if: isExpected)
+  }
+}
+
 // MARK: Labels
 
 extension TenantCatalog {

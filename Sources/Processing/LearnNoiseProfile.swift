@@ -1,0 +1,52 @@
+import AudioIO
+import Denoise
+import Glibc
+import Terms
+
+/// What a noise profile was learned from.
+package struct NoiseProfileOutcome: Codable, Sendable, Equatable {
+  /// Where it was learned.
+  package var noise: NoiseSource
+  /// Findings about the recording's sound.
+  package var warnings: [Warning]
+}
+
+/// Learns a recording's noise and writes it to a file.
+struct LearnNoiseProfile {
+  let source: String
+  let work: NoiseProfileWork
+  var limits = AudioLimits()
+
+  /// Throws `.denoise(.silentRegion)` if there is only digital silence.
+  func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> NoiseProfileOutcome {
+    let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let length = ExpectedLength(reader, path: source)
+    let learner = NoiseLearner(source: source, noise: work.noise, limits: limits, map: reader.map)
+    let learnt = try learner.learn { frames in
+      progress(
+        WorkerProgress(
+          fraction: length.fraction(read: frames), readyFrames: 0, totalFrames: length.total,
+          estimatedFrames: length.estimate))
+    }
+    let density: NoiseDensity
+    do { density = try NoiseDensity(learnt.course.mean) } catch { throw .denoise(.silentRegion) }
+    try write(
+      NoiseProfileFile(
+        name: work.name, noise: learnt.source, sampleRate: reader.format.sampleRate, density: density))
+    progress(length.finished(frames: 0))
+    return NoiseProfileOutcome(noise: learnt.source, warnings: learnt.warnings)
+  }
+
+  private func write(_ file: NoiseProfileFile) throws(ProcessingError) {
+    let descriptor = unsafe open(work.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw .system(operation: "open", path: work.output, errno: errno) }
+    defer { close(descriptor) }
+    var rest = file.bytes()[...]
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw .system(operation: "write", path: work.output, errno: errno) }
+      rest = rest.dropFirst(count)
+    }
+  }
+}

@@ -1,0 +1,158 @@
+import ArgumentParser
+import Dispatch
+import FoundationEssentials
+import Glibc
+import Processing
+import Synchronization
+import Terms
+
+// Several files at once. Each goes to the folder OUT/ under its own name, or with the extension of --format. Names are
+// settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1.
+
+extension DenoiseCommand {
+  /// Whether a path is, or is meant to be, a folder.
+  func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    if unsafe stat(path, &status) == 0 { return status.st_mode & S_IFMT == S_IFDIR }
+    return path.hasSuffix("/")
+  }
+
+  private struct Task {
+    let input, output: String
+  }
+
+  func cleanAll() throws {
+    let progress = options.progress
+    do throws(CommandFailure) {
+      if case .profile(let path) = noise.source { try Self.check(profile: path) }
+      let tasks = try self.tasks()
+      try Self.makeFolder(destination)
+      let failed = clean(tasks)
+      TemporaryFiles.shared.removeAll()
+      guard failed > 0 else { return }
+      throw CommandFailure(
+        code: "files_failed", detail: "\(Words.count(failed, "file")) of \(tasks.count) could not be cleaned.")
+    } catch {
+      ProgressDisplay(progress).fail(error.failure)
+      throw ExitCode.failure
+    }
+  }
+
+  /// Cleans the files, several at a time. Returns the number of those that failed.
+  private func clean(_ tasks: [Task]) -> Int {
+    let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    let lanes = min(jobs ?? cores, tasks.count)
+    // If there are fewer files at a time than cores, each uses two.
+    let threads = self.threads ?? (lanes < cores ? 2 : 1)
+    let next = Atomic(0)
+    let ended = Atomic(0)
+    let failed = Atomic(0)
+    let output = Mutex(ProgressDisplay(options.progress))
+    DispatchQueue.concurrentPerform(iterations: lanes) { _ in
+      while true {
+        let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        guard index < tasks.count else { return }
+        let report = cleaned(tasks[index], threads: threads)
+        if case .failed = report { failed.wrappingAdd(1, ordering: .relaxed) }
+        let done = ended.wrappingAdd(1, ordering: .relaxed).newValue
+        output.withLock { display in
+          display.finish(report, of: tasks[index].input, fraction: Double(done) / Double(tasks.count))
+        }
+      }
+    }
+    return failed.load(ordering: .relaxed)
+  }
+
+  private func cleaned(_ task: Task, threads: Int) -> WorkerReport {
+    var display = ProgressDisplay(.none)
+    do { return try clean(task.input, to: task.output, threads: threads, &display) } catch {
+      let failure = try? ProgressDisplay.failure(error, namesPaths: false)
+      return .failed(failure ?? WorkerFailure(code: "worker_failed", detail: "\(error)", retry: false))
+    }
+  }
+
+  // MARK: Names
+
+  /// Returns what to do. Throws if two results would have the same name, or one would replace a file.
+  private func tasks() throws(CommandFailure) -> [Task] {
+    var tasks: [Task] = []
+    var taken: Set<String> = []
+    var sources: [String] = []
+    for input in inputs { sources += try Self.files(at: input) }
+    for input in sources {
+      let output = destination + (destination.hasSuffix("/") ? "" : "/") + outputName(of: input)
+      guard taken.insert(output).inserted else {
+        throw CommandFailure(
+          code: "name_taken", detail: "\(input): another file would also become \(output). Clean them one by one.")
+      }
+      var (old, new) = (stat(), stat())
+      if unsafe stat(output, &new) == 0 {
+        if unsafe stat(input, &old) == 0, old.st_ino == new.st_ino, old.st_dev == new.st_dev {
+          throw CommandFailure(
+            code: "name_taken", detail: "\(input) would be replaced by its result. Choose another folder for -o.")
+        }
+        guard force else {
+          throw CommandFailure(code: "name_taken", detail: "\(output) exists already; --force replaces it.")
+        }
+      }
+      tasks.append(Task(input: input, output: output))
+    }
+    guard !tasks.isEmpty else {
+      throw CommandFailure(code: "empty_input", detail: "There are no files in \(inputs.joined(separator: ", ")).")
+    }
+    return tasks
+  }
+
+  private func outputName(of input: String) -> String {
+    let name = input.split(separator: "/").last.map(String.init) ?? input
+    guard let format, format != .same else { return name }
+    let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
+    return "\(stem).\(format.rawValue)"
+  }
+
+  /// Returns a file, or the files in a folder, sorted, without hidden ones and folders.
+  private static func files(at path: String) throws(CommandFailure) -> [String] {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw CommandFailure(system: errno, on: path) }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return [path] }
+    let names: [String]
+    do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
+      throw CommandFailure(system: EACCES, on: path)
+    }
+    let paths = names.filter { !$0.hasPrefix(".") }.sorted().map { path + (path.hasSuffix("/") ? "" : "/") + $0 }
+    return paths.filter { unsafe stat($0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG }
+  }
+
+  private static func makeFolder(_ path: String) throws(CommandFailure) {
+    guard unsafe mkdir(path, 0o777) != 0, errno != EEXIST else { return }
+    throw CommandFailure(system: errno, on: path)
+  }
+
+  private static func check(profile path: String) throws(CommandFailure) {
+    do { _ = try NoiseProfileFile(path: path) } catch {
+      let failure = WorkerFailure(ProcessingError.profile(path: path, error), namesPaths: true)
+      throw CommandFailure(code: failure.code, detail: failure.detail)
+    }
+  }
+}
+
+extension ProgressDisplay {
+  /// Shows the result of one of several files, and how much of the work is done.
+  fileprivate mutating func finish(_ report: WorkerReport, of input: String, fraction: Double) {
+    if isJSON {
+      StandardStreams.write(
+        Array("{\"file\":".utf8) + quoted(input) + [UInt8(ascii: ",")] + report.line().dropFirst())
+    }
+    show(WorkerProgress(fraction: fraction, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+    guard !isJSON else { return }
+    if fraction == 1 { endLine() }
+    switch report {
+    case .failed(let failure): StandardStreams.complain("\(input): \(failure.detail)")
+    case .denoised(let outcome):
+      for warning in outcome.warnings { StandardStreams.complain("\(input): warning: \(warning.detail)") }
+    default: break
+    }
+  }
+
+  private func quoted(_ text: String) -> [UInt8] { (try? JSONEncoder().encode(text)).map(Array.init) ?? [] }
+}
