@@ -50,6 +50,28 @@ import Testing
     }
   }
 
+  /// Noise of −40 dBFS whose level sways by 8 dB.
+  private func swayingNoise(seconds: Int) -> [Float] {
+    let noise = TestSignals.noise(seconds * 16_000, level: 0.01)
+    return noise.indices.map { noise[$0] * Float(pow(10, 0.2 * sin(2 * .pi * 1.3 * Double($0) / 16_000))) }
+  }
+
+  @Test("a steady gap in louder noise isn't the noise of the rest")
+  func gaps() throws {
+    var samples = TestSignals.noise(30 * 16_000, level: 0.01)
+    for index in samples.indices where index % 25_600 >= 16_000 { samples[index] *= 0.45 }
+    let best = try #require(find(samples).first)
+    #expect(abs(best.level + 40) < 1, "\(best)")
+  }
+
+  @Test("the hiss before a microphone is switched on isn't the noise of the rest, although it is quieter")
+  func hiss() throws {
+    var samples = swayingNoise(seconds: 30)
+    for index in 0..<(3 * 16_000) { samples[index] *= 0.01 }
+    let best = try #require(find(samples).first)
+    #expect(best.start > 2.9, "\(best)")
+  }
+
   @Test func aPauseOfSevenTenthsIsFoundIfThereIsNothingLonger() throws {
     let noise = TestSignals.noise(7 * 16_000, level: 0.01)
     let before = mixed(speech(seconds: 3), from: 0, noise: noise)

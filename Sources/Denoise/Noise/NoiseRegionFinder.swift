@@ -10,7 +10,19 @@ import Terms
 //   L[t,b]   level of band b in frame t, in steps of 1/16 dB
 //   S        mean over the bands of the standard deviation of L over a window of 1 s, or ½ s if that is clearly
 //            steadier: it counts as 1.22 times its deviation
+//   Q[b]     20 % quantile of L[t,b] over the recording's frames: mostly noise, wherever it is
+//   D[b]     mean of L[t,b] over the window − Q[b]
+//   M        how far D's median over the bands is below −6 dB
 //   cost     S + 0.05 · level of the window in dB + 0.3 · the excess over 10 dB above the quietest window
+//            with M under 6 dB + 0.25 M
+//
+// Of the first three windows, the loudest counts as the best if its score is within 0.2 and it is 4 dB louder than the
+// best: between the cars of a train or two gusts there is a steady half second whose noise isn't that of the rest. With
+// `auto`, one clip of a train gains 0.56 PESQ and 1.2 dB of SI-SDR, and one of wind 0.26 and 4.6 dB.
+//
+// M is how badly a window represents the rest: the hiss before a microphone is switched on is steady and quiet.
+// Windows that are louder than Q have no disadvantage, because Q is the noise where it's quietest: with 0.25 of the
+// excess of D's upper quartile above 3 dB, a clip with a train loses 7 dB of SI-SDR.
 //
 // Windows are compared by cost; windows with S over 5 dB contain something other than noise. Of overlapping windows the
 // best is kept, and an equally steady one that follows it extends it, up to 5 s. Frames of digital silence (mean square

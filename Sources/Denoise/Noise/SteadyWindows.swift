@@ -3,17 +3,21 @@ import Glibc
 /// Slides windows of 1 s and ½ s over the band levels of successive frames and keeps the steadiest.
 struct SteadyWindows {
   /// A range of frames that may be noise.
-  struct Window: Equatable {
+  struct Window {
     /// The analysis frames.
     var frames: Range<Int>
     /// S, including the penalty of a window of ½ s, in dB.
     var deviation: Double
     /// The level of the mean square, in dB relative to one step.
     var levelDB: Double
+    /// The mean level of each band, in steps.
+    var means: BandLevels.Row
     /// How far the level exceeds the expected range of noise, in dB; set when all windows are known.
     var excess = 0.0
+    /// M, in dB; set when all frames are known.
+    var mismatch = 0.0
     /// The value by which windows are compared.
-    var cost: Double { deviation + 0.05 * levelDB + 0.3 * excess }
+    var cost: Double { deviation + 0.05 * levelDB + 0.3 * excess + 0.25 * mismatch }
   }
 
   /// The penalty factor of a window of ½ s, which is more likely than one of 1 s to be steady by chance.
@@ -21,13 +25,26 @@ struct SteadyWindows {
   /// The largest S of a window of noise, in dB.
   static let largestDeviation = 5.0
 
+  /// The largest M of a window that others are compared with, in dB.
+  private static let largestMismatch = 6.0
+
+  /// How many of the first windows the loudest is chosen from, and which scores they must have: at least this much, and
+  /// at most that much under the best.
+  private static let rivalCount = 3
+  private static let leastRivalScore = 0.3
+  private static let rivalMargin = 0.2
+  /// How much louder it must be, in dB: noise with faint speech in it is hardly louder.
+  private static let leastRise = 4.0
+
   /// The range of noise levels above the quietest steady window, in dB.
   private static let levelRange = 10.0
 
+  private var histogram: LevelHistogram
   private var long: Slider
   private var short: Slider
 
   init(bandCount: Int, framesPerSecond: Double) {
+    histogram = LevelHistogram(bandCount: bandCount)
     let frames = max(4, Int(framesPerSecond.rounded()))
     long = Slider(bandCount: bandCount, length: frames, penalty: 1, longest: Int(5 * framesPerSecond))
     short = Slider(bandCount: bandCount, length: (frames + 1) / 2, penalty: Self.shortPenalty, longest: 0)
@@ -39,6 +56,7 @@ struct SteadyWindows {
       long.appendSilence()
       short.appendSilence()
     } else {
+      histogram.append(levels)
       long.append(levels, meanSquare)
       short.append(levels, meanSquare)
     }
@@ -47,7 +65,11 @@ struct SteadyWindows {
   /// Returns the best windows that don't overlap, best first, with their scores.
   consuming func finish(limit: Int) -> [(Window, score: Double)] {
     var candidates = long.finish() + short.finish()
-    guard let quietest = candidates.map(\.levelDB).min() else { return [] }
+    for index in candidates.indices {
+      candidates[index].mismatch = histogram.mismatch(of: candidates[index].means)
+    }
+    let usual = candidates.filter { $0.mismatch < Self.largestMismatch }
+    guard let quietest = (usual.isEmpty ? candidates : usual).map(\.levelDB).min() else { return [] }
     // A steady window far above the quietest one is a tone or a chord, not noise.
     for index in candidates.indices {
       candidates[index].excess = max(0, candidates[index].levelDB - quietest - Self.levelRange)
@@ -59,9 +81,21 @@ struct SteadyWindows {
       chosen.append(window)
     }
     // At 2 dB or less, noise can't be steadier; at the limit of 5 dB, the score is 0.4.
-    return chosen.map { window in
-      (window, min(1, max(0, 1 - 0.2 * (window.cost - 0.05 * quietest - 2))))
+    let scored = chosen.map { window in
+      (window, score: min(1, max(0, 1 - 0.2 * (window.cost - 0.05 * quietest - 2))))
     }
+    return Self.promotingLoudest(scored)
+  }
+
+  /// Moves the loudest of the first windows to the front if it's nearly as good and much louder, with the score of the
+  /// best.
+  private static func promotingLoudest(_ windows: [(Window, score: Double)]) -> [(Window, score: Double)] {
+    guard let best = windows.first else { return [] }
+    let rivals = windows.prefix(rivalCount).filter { $0.score >= max(leastRivalScore, best.score - rivalMargin) }
+    guard let loudest = rivals.max(by: { $0.0.levelDB < $1.0.levelDB }),
+      loudest.0.levelDB >= best.0.levelDB + leastRise
+    else { return windows }
+    return [(loudest.0, best.score)] + windows.filter { $0.0.frames != loudest.0.frames }
   }
 }
 
@@ -146,7 +180,9 @@ private struct Slider {
       return
     }
     let power = squares.reduce(0, +) / Double(length)
-    let window = SteadyWindows.Window(frames: frames, deviation: deviation, levelDB: 10 * log10(power))
+    var means = BandLevels.Row(repeating: 0)
+    for band in 0..<bandCount { means[band] = sums[band] / Int32(length) }
+    let window = SteadyWindows.Window(frames: frames, deviation: deviation, levelDB: 10 * log10(power), means: means)
     guard let best = current else {
       current = window
       return
