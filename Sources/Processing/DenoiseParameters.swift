@@ -34,9 +34,13 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     self.format = format
   }
 
-  /// Returns when to follow a noise that changes: only if the client asked for it. A sustained tone that begins in the
-  /// middle can't be told from a hum that switches on, and would lose up to 9 dB.
-  package static func adaptation(asked: Bool?) -> NoiseAdaptation? { asked == true ? .always : nil }
+  /// Returns when to follow a noise that changes: as the client asked, or else, with `auto`, where the change is
+  /// certain. A hum that switches on isn't: a sustained tone that begins in the middle looks the same, and would lose
+  /// up to 9 dB.
+  package static func adaptation(asked: Bool?, noise: NoiseSource?) -> NoiseAdaptation? {
+    guard let asked else { return noise == nil ? .ifCertain : nil }
+    return asked ? .always : nil
+  }
 
   /// Decodes the members of the settings next to the others.
   package init(from decoder: any Decoder) throws {

@@ -36,8 +36,8 @@ struct DenoiseCommand: ParsableCommand {
   @Flag(
     inversion: .prefixedNo,
     help: """
-      Follow the noise where its level or color changes (default: no). Long tones that begin in the middle may be taken \
-      for noise.
+      Follow the noise where its level or color changes (default: with auto, where it is certain to be noise). Long \
+      tones that begin in the middle may be taken for noise.
       """)
   var adapt: Bool?
 
@@ -170,7 +170,7 @@ struct DenoiseCommand: ParsableCommand {
     settings.sensitivity = sensitivity
     settings.output = output
     settings.link = link
-    settings.adaptation = DenoiseParameters.adaptation(asked: adapt)
+    settings.adaptation = DenoiseParameters.adaptation(asked: adapt, noise: noise.source)
     return settings
   }
 }

@@ -118,9 +118,9 @@ import Waveform
   }
 
   @Test(
-    "a noise that changes is followed if asked",
+    "a noise that changes is followed if asked, and with “auto” where that is certain",
     arguments: [
-      ("{}", nil), ("{\"noise\":\"auto\",\"adapt\":null}", nil), ("{\"adapt\":false}", nil),
+      ("{}", .ifCertain), ("{\"noise\":\"auto\",\"adapt\":null}", .ifCertain), ("{\"adapt\":false}", nil),
       ("{\"adapt\":true}", .always), ("{\"noise\":{\"start\":0,\"end\":1}}", nil),
       ("{\"noise\":{\"quantile\":0.2}}", nil),
       ("{\"noise\":{\"start\":0,\"end\":1},\"adapt\":true}", .always),

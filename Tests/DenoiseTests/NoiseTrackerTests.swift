@@ -94,6 +94,51 @@ import Testing
     #expect(!isCertain && isFollowed)
   }
 
+  @Test("a step of noise is certain, up or down", arguments: [8.0, 12, -15])
+  func certainSteps(change: Double) throws {
+    let samples = noise([0, change, 0])
+    let profile = try cleaning(nil).profile(of: Array(samples[..<(2 * rate)]))
+    let followed = cleaning(.ifCertain).clean(samples, profile)
+    #expect(left(followed, of: samples, 8..<10) < -18)
+    #expect(left(followed, of: samples, 15..<17) < -18)
+  }
+
+  @Test("a step of noise under speech is certain")
+  func certainUnderSpeech() throws {
+    let noise = noise([0, 9]), voice = voice(noise.count), samples = TestSignals.sum(noise, voice)
+    let profile = try cleaning(nil).profile(of: Array(noise[..<(2 * rate)]))
+    let fixed = cleaning(nil).clean(samples, profile), followed = cleaning(.ifCertain).clean(samples, profile)
+    let part = (8 * rate)..<(11 * rate)
+    func error(_ output: [Float]) -> Double { TestSignals.levelDB(zip(output[part], voice[part]).map { $0 - $1 }) }
+    #expect(error(followed) < error(fixed) - 1)
+  }
+
+  /// Sounds of 4 s that begin in the middle, by name.
+  private static let tones: [(name: String, hertz: [Double], vibrato: Double)] = [
+    ("a tone", [440], 0), ("a high tone", [3000], 0), ("a chord", [220, 277.2, 329.6, 440, 1318.5], 0),
+    ("a low string", (1...20).map { 55 * Double($0) }, 0), ("a hum", (1...15).map { 50 * Double($0) }, 0),
+    ("an organ", [65.4, 130.8, 196, 261.6, 392, 523.3, 784, 1046.5, 1568, 2093, 3136], 0),
+    ("a singer", (1...10).map { 330 * Double($0) }, 0.01),
+    ("a choir", [196, 197.1, 246.9, 247.8, 293.7, 295].flatMap { tone in (1...6).map { tone * Double($0) } }, 0.003),
+  ]
+
+  @Test("music that begins in the middle isn't noise", arguments: tones.indices, [0.005, 0.05])
+  func music(index: Int, amplitude: Double) throws {
+    let (name, hertz, vibrato) = Self.tones[index]
+    var samples = noise([0, 0, 0])
+    let profile = try cleaning(nil).profile(of: Array(samples[..<(2 * rate)]))
+    var music = [Float](repeating: 0, count: samples.count)
+    for sample in (7 * rate)..<(11 * rate) {
+      let time = Double(sample) / Double(rate)
+      let bend = vibrato * sin(2 * .pi * 5.5 * time) / (2 * .pi * 5.5)
+      music[sample] = Float(hertz.reduce(0) { $0 + amplitude * sin(2 * .pi * $1 * (time + bend)) })
+      samples[sample] += music[sample]
+    }
+    let certain = cleaning(.ifCertain).clean(samples, profile), fixed = cleaning(nil).clean(samples, profile)
+    let change = zip(certain, fixed).map { $0 - $1 }, part = (7 * rate)..<(11 * rate)
+    #expect(TestSignals.levelDB(change[part]) < TestSignals.levelDB(music[part]) - 40, "\(name)")
+  }
+
   @Test("after digital silence, the noise counts as unchanged")
   func silence() throws {
     var samples = noise([0, 0, 0])
@@ -122,12 +167,14 @@ import Testing
   func window(start: Int, end: Int) {
     let samples = Array(noise([0, 12, -14, 6, 20, 0])[..<260_000])
     let profile = cleaning(nil).flatProfile(meanSquare: 1e-4)
-    let whole = cleaning(.always).clean(samples, profile)
     let context = Denoiser.contextFrames(sampleRate: rate, isTracked: true)
     let from = max(0, start - Int(context.before)), to = min(samples.count, end + Int(context.after))
-    let part = cleaning(.always).clean(Array(samples[from..<to]), profile, from: Int64(from))
-    let isSame = part[(start - from)..<(end - from)] == whole[start..<end]
-    #expect(isSame)
+    for adaptation in NoiseAdaptation.allCases {
+      let whole = cleaning(adaptation).clean(samples, profile)
+      let part = cleaning(adaptation).clean(Array(samples[from..<to]), profile, from: Int64(from))
+      let isSame = part[(start - from)..<(end - from)] == whole[start..<end]
+      #expect(isSame)
+    }
   }
 
   @Test("a profile without noise in some bins leaves them alone", arguments: [0, 1, 97, 5000, 30_000])

@@ -66,7 +66,8 @@ struct DenoiseRequests: Sendable {
       settings: DenoiseSettings(
         method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
         sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
-        adaptation: DenoiseParameters.adaptation(asked: adapt)), format: format ?? .same, loudness: loudness)
+        adaptation: DenoiseParameters.adaptation(asked: adapt, noise: noise)), format: format ?? .same,
+      loudness: loudness)
   }
 
   /// Checks what can be known before the job: that the regions are within the recording and long enough to learn from,

@@ -35,7 +35,8 @@ import Glibc
 package enum NoiseAdaptation: String, Codable, Sendable, CaseIterable {
   /// From a change of 3.5 dB up or 6.5 dB down.
   case always
-  /// Only after larger changes, of 5 dB up or 8 dB down, for recordings whose listener didn't ask for it.
+  /// Only after changes of 5 to 15 dB up or 8 dB down, and only if what changed has the texture of noise in many bands
+  /// (see NoiseTexture), for recordings whose listener didn't ask for it.
   case ifCertain = "if_certain"
 }
 
@@ -59,6 +60,10 @@ struct NoiseTracker: Sendable {
   /// How much a bin without speech changes Λ in a tick; 0 if it has no noise.
   private let novelty: [Float]
   private let rise, fall: Limits
+  /// Whether a change must have the texture of noise.
+  private let mustBeNoise: Bool
+  /// A louder change is more likely a sound, in octaves of power.
+  private static let largestRise = Float(15 / 10 / log10(2.0))
   /// Ticks on each side of the median and of the slow mean, and of the start.
   private let medianReach, meanReach, startTicks: Int
 
@@ -76,6 +81,7 @@ struct NoiseTracker: Sendable {
     case .always: (rise, fall) = (Limits(dB: 3.5, 5.5), Limits(dB: 6.5, 9))
     case .ifCertain: (rise, fall) = (Limits(dB: 5, 7), Limits(dB: 8, 10))
     }
+    mustBeNoise = adaptation == .ifCertain
     medianReach = Int((0.5 / tick).rounded())
     meanReach = Int((0.4 / tick).rounded())
     startTicks = max(1, Int((1.5 / tick).rounded()))
@@ -95,13 +101,11 @@ struct NoiseTracker: Sendable {
     var changes = NoiseChanges(bandCount: bands.count, tickCount: all.count)
     for (index, tick) in all.enumerated() { unsafe measure(space.octaves[tick], into: &changes, at: index) }
     changes.takeMedians(reach: medianReach, ignoring: -fall.least...rise.least)
+    let texture = mustBeNoise ? texture(of: changes, all, context, rows) : nil
     var hasChanged = false
     var near = 0..<0
     for (index, tick) in zip(offset..., own) {
-      let shares = (0..<bands.count).map { band in
-        let change = changes[band, index]
-        return max(rise.share(of: change), fall.share(of: -change))
-      }
+      let shares = self.shares(of: changes, at: index, texture)
       // Whole pairs: the cepstra need both frames.
       let frames = max(4 * tick, stretch.lowerBound / 2 * 2)..<min(4 * tick + 4, (stretch.upperBound + 1) / 2 * 2)
       guard shares.contains(where: { $0 > 0 }) else {
@@ -116,6 +120,41 @@ struct NoiseTracker: Sendable {
       rescale(frames, shares, details, 1 / Float(near.count), rows, space)
     }
     return hasChanged
+  }
+
+  /// Returns g of each band.
+  private func shares(of changes: NoiseChanges, at tick: Int, _ texture: NoiseTexture?) -> [Float] {
+    let shares = (0..<bands.count).map { band in
+      let change = changes[band, tick]
+      return max(rise.share(of: change), fall.share(of: -change))
+    }
+    guard let texture, shares.contains(where: { $0 > 0 }) else { return shares }
+    let certain = shares.indices.map { band in
+      let isPossible = shares[band] > 0 && changes[band, tick] < Self.largestRise
+      return isPossible ? texture.certainty(of: band, at: tick, changes) : 0
+    }
+    let breadth = texture.breadth(certain)
+    return zip(shares, certain).map { $0 * $1 * breadth }
+  }
+
+  /// Returns the texture of the bands that change at any tick; nil if none does.
+  private func texture(
+    of changes: NoiseChanges, _ ticks: Range<Int64>, _ frames: Range<Int64>, _ rows: FrameRows
+  ) -> NoiseTexture? {
+    let wanted = (0..<bands.count).filter { band in
+      (0..<ticks.count).contains { changes[band, $0] > rise.least || changes[band, $0] < -fall.least }
+    }
+    guard !wanted.isEmpty else { return nil }
+    var texture = NoiseTexture(bands: bands, tickCount: ticks.count, reach: 2 * medianReach)
+    var (power, logs) = ([Float](repeating: 0, count: binCount), [Float](repeating: 0, count: binCount))
+    for (index, tick) in ticks.enumerated() {
+      let first = max(4 * tick, frames.lowerBound), second = max(first, min(4 * tick + 2, frames.upperBound - 1))
+      for bin in 0..<binCount {
+        unsafe power[bin] = 0.5 * (rows.measured[first][bin] + rows.measured[second][bin])
+      }
+      texture.measure(wanted, at: index, power.span, &logs)
+    }
+    return texture
   }
 
   /// The numbers of the groups of four frames that these frames are in.

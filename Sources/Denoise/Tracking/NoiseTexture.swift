@@ -1,0 +1,74 @@
+import Glibc
+
+// Whether a band whose level has changed holds noise, or tones that began. Noise is irregular both over the bins of a
+// band and from tick to tick. A tone is a peak among the bins, and steady; a hum, whose harmonics fill a band, is
+// steady; speech is irregular, but has peaks except in its pauses.
+//
+//   S[t,b]  = mean of log2 P − log2 of the mean of P, over the bins of b
+//   T[t,b]  = mean of |log2 P[t] − log2 P[t − 1]| over the bins of b
+//   a tick has the texture of noise if S > −0.9 and 0.75 < T < 2.2
+//   c[t,b]  = 0 up to a share of 0.3 of such ticks, 1 from 0.5 on; among those within 1 s whose m is within 3 dB of
+//             m[t,b], so that the ticks before a tone begins don't count for the tone
+//   C[t]    = mean of c over all bands, 0 for those without a change, mapped to 0 up to 0.25 and 1 from 0.45 on,
+//             because noise that changes is wide
+//
+// P and m as in NoiseTracker.swift. For white noise, S is −0.3 and T 1.3, and 81 to 98 % of the ticks of a band have
+// its texture. For a tone, a chord, an organ, a string of 55 Hz, a hum, a singer's or a choir's note, 14 dB over the
+// noise, it is less than 10 % in each band that they raise by over 5 dB, with few exceptions.
+struct NoiseTexture {
+  private static let leastPower: Float = 1e-6
+  private let bands: NoiseBands
+  private let tickCount: Int
+  /// Ticks on each side that are judged together.
+  private let reach: Int
+  /// `[band][tick]`
+  private var isNoise: [Bool]
+
+  init(bands: NoiseBands, tickCount: Int, reach: Int) {
+    self.bands = bands
+    self.tickCount = tickCount
+    self.reach = reach
+    isNoise = [Bool](repeating: false, count: bands.count * tickCount)
+  }
+
+  /// Notes the texture of some bands at a tick.
+  /// - Parameters:
+  ///   - power: P of each bin.
+  ///   - logs: log2 P of each bin at the tick before; replaced by that of this one.
+  mutating func measure(_ wanted: [Int], at tick: Int, _ power: Span<Float>, _ logs: inout [Float]) {
+    for band in wanted {
+      let bins = bands.edges[band]..<bands.edges[band + 1]
+      var (sum, total, steps): (Float, Float, Float) = (0, 0, 0)
+      for bin in bins {
+        let value = max(power[bin], Self.leastPower), log = log2(value)
+        sum += value
+        total += log
+        steps += abs(log - logs[bin])
+        logs[bin] = log
+      }
+      let count = Float(bins.count)
+      let flatness = total / count - log2(sum / count), roughness = steps / count
+      isNoise[band * tickCount + tick] = tick > 0 && flatness > -0.9 && roughness > 0.75 && roughness < 2.2
+    }
+  }
+
+  /// Returns c of a band at a tick.
+  func certainty(of band: Int, at tick: Int, _ changes: NoiseChanges) -> Float {
+    let level = changes[band, tick]
+    var (near, noisy): (Float, Float) = (0, 0)
+    for other in max(0, tick - reach)...min(tickCount - 1, tick + reach) where abs(changes[band, other] - level) < 1 {
+      near += 1
+      if isNoise[band * tickCount + other] { noisy += 1 }
+    }
+    return ramp(noisy / near, 0.3, 0.5)
+  }
+
+  /// Returns C for the c of all bands, 0 where nothing changed.
+  func breadth(_ certainties: [Float]) -> Float {
+    ramp(certainties.reduce(0, +) / Float(certainties.count), 0.25, 0.45)
+  }
+
+  private func ramp(_ value: Float, _ low: Float, _ high: Float) -> Float {
+    min(1, max(0, (value - low) / (high - low)))
+  }
+}
