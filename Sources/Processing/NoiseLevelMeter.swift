@@ -2,12 +2,13 @@ import Glibc
 import Terms
 
 // The noise before and after cleaning is the RMS level of the recording and of the cleaned sound in the same blocks of
-// 50 ms: those of the region that the noise was learned from, or, if there is no region, the quietest ones of the
-// recording, as many as the learned quantile. Blocks of digital silence don't count.
+// 50 ms: those of the regions that the noise was learned from, or, if there is none, the quietest ones of the
+// recording, as many as the learned quantile, or the usual one for a profile. Blocks of digital silence don't count.
 
 /// Measures how loud the noise is before and after it's removed. Memory grows by 160 bytes per second of sound.
 struct NoiseLevelMeter {
-  private let region: Range<Int>?
+  /// The blocks of the regions, at least one each.
+  private let regions: [Range<Int>]
   private let quantile: Double
   private let blockFrames: Int
   private let channels: Int
@@ -21,12 +22,11 @@ struct NoiseLevelMeter {
     blockFrames = max(sampleRate / 20, 1)
     self.channels = channels
     let rate = Double(sampleRate) / Double(blockFrames)
-    switch noise {
-    case .region(let start, let end):
-      let first = Int(min(start * rate, 1e12))
-      (region, quantile) = (first..<max(Int(min(end * rate, 1e12)), first + 1), 0)
-    case .quantile(let quantile): (region, self.quantile) = (nil, quantile)
+    regions = noise.regions.map { region in
+      let first = Int(min(region.start * rate, 1e12))
+      return first..<max(Int(min(region.end * rate, 1e12)), first + 1)
     }
+    if case .quantile(let quantile) = noise { self.quantile = quantile } else { quantile = NoiseSource.usualQuantile }
   }
 
   /// Appends the next frames of both sounds, interleaved.
@@ -78,7 +78,9 @@ struct NoiseLevelMeter {
   }
 
   private var chosen: [Int] {
-    if let region { return Array(region.clamped(to: before.indices)).filter { before[$0] > 0 } }
+    guard regions.isEmpty else {
+      return regions.flatMap { $0.clamped(to: before.indices) }.filter { before[$0] > 0 }
+    }
     let audible = before.indices.filter { before[$0] > 0 }.sorted { before[$0] < before[$1] }
     return Array(audible.prefix(max(Int(quantile * Double(audible.count)), 1)))
   }

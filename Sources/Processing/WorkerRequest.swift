@@ -185,6 +185,9 @@ package struct TrimWork: Codable, Sendable, Equatable {
   /// Creates a value from its parts.
   package init(_ window: TimeWindow, output: String, pyramid: String) {
     (self.window, self.output, self.pyramid) = (window, output, pyramid)
+  }
+}
+
 /// The parameters for learning a noise profile.
 package struct NoiseProfileWork: Codable, Sendable, Equatable {
   /// Where to learn it; nil for the best region found. Not a profile.

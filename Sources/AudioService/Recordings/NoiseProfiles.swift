@@ -154,7 +154,8 @@ struct NoiseProfiles: Sendable {
     let work = NoiseProfileWork(asked.noise, name: source.name, output: output)
     _ = try await context.waitedReport(of: .noiseProfile(work), on: path, in: folder, source, for: caller.client)
     return try await context.work.run {
-      let bytes = try store.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit))
+      // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.
+      let bytes = try store.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
       return try KeptProfile(try NoiseProfileFile(bytes), name: name ?? source.name, of: source.id)
     }
   }

@@ -159,11 +159,6 @@ package final class MediaStore: Sendable {
     try FileSystem.replace(path, with: bytes)
   }
 
-  /// Returns the content of a file in a job's work folder. Throws `.io` with EFBIG if it's longer than `limit` bytes.
-  package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8] {
-    try FileSystem.contents(of: path, limit: limit)
-  }
-
   /// Removes a job's work folder with its contents. If this fails, the next start's sweep removes it.
   package func removeWorkFolder(of id: JobID) {
     try? FileSystem.remove(workFolder(of: id))
