@@ -71,8 +71,8 @@ struct NoiseLevelMeter {
     let samples = Double(blocks.count * blockFrames * channels)
     func level(_ sums: [Float]) -> Double? {
       let power = blocks.reduce(0) { $0 + Double(sums[$1]) } / samples
-      // Less than a thousandth of a 24-bit step is nothing.
-      return power > 1e-20 ? 10 * log10(power) : nil
+      // Less than a thousandth of a 24-bit step is nothing, and the squares of the largest floats have no finite sum.
+      return power > 1e-20 && power.isFinite ? 10 * log10(power) : nil
     }
     return NoiseLevels(before: level(all.before), after: level(all.after))
   }

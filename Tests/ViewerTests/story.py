@@ -1258,6 +1258,8 @@ class Story:
         path = write_wav(os.path.join(self.folder, "elsewhere.wav"), speech_like(3, 16000, seed=21), 16000)
         other = self.service.upload(path, "elsewhere.wav")
         wait("it is listed", lambda: page.names()[:1] == ["elsewhere.wav"])
+        # Not below the head of the list, which stays in place when the list is scrolled.
+        browser.run("document.querySelector('#list li').scrollIntoView({ block: 'center' })")
         browser.click("#list li:first-child .open")
         wait("it is opened", lambda: browser.text("#name") == "elsewhere.wav")
         self.service.request("PATCH", f"/v1/recordings/{other}", json.dumps({"name": "renamed.wav"}), {"Content-Type": "application/json"})
