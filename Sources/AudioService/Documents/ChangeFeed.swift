@@ -43,7 +43,6 @@ final class ChangeFeed: Sendable {
     /// The number of all changes so far.
     var count: UInt64 = 0
     var waiters: [UInt64: Waiter] = [:]
-    var nextSweep: DispatchTime?
     var hasEnded = false
   }
 
@@ -55,7 +54,7 @@ final class ChangeFeed: Sendable {
   private let run = UInt64.random(in: 1...UInt64.max)
   private let state = Mutex(State())
   private let nextKey = Atomic<UInt64>(0)
-  private let timers = DispatchQueue(label: "list events")
+  private let timer = DeadlineTimer(label: "list events")
 
   init(streams: ClientTally) { self.streams = streams }
 
@@ -114,7 +113,7 @@ final class ChangeFeed: Sendable {
           return true
         }
         guard isTaken else { return continuation.resume() }
-        sweep(by: deadline)
+        timer.schedule(by: deadline) { [self] in wakeLate($0) }
         // If the Task was canceled before this point, `onCancel` found no waiter to wake.
         if Task.isCancelled { wake(key) }
       }
@@ -136,28 +135,14 @@ final class ChangeFeed: Sendable {
     state.withLock { $0.waiters.removeValue(forKey: key) }?.continuation.resume()
   }
 
-  /// Schedules a check for waiters whose deadline has passed; one timer serves them all.
-  private func sweep(by deadline: DispatchTime) {
-    let isNeeded = state.withLock { state in
-      guard state.nextSweep.map({ deadline < $0 }) ?? true else { return false }
-      state.nextSweep = deadline
-      return true
-    }
-    guard isNeeded else { return }
-    timers.asyncAfter(deadline: deadline) { [self] in wakeLate(at: deadline) }
-  }
-
-  private func wakeLate(at deadline: DispatchTime) {
-    let now = DispatchTime.now()
+  /// Wakes the followers that have waited long enough. Returns the earliest deadline of the others.
+  private func wakeLate(_ now: DispatchTime) -> DispatchTime? {
     let (late, next) = state.withLock { state -> ([Waiter], DispatchTime?) in
-      // An earlier sweep has been scheduled since, which schedules the next one.
-      guard state.nextSweep == deadline else { return ([], nil) }
-      state.nextSweep = nil
       let late = state.waiters.filter { $0.value.deadline <= now }
       for key in late.keys { state.waiters[key] = nil }
       return (Array(late.values), state.waiters.values.map(\.deadline).min())
     }
     for waiter in late { waiter.continuation.resume() }
-    if let next { sweep(by: max(next, now + 0.1)) }
+    return next
   }
 }

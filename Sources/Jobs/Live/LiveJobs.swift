@@ -70,7 +70,6 @@ package final class LiveJobs: Sendable {
     var byRecording: [RecordingID: JobID] = [:]
     var arrivals: UInt64 = 0
     var waiters: [JobID: [UInt64: Waiter]] = [:]
-    var nextSweep: DispatchTime?
     var hasEnded = false
     var onRemoved: (@Sendable (JobID, LiveJob) -> Void)?
     var onChanged: (@Sendable (JobID) -> Void)?
@@ -79,7 +78,7 @@ package final class LiveJobs: Sendable {
   private let state = Mutex(State())
   private let changes = Atomic<UInt64>(0)
   private let nextKey = Atomic<UInt64>(0)
-  private let timers = DispatchQueue(label: "job waits")
+  private let timer = DeadlineTimer(label: "job waits")
 
   /// A count that increases with every change of a job. Anything read after the count stays current until the count
   /// changes.
@@ -212,7 +211,8 @@ package final class LiveJobs: Sendable {
       state.waiters[id, default: [:]][key] = waiter
       return true
     }
-    if isTaken { sweep(by: waiter.deadline) } else { waiter.continuation.resume() }
+    guard isTaken else { return waiter.continuation.resume() }
+    timer.schedule(by: waiter.deadline) { [self] in wakeLate($0) }
   }
 
   private func wake(_ key: UInt64, _ id: JobID) {
@@ -225,24 +225,9 @@ package final class LiveJobs: Sendable {
     waiter?.continuation.resume()
   }
 
-  /// Schedules a check for waiters whose deadline has passed. One timer serves them all and fires at most ten times a
-  /// second.
-  private func sweep(by deadline: DispatchTime) {
-    let isNeeded = state.withLock { state in
-      guard state.nextSweep.map({ deadline < $0 }) ?? true else { return false }
-      state.nextSweep = deadline
-      return true
-    }
-    guard isNeeded else { return }
-    timers.asyncAfter(deadline: deadline) { [self] in wakeLate(at: deadline) }
-  }
-
-  private func wakeLate(at deadline: DispatchTime) {
-    let now = DispatchTime.now()
+  /// Wakes the callers that have waited long enough. Returns the earliest deadline of the others.
+  private func wakeLate(_ now: DispatchTime) -> DispatchTime? {
     let (late, next) = state.withLock { state -> ([Waiter], DispatchTime?) in
-      // An earlier sweep has been scheduled since, which schedules the next one.
-      guard state.nextSweep == deadline else { return ([], nil) }
-      state.nextSweep = nil
       var late: [Waiter] = []
       var next: DispatchTime?
       for (id, waiters) in state.waiters {
@@ -259,6 +244,6 @@ package final class LiveJobs: Sendable {
       return (late, next)
     }
     for waiter in late { waiter.continuation.resume() }
-    if let next { sweep(by: max(next, now + 0.1)) }
+    return next
   }
 }
