@@ -13,6 +13,25 @@ package struct Label: Hashable, Sendable {
   package init(start: MediaTime, end: MediaTime, text: String, speaker: String? = nil, words: [TimedWord] = []) {
     (self.start, self.end, self.text, self.speaker, self.words) = (start, end, text, speaker, words)
   }
+
+  /// Returns what a recording that is cut to a window has of the label, with times from the window's start; nil if the
+  /// label doesn't overlap the window. The text stays whole; words outside the window are left out.
+  package func cut(from start: MediaTime, to end: MediaTime) -> Label? {
+    guard let (first, last) = Self.part(of: self.start, self.end, from: start, to: end) else { return nil }
+    let words = words.compactMap { word in
+      Self.part(of: word.start, word.end, from: start, to: end).map { TimedWord(start: $0, end: $1, text: word.text) }
+    }
+    return Label(start: first, end: last, text: text, speaker: speaker, words: words)
+  }
+
+  private static func part(
+    of first: MediaTime, _ last: MediaTime, from start: MediaTime, to end: MediaTime
+  ) -> (MediaTime, MediaTime)? {
+    let overlaps = first == last ? start <= first && first < end : first < end && last > start
+    guard overlaps else { return nil }
+    let offset = -start.microseconds
+    return (max(first, start).shifted(by: offset), min(last, end).shifted(by: offset))
+  }
 }
 
 /// A word or syllable of a label with its own time.

@@ -34,6 +34,36 @@ import Testing
     #expect(try await bench.check(.get, "/v1/recordings/\(output)/labels", 200).contains(#""inherited":false"#))
   }
 
+  @Test("the result has the labels of its part, counted from where it begins, as tracks of its own")
+  func labels() async throws {
+    let bench = try TestBench()
+    let source = try bench.recording()
+    let labels = #"""
+      {"labels":[{"start":0,"end":0.9,"text":"before"},{"start":0.5,"end":1.5,"text":"cut off","words":[
+      {"start":0.5,"end":0.8,"text":"cut"},{"start":1.2,"end":1.5,"text":"off"}]},{"start":1.25,"end":1.25,"text":"mark"},
+      {"start":1.5,"end":9,"text":"to the end"},{"start":2,"end":3,"text":"after"}]}
+      """#
+    let made = try await bench.respond(
+      .post, "/v1/recordings/\(source.id)/labels?name=Takes&kind=transcript&language=de", body: labels)
+    #expect(made.status == .created)
+    _ = try await trim(bench, source, #"{"start":1,"end":2}"#, 202)
+    let job = try #require(try bench.catalog.jobs(limit: 1).first)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    let output = try #require(job.output)
+    let list = try await bench.check(.get, "/v1/recordings/\(output)/labels", 200)
+    for part in [#""inherited":false"#, #""name":"Takes""#, #""kind":"transcript""#, #""language":"de""#] {
+      #expect(list.contains(part), "\(list)")
+    }
+    let track = try #require(try bench.catalog.labelTracks(of: output).first)
+    #expect(track.count == 3 && track.words == 1 && track.start == 0 && track.end == 1_000_000)
+    let cut = try await bench.check(.get, "/v1/recordings/\(output)/labels/\(track.id)", 200)
+    #expect(
+      cut == #"{"labels":[{"start":0,"end":0.5,"text":"cut off","words":[{"start":0.2,"end":0.5,"text":"off"}]},"#
+        + #"{"start":0.25,"end":0.25,"text":"mark"},{"start":0.5,"end":1,"text":"to the end"}]}"#)
+    let sources = try await bench.check(.get, "/v1/recordings/\(source.id)/labels", 200)
+    #expect(sources.contains(#""count":5"#), "the source's stay as they are")
+  }
+
   @Test(
     "a window that isn't one is rejected with the member at fault",
     arguments: [

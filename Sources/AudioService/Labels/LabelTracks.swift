@@ -16,8 +16,7 @@ struct LabelTracks: Sendable {
     let recording = try await context.recording(parameters, caller)
     let context = context
     return try await context.work.run {
-      let owner =
-        try ancestors(of: recording, caller).first { try !caller.catalog.labelTracks(of: $0).isEmpty } ?? recording.id
+      let owner = try caller.catalog.labelOwner(of: recording) ?? recording.id
       let tracks = try caller.catalog.labelTracks(of: owner).map { LabelTrackDocument($0, of: recording) }
       let list = LabelTrackList(tracks: tracks, inherited: owner != recording.id)
       return .changing(try JSONDocument(list), for: request)
@@ -142,16 +141,6 @@ struct LabelTracks: Sendable {
 
   // MARK: Parts
 
-  /// Returns the recording, and then those from which it was cleaned, nearest first.
-  private func ancestors(of recording: Recording, _ caller: Caller) throws -> [RecordingID] {
-    var (chain, next) = ([recording.id], recording.derivedFrom)
-    while let source = next, source.operation == "denoise", chain.count < 32 {
-      chain.append(source.recording)
-      next = try caller.catalog.recording(source.recording)?.derivedFrom
-    }
-    return chain
-  }
-
   /// Returns the track with the ID in a path, which may be inherited. Throws if there is none.
   private func track(
     _ parameters: PathParameters, of recording: Recording, _ caller: Caller
@@ -162,9 +151,9 @@ struct LabelTracks: Sendable {
     return try await context.work.run {
       guard let track = try caller.catalog.labelTrack(id) else { throw ServiceError.noSuchLabelTrack(text) }
       if track.recording == recording.id { return track }
-      // The nearest recording with tracks is the one whose tracks are inherited.
-      let owner = try ancestors(of: recording, caller).first { try !caller.catalog.labelTracks(of: $0).isEmpty }
-      guard track.recording == owner else { throw ServiceError.noSuchLabelTrack(text) }
+      guard try track.recording == caller.catalog.labelOwner(of: recording) else {
+        throw ServiceError.noSuchLabelTrack(text)
+      }
       return track
     }
   }

@@ -17,7 +17,8 @@ extension JobOutcome {
   /// Makes the files durable and finishes the job together with the recording that it makes. Returns nil if that has
   /// been deleted. `result` gets the recording's ID.
   func keep(
-    _ sound: MadeSound, _ warnings: [Warning], _ result: (RecordingID) -> JobResult
+    _ sound: MadeSound, _ warnings: [Warning], adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
+    _ result: (RecordingID) -> JobResult
   ) throws(StorageError) -> Job? {
     guard let output = job.output, let made = try catalog.recording(output) else { return nil }
     settings.willAddFiles(job.id)
@@ -29,7 +30,7 @@ extension JobOutcome {
       let ending = made.audioFormat?.fileExtension ?? "wav"
       working = try store.adopt(path: sound.output, as: output, name: "working-\(job.id).\(ending)")
     }
-    return try finish(result(output)) {
+    return try finish(result(output), adding: tracks) {
       $0.waveformState = .ready
       $0.waveformFile = pyramid.name
       $0.warnings = warnings

@@ -1,4 +1,5 @@
 import AudioIO
+import Labels
 import Media
 import Processing
 import Storage
@@ -43,7 +44,25 @@ package enum TrimJob: JobDefinition {
       output: work.output, replacement: work.replacement, pyramid: work.pyramid, frames: trimmed.frames,
       noiseRegions: trimmed.noiseRegions)
     let warnings = try self.warnings(trimmed, outcome)
-    return try outcome.keep(made, warnings) { JobResult(recording: $0) }
+    return try outcome.keep(made, warnings, adding: labelTracks(outcome)) { JobResult(recording: $0) }
+  }
+
+  /// The tracks of the source, cut to the part that is kept. A track without a label there is kept too, as the user
+  /// made it.
+  private static func labelTracks(
+    _ outcome: JobOutcome
+  ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
+    guard let output = outcome.job.output, let source = try outcome.catalog.recording(outcome.job.recording),
+      let asked = RowJSON.value(Parameters.self, from: outcome.job.parameters),
+      let start = MediaTime(seconds: asked.start), let end = MediaTime(seconds: asked.end),
+      let owner = try outcome.catalog.labelOwner(of: source)
+    else { return [] }
+    return try outcome.catalog.labelTracks(of: owner).map { track throws(StorageError) in
+      let found = try outcome.catalog.labels(of: track.id, from: start.microseconds, to: end.microseconds)
+      // Only a damaged catalog has labels that can't be read.
+      let labels = (found?.chunks ?? []).flatMap { (try? LabelPieces.labels($0.labels)) ?? [] }
+      return track.copy(for: output, labels.compactMap { $0.cut(from: start, to: end) })
+    }
   }
 
   /// The worker's warnings about the sound, and how the result's kind of file differs from the source's.

@@ -19,6 +19,22 @@ extension Catalog {
     }
   }
 
+  /// Returns the recording whose tracks a recording has: itself if there are any, or else the nearest one with tracks
+  /// of those from which it was cleaned; nil if no recording of these has any.
+  package func labelOwner(of recording: Recording) throws(StorageError) -> RecordingID? {
+    var next: Recording? = recording
+    for _ in 0..<Self.inheritanceLimit {
+      guard let current = next else { return nil }
+      if try !labelTracks(of: current.id).isEmpty { return current.id }
+      guard let source = current.derivedFrom, source.operation == "denoise" else { return nil }
+      next = try self.recording(source.recording)
+    }
+    return nil
+  }
+
+  /// How many recordings are asked for tracks, because each is a query.
+  private static let inheritanceLimit = 32
+
   /// Returns a track, or nil.
   package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
     try read { try Self.labelTrack(id, $0) }

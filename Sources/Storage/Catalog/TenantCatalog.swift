@@ -190,6 +190,12 @@ extension TenantCatalog {
     try whole.labelTracks(of: id).filter { $0.tenant == tenant }
   }
 
+  /// Returns the recording whose tracks a recording of this tenant has; see `Catalog.labelOwner`. A recording's source
+  /// is always the same tenant's.
+  package func labelOwner(of recording: Recording) throws(StorageError) -> RecordingID? {
+    recording.tenant == tenant ? try whole.labelOwner(of: recording) : nil
+  }
+
   /// Returns a track, or nil.
   package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
     guard let track = try whole.labelTrack(id), track.tenant == tenant else { return nil }
