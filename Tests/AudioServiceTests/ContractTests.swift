@@ -12,7 +12,7 @@ import Waveform
 @Suite struct ContractTests {
   private let document: OpenAPIDocument
 
-  init() throws { document = try OpenAPIDocument() }
+  init() throws { document = try OpenAPIDocument.shared.get() }
 
   /// Answers a request and checks the answer against the contract.
   @discardableResult

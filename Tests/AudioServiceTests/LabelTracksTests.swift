@@ -1,4 +1,3 @@
-import Contract
 import Foundation
 import HTTP
 import Labels
@@ -11,61 +10,43 @@ import Testing
 @Suite struct LabelTracksTests {
   private let bench: TestBench
   private let recording: Recording
-  private let document: OpenAPIDocument
   private var tracks: String { "/v1/recordings/\(recording.id)/labels" }
 
   private static let srt = "1\n00:00:05,000 --> 00:00:06,000\nSecond\n\n2\n00:00:01,000 --> 00:00:02,500\nFirst\n"
   private static let json = #"{"labels":[{"start":1,"end":2.5,"text":"First"},{"start":5,"end":6,"text":"Second"}]}"#
 
   init() throws {
-    document = try OpenAPIDocument()
     bench = try TestBench()
     recording = try bench.recording()
   }
 
-  /// Sends a request, whose response must conform to openapi.yaml.
-  private func send(
-    _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "", _ status: Int,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws -> (fields: HTTPFields, text: String) {
-    let response = try await bench.respond(method, target, fields: fields, body: body)
-    let bytes = Data(try await response.body.collect())
-    var headers = ["X-Request-Id": "test"]
-    for (name, value) in response.fields { headers[name] = value }
-    let violations = try document.validate(
-      method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
-      contentType: response.fields["Content-Type"], headers: headers, body: bytes)
-    #expect(violations == [], sourceLocation: sourceLocation)
-    let text = String(decoding: bytes, as: UTF8.self)
-    #expect(response.status.code == status, "\(text)", sourceLocation: sourceLocation)
-    return (response.fields, text)
-  }
-
   /// Adds a track and returns its path and tag.
   private func track(_ body: String = srt, query: String = "") async throws -> (path: String, etag: String) {
-    let made = try await send(.post, tracks + query, body: body, 201)
+    let made = try await bench.send(.post, tracks + query, body: body, 201)
     return (try #require(made.fields["Location"]), try #require(made.fields["ETag"]))
   }
 
-  private func labels(_ target: String) async throws -> String { try await send(.get, target, 200).text }
+  private func labels(_ target: String) async throws -> String { try await bench.send(.get, target, 200).text }
 
   @Test("a file becomes a track, which is listed with its counts")
   func creating() async throws {
-    #expect(try await send(.get, tracks, 200).text == #"{"inherited":false,"tracks":[]}"#)
-    let made = try await send(.post, tracks + "?name=Ein%20Lied&kind=lyrics&language=de", body: Self.srt, 201)
+    #expect(try await bench.send(.get, tracks, 200).text == #"{"inherited":false,"tracks":[]}"#)
+    let made = try await bench.send(.post, tracks + "?name=Ein%20Lied&kind=lyrics&language=de", body: Self.srt, 201)
     for part in [
       #""name":"Ein Lied""#, #""kind":"lyrics""#, #""language":"de""#, #""count":2"#, #""words":0"#, #""start":1"#,
       #""end":6"#, #""source":"upload""#, #""inherited":false"#, #""warnings":[]"#,
     ] { #expect(made.text.contains(part), "\(made.text)") }
-    #expect(try await send(.get, tracks, 200).text == #"{"inherited":false,"tracks":[\#(made.text)]}"#)
+    #expect(try await bench.send(.get, tracks, 200).text == #"{"inherited":false,"tracks":[\#(made.text)]}"#)
     #expect(try await labels(#require(made.fields["Location"])) == Self.json)
   }
 
   @Test("name and language come from the file if the request has none")
   func defaults() async throws {
     #expect(
-      try await send(.post, tracks, body: "[ti:A Song]\n[la:fr]\n[00:01.00]a", 201).text.contains(#""name":"A Song""#))
-    let made = try await send(.post, tracks + "?kind=chapters", body: #"{"chapters":[{"startTime":1}]}"#, 201).text
+      try await bench.send(.post, tracks, body: "[ti:A Song]\n[la:fr]\n[00:01.00]a", 201).text.contains(
+        #""name":"A Song""#))
+    let made = try await bench.send(.post, tracks + "?kind=chapters", body: #"{"chapters":[{"startTime":1}]}"#, 201)
+      .text
     #expect(made.contains(#""name":"Chapters""#) && made.contains(#""language":null"#))
     #expect(made.contains(#""end":60,"#), "the last chapter ends with the recording")
   }
@@ -73,13 +54,14 @@ import Testing
   @Test("the query, the media type or the content decides the format of a body")
   func formats() async throws {
     let vtt: HTTPFields = ["Content-Type": "text/vtt; charset=utf-8"]
-    #expect(try await send(.post, tracks, fields: vtt, body: Self.srt, 400).text.contains("begins with “WEBVTT”"))
-    _ = try await send(.post, tracks + "?format=srt", fields: vtt, body: Self.srt, 201)
+    #expect(try await bench.send(.post, tracks, fields: vtt, body: Self.srt, 400).text.contains("begins with “WEBVTT”"))
+    _ = try await bench.send(.post, tracks + "?format=srt", fields: vtt, body: Self.srt, 201)
     for type in ["text/plain", "application/json", "application/octet-stream"] {
-      _ = try await send(.post, tracks, fields: ["Content-Type": type], body: Self.json, 201)
+      _ = try await bench.send(.post, tracks, fields: ["Content-Type": type], body: Self.json, 201)
     }
-    #expect(try await send(.post, tracks + "?format=srt", body: Self.json, 400).text.contains("invalid_labels"))
-    #expect(try await send(.post, tracks + "?format=doc", body: Self.json, 400).text.contains("invalid_parameter"))
+    #expect(try await bench.send(.post, tracks + "?format=srt", body: Self.json, 400).text.contains("invalid_labels"))
+    #expect(
+      try await bench.send(.post, tracks + "?format=doc", body: Self.json, 400).text.contains("invalid_parameter"))
   }
 
   @Test("labels are sent in the format that the query or Accept asks for, and what it can't hold is named")
@@ -92,17 +74,17 @@ import Testing
       ("lrc", "text/x-lrc", "speakers"), ("audacity", "text/tab-separated-values", "speakers, words"),
       ("chapters", "application/json+chapters", "speakers, words"),
     ] {
-      let byQuery = try await send(.get, path + "?format=\(format)", fields: ["Accept": "text/html"], 200)
-      let byType = try await send(.get, path, fields: ["Accept": type], 200)
+      let byQuery = try await bench.send(.get, path + "?format=\(format)", fields: ["Accept": "text/html"], 200)
+      let byType = try await bench.send(.get, path, fields: ["Accept": type], 200)
       for answer in [byQuery, byType] {
         #expect(answer.fields["Content-Type"] == type && answer.fields["Stillwave-Left-Out"] == leftOut)
         #expect(answer.fields["ETag"] == etag && answer.fields["Vary"]?.contains("Accept") == true)
       }
       #expect(byQuery.text == byType.text)
-      _ = try await send(.post, tracks + "?format=\(format)", body: byType.text, 201)
+      _ = try await bench.send(.post, tracks + "?format=\(format)", body: byType.text, 201)
     }
-    _ = try await send(.get, path + "?format=whisper", 400)
-    _ = try await send(.get, path, fields: ["Accept": "image/png, */*;q=0"], 406)
+    _ = try await bench.send(.get, path + "?format=whisper", 400)
+    _ = try await bench.send(.get, path, fields: ["Accept": "image/png, */*;q=0"], 406)
   }
 
   @Test("a window has the labels that overlap it, and a search those with a text")
@@ -123,7 +105,7 @@ import Testing
       "?start=-1", "?start=x", "?start=2&end=2", "?end=0", "?start=1e99", "?q=a&q=b",
       "?q=" + String(repeating: "a", count: 257),
     ] {
-      _ = try await send(.get, path + query, 400)
+      _ = try await bench.send(.get, path + query, 400)
     }
   }
 
@@ -147,46 +129,46 @@ import Testing
     let (path, etag) = try await track()
     let other = #"{"labels":[{"start":7,"end":8,"text":"x"}]}"#
     for (method, body) in [(HTTPMethod.put, other), (.patch, "{\"name\":\"a\"}"), (.delete, "")] {
-      #expect(try await send(method, path, body: body, 428).text.contains("precondition_required"))
-      _ = try await send(method, path, fields: ["If-Match": "\"other\""], body: body, 412)
-      _ = try await send(method, tracks + "/\(LabelTrackID())", body: body, 404)
-      _ = try await send(method, tracks + "/nonsense", body: body, 404)
+      #expect(try await bench.send(method, path, body: body, 428).text.contains("precondition_required"))
+      _ = try await bench.send(method, path, fields: ["If-Match": "\"other\""], body: body, 412)
+      _ = try await bench.send(method, tracks + "/\(LabelTrackID())", body: body, 404)
+      _ = try await bench.send(method, tracks + "/nonsense", body: body, 404)
     }
     #expect(try await labels(path) == Self.json)
-    let replaced = try await send(.put, path, fields: ["If-Match": etag], body: other, 200)
+    let replaced = try await bench.send(.put, path, fields: ["If-Match": etag], body: other, 200)
     let second = try #require(replaced.fields["ETag"])
     #expect(second != etag && replaced.text.contains(#""count":1"#) && replaced.text.contains(#""start":7"#))
-    #expect(try await send(.get, path, fields: ["If-None-Match": etag], 200).text == other)
-    _ = try await send(.get, path + "?start=3", fields: ["If-None-Match": second], 304)
-    _ = try await send(.put, path, fields: ["If-Match": etag], body: Self.json, 412)
-    let renamed = try await send(
+    #expect(try await bench.send(.get, path, fields: ["If-None-Match": etag], 200).text == other)
+    _ = try await bench.send(.get, path + "?start=3", fields: ["If-None-Match": second], 304)
+    _ = try await bench.send(.put, path, fields: ["If-Match": etag], body: Self.json, 412)
+    let renamed = try await bench.send(
       .patch, path, fields: ["If-Match": second], body: #"{"name":"N","kind":"lyrics","language":"en-GB"}"#, 200)
     for part in [#""name":"N""#, #""kind":"lyrics""#, #""language":"en-GB""#, #""count":1"#] {
       #expect(renamed.text.contains(part))
     }
     #expect(try await labels(path) == other)
-    let unknown = try await send(
+    let unknown = try await bench.send(
       .patch, path, fields: ["If-Match": try #require(renamed.fields["ETag"])], body: #"{"language":null}"#, 200)
     #expect(unknown.text.contains(#""language":null"#) && unknown.text.contains(#""name":"N""#))
     let third = try #require(unknown.fields["ETag"])
     for body in ["{}", "{\"kind\":\"x\"}", "{\"language\":\"a_b\"}", "{\"nam\":\"x\"}"] {
-      _ = try await send(.patch, path, fields: ["If-Match": third], body: body, 400)
+      _ = try await bench.send(.patch, path, fields: ["If-Match": third], body: body, 400)
     }
-    _ = try await send(.delete, path, fields: ["If-Match": third], 204)
-    _ = try await send(.get, path, 404)
-    #expect(try await send(.get, tracks, 200).text.contains("\"tracks\":[]"))
+    _ = try await bench.send(.delete, path, fields: ["If-Match": third], 204)
+    _ = try await bench.send(.get, path, 404)
+    #expect(try await bench.send(.get, tracks, 200).text.contains("\"tracks\":[]"))
   }
 
   @Test("a bad file stores nothing and leaves the track as it was")
   func badFiles() async throws {
     let (path, etag) = try await track()
     let bad = Self.json.replacing("2.5", with: "0.5")
-    let refused = try await send(.put, path, fields: ["If-Match": etag], body: bad, 400).text
+    let refused = try await bench.send(.put, path, fields: ["If-Match": etag], body: bad, 400).text
     #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains("Line 1, column 29: the end is before"))
-    _ = try await send(.post, tracks, body: bad, 400)
-    _ = try await send(.post, tracks, body: "", 400)
-    _ = try await send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)
-    _ = try await send(.post, tracks, body: String(repeating: " ", count: LabelLimits.bytes + 1), 413)
+    _ = try await bench.send(.post, tracks, body: bad, 400)
+    _ = try await bench.send(.post, tracks, body: "", 400)
+    _ = try await bench.send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)
+    _ = try await bench.send(.post, tracks, body: String(repeating: " ", count: LabelLimits.bytes + 1), 413)
     #expect(try bench.catalog.labelTracks(of: recording.id).count == 1)
     #expect(try await labels(path) == Self.json)
   }
@@ -211,7 +193,7 @@ import Testing
     for (method, target, fields) in [
       (HTTPMethod.post, tracks + query, [:]), (.put, path + query, ["If-Match": etag]),
     ] as [(HTTPMethod, String, HTTPFields)] {
-      let refused = try await send(method, target, fields: fields, body: body, 400).text
+      let refused = try await bench.send(method, target, fields: fields, body: body, 400).text
       #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains(place + ": "), "\(refused)")
     }
     #expect(try bench.catalog.labelTracks(of: recording.id).count == 1)
@@ -220,14 +202,14 @@ import Testing
 
   @Test("labels past the end are kept and reported")
   func pastTheEnd() async throws {
-    let made = try await send(.post, tracks, body: "59\t61.5\tlate\n", 201)
+    let made = try await bench.send(.post, tracks, body: "59\t61.5\tlate\n", 201)
     #expect(made.text.contains("labels_past_end") && made.text.contains("61.5 s, but the recording until 60 s"))
   }
 
   @Test("a recording has at most 64 tracks")
   func trackLimit() async throws {
     for _ in 0..<64 { _ = try await track() }
-    #expect(try await send(.post, tracks, body: Self.srt, 409).text.contains("too_many_tracks"))
+    #expect(try await bench.send(.post, tracks, body: Self.srt, 409).text.contains("too_many_tracks"))
   }
 
   @Test("a cleaned recording has its source's tracks until it has its own")
@@ -240,22 +222,22 @@ import Testing
     try bench.catalog.insert(cleaned)
     let id = try #require(LabelTrackID(String(path.suffix(36))))
     let own = "/v1/recordings/\(cleaned.id)/labels"
-    let list = try await send(.get, own, 200).text
+    let list = try await bench.send(.get, own, 200).text
     #expect(list.contains("\"inherited\":true") && list.contains(id.text) && !list.contains("\"inherited\":false"))
     #expect(try await labels("\(own)/\(id)") == Self.json)
-    let refused = try await send(.delete, "\(own)/\(id)", fields: ["If-Match": etag], 404).text
+    let refused = try await bench.send(.delete, "\(own)/\(id)", fields: ["If-Match": etag], 404).text
     #expect(refused.contains("belongs to recording \(recording.id)"))
-    _ = try await send(.post, own, body: "1\t2\tx\n", 201)
-    #expect(try await !send(.get, own, 200).text.contains(id.text))
-    _ = try await send(.get, "\(own)/\(id)", 404)
-    _ = try await send(.get, path, 200)
+    _ = try await bench.send(.post, own, body: "1\t2\tx\n", 201)
+    #expect(try await !bench.send(.get, own, 200).text.contains(id.text))
+    _ = try await bench.send(.get, "\(own)/\(id)", 404)
+    _ = try await bench.send(.get, path, 200)
   }
 
   @Test("another recording's track is not found")
   func foreignTrack() async throws {
     let (path, _) = try await track()
     let other = try bench.recording()
-    _ = try await send(.get, "/v1/recordings/\(other.id)/labels/\(path.suffix(36))", 404)
-    _ = try await send(.get, "/v1/recordings/\(RecordingID())/labels/\(path.suffix(36))", 404)
+    _ = try await bench.send(.get, "/v1/recordings/\(other.id)/labels/\(path.suffix(36))", 404)
+    _ = try await bench.send(.get, "/v1/recordings/\(RecordingID())/labels/\(path.suffix(36))", 404)
   }
 }

@@ -1,4 +1,3 @@
-import Contract
 import Foundation
 import HTTP
 import Storage
@@ -24,33 +23,12 @@ import Testing
     """
 
   private let bench: TestBench
-  private let document: OpenAPIDocument
 
-  init() throws {
-    bench = try TestBench(script: Self.script)
-    document = try OpenAPIDocument()
-  }
-
-  private func send(
-    _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "", _ status: Int,
-    sourceLocation: SourceLocation = #_sourceLocation
-  ) async throws -> (fields: HTTPFields, text: String) {
-    let response = try await bench.respond(method, target, fields: fields, body: body)
-    let bytes = Data(try await response.body.collect())
-    var headers = ["X-Request-Id": "test"]
-    for (name, value) in response.fields { headers[name] = value }
-    let violations = try document.validate(
-      method: method.rawValue, path: String(target.prefix { $0 != "?" }), status: response.status.code,
-      contentType: response.fields["Content-Type"], headers: headers, body: bytes)
-    #expect(violations == [], sourceLocation: sourceLocation)
-    let text = String(decoding: bytes, as: UTF8.self)
-    #expect(response.status.code == status, "\(text)", sourceLocation: sourceLocation)
-    return (response.fields, text)
-  }
+  init() throws { bench = try TestBench(script: Self.script) }
 
   /// Keeps a profile and returns its path, ID and tag.
   private func kept(_ body: String = file) async throws -> (path: String, id: String, etag: String) {
-    let made = try await send(.post, "/v1/noise-profiles", body: body, 201)
+    let made = try await bench.send(.post, "/v1/noise-profiles", body: body, 201)
     let path = try #require(made.fields["Location"])
     return (path, String(path.suffix(36)), try #require(made.fields["ETag"]))
   }
@@ -58,16 +36,16 @@ import Testing
   @Test("a profile is learned from a recording and kept when the recording is deleted")
   func learning() async throws {
     let source = try bench.recording()
-    let made = try await send(
+    let made = try await bench.send(
       .post, "/v1/noise-profiles", body: #"{"recording":"\#(source.id)","noise":{"start":1,"end":2}}"#, 201)
     for part in [
       #""name":"talk.wav""#, #""recording":"\#(source.id)""#, #""channels":1"#, #""sample_rate":null"#, Self.numbers,
     ] { #expect(made.text.contains(part), "\(made.text)") }
     let noise = try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8)
     #expect(noise == #"{"end":2,"start":1}"# + "\n")
-    _ = try await send(.delete, "/v1/recordings/\(source.id)", 204)
+    _ = try await bench.send(.delete, "/v1/recordings/\(source.id)", 204)
     let path = try #require(made.fields["Location"])
-    #expect(try await send(.get, path, 200).text == made.text)
+    #expect(try await bench.send(.get, path, 200).text == made.text)
     let jobs = URL(fileURLWithPath: bench.store.workFolder(of: JobID())).deletingLastPathComponent().path
     try await bench.eventually { try FileManager.default.contentsOfDirectory(atPath: jobs).isEmpty }
   }
@@ -75,48 +53,48 @@ import Testing
   @Test("a profile's file, or another service's profile, is kept with its numbers unchanged")
   func files() async throws {
     let first = try await kept()
-    let text = try await send(.get, first.path, 200).text
+    let text = try await bench.send(.get, first.path, 200).text
     #expect(text.contains(#""name":"Fan""#) && text.contains(#""recording":null"#) && text.contains(Self.numbers))
     let second = try await kept(text)
     #expect(second.id != first.id)
-    #expect(try await send(.get, second.path, 200).text.hasSuffix(Self.numbers))
+    #expect(try await bench.send(.get, second.path, 200).text.hasSuffix(Self.numbers))
     let unnamed = try await kept(#"{"frequencies":[0,1],"power_db":[[1,1],[2,2]]}"#)
-    #expect(try await send(.get, unnamed.path, 200).text.contains(#""name":"Noise profile""#))
+    #expect(try await bench.send(.get, unnamed.path, 200).text.contains(#""name":"Noise profile""#))
   }
 
   @Test("a list has pages, newest first")
   func listing() async throws {
-    #expect(try await send(.get, "/v1/noise-profiles", 200).text == #"{"next_cursor":null,"profiles":[]}"#)
+    #expect(try await bench.send(.get, "/v1/noise-profiles", 200).text == #"{"next_cursor":null,"profiles":[]}"#)
     var ids: [String] = []
     for _ in 0..<3 { ids.append(try await kept().id) }
-    let first = try await send(.get, "/v1/noise-profiles?limit=2", 200)
+    let first = try await bench.send(.get, "/v1/noise-profiles?limit=2", 200)
     #expect(first.text.contains(#""next_cursor":"\#(ids[1])""#) && !first.text.contains(#""id":"\#(ids[0])""#))
     #expect(first.fields["Link"]?.contains("cursor=\(ids[1])") == true)
-    let second = try await send(.get, "/v1/noise-profiles?limit=2&cursor=\(ids[1])", 200)
+    let second = try await bench.send(.get, "/v1/noise-profiles?limit=2&cursor=\(ids[1])", 200)
     #expect(second.text.contains(#""next_cursor":null"#) && second.text.contains(#""id":"\#(ids[0])""#))
     for query in ["limit=0", "limit=1001", "cursor=x", "q=a"] {
-      _ = try await send(.get, "/v1/noise-profiles?\(query)", 400)
+      _ = try await bench.send(.get, "/v1/noise-profiles?\(query)", 400)
     }
   }
 
   @Test("a rename and a deletion heed If-Match")
   func conditions() async throws {
     let profile = try await kept()
-    let unchanged = try await send(.get, profile.path, fields: ["If-None-Match": profile.etag], 304)
+    let unchanged = try await bench.send(.get, profile.path, fields: ["If-None-Match": profile.etag], 304)
     #expect(unchanged.text.isEmpty)
-    let renamed = try await send(
+    let renamed = try await bench.send(
       .patch, profile.path, fields: ["If-Match": profile.etag], body: #"{"name":"Studio"}"#, 200)
     #expect(renamed.text.contains(#""name":"Studio""#) && renamed.fields["ETag"] != profile.etag)
-    _ = try await send(.patch, profile.path, fields: ["If-Match": profile.etag], body: #"{"name":"x"}"#, 412)
-    _ = try await send(.delete, profile.path, fields: ["If-Match": profile.etag], 412)
+    _ = try await bench.send(.patch, profile.path, fields: ["If-Match": profile.etag], body: #"{"name":"x"}"#, 412)
+    _ = try await bench.send(.delete, profile.path, fields: ["If-Match": profile.etag], 412)
     for body in ["{}", #"{"name":""}"#, #"{"name":5}"#, #"{"nam":"x"}"#] {
-      _ = try await send(.patch, profile.path, body: body, 400)
+      _ = try await bench.send(.patch, profile.path, body: body, 400)
     }
-    _ = try await send(.patch, profile.path, body: #"{"name":"Again"}"#, 200)
-    _ = try await send(.delete, profile.path, 204)
-    for method in [HTTPMethod.get, .delete] { _ = try await send(method, profile.path, 404) }
-    _ = try await send(.patch, profile.path, body: #"{"name":"x"}"#, 404)
-    _ = try await send(.get, "/v1/noise-profiles/x", 404)
+    _ = try await bench.send(.patch, profile.path, body: #"{"name":"Again"}"#, 200)
+    _ = try await bench.send(.delete, profile.path, 204)
+    for method in [HTTPMethod.get, .delete] { _ = try await bench.send(method, profile.path, 404) }
+    _ = try await bench.send(.patch, profile.path, body: #"{"name":"x"}"#, 404)
+    _ = try await bench.send(.get, "/v1/noise-profiles/x", 404)
   }
 
   @Test(
@@ -140,7 +118,7 @@ import Testing
   func invalid(body: String, status: Int, parameter: String) async throws {
     let source = try bench.recording()
     let body = body.replacing("ID", with: source.id.text)
-    let text = try await send(.post, "/v1/noise-profiles", body: body, status).text
+    let text = try await bench.send(.post, "/v1/noise-profiles", body: body, status).text
     #expect(text.contains(#""parameter":"\#(parameter)""#), "\(text)")
     #expect(try bench.catalog.noiseProfiles(limit: 9).isEmpty)
   }
@@ -149,7 +127,7 @@ import Testing
   func unfinished() async throws {
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.audioFile = nil }
-    _ = try await send(.post, "/v1/noise-profiles", body: #"{"recording":"\#(source.id)"}"#, 409)
+    _ = try await bench.send(.post, "/v1/noise-profiles", body: #"{"recording":"\#(source.id)"}"#, 409)
   }
 
   @Test("a job and a preview use the profile, even if it is deleted before the job begins")
@@ -157,17 +135,17 @@ import Testing
     let source = try bench.recording(), profile = try await kept()
     let noise = #""noise":{"profile":"\#(profile.id)"}"#
     let used = bench.folder.path + "/used"
-    _ = try await send(
+    _ = try await bench.send(
       .post, "/v1/recordings/\(source.id)/denoise/preview", body: #"{"window":{"start":1,"end":2},\#(noise)}"#, 200)
     #expect(try String(contentsOfFile: used, encoding: .utf8).hasSuffix(Self.numbers))
     try FileManager.default.removeItem(atPath: used)
-    _ = try await send(.post, "/v1/recordings/\(source.id)/denoise", body: "{\(noise)}", 202)
+    _ = try await bench.send(.post, "/v1/recordings/\(source.id)/denoise", body: "{\(noise)}", 202)
     let first = try #require(try bench.catalog.jobs(limit: 1).first)
     #expect(try await bench.finished(first.id).state == .succeeded)
     #expect(try String(contentsOfFile: used, encoding: .utf8).hasSuffix(Self.numbers))
     try FileManager.default.removeItem(atPath: used)
     let waiting = try job(of: source, using: profile.id)
-    _ = try await send(.delete, profile.path, 204)
+    _ = try await bench.send(.delete, profile.path, 204)
     bench.runner.submit(waiting)
     _ = try await bench.finished(waiting.id)
     #expect(try String(contentsOfFile: used, encoding: .utf8).hasSuffix(Self.numbers))
@@ -211,7 +189,7 @@ import Testing
     let source = try bench.recording()
     let many = (0..<33).map { #"{"start":\#($0),"end":\#($0).5}"# }.joined(separator: ",")
     let body = #"{"noise":\#(noise.replacing("MANY", with: many))}"#
-    let text = try await send(.post, "/v1/recordings/\(source.id)/denoise", body: body, status).text
+    let text = try await bench.send(.post, "/v1/recordings/\(source.id)/denoise", body: body, status).text
     #expect(text.contains(#""parameter":"\#(parameter)""#), "\(text)")
     #expect(try bench.catalog.jobs(limit: 1).isEmpty)
   }

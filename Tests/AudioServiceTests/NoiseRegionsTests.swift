@@ -1,4 +1,3 @@
-import Contract
 import Foundation
 import Storage
 import Terms
@@ -20,30 +19,18 @@ import Testing
     "score":0.93},{"start":9,"end":10,"level":-50,"score":0.5}]}}'
     """
 
-  private func text(_ bench: TestBench, _ target: String) async throws -> String {
-    let response = try await bench.respond(.get, target)
-    let body = Data(try await response.body.collect())
-    var headers = ["X-Request-Id": "test"]
-    for (name, value) in response.fields { headers[name] = value }
-    let violations = try OpenAPIDocument().validate(
-      method: "GET", path: String(target.prefix { $0 != "?" }), status: response.status.code,
-      contentType: response.fields["Content-Type"], headers: headers, body: body)
-    #expect(violations.isEmpty, "\(violations)")
-    return String(decoding: body, as: UTF8.self)
-  }
-
   @Test func theWaveformsChildFindsThemAndTheyAreKept() async throws {
     let bench = try TestBench(script: "[ $attempt != 1 ] || gate; " + Self.script)
     let job = try bench.waveformJob()
     let path = "/v1/recordings/\(job.recording)/noise-regions"
-    #expect(try await text(bench, path) == #"{"complete":false,"regions":[]}"#)
+    #expect(try await bench.check(.get, path, 200) == #"{"complete":false,"regions":[]}"#)
     bench.runner.submit(job)
     try await bench.openGate(job.id)
     _ = try await bench.finished(job.id)
     #expect(try bench.catalog.recording(job.recording)?.noiseRegions == [Self.best, Self.second])
-    let all = try await text(bench, path)
+    let all = try await bench.check(.get, path, 200)
     #expect(all.contains(#""complete":true"#) && all.contains("-52.1") && all.contains("10"))
-    let one = try await text(bench, path + "?limit=1")
+    let one = try await bench.check(.get, path + "?limit=1", 200)
     #expect(one == #"{"complete":true,"regions":[{"end":2.76,"level":-52.1,"score":0.93,"start":1.26}]}"#)
   }
 

@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func theContractListsEveryCodeThatIsExplained() throws {
-    let listed = try OpenAPIDocument().problemCodes
+    let listed = try OpenAPIDocument.shared.get().problemCodes
     #expect(listed == ProblemExplanation.all.keys.sorted())
   }
 

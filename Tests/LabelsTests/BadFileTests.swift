@@ -101,12 +101,6 @@ import Testing
     "is refused with its line and column",
     arguments: binary + notNumbers + negative + backward + words + deep + deepJSON)
   func faults(_ example: Case) throws {
-    do throws(LabelsError) {
-      _ = try LabelFile(parsing: Array(example.text.utf8), as: example.format)
-      Issue.record("the file is accepted")
-    } catch {
-      #expect(error.fault == example.fault)
-      #expect([error.position.line, error.position.column] == [example.line, example.column])
-    }
+    expect(example.fault, at: (example.line, example.column), in: example.text, as: example.format)
   }
 }

@@ -81,14 +81,7 @@ import Testing
       Case(.chapters, "{\"chapters\":{}}", 1, 13, .wrongType(expected: "an array")),
     ])
   func faults(_ example: Case) throws {
-    do throws(LabelsError) {
-      _ = try LabelFile(parsing: Array(example.text.utf8), as: example.format)
-      Issue.record("the file is accepted")
-    } catch {
-      #expect(error.fault == example.fault)
-      #expect([error.position.line, error.position.column] == [example.line, example.column])
-      #expect(error.words.hasPrefix("Line \(example.line), column \(example.column): ") && error.words.hasSuffix("."))
-    }
+    expect(example.fault, at: (example.line, example.column), in: example.text, as: example.format)
   }
 
   @Test func aTrackHasNoMoreLabelsAndWordsThanTheLimits() throws {
@@ -144,5 +137,22 @@ import Testing
       _ = try? LabelFile(parsing: Array(bytes[length...]), as: format)
       _ = try? LabelFile(parsing: Array(bytes[..<length]))
     }
+  }
+}
+
+/// Expects that a file is refused with this fault, told in a sentence that begins with the place.
+func expect(
+  _ fault: LabelsFault, at place: (line: Int, column: Int), in text: String, as format: LabelFormat?,
+  sourceLocation: SourceLocation = #_sourceLocation
+) {
+  do throws(LabelsError) {
+    _ = try LabelFile(parsing: Array(text.utf8), as: format)
+    Issue.record("the file is accepted", sourceLocation: sourceLocation)
+  } catch {
+    #expect(error.fault == fault, sourceLocation: sourceLocation)
+    #expect(
+      [error.position.line, error.position.column] == [place.line, place.column], sourceLocation: sourceLocation)
+    let start = "Line \(place.line), column \(place.column): "
+    #expect(error.words.hasPrefix(start) && error.words.hasSuffix("."), sourceLocation: sourceLocation)
   }
 }
