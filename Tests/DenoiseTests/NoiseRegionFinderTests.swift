@@ -64,6 +64,17 @@ import Testing
     #expect(abs(best.level + 40) < 1, "\(best)")
   }
 
+  @Test("three steady gaps aren't the noise of the rest either")
+  func severalGaps() throws {
+    var samples = swayingNoise(seconds: 9)
+    let steady = TestSignals.noise(9 * 16_000, level: 0.01)
+    for (start, level) in zip([1.0, 3, 5, 7], [0.45, 0.45, 0.45, 1] as [Float]) {
+      for index in Int(start * 16_000)..<Int((start + 1.2) * 16_000) { samples[index] = level * steady[index] }
+    }
+    let best = try #require(find(samples).first)
+    #expect(best.start >= 6.9 && best.end <= 8.3, "\(best)")
+  }
+
   @Test("the hiss before a microphone is switched on isn't the noise of the rest, although it is quieter")
   func hiss() throws {
     var samples = swayingNoise(seconds: 30)

@@ -30,7 +30,7 @@ struct SteadyWindows {
 
   /// How many of the first windows the loudest is chosen from, and which scores they must have: at least this much, and
   /// at most that much under the best.
-  private static let rivalCount = 3
+  private static let rivalCount = 4
   private static let leastRivalScore = 0.3
   private static let rivalMargin = 0.2
   /// How much louder it must be, in dB: noise with faint speech in it is hardly louder.
