@@ -16,7 +16,6 @@ import Glibc
 // its texture. For a tone, a chord, an organ, a string of 55 Hz, a hum, a singer's or a choir's note, 14 dB over the
 // noise, it is less than 10 % in each band that they raise by over 5 dB, with few exceptions.
 struct NoiseTexture {
-  private static let leastPower: Float = 1e-6
   private let bands: NoiseBands
   private let tickCount: Int
   /// Ticks on each side that are judged together.
@@ -34,17 +33,18 @@ struct NoiseTexture {
   /// Notes the texture of some bands at a tick.
   /// - Parameters:
   ///   - power: P of each bin.
-  ///   - logs: log2 P of each bin at the tick before; replaced by that of this one.
-  mutating func measure(_ wanted: [Int], at tick: Int, _ power: Span<Float>, _ logs: inout [Float]) {
+  ///   - logs: log2 P of each bin.
+  ///   - before: log2 P of each bin at the tick before.
+  mutating func measure(
+    _ wanted: [Int], at tick: Int, _ power: Span<Float>, _ logs: Span<Float>, after before: Span<Float>
+  ) {
     for band in wanted {
       let bins = bands.edges[band]..<bands.edges[band + 1]
       var (sum, total, steps): (Float, Float, Float) = (0, 0, 0)
       for bin in bins {
-        let value = max(power[bin], Self.leastPower), log = log2(value)
-        sum += value
-        total += log
-        steps += abs(log - logs[bin])
-        logs[bin] = log
+        sum += power[bin]
+        total += logs[bin]
+        steps += abs(logs[bin] - before[bin])
       }
       let count = Float(bins.count)
       let flatness = total / count - log2(sum / count), roughness = steps / count

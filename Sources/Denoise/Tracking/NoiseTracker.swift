@@ -64,6 +64,8 @@ struct NoiseTracker: Sendable {
   private let mustBeNoise: Bool
   /// A louder change is more likely a sound, in octaves of power.
   private static let largestRise = Float(15 / 10 / log10(2.0))
+  /// The least P whose texture is measured.
+  private static let leastPower: Float = 1e-6
   /// Ticks on each side of the median and of the slow mean, and of the start.
   private let medianReach, meanReach, startTicks: Int
 
@@ -146,13 +148,18 @@ struct NoiseTracker: Sendable {
     }
     guard !wanted.isEmpty else { return nil }
     var texture = NoiseTexture(bands: bands, tickCount: ticks.count, reach: 2 * medianReach)
-    var (power, logs) = ([Float](repeating: 0, count: binCount), [Float](repeating: 0, count: binCount))
+    var power = [Float](repeating: 0, count: binCount)
+    var (logs, before) = (power, power)
     for (index, tick) in ticks.enumerated() {
       let first = max(4 * tick, frames.lowerBound), second = max(first, min(4 * tick + 2, frames.upperBound - 1))
       for bin in 0..<binCount {
-        unsafe power[bin] = 0.5 * (rows.measured[first][bin] + rows.measured[second][bin])
+        unsafe power[bin] = max(Self.leastPower, 0.5 * (rows.measured[first][bin] + rows.measured[second][bin]))
       }
-      texture.measure(wanted, at: index, power.span, &logs)
+      swap(&logs, &before)
+      logs = power
+      // The mean of a logarithm and itself.
+      unsafe loops.mean_octaves(&logs, power, binCount)
+      texture.measure(wanted, at: index, power.span, logs.span, after: before.span)
     }
     return texture
   }
