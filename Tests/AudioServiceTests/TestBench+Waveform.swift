@@ -1,3 +1,4 @@
+import Foundation
 import Storage
 import Waveform
 
@@ -18,5 +19,21 @@ extension TestBench {
       $0.waveformState = .ready
       $0.waveformFile = name
     }
+  }
+
+  /// Replaces a recording's audio by a WAV file with 60,000 frames of the same samples.
+  func makeSound(of recording: Recording) throws {
+    let channels = recording.format.channels
+    let samples = (0..<60_000 * channels).map { Int16(truncatingIfNeeded: $0 &* 7919) }
+    func little(_ value: Int, _ bytes: Int) -> [UInt8] {
+      (0..<bytes).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+    }
+    var file = Data("RIFF".utf8) + little(samples.count * 2 + 36, 4) + Data("WAVEfmt ".utf8) + little(16, 4)
+    file += little(1, 2) + little(channels, 2) + little(recording.format.sampleRate, 4)
+    file += little(recording.format.sampleRate * channels * 2, 4) + little(channels * 2, 2) + little(16, 2)
+    file += Data("data".utf8) + little(samples.count * 2, 4)
+    for sample in samples { file += little(Int(sample), 2) }
+    try file.write(to: URL(fileURLWithPath: store.folder(of: recording.id) + "/audio.wav"))
+    try catalog.update(recording.id) { $0.bytes = Int64(file.count) }
   }
 }
