@@ -97,7 +97,7 @@ struct Waveforms: Sendable {
       let representation = Representation(
         body: .empty, contentType: Waveforms.contentType(of: key.form), etag: etag,
         cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable",
-        fields: Waveforms.fields(window))
+        fields: Waveforms.fields(window, key.form))
       if let spared = HTTPResponse(sparing: representation, for: request) {
         self = .spared(spared)
       } else {
@@ -186,12 +186,15 @@ struct Waveforms: Sendable {
   }
 
   /// Facts that some of the bodies have no place for.
-  fileprivate static func fields(_ window: WaveformWindow) -> HTTPFields {
-    [
-      "Stillwave-Start-Frame": "\(window.startFrame)",
-      "Stillwave-Available-Frames": "\(window.extent.availableFrames)",
+  fileprivate static func fields(_ window: WaveformWindow, _ form: WaveformForm) -> HTTPFields {
+    var isText = true
+    if case .dat = form { isText = false }
+    return [
+      "Stillwave-Start-Frame": String(window.startFrame),
+      "Stillwave-Available-Frames": String(window.extent.availableFrames),
       "Stillwave-Complete": window.extent.isComplete ? "true" : "false",
-      "Vary": "Accept",
+      // What `Representation` would add one by one.
+      "Vary": isText ? "Accept, Accept-Encoding" : "Accept",
     ]
   }
 }

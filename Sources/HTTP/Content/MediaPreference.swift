@@ -12,6 +12,7 @@ extension HTTPRequest {
   ///
   /// Among types of equal weight, the one that matches a more specific range wins, then the one the client lists first.
   package func preferredType(_ types: [String]) -> String? {
+    guard fields.contains("Accept") else { return types.first }
     let ranges = fields.list("Accept").map(WeightedName.init)
     let wishes = types.map { type in (type, Wish(type, ranges)) }
     let wanted = wishes.filter { $0.1.map { $0.weight > 0 } ?? false }

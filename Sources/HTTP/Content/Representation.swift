@@ -14,9 +14,7 @@ package struct Representation: Sendable {
     let etag: String?
     let acceptsRanges: Bool
     let lastModified: HTTPDate?
-    /// The fields that a 304 carries too (RFC 9110 §15.4.5).
-    let metadata: HTTPFields
-    /// `metadata` and the media type.
+    /// All fields of the whole content.
     let fields: HTTPFields
     /// The compressed form of content in memory, made on first use.
     private let coded = Mutex<[UInt8]?>(nil)
@@ -35,13 +33,20 @@ package struct Representation: Sendable {
       (self.contentType, self.etag, self.acceptsRanges) = (contentType, etag, acceptsRanges)
       lastModified = fields["Last-Modified"].flatMap(HTTPDate.init)
       var fields = fields
-      if let etag { fields["ETag"] = etag }
-      fields["Cache-Control"] = cacheControl
-      if acceptsRanges { fields["Accept-Ranges"] = "bytes" }
+      var own = [("Cache-Control", cacheControl), ("Content-Type", contentType)]
+      if let etag { own.append(("ETag", etag)) }
+      if acceptsRanges { own.append(("Accept-Ranges", "bytes")) }
+      for (name, _) in own { fields.remove(name) }
+      fields.append(own)
       if ContentCoding.isWorthwhile(contentType) { fields.vary(by: "Accept-Encoding") }
-      metadata = fields
-      fields["Content-Type"] = contentType
       self.fields = fields
+    }
+
+    /// The fields that a 304 carries too (RFC 9110 §15.4.5).
+    var metadata: HTTPFields {
+      var metadata = fields
+      metadata.remove("Content-Type")
+      return metadata
     }
   }
 
@@ -62,6 +67,7 @@ extension HTTPResponse {
   /// Creates the response if the request's conditions make the content unnecessary: 304 or 412. Fails if the content
   /// must be sent. If the content is expensive to make, try this first.
   package init?(sparing representation: Representation, for request: HTTPRequest) {
+    if request.isPlain { return nil }
     switch Precondition(request, etag: representation.head.etag, lastModified: representation.head.lastModified) {
     case .notModified:
       self.init(.notModified, fields: representation.head.metadata)

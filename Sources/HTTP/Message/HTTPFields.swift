@@ -20,9 +20,7 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   init(_ section: FieldSection) { shared = Shared(section) }
 
   /// Creates fields in the order given; a name may appear more than once.
-  package init(dictionaryLiteral elements: (String, String)...) {
-    for (name, value) in elements { append(name, value) }
-  }
+  package init(dictionaryLiteral elements: (String, String)...) { append(elements) }
 
   /// The whole section as on the wire, without the empty line.
   var lines: [UInt8] { shared?.section.lines ?? [] }
@@ -66,9 +64,14 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// Adds a field after the others. The name must be a token. Control bytes in the value become spaces, so that no
   /// value from any source can end its line and start another field.
-  package mutating func append(_ name: String, _ value: String) {
-    precondition(!name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
-    change { $0.append(name.utf8, value.utf8.lazy.map { ASCII.isFieldValueByte($0) ? $0 : ASCII.space }) }
+  package mutating func append(_ name: String, _ value: String) { append([(name, value)]) }
+
+  /// Adds several fields at the cost of one.
+  package mutating func append(_ elements: [(name: String, value: String)]) {
+    guard !elements.isEmpty else { return }
+    change { section in
+      for (name, value) in elements { section.append(name, value) }
+    }
   }
 
   /// Removes every field of that name.
@@ -154,6 +157,21 @@ struct FieldSection: Sendable {
     entries.append(Entry(start: start, nameLength: nameLength, valueLength: lines.count - start - nameLength - 2))
     lines.append(ASCII.carriageReturn)
     lines.append(ASCII.lineFeed)
+  }
+
+  /// Adds a field from any source.
+  fileprivate mutating func append(_ name: String, _ value: String) {
+    precondition(!name.isEmpty && name.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
+    if Self.isClean(value.utf8.span) {
+      append(name.utf8, value.utf8)
+    } else {
+      append(name.utf8, value.utf8.lazy.map { ASCII.isFieldValueByte($0) ? $0 : ASCII.space })
+    }
+  }
+
+  private static func isClean(_ value: borrowing Span<UInt8>) -> Bool {
+    for index in value.indices where !ASCII.isFieldValueByte(value[index]) { return false }
+    return true
   }
 
   fileprivate mutating func remove(_ name: String) {

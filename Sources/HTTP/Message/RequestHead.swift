@@ -41,9 +41,10 @@ final class RequestHead: Sendable {
     isPlain = Self.isPlain(fields)
   }
 
-  /// Creates a copy with another target.
-  init(_ other: RequestHead, target: RequestTarget) {
-    (method, version, fields, body) = (other.method, other.version, other.fields, other.body)
+  /// Creates a copy with another target, or another request line of the same version.
+  init(_ other: RequestHead, method: HTTPMethod? = nil, target: RequestTarget) {
+    self.method = method ?? other.method
+    (version, fields, body) = (other.version, other.fields, other.body)
     (isPersistent, expectsContinue, isPlain) = (other.isPersistent, other.expectsContinue, other.isPlain)
     self.target = target
   }

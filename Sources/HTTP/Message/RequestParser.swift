@@ -13,7 +13,8 @@ import Glibc
 /// limits bound what is kept between calls.
 ///
 /// The last head of ordinary size is kept with its bytes: a client that polls or pages sends the same one again and
-/// again, and comparing it costs a twentieth of parsing it.
+/// again, and comparing it costs a twentieth of parsing it. Most others differ only in the request line; then only the
+/// fields are compared.
 struct RequestParser {
   private let limits: HTTPLimits
   private var partialLine: [UInt8] = []
@@ -21,7 +22,7 @@ struct RequestParser {
   private var fields = FieldSection()
   private var fieldBytes = 0
   private var mayStartEmpty = true
-  private var last: (bytes: [UInt8], head: RequestHead)?
+  private var last: (bytes: [UInt8], fieldsStart: Int, head: RequestHead)?
   /// Whether the head being read, or the refused one, belongs to a HEAD request, which is answered without content even
   /// if the head is malformed (RFC 9110 §9.3.2).
   private(set) var isHead = false
@@ -44,9 +45,10 @@ struct RequestParser {
     -> (head: RequestHead?, next: Int)
   {
     let isAtStart = requestLine == nil && partialLine.isEmpty && mayStartEmpty
-    if isAtStart, let last, Self.begins(input, from: start, to: end, with: last.bytes) {
+    if isAtStart, let last, Self.begins(input, from: start, to: end, with: last.bytes[...]) {
       return (last.head, start + last.bytes.count)
     }
+    var fieldsStart = start
     var position = start
     while let lineFeed = Self.lineFeed(in: input, position, end) {
       noteMethod(input[position...lineFeed])
@@ -61,8 +63,18 @@ struct RequestParser {
         head = try parse(line[...])
       }
       position = lineFeed + 1
+      if isAtStart, fieldsStart == start, requestLine != nil {
+        fieldsStart = position
+        if let last {
+          let fields = last.bytes[last.fieldsStart...]
+          head = headWithFields(of: last.head, fields, input, from: position, to: end)
+          if head != nil { position += fields.count }
+        }
+      }
       if let head {
-        if isAtStart, position - start <= Self.longestKept { last = (Array(input[start..<position]), head) }
+        if isAtStart, position - start <= Self.longestKept {
+          last = (Array(input[start..<position]), fieldsStart - start, head)
+        }
         return (head, position)
       }
     }
@@ -91,10 +103,22 @@ struct RequestParser {
   /// Checks the start of a request line, which is in `partialLine` followed by `rest`.
   private mutating func noteMethod(_ rest: ArraySlice<UInt8>) {
     guard requestLine == nil else { return }
-    isHead = (partialLine.prefix(5) + rest.prefix(5)).starts(with: "HEAD ".utf8)
+    isHead = (partialLine.isEmpty ? rest : partialLine.prefix(5) + rest.prefix(5)).starts(with: "HEAD ".utf8)
   }
 
-  private static func begins(_ input: [UInt8], from start: Int, to end: Int, with bytes: [UInt8]) -> Bool {
+  /// Returns the head that the request line begins if it's followed by the fields of `other`, which are `bytes` with
+  /// the empty line. An authority in a target overrides Host, so such a head has fields of its own.
+  private mutating func headWithFields(
+    of other: RequestHead, _ bytes: ArraySlice<UInt8>, _ input: [UInt8], from start: Int, to end: Int
+  ) -> RequestHead? {
+    guard let line = requestLine, line.version == other.version, line.target.authority == nil,
+      other.target.authority == nil, Self.begins(input, from: start, to: end, with: bytes)
+    else { return nil }
+    (requestLine, mayStartEmpty) = (nil, true)
+    return RequestHead(other, method: line.method, target: line.target)
+  }
+
+  private static func begins(_ input: [UInt8], from start: Int, to end: Int, with bytes: ArraySlice<UInt8>) -> Bool {
     guard end - start >= bytes.count else { return false }
     return unsafe input.withUnsafeBytes { input in
       unsafe bytes.withUnsafeBytes { bytes in

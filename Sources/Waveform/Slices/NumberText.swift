@@ -44,6 +44,17 @@ enum NumberText {
     append(count: numbers.count, to: &text) { table[Int(numbers[$0])] }
   }
 
+  /// Appends a number in decimal digits.
+  static func append(_ number: Int64, to text: inout [UInt8]) {
+    if number < 0 { text.append(UInt8(ascii: "-")) }
+    var (rest, divisor) = (number.magnitude, UInt64(1))
+    while rest / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+      text.append(UInt8(ascii: "0") + UInt8(rest / divisor))
+      (rest, divisor) = (rest % divisor, divisor / 10)
+    }
+  }
+
   @inline(__always)
   private static func append(count: Int, to text: inout [UInt8], _ entry: (Int) -> UInt64) {
     guard count > 0 else { return }
