@@ -2,7 +2,10 @@
 
 #include "CPNG.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "runs.h"
 
 struct sink {
   uint8_t *file;
@@ -26,12 +29,19 @@ static void fail(png_structp png, png_const_charp message) {
 
 static void ignore(png_structp png, png_const_charp message) { (void)png, (void)message; }
 
+// The chunks besides the data have less than 1.2 KB.
+size_t stillwave_png_bound(uint32_t width, uint32_t height) { return stillwave_runs_bound(width, height) + 2048; }
+
 size_t stillwave_write_png(const struct stillwave_picture *picture, uint8_t *file, size_t room) {
   struct sink sink = {file, room, 0};
+  uint8_t *data = malloc(stillwave_runs_bound(picture->width, picture->height));
+  const size_t data_length =
+    data == NULL ? 0 : stillwave_compress_runs(picture->pixels, picture->width, picture->height, data);
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, fail, ignore);
   png_infop info = png == NULL ? NULL : png_create_info_struct(png);
-  if (info == NULL || setjmp(png_jmpbuf(png)) != 0) {
+  if (info == NULL || data_length == 0 || setjmp(png_jmpbuf(png)) != 0) {
     png_destroy_write_struct(&png, &info);
+    free(data);
     return 0;
   }
   png_set_write_fn(png, &sink, append, flush);
@@ -40,19 +50,10 @@ size_t stillwave_write_png(const struct stillwave_picture *picture, uint8_t *fil
   png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
   png_set_PLTE(png, info, picture->colors, picture->color_count);
   if (picture->opacity_count > 0) png_set_tRNS(png, info, picture->opacities, picture->opacity_count, NULL);
-  // A canvas has no other numbers than those of its colors.
-  png_set_check_for_invalid_index(png, 0);
-  png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_UP);
-  png_set_compression_strategy(png, 3 /* Z_RLE */);
-  png_set_compression_level(png, 1);
-  // A window of 8 KB and tables for it: clearing larger ones would take longer than compressing. Runs need no window.
-  png_set_compression_window_bits(png, 13);
-  png_set_compression_mem_level(png, 6);
   png_write_info(png, info);
-  for (uint32_t row = 0; row < picture->height; row++) {
-    png_write_row(png, picture->pixels + (size_t)row * picture->width);
-  }
-  png_write_end(png, info);
+  png_write_chunk(png, (png_const_bytep)"IDAT", data, data_length);
+  png_write_chunk(png, (png_const_bytep)"IEND", NULL, 0);
+  free(data);
   png_destroy_write_struct(&png, &info);
   return sink.length;
 }

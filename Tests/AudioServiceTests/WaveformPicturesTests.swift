@@ -49,7 +49,7 @@ import Waveform
       #expect(response.fields["Stillwave-Complete"] == "true" && response.fields["Stillwave-Start-Frame"] == "0")
       let etag = try #require(response.fields["ETag"])
       #expect(
-        etag.hasPrefix("\"\(form)2-") && etag.hasSuffix("\(recording.id)\"")
+        etag.hasPrefix("\"\(form)3-") && etag.hasSuffix("\(recording.id)\"")
           && !etag.dropFirst().dropLast().contains("\""))
       #expect(try await bench.respond(.get, path).body.collect() == body)
       let head = try await bench.respond(.head, path)

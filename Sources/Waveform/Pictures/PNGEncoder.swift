@@ -7,9 +7,9 @@ enum PNGEncoder {
     let colors = canvas.palette.map { png_color(red: $0.red, green: $0.green, blue: $0.blue) }
     let opacities = canvas.palette.map(\.alpha)
     let transparent = opacities.lastIndex { $0 < 255 }.map { $0 + 1 } ?? 0
-    // zlib's bound for incompressible data, plus the chunks around it. Unwritten memory isn't allocated.
-    let raw = canvas.pixels.count + canvas.height
-    let file = unsafe [UInt8](unsafeUninitializedCapacity: raw + raw / 512 + 4096) { buffer, count in
+    // Unwritten memory isn't allocated.
+    let room = stillwave_png_bound(UInt32(canvas.width), UInt32(canvas.height))
+    let file = unsafe [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
       unsafe canvas.pixels.withUnsafeBufferPointer { pixels in
         unsafe colors.withUnsafeBufferPointer { colors in
           unsafe opacities.withUnsafeBufferPointer { opacities in

@@ -114,6 +114,13 @@ struct PointReader {
     _ pages: Span<PagePoints?>, _ slots: Slots, _ range: Range<Int64>, lane: Int, isAtEnd: Bool
   ) -> WaveformPoint {
     if range.count == 1 { return point(pages, slots, 0, range.lowerBound, lane) }
+    if range.count.nonzeroBitCount == 1, !isAtEnd {
+      // The cover of a whole point is that point.
+      let level = range.count.trailingZeroBitCount
+      if level < PyramidLayout.levels, range.lowerBound & (Int64(range.count) - 1) == 0 {
+        return point(pages, slots, level, range.lowerBound >> Int64(level), lane)
+      }
+    }
     var cover = Cover()
     var (low, high, level) = (range.lowerBound, range.upperBound, 0)
     while low < high {
