@@ -29,11 +29,13 @@ package struct AnalyzedRecording: Sendable {
     self.pyramid = pyramid
   }
 
-  /// Memory for the pyramid's pages: enough for the widest picture, since a file is written in one pass.
-  private static let cacheBytes = 1 << 20
+  /// Memory for the pyramid's pages that suffices for the widest picture.
+  fileprivate static let pictureBytes = 1 << 20
+  /// The same for a document, which is written in one pass.
+  fileprivate static let documentBytes = 1 << 18
 
-  func open() throws(ProcessingError) -> PyramidFile {
-    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid, cacheBytes: Self.cacheBytes) }
+  func open(cacheBytes: Int) throws(ProcessingError) -> PyramidFile {
+    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid, cacheBytes: cacheBytes) }
   }
 
   func slice(_ window: WaveformWindow, of file: PyramidFile) throws(ProcessingError) -> WaveformSlice {
@@ -78,10 +80,10 @@ package struct ExportWaveform: Sendable {
   }
 
   /// Numbers per piece of a document.
-  private static let pieceNumbers = 1 << 16
+  private static let pieceNumbers = 1 << 14
 
   private func writeDocument(_ path: String, _ form: (WaveformWindow) -> WaveformForm) throws(ProcessingError) {
-    let file = try recording.open()
+    let file = try recording.open(cacheBytes: AnalyzedRecording.documentBytes)
     let window = try waveform { () throws(WaveformError) in
       try WaveformWindow(query, of: WaveformExtent(finished: file))
     }
@@ -97,8 +99,9 @@ package struct ExportWaveform: Sendable {
   }
 
   private func picture(_ kind: WaveformFile) throws(ProcessingError) -> [UInt8] {
-    let file = try recording.open()
-    let overlayFile = try overlay.map { (overlay) throws(ProcessingError) in try overlay.open() }
+    let bytes = AnalyzedRecording.pictureBytes
+    let file = try recording.open(cacheBytes: bytes)
+    let overlayFile = try overlay.map { (overlay) throws(ProcessingError) in try overlay.open(cacheBytes: bytes) }
     let picture = try waveform { () throws(WaveformError) in
       try WaveformPicture(
         query, style: style, of: WaveformExtent(finished: file), overlay: overlayFile.map(WaveformExtent.init))
