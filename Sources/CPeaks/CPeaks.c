@@ -55,6 +55,20 @@ const struct peak_loops *peak_loops_best(void) {
   return best;
 }
 
+void peak_gather(uint32_t *row, const uint32_t *const *pages, long step, long count, long word, long length) {
+  // The processor fetches ahead by itself within a page, but not from one to the next: that took half of the time.
+  enum { points_per_line = 16, lines_ahead = 32 };
+  const long lines = length <= points_per_line ? 1 : length / points_per_line;
+  const long ahead = lines_ahead / lines;
+  for (long page = 0; page < count; page++) {
+    if (page + ahead < count) {
+      const uint32_t *next = pages[(page + ahead) * step] + word;
+      for (long line = 0; line < lines; line++) __builtin_prefetch(next + points_per_line * line);
+    }
+    memcpy(row + page * length, pages[page * step] + word, (size_t)length * sizeof *row);
+  }
+}
+
 void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count) {
   if (step == 1) {
     for (long i = 0; i < count; i++) pixels[i] = points[i] ^ 0xffff0000;

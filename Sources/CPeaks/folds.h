@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) NAME(shorts) NAME(run)(
 static inline __attribute__((always_inline)) const uint32_t *NAME(block)(
   const struct peak_fold *fold, const int level, int64_t edge, long number) {
   const long index = level == 4 ? (edge >> 8) - fold->first_block : number;
-  return fold->blocks[index < fold->block_count ? index : fold->block_count - 1];
+  return fold->blocks[(index < fold->block_count ? index : fold->block_count - 1) * fold->block_step];
 }
 
 static inline __attribute__((always_inline)) void NAME(fold_from)(const struct peak_fold *fold, const int level) {

@@ -36,6 +36,8 @@ struct peak_fold {
   /// `first_block` on; for level 8, of the block of each pixel's first point and that of the next one's. The last one
   /// takes the place of any missing after it. Not used for level 0.
   const uint32_t *_Nullable const *_Nullable blocks;
+  /// How many pointers apart the blocks are.
+  long block_step;
   int64_t first_block;
   long block_count;
 
@@ -72,6 +74,11 @@ struct peak_loops {
 const struct peak_loops *peak_loops_best(void);
 /// Returns the loops of an instruction set, narrowest first, or null if there are no more that this processor has.
 const struct peak_loops *_Nullable peak_loops_of_set(int index);
+
+/// Copies `length` points of each of `count` pages, from number `word` on, to `row`. The pages are `step` pointers apart
+/// in `pages`.
+void peak_gather(uint32_t *row, const uint32_t *_Nullable const *_Nonnull pages, long step, long count, long word,
+                 long length);
 
 /// Copies points as pixels, which are written as by `fold`.
 void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count);

@@ -71,6 +71,7 @@ struct CachedPage: Sendable {
 /// is removed meanwhile is removed from another copy. So owning costs one reference per chunk instead of one per page.
 struct PageChunk: Sendable {
   static let size = 256
+  fileprivate static let empty = PageChunk()
 
   fileprivate var pages: [PyramidPage?] = Array(repeating: nil, count: size)
   /// Those of `pages`, for readers.
@@ -79,7 +80,27 @@ struct PageChunk: Sendable {
   fileprivate let marks = UseMarks()
 
   fileprivate static func index(of number: Int64) -> Int { Int(number & Int64(size - 1)) }
-  fileprivate static func key(of number: Int64) -> Int64 { number / Int64(size) }
+  fileprivate static func key(of number: Int64) -> Int64 { number >> 8 }
+
+  /// Appends the points of pages of this chunk to a set, and marks them as used. `numbers`: those of the pages, from
+  /// `start` on as long as they're of this chunk. Returns the index of the first other one.
+  fileprivate func append(_ numbers: Span<Int64>, from start: Int, to set: inout PageSet) -> Int {
+    let key = Self.key(of: numbers[start])
+    let points = points.span
+    var used = InlineArray<4, UInt64>(repeating: 0)
+    var next = start
+    set.append(atMost: numbers.count - start) { output in
+      while next < numbers.count, Self.key(of: numbers[next]) == key {
+        let index = Self.index(of: numbers[next])
+        let found = points[index]
+        if found != nil { used[index >> 6] |= 1 << UInt64(index & 63) }
+        output.append(found)
+        next += 1
+      }
+    }
+    marks.set(used)
+    return next
+  }
 
   fileprivate mutating func set(_ index: Int, _ page: PyramidPage?) {
     count += (page == nil ? 0 : 1) - (pages[index] == nil ? 0 : 1)
@@ -93,12 +114,11 @@ struct PageChunk: Sendable {
 private final class UseMarks: Sendable {
   private let words = InlineArray<4, Atomic<UInt64>> { _ in Atomic(0) }
 
-  @inline(__always)
-  func set(_ index: Int) {
-    let bit = UInt64(1) << UInt64(index & 63)
+  func set(_ used: InlineArray<4, UInt64>) {
     // Check before storing, because a store for every use would bounce the cache line between cores.
-    guard words[index >> 6].load(ordering: .relaxed) & bit == 0 else { return }
-    words[index >> 6].bitwiseOr(bit, ordering: .relaxed)
+    for index in 0..<4 where used[index] & ~words[index].load(ordering: .relaxed) != 0 {
+      words[index].bitwiseOr(used[index], ordering: .relaxed)
+    }
   }
 
   func take(_ index: Int) -> Bool {
@@ -116,17 +136,12 @@ final class PageTable: Sendable {
   /// Returns the pages with these numbers, in order, as far as they are here, and marks them as used.
   func pages(_ numbers: [Int64]) -> PageSet {
     var set = PageSet(reserving: numbers.count)
-    var (current, key): (PageChunk?, Int64) = (nil, -1)
-    for number in numbers {
-      if PageChunk.key(of: number) != key {
-        key = PageChunk.key(of: number)
-        current = chunks.withLock { [key] in $0[key] }
-        if let current { set.own(current) }
-      }
-      let index = PageChunk.index(of: number)
-      let found = current?.points[index]
-      if found != nil { current?.marks.set(index) }
-      set.append(found)
+    var next = 0
+    while next < numbers.count {
+      let key = PageChunk.key(of: numbers[next])
+      let chunk = chunks.withLock { $0[key] }
+      if let chunk { set.own(chunk) }
+      next = (chunk ?? .empty).append(numbers.span, from: next, to: &set)
     }
     return set
   }

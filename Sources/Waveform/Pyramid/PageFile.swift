@@ -64,16 +64,14 @@ final class PyramidPage: Sendable {
   /// The memory of a page: its points, and the overhead of `malloc` and the tables.
   static let cost = Int(PyramidLayout.pageBytes) + 128
 
-  fileprivate nonisolated(unsafe) let peaks: UnsafeMutablePointer<PointPeaks>
-  private nonisolated(unsafe) let loudness: UnsafeMutablePointer<PointLoudness>
+  private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
 
   /// Copies the page at `start` from the words of several pages.
   init(_ pages: [UInt64], at start: Int) {
     let count = PyramidLayout.pageWords
-    // Aligned so that neighboring points of a level lie in one cache line.
-    let memory = UnsafeMutableRawPointer.allocate(byteCount: Int(PyramidLayout.pageBytes), alignment: 64)
-    unsafe peaks = memory.bindMemory(to: PointPeaks.self, capacity: count)
-    unsafe loudness = (memory + Int(PyramidLayout.pageBytes) / 2).bindMemory(to: PointLoudness.self, capacity: count)
+    unsafe memory = PageMemory.shared.take()
+    let peaks = unsafe memory.bindMemory(to: PointPeaks.self, capacity: count)
+    let loudness = unsafe (memory + PagePoints.loudnessStart).bindMemory(to: PointLoudness.self, capacity: count)
     for index in 0..<count {
       let word = UInt64(littleEndian: pages[start + index])
       unsafe (peaks + index).initialize(to: PointPeaks(word: word))
@@ -81,22 +79,28 @@ final class PyramidPage: Sendable {
     }
   }
 
-  deinit { unsafe UnsafeMutableRawPointer(peaks).deallocate() }
+  deinit { unsafe PageMemory.shared.giveBack(memory) }
 
   /// The points, readable as long as the page exists.
-  var points: PagePoints { unsafe PagePoints(peaks: peaks, loudness: loudness) }
+  var points: PagePoints { unsafe PagePoints(memory) }
 }
 
 /// The points of a page that is kept in memory by its owner. Reading them needs no reference counting.
 ///
-/// Sendable because nothing writes to the memory after `init`.
+/// Sendable because nothing writes to the memory after `init`. Nothing but a pointer, so that an array of these, some
+/// nil, is an array of pointers for loops in C.
 @safe
 struct PagePoints: @unchecked Sendable {
-  private let peaks: UnsafePointer<PointPeaks>
-  private let loudness: UnsafePointer<PointLoudness>
+  /// Where the loudness begins in a page, in bytes.
+  fileprivate static let loudnessStart = Int(PyramidLayout.pageBytes) / 2
 
-  fileprivate init(peaks: UnsafePointer<PointPeaks>, loudness: UnsafePointer<PointLoudness>) {
-    unsafe (self.peaks, self.loudness) = (peaks, loudness)
+  private let memory: UnsafeRawPointer
+
+  fileprivate init(_ memory: UnsafeRawPointer) { unsafe self.memory = memory }
+
+  private var peaks: UnsafePointer<PointPeaks> { unsafe memory.assumingMemoryBound(to: PointPeaks.self) }
+  private var loudness: UnsafePointer<PointLoudness> {
+    unsafe (memory + Self.loudnessStart).assumingMemoryBound(to: PointLoudness.self)
   }
 
   /// A point by its index.
@@ -111,44 +115,5 @@ struct PagePoints: @unchecked Sendable {
   func withPeaks(_ range: Range<Int>, _ body: (UnsafeBufferPointer<PointPeaks>) -> Void) {
     precondition(range.lowerBound >= 0 && range.upperBound <= PyramidLayout.pageWords, "points lie in their page")
     unsafe body(UnsafeBufferPointer(start: peaks + range.lowerBound, count: range.count))
-  }
-
-  /// Appends the peaks of some points.
-  func append(_ range: Range<Int>, to row: inout [PointPeaks]) {
-    unsafe withPeaks(range) { unsafe row.append(contentsOf: $0) }
-  }
-
-  /// The address of the first of the page's points, for loops in C.
-  @unsafe
-  var first: UnsafePointer<UInt32> { unsafe UnsafeRawPointer(peaks).assumingMemoryBound(to: UInt32.self) }
-}
-
-/// The pages needed for a slice, in memory as long as the set exists.
-struct PageSet {
-  /// What owns the pages: parts of a table, and pages that were read just now.
-  fileprivate(set) var chunks: [PageChunk] = []
-  private var pages: [PyramidPage] = []
-  private var points: [PagePoints?] = []
-
-  init(reserving count: Int) { points.reserveCapacity(count) }
-
-  /// Appends a page of a chunk that the set already owns, or a missing page.
-  mutating func append(_ found: PagePoints?) { points.append(found) }
-
-  /// Makes the set an owner of a chunk's pages.
-  mutating func own(_ chunk: PageChunk) { chunks.append(chunk) }
-
-  /// Whether a page is missing.
-  func isMissing(_ index: Int) -> Bool { points[index] == nil }
-
-  /// Fills a gap.
-  mutating func fill(_ index: Int, with page: PyramidPage) {
-    pages.append(page)
-    points[index] = page.points
-  }
-
-  /// Calls `body` with the points of all pages. None may be missing.
-  func read<Result>(_ body: (Span<PagePoints?>) -> Result) -> Result {
-    withExtendedLifetime((chunks, pages)) { body(points.span) }
   }
 }

@@ -19,27 +19,26 @@ extension PeakLoops {
 
   /// Folds points into pixels (PeakReader.swift says how) and writes them like `copy`.
   ///
-  /// `edges`: the lower blocks in which the pixels begin and end, in the order of the edges if the row's level is 8,
-  /// and otherwise consecutive from `firstBlock` on.
+  /// `edges`: all lanes' pages of the lower blocks in which the pixels begin and end, in the order of the edges if the
+  /// row's level is 8, and otherwise consecutive from `firstBlock` on. Not used for level 0.
   func fold(
-    _ pixels: Range<Int64>, scale: Int64, _ row: PointRow, edges: [PagePoints], firstBlock: Int64,
+    _ pixels: Range<Int64>, scale: Int64, _ row: PointRow, edges: Span<PagePoints?>, lane: Int, firstBlock: Int64,
     to data: inout MutableRawSpan, at start: Int, step: Int
   ) {
     Self.check(data, start, count: pixels.count, step)
     let level = Int64(row.level)
     precondition(
       row.first <= (pixels.lowerBound * scale) >> (8 + level) && (pixels.upperBound * scale) >> (8 + level) <= row.end
-        && scale >> (8 + level) > 0 && (level == 0 || !edges.isEmpty),
+        && scale >> (8 + level) > 0 && (level == 0 || edges.count > 0),
       "the points are those of the pixels")
-    let blocks = unsafe edges.map { unsafe Optional($0.first) }
-    unsafe row.points.withUnsafeBytes { points in
-      unsafe blocks.withUnsafeBufferPointer { blocks in
+    unsafe row.points.withUnsafeBufferPointer { points in
+      unsafe edges.withAddresses(ofLane: lane) { blocks in
         unsafe data.withUnsafeMutableBytes { data in
           guard let first = points.baseAddress else { return }
           var fold = unsafe peak_fold(
-            first_pixel: pixels.lowerBound, count: pixels.count, scale: scale, level: Int32(row.level),
-            row: first.assumingMemoryBound(to: UInt32.self), row_first: row.first, blocks: blocks.baseAddress,
-            first_block: firstBlock, block_count: blocks.count, pixels: Self.pixels(data, start), step: step)
+            first_pixel: pixels.lowerBound, count: pixels.count, scale: scale, level: Int32(row.level), row: first,
+            row_first: row.first, blocks: blocks, block_step: step, first_block: firstBlock,
+            block_count: edges.count / step, pixels: Self.pixels(data, start), step: step)
           unsafe loops.pointee.fold(&fold)
         }
       }

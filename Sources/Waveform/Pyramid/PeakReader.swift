@@ -141,18 +141,15 @@ struct PeakReader {
   private func fold(
     _ batch: Batch, _ pages: Span<PagePoints?>, _ lane: Int, into data: inout MutableRawSpan, at start: Int
   ) {
-    let lower = (0..<batch.lowerCount).map { points(pages, lane, $0) }
-    let row =
-      if level < PyramidLayout.levelsPerBlock {
-        PointRow(of: lower, level: level, firstBlock: batch.firstLower)
-      } else {
-        PointRow(
-          of: (0..<batch.upper.count).map { points(pages, lane, batch.lowerCount + $0) },
-          level: level, firstBlock: batch.upper.lowerBound)
-      }
+    let lower = pages.extracting(..<(batch.lowerCount * lanes.count))
+    let upper = pages.extracting((batch.lowerCount * lanes.count)...)
+    let isLower = level < PyramidLayout.levelsPerBlock
+    let row = PointRow(
+      of: isLower ? lower : upper, lane: lane, lanes: lanes.count, level: level,
+      firstBlock: isLower ? batch.firstLower : batch.upper.lowerBound)
     loops.fold(
-      batch.pixels, scale: scale, row, edges: level == 0 ? [] : lower, firstBlock: batch.firstLower, to: &data,
-      at: start, step: lanes.count)
+      batch.pixels, scale: scale, row, edges: lower, lane: lane, firstBlock: batch.firstLower, to: &data, at: start,
+      step: lanes.count)
   }
 
   /// Returns the points of a lane's page. `block`: its place in the batch.

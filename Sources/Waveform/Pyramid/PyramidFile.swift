@@ -150,6 +150,7 @@ package final class PyramidFile: Sendable {
     _ numbers: [Int64], of window: WaveformWindow, waiting: Bool = true
   ) throws(WaveformError) -> PageSet {
     var set = table.pages(numbers)
+    if set.missingCount == 0 { return set }
     var made: [(number: Int64, page: PyramidPage)] = []
     let points = window.extent.isComplete ? Int64.max : window.extent.availableFrames / 256
     var next = 0
