@@ -13,7 +13,7 @@ static const int16_t kept_first[64] = {THIRTY_TWO(INT16_MIN), THIRTY_TWO(INT16_M
 static const int16_t kept_last[64] = {THIRTY_TWO(INT16_MAX), THIRTY_TWO(INT16_MIN)};
 
 /// How far ahead the points of edges are fetched.
-enum { edges_ahead = 20 };
+enum { edges_ahead = 40 };
 
 typedef int16_t eight __attribute__((vector_size(16)));
 
