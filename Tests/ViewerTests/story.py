@@ -1255,11 +1255,10 @@ class Story:
         if not self.offers(EVENTS):
             return
         browser, page = self.browser, self.page
+        page.open()
         path = write_wav(os.path.join(self.folder, "elsewhere.wav"), speech_like(3, 16000, seed=21), 16000)
         other = self.service.upload(path, "elsewhere.wav")
         wait("it is listed", lambda: page.names()[:1] == ["elsewhere.wav"])
-        # Not below the head of the list, which stays in place when the list is scrolled.
-        browser.run("document.querySelector('#list li').scrollIntoView({ block: 'center' })")
         browser.click("#list li:first-child .open")
         wait("it is opened", lambda: browser.text("#name") == "elsewhere.wav")
         self.service.request("PATCH", f"/v1/recordings/{other}", json.dumps({"name": "renamed.wav"}), {"Content-Type": "application/json"})
@@ -1332,11 +1331,13 @@ class Story:
         wait("a reload keeps it", lambda: browser.run("return document.querySelector(arguments[0])?.ariaPressed === 'true'", use))
         browser.click("#profiles [data-part=rename]")
         browser.keys(*"Motor", ENTER)
+        wait("what is used has its new name", lambda: "Motor" in browser.text("#noise-auto"))
+        assert browser.run("return document.activeElement.dataset.part") == "rename", "the focus stays in its place"
         wait("it is renamed", lambda: browser.text(use) == "Motor" and self.service.json("/v1/noise-profiles")["profiles"][0]["name"] == "Motor")
         browser.click("#profiles [data-part=remove]")
         wait("it is gone", lambda: not browser.shown("#profiles-part") and browser.text("#noise-auto") == "the best stretch found")
         browser.click(".toast:last-child [data-part=action]")
-        wait("it is back", lambda: browser.text(use) == "Motor")
+        wait("it is back", lambda: browser.all(use) and browser.text(use) == "Motor")
         browser.click("#profiles [data-part=remove]")
         browser.click(".toast:last-child [data-part=close]")
         wait("the service has deleted it", lambda: not self.service.json("/v1/noise-profiles")["profiles"])

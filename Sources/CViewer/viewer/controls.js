@@ -80,12 +80,13 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     channels: () => session.setChannels(session.channels === "mix" ? "split" : "mix"),
   };
   for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);
-  // After a click on a control, keys go to the waveform again.
+  // After a click on a control, keys go to the waveform again, unless the control has moved the focus itself: to a field
+  // that it has opened, or into a dialog.
   for (const id of ["document", "cleaning", "actions", "transport"]) {
     find(id).addEventListener("click", (/** @type {MouseEvent} */ event) => {
-      const isPress = /** @type {Element} */ (event.target).closest("button, [type=radio], [type=checkbox]");
-      const isInSheet = document.body.classList.contains("settings-shown");
-      if (event.detail && isPress && !keys.open && !isInSheet) stage.parts.wave.focus({ preventScroll: true });
+      const pressed = /** @type {Element} */ (event.target).closest("button, [type=radio], [type=checkbox]"), focused = document.activeElement;
+      const isInSheet = document.body.classList.contains("settings-shown"), hasStayed = focused === pressed || focused === document.body;
+      if (event.detail && pressed && hasStayed && !isInSheet) stage.parts.wave.focus({ preventScroll: true });
     });
   }
   stage.parts.tools.addEventListener("pointerdown", event => event.stopPropagation());

@@ -1,5 +1,5 @@
 // @ts-check
-import { tell } from "./messages.js";
+import { announce, tell } from "./messages.js";
 import { copy, find, label, part } from "./page.js";
 import { recall, remember } from "./memory.js";
 import { Refusal } from "./service.js";
@@ -21,6 +21,11 @@ export class Profiles {
   chosen = null;
   /** @type {Profile[]} */
   #profiles = [];
+  /**
+   * The row of each profile, by its id.
+   * @type {Map<string, HTMLElement>}
+   */
+  #rows = new Map();
   /**
    * Deleted profiles that can still be restored.
    * @type {Set<string>}
@@ -94,50 +99,63 @@ export class Profiles {
     find("save-noise").disabled = false;
   }
 
+  /** Shows the profiles. Rows stay in place, so that the focus and an open field do too. */
   #show() {
+    const list = find("profiles"), ids = new Set(this.#profiles.map(({ id }) => id));
     find("profiles-part").hidden = !this.#profiles.length;
-    find("profiles").replaceChildren(...this.#profiles.map(profile => {
-      const row = copy("profile-template"), { name } = profile, use = part(row, "use"), isChosen = profile === this.chosen;
+    for (const [id, row] of this.#rows) {
+      if (ids.has(id)) continue;
+      row.remove();
+      this.#rows.delete(id);
+    }
+    for (const [k, profile] of this.#profiles.entries()) {
+      const { id, name } = profile, row = this.#rows.get(id) ?? copy("profile-template"), use = part(row, "use");
+      this.#rows.set(id, row);
+      if (list.children[k] !== row) list.insertBefore(row, list.children[k] ?? null);
       use.textContent = name;
       label(use, texts.useProfile(name));
-      use.setAttribute("aria-pressed", String(isChosen));
-      use.onclick = () => this.choose(isChosen ? null : profile);
+      use.setAttribute("aria-pressed", String(profile === this.chosen));
+      use.onclick = () => this.choose(profile === this.chosen ? null : profile);
       label(part(row, "rename"), texts.rename(name));
       label(part(row, "remove"), texts.remove(name));
       part(row, "rename").onclick = () => this.#rename(row, profile);
       part(row, "remove").onclick = () => this.#remove(profile);
-      return row;
-    }));
+    }
   }
 
   #rename(/** @type {HTMLElement} */ row, /** @type {Profile} */ profile) {
-    const field = part(row, "field"), use = part(row, "use");
+    const field = part(row, "field"), use = part(row, "use"), rename = part(row, "rename");
     field.value = profile.name;
     label(field, texts.renameLabel(profile.name));
-    use.hidden = true;
+    use.hidden = rename.hidden = true;
     field.hidden = false;
     field.focus();
     field.select();
     let isDone = false;
-    const finish = async (/** @type {boolean} */ isKept) => {
+    const finish = async (/** @type {boolean} */ isKept, isByKey = false) => {
       if (isDone) return;
       isDone = true;
+      use.hidden = rename.hidden = false;
+      field.hidden = true;
+      if (isByKey) rename.focus();
       const name = field.value.trim();
-      if (isKept && name && name !== profile.name) {
-        try {
-          await this.service.json(path(profile.id), { method: "PATCH", body: { name } });
-          profile.name = name;
-        } catch (error) {
-          this.#complain(error);
-        }
+      if (!isKept || !name || name === profile.name) return;
+      try {
+        await this.service.json(path(profile.id), { method: "PATCH", body: { name } });
+        // The profiles may have been loaded again since.
+        for (const other of this.#profiles) if (other.id === profile.id) other.name = name;
+        announce(texts.renamed(name));
+      } catch (error) {
+        this.#complain(error);
       }
       this.#show();
+      this.changed.emit();
     };
     field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
       if (event.key !== "Enter" && event.key !== "Escape") return;
       event.preventDefault();
-      void finish(event.key === "Enter");
+      void finish(event.key === "Enter", true);
     };
     field.onblur = () => finish(true);
   }
@@ -145,6 +163,8 @@ export class Profiles {
   /** Hides a profile at once, and deletes it when it can no longer be restored. */
   #remove(/** @type {Profile} */ profile) {
     if (profile === this.chosen) this.choose(null);
+    const row = this.#rows.get(profile.id), next = row?.nextElementSibling ?? row?.previousElementSibling;
+    if (row?.contains(document.activeElement)) (next ? part(next, "use") : find("cleaning")).focus();
     this.#leaving.add(profile.id);
     this.#profiles = this.#profiles.filter(other => other !== profile);
     this.#show();
