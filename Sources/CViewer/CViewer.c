@@ -83,6 +83,9 @@ static const unsigned char player_js[] = {
 static const unsigned char preview_js[] = {
 #embed "viewer/preview.js"
 };
+static const unsigned char problems_js[] = {
+#embed "viewer/problems.js"
+};
 static const unsigned char profiles_js[] = {
 #embed "viewer/profiles.js"
 };
@@ -193,6 +196,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("phrases.js", phrases_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
+  FILE("problems.js", problems_js),
   FILE("profiles.js", profiles_js),
   FILE("reels.js", reels_js),
   FILE("result.js", result_js),

@@ -110,6 +110,7 @@ import Testing
     let before = try server.client.get("/v1/recordings/\(id)/loudness").json
     let reference = try Self.ebur128(source)
     #expect(abs(try #require(before["integrated_lufs"].double) - reference.integrated) < 0.11, "\(before) \(reference)")
+    // libebur128 takes a short-term loudness once a second, ffmpeg ten times: few seconds have different percentiles.
     #expect(abs(try #require(before["range_lu"].double) - reference.range) < 0.5, "\(before) \(reference)")
     #expect(abs(try #require(before["true_peak_dbtp"].double) - reference.peak) < 0.21, "\(before) \(reference)")
     let job = try server.client.denoise(id, #"{"noise":{"start":0.1,"end":1.4},"loudness":-16}"#)

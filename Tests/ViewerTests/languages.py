@@ -1,6 +1,7 @@
 """Every language of the page: whether its texts are complete, and whether they fit."""
 
 import os
+import re
 
 from webdriver import wait
 
@@ -46,9 +47,17 @@ return import("./viewer/texts.js").then(async ({ texts, translations }) => {
 """
 
 
-def check_texts(browser):
+# Problems that the page has a sentence for, as its module lists them.
+EXPLAINED = os.path.join(os.path.dirname(__file__), "../../Sources/CViewer/viewer/problems.js")
+
+
+def check_texts(browser, service):
     tags, found = browser.run(COMPARE)
     assert sorted(tags) == sorted(TAGS) and not found, found
+    with open(EXPLAINED, encoding="utf-8") as file:
+        codes = re.findall(r"[a-z]+(?:_[a-z]+)+|unavailable|stalled|unauthorized|measuring|converting", file.read().split("({")[1].split("})")[0])
+    unknown = [code for code in codes if service.request("GET", f"/problems/{code}")[0] != 200]
+    assert len(codes) > 50 and not unknown, unknown
 
 
 def check_room(browser, page, recording, pictures):
@@ -63,6 +72,13 @@ def check_room(browser, page, recording, pictures):
             assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
             mark = "." if tag in ("ja", "ar") else ","
             assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
+            page.open()
+            browser.run("location.hash = '#00000000-0000-7000-8000-000000000000'")
+            sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.problemDeleted)")
+            wait("a problem is explained in the language", lambda: page.toast() == sentence)
+            browser.console()
+            page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
+            wait("the result is described", lambda: browser.text("#result-figures"))
             for width, height in SIZES:
                 browser.size(width, height, touch=min(width, height) < 400)
                 browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

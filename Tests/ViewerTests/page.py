@@ -51,6 +51,12 @@ return found;
 """
 
 
+def in_chromium(step):
+    """Marks a step for Chromium alone: it needs DevTools, or it takes long and isn't about the browser."""
+    step.is_for_chromium = True
+    return step
+
+
 class Page:
     def __init__(self, browser, address):
         self.browser = browser

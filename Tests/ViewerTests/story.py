@@ -13,7 +13,7 @@ import peaks
 import pictures
 import positions
 from material import speech_like, write_media, write_video, write_wav
-from page import COPY, DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page
+from page import COPY, DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page, in_chromium
 from proxy import Proxy
 from sound import Tap
 from uploads import UploadFaults
@@ -69,12 +69,6 @@ PROFILES, EVENTS = "/v1/noise-profiles", "/v1/events"
 RTL_NAME = "مقابلة 🎙️.wav"
 
 
-def in_chromium(step):
-    """Marks a step for Chromium alone: it needs DevTools, or it takes long and isn't about the browser."""
-    step.is_for_chromium = True
-    return step
-
-
 class Story:
     """The steps in the order in which a person takes them. Each leaves the page as the next one expects it."""
 
@@ -125,7 +119,7 @@ class Story:
             self.a_video_is_seen_in_step_with_its_sound,
             self.what_the_browser_cannot_read_is_played_all_the_same,
             self.sound_is_where_the_browser_has_it,
-            *(Words(self).steps() if self.browser.has_devtools else ()),
+            *Words(self).steps(),
             self.fingers_move_pinch_and_select_on_a_small_screen,
             self.small_screens_keep_the_waveform_and_what_to_do_with_it_in_view,
             self.a_phone_shows_what_it_sends,
@@ -920,7 +914,7 @@ class Story:
 
     def every_language_has_every_text(self):
         self.page.open()
-        languages.check_texts(self.browser)
+        languages.check_texts(self.browser, self.service)
 
     @in_chromium
     def every_language_has_room_at_any_size(self):

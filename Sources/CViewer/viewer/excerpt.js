@@ -2,6 +2,7 @@
 import { recall, remember } from "./memory.js";
 import { tell } from "./messages.js";
 import { download, find } from "./page.js";
+import { explain } from "./problems.js";
 import { recordingPath } from "./service.js";
 import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
@@ -93,7 +94,7 @@ export class ExcerptDialog {
     } finally {
       find("excerpt-progress").hidden = true;
     }
-    if (job.state !== "succeeded") throw new Error(job.error?.detail ?? texts.wasCancelled);
+    if (job.state !== "succeeded") throw new Error(explain(job.error, texts.wasCancelled));
     const kept = await this.service.json(recordingPath(job.result.recording));
     this.onKept(kept, false);
     tell(texts.excerptKept(kept.name), { action: { text: texts.openIt, run: () => this.onKept(kept, true) } });

@@ -9,8 +9,10 @@ import { formatTime } from "./time.js";
 
 const pageLength = 30;
 /** @param {any} recording made of another one */
-const madeHow = ({ name, created_at, derived_from }) => derived_from.operation === "denoise"
-  ? texts.madeBy(labelOf(name) ?? "", timeOfDay(created_at)) : texts.excerptAt(timeOfDay(created_at));
+const madeHow = ({ name, created_at, derived_from }) => {
+  const label = labelOf(name) ?? "", time = timeOfDay(created_at);
+  return derived_from.operation === "denoise" ? texts.madeBy(label === texts.cleaned ? "" : label, time) : texts.excerptAt(time);
+};
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 

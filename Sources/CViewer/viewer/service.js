@@ -1,8 +1,9 @@
 // @ts-check
+import { explain } from "./problems.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
-/** A response that refuses the request, with the service's detail. */
+/** A response that refuses the request, in words for a person. */
 export class Refusal extends Error {
   /**
    * @param {string} message
@@ -86,8 +87,7 @@ export class Service {
         continue;
       }
       const problem = await answer.json().catch(() => ({}));
-      throw new Refusal(
-        problem.detail || problem.title || texts.refused(answer.status), answer.status, problem.code ?? "");
+      throw new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "");
     }
   }
 

@@ -1,5 +1,6 @@
 // @ts-check
 import { recall, remember } from "./memory.js";
+import { explain } from "./problems.js";
 import { isAbort, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
@@ -46,7 +47,7 @@ const mostRemembered = 50;
 export async function failureOf(service, { waveform }, signal) {
   // Jobs are forgotten after a while.
   const job = await service.json(`v1/jobs/${waveform.job}`, { signal }).catch(error => { if (isAbort(error)) throw error; });
-  return job?.state === "cancelled" ? texts.readingCanceled : job?.error?.detail ?? job?.error?.title ?? texts.unknownFailure;
+  return job?.state === "cancelled" ? texts.readingCanceled : explain(job?.error, texts.unknownFailure);
 }
 
 /**
@@ -56,10 +57,13 @@ export async function failureOf(service, { waveform }, signal) {
 export const layerName = ({ role, recording }) => role === "original" ? texts.original : labelOf(recording.name) ?? recording.name;
 
 /**
- * The label of a result, in parentheses at the end of its recording's name.
+ * The label of a result, in parentheses at the end of its recording's name. Those that the service gives are translated.
  * @param {string} name
  */
-export const labelOf = name => /\(([^()]+)\)[^()]*$/.exec(name)?.[1];
+export const labelOf = name => {
+  const label = /\(([^()]+)\)[^()]*$/.exec(name)?.[1];
+  return label === "denoised" ? texts.cleaned : label === "residue" ? texts.residue : label;
+};
 
 /**
  * Returns the recording that one was cleaned from; undefined for others, also for a part of a recording.
@@ -401,10 +405,10 @@ export class Session {
     if (layer.role === "cleaned") {
       this.#drop(layer);
       forgetMade(layer.recording.id);
-    } else layer.failure = state === "cancelled" ? texts.readingCanceled : error?.detail ?? texts.unknownFailure;
+    } else layer.failure = state === "cancelled" ? texts.readingCanceled : explain(error, texts.unknownFailure);
     layer.job = null;
     this.changed.emit();
-    if (state === "failed" && layer.role === "cleaned") this.failed.emit(new Error(error?.detail ?? error?.title ?? state));
+    if (state === "failed" && layer.role === "cleaned") this.failed.emit(new Error(explain(error, texts.unknownFailure)));
     this.ended.emit({ layer, state });
   }
 

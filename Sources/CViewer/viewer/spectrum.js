@@ -125,9 +125,9 @@ export class SpectrumPicture {
     pen.font = `${10 * ratio}px ${color("font")}`;
     pen.fillStyle = color("quiet");
     for (const mark of marks.filter(hertz => hertz < highest * 0.8)) {
-      const x = at(mark, width, highest);
+      const x = at(mark, width, highest), text = texts.hertz(mark), room = x + (3 * ratio) + pen.measureText(text).width;
       pen.fillRect(x, height, ratio, 3 * ratio);
-      pen.fillText(texts.hertz(mark), x + 3 * ratio, canvas.height - 2 * ratio);
+      if (room <= width) pen.fillText(text, x + 3 * ratio, canvas.height - 2 * ratio);
     }
     if (!noise) return;
     const before = noise.map(level => level + shift), removed = line(before, new Path2D());

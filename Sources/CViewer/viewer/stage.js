@@ -16,7 +16,7 @@ const scales = {
   decibels: [0, -3, -6, -12, -18, -24, -30, -36, -42, -48, -54, -60].map(decibels => ({ text: number(decibels), at: 10 ** (decibels / 20) })),
   linear: [1, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01].map(share => ({ text: number(share, share < 1 ? Math.max(2, String(share).length - 2) : 0), at: share })),
 };
-const scaleRoom = 15;
+const scaleRoom = 20;
 
 /** The two canvases, the ruler and the overlays: everything that moves with the window. */
 export class Stage {

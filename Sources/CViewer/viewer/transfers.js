@@ -14,7 +14,7 @@ export class Transfers {
   /**
    * @param {import("./service.js").Service} service
    * @param {(id: string, isLast: boolean) => void} onDone
-   * @param {(file: File) => boolean} takes whether a dropped file is for the open recording, which takes it then
+   * @param {(file: File) => boolean} takes whether a file is for the open recording, which takes it then
    */
   constructor(service, onDone, takes) {
     this.service = service;
@@ -22,7 +22,7 @@ export class Transfers {
     this.takes = takes;
     const input = find("file");
     input.addEventListener("change", () => {
-      this.add([...input.files]);
+      this.#sort([...input.files]);
       input.value = "";
     });
     for (const id of ["add", "choose"]) find(id).addEventListener("click", () => input.click());
@@ -41,9 +41,12 @@ export class Transfers {
       event.preventDefault();
       depth = 0;
       show(false);
-      this.add([...event.dataTransfer?.files ?? []].filter(file => !this.takes(file)));
+      this.#sort([...event.dataTransfer?.files ?? []]);
     });
   }
+
+  /** Uploads files that are recordings; the others are for the open one. */
+  #sort(/** @type {File[]} */ files) { this.add(files.filter(file => !this.takes(file))); }
 
   /** @param {File[]} files */
   add(files) {

@@ -1,4 +1,5 @@
 // @ts-check
+import { explain } from "./problems.js";
 import { pause, retrySeconds } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
@@ -267,17 +268,16 @@ const isGone = (/** @type {number} */ status) => status === 404 || status === 41
  */
 function judgement(answer) {
   const { status } = answer;
-  const message = words(answer) ?? texts.refused(status);
-  if (status === 415) return new Unreadable(texts.unreadableFile(message));
+  const problem = problemOf(answer), message = explain(problem, texts.refused(status));
+  if (status === 415) return new Unreadable(texts.unreadableFile(problem?.detail || message));
   const isPassing = status < 400 || status >= 500 || [409, 423, 429].includes(status);
   return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
 }
 
-/** Returns the detail of a refusal, if the response is from the service. */
-function words(/** @type {XMLHttpRequest} */ answer) {
+/** Returns how a refusal is described, if the response is from the service. */
+function problemOf(/** @type {XMLHttpRequest} */ answer) {
   try {
-    const problem = JSON.parse(answer.responseText);
-    return /** @type {string | undefined} */ (problem.detail || problem.title);
+    return /** @type {{ code?: string, detail?: string, title?: string }} */ (JSON.parse(answer.responseText));
   } catch {
     return undefined;
   }

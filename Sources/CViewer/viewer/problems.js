@@ -1,0 +1,48 @@
+// @ts-check
+import { language } from "./language.js";
+import { texts } from "./texts.js";
+
+// The service describes its problems in English, for programs and their authors. In other languages, the page has
+// sentences of its own for the codes that its users meet.
+
+/** Which sentence explains which codes. */
+const codes = /** @type {const} */ ({
+  problemBusy: "queue_full too_many_uploads too_many_connections request_timeout catalog_busy unavailable hook_unavailable not_ready "
+    + "converting measuring idempotency_key_in_use upload_locked limit_requests_per_second limit_running_jobs limit_invalid_keys "
+    + "limit_open_uploads limit_connections limit_queued_jobs limit_waiting_uploads limit_waiting_labels limit_waiting_pictures "
+    + "limit_event_streams limit_open_parts limit_waiting_previews limit_waiting_probes",
+  problemFull: "disk_full",
+  problemQuota: "limit_stored_bytes limit_recordings limit_job_seconds_per_day too_many_tracks too_many_noise_profiles",
+  problemDeleted: "not_found upload_expired noise_profile_deleted",
+  problemChanged: "precondition_failed",
+  problemForbidden: "unauthorized missing_scope token_used hook_refused host_not_allowed origin_not_allowed",
+  problemFile: "audio_missing audio_damaged",
+  problemShort: "recording_too_short noise_region_too_short",
+  problemOutside: "noise_region_outside window_outside",
+  problemSilent: "silent_noise",
+  problemProfile: "profile_unusable",
+  problemLarge: "content_too_large output_limit too_many_pixels",
+  problemHeavy: "memory_limit cpu_limit time_limit stalled probe_too_slow",
+  problemUnread: "unsupported_media unsupported_format seek_failed decoder_failed waveform_failed",
+  problemFormat: "unsupported_output no_video",
+  problemService: "internal_error worker_failed worker_missing encoder_failed io_error write_failed disk_unwritable catalog_unwritable "
+    + "catalog_damaged data_folder_replaced audit_unwritable",
+});
+
+/** @type {Map<string, keyof typeof codes>} */
+const sentences = new Map();
+for (const [sentence, list] of Object.entries(codes)) {
+  for (const code of list.split(" ")) sentences.set(code, /** @type {keyof typeof codes} */ (sentence));
+}
+
+/**
+ * Returns what a person can read about a problem of the service (RFC 9457), or about a job's error.
+ * @param {{ code?: string, detail?: string, title?: string } | null | undefined} problem
+ * @param {string} otherwise the text if the service hasn't described it
+ */
+export function explain(problem, otherwise) {
+  const { code = "", detail, title } = problem ?? {}, told = detail || title || otherwise, sentence = sentences.get(code);
+  if (language === "en") return told;
+  if (sentence) return texts[sentence];
+  return code === "invalid_labels" ? texts.problemLabels(told) : told;
+}
