@@ -114,6 +114,8 @@ import Testing
       (#"{"frequencies":[0,1],"power_db":[[1,1e9]]}"#, 400, "power_db"),
       (#"{"frequencies":[0,1],"power_db":[[-300,-300]]}"#, 400, "power_db"),
       (#"{"frequencies":[0,1],"power_db":[[1,1]],"sample_rate":0}"#, 400, "sample_rate"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"recording":5}"#, 400, "recording"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"recording":""}"#, 400, "recording"),
     ])
   func invalid(body: String, status: Int, parameter: String) async throws {
     let source = try bench.recording()

@@ -111,9 +111,10 @@ struct NoiseProfiles: Sendable {
   private static func wish(_ members: JSONMembers) throws -> Wish {
     let name = try members.recordingName()
     let noise = try members.noiseSource(mayBeProfile: false)
+    let recording = try members.string("recording")
     let (frequencies, power) = (members.value("frequencies"), members.value("power_db"))
     guard frequencies != nil || power != nil else {
-      guard let recording = try members.string("recording") else { throw members.invalid("recording", .recordingID) }
+      guard let recording else { throw members.invalid("recording", .recordingID) }
       for member in ["sample_rate", "channels", "id", "created_at", "changed_at"] where members.value(member) != nil {
         throw members.invalid(member, .givenWith("power_db"))
       }
