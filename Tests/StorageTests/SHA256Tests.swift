@@ -21,6 +21,8 @@ import Testing
     var hash = SHA256()
     hash.update(Array(text.utf8).span)
     #expect(hash.hexDigest() == digest)
+    let whole = SHA256.digest(of: Array(text.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    #expect(whole == digest)
   }
 
   @Test("the sizes of the pieces make no difference")

@@ -45,11 +45,7 @@ package final class Key: Sendable {
   static let mostSecretBytes = 4096
 
   /// Returns the digest of a secret.
-  static func digest(of secret: [UInt8]) -> [UInt8] {
-    var digest = MessageDigest(.sha256)
-    digest.update(secret.span)
-    return digest.bytes()
-  }
+  static func digest(of secret: [UInt8]) -> [UInt8] { SHA256.digest(of: secret) }
 
   /// Whether `digest` is the key's. Takes the same time wherever they differ.
   func matches(_ digest: [UInt8]) -> Bool { digest.equalsInConstantTime(hash) }
