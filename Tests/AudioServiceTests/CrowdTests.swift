@@ -14,15 +14,15 @@ import Testing
   @Test func filesForFFmpegDelayNoOtherFileOrClient() async throws {
     let bench = try bench()
     let held = crowd(20) { [crowd] _ in try await upload(bench, "HOLD", isMedia: true, from: crowd) }
-    try await bench.eventually { bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19 }
+    try await bench.eventually { bench.heldCount == 1 && bench.context.probes.media.figures.waiting == 19 }
     // Audio has a lane of its own, also for the crowd's client, and ffmpeg's has a place for another client's file.
     for (isMedia, peer) in [(false, crowd), (false, other), (true, other)] {
       #expect(try await upload(bench, "sound", isMedia: isMedia, from: peer).status == .created)
     }
-    #expect(bench.heldCount == 1 && bench.context.probes.media.waitingCount == 19)
+    #expect(bench.heldCount == 1 && bench.context.probes.media.figures.waiting == 19)
     // A second client's crowd leaves a place for a third client, too.
     let second = crowd(9) { _ in try await upload(bench, "HOLD", isMedia: true, from: "192.0.2.7:1") }
-    try await bench.eventually { bench.heldCount == 2 && bench.context.probes.media.waitingCount == 27 }
+    try await bench.eventually { bench.heldCount == 2 && bench.context.probes.media.figures.waiting == 27 }
     #expect(try await upload(bench, "sound", isMedia: true, from: other).status == .created)
     try bench.releaseAll()
     #expect(try await held.value == [Int](repeating: 201, count: 20))
@@ -37,14 +37,14 @@ import Testing
     }
     let lane = bench.context.probes.sounds
     let held = crowd(4) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
-    try await bench.eventually { bench.heldCount == 1 && lane.waitingCount == 3 }
+    try await bench.eventually { bench.heldCount == 1 && lane.figures.waiting == 3 }
     let refused = try await upload(bench, "HOLD", isMedia: false, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] == "5")
     #expect(try await code(refused) == "limit_waiting_probes")
     // The places that the crowd doesn't get, then two that wait; the queue is full.
     let others = crowd(4) { number in try await upload(bench, "HOLD", isMedia: false, from: "192.0.2.\(number + 10):1")
     }
-    try await bench.eventually { bench.heldCount == 3 && lane.waitingCount == 5 }
+    try await bench.eventually { bench.heldCount == 3 && lane.figures.waiting == 5 }
     let full = try await upload(bench, "sound", isMedia: false, from: other)
     #expect(full.status == .serviceUnavailable && full.fields["Retry-After"] == "5")
     try bench.releaseAll()
@@ -61,9 +61,9 @@ import Testing
     let held = crowd(1) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
     try await bench.eventually { bench.heldCount == 1 }
     let gone = crowd(4) { [crowd] _ in try await upload(bench, "HOLD", isMedia: false, from: crowd) }
-    try await bench.eventually { lane.waitingCount == 4 }
+    try await bench.eventually { lane.figures.waiting == 4 }
     gone.cancel()
-    #expect(try await gone.value == [503, 503, 503, 503] && lane.waitingCount == 0)
+    #expect(try await gone.value == [503, 503, 503, 503] && lane.figures.waiting == 0)
     try bench.releaseAll()
     #expect(try await held.value == [201])
     #expect(try bench.catalog.recordings(limit: 9).count == 1)
@@ -108,12 +108,12 @@ import Testing
       try await bench.respond(.get, "/v1/recordings/\(recording.id)/spectrum?start=1&end=2", from: peer)
     }
     let held = crowd(9) { [crowd] _ in try await spectrum(slow, from: crowd) }
-    try await bench.eventually { bench.heldCount == 1 && bench.context.previews.waitingCount == 8 }
+    try await bench.eventually { bench.heldCount == 1 && bench.context.previews.figures.waiting == 8 }
     let refused = try await spectrum(slow, from: crowd)
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] != nil)
     #expect(try await code(refused) == "limit_waiting_previews")
     #expect(try await spectrum(source, from: other).status == .ok)
-    #expect(bench.heldCount == 1 && bench.context.previews.waitingCount == 8)
+    #expect(bench.heldCount == 1 && bench.context.previews.figures.waiting == 8)
     try bench.releaseAll()
     #expect(try await held.value == [Int](repeating: 200, count: 9))
   }
@@ -145,7 +145,7 @@ import Testing
     let held = Task { try await lane.run(for: client) { gate.wait() } }
     let another = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
     let gone = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
-    try await bench.eventually { lane.waitingCount == 2 }
+    try await bench.eventually { lane.figures.waiting == 2 }
     for picture in [".png?width=100", ".svg?width=100", "?start=1&end=7&scale=1&channels=split"] {
       let refused = try await bench.respond(.get, target + picture, from: crowd)
       #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] == "5")
@@ -157,10 +157,10 @@ import Testing
     #expect(try await bench.respond(.get, target + "?width=100", from: crowd).status == .ok)
     // An answer that has begun continues, however many requests wait.
     let more = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
-    try await bench.eventually { lane.waitingCount == 3 }
+    try await bench.eventually { lane.figures.waiting == 3 }
     gone.cancel()
     await #expect(throws: RequestError.clientLeft) { try await gone.value }
-    #expect(lane.waitingCount == 2)
+    #expect(lane.figures.waiting == 2)
     for _ in 0..<3 { gate.signal() }
     for task in [held, another, more] { try await task.value }
     #expect(try await bench.respond(.get, target + ".png?width=100", from: crowd).status == .ok)

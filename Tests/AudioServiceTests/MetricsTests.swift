@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct MetricsTests {
   @Test func aHistogramCountsDurationsUpToEachBound() {
-    let histogram = DurationHistogram()
+    let histogram = Histogram.ofSeconds()
     for seconds in [-1, 0.001, 0.0011, 1000] { histogram.add(seconds) }
     let lines = histogram.lines("x_seconds", labels: "kind=\"a\"").split(separator: "\n")
     #expect(lines.first == "x_seconds_bucket{kind=\"a\",le=\"0.001\"} 2")

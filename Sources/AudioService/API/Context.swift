@@ -115,7 +115,7 @@ final class Context: Sendable {
   }
 
   /// How long calls of the catalog take.
-  var catalogTimes: (reads: DurationHistogram, writes: DurationHistogram) {
+  var catalogTimes: (reads: Histogram, writes: Histogram) {
     (wholeCatalog.readTimes, wholeCatalog.writeTimes)
   }
 

@@ -3,6 +3,7 @@ import HTTP
 import Jobs
 import Processing
 import Synchronization
+import Terms
 
 /// Runs short children that requests wait for, a few at a time, separately from the jobs' children. Clients take turns,
 /// and two clients never hold all the places.
@@ -37,6 +38,7 @@ final class WorkerLane: Sendable {
   private let queue: DispatchQueue
   private let places: FairPlaces
   private let waiting: WaitingLimits
+  private let runs = Histogram.ofSeconds()
 
   init(_ configuration: Configuration, label: String, waiting: WaitingLimits) {
     program = configuration.program
@@ -51,8 +53,8 @@ final class WorkerLane: Sendable {
         places: places + 1, placesPerClient: places / 2, waiting: waiting.total, waitingPerClient: waiting.perClient))
   }
 
-  /// The number of callers that wait for a place.
-  var waitingCount: Int { places.waitingCount }
+  /// The figures for operators.
+  var figures: LaneFigures { LaneFigures(waiting: places.waitingCount, waits: places.waits, runs: runs) }
 
   /// Starts a worker on `request` when it is the client's turn, and kills it if it runs longer than `timeoutSeconds`;
   /// waiting for the turn doesn't count.
@@ -68,7 +70,8 @@ final class WorkerLane: Sendable {
       throw error.problem(of: waiting.name)
     }
     defer { places.give(back: client) }
-    let last = LastReport()
+    let (last, start) = (LastReport(), ContinuousClock.now)
+    defer { runs.add(since: start) }
     return await withTaskCancellationHandler {
       await child(request, last, timeoutSeconds, onReport)
     } onCancel: {

@@ -7,8 +7,8 @@ import Terms
 final class MeteredJobLog: JobLog {
   /// The jobs of one kind.
   private struct Figures: Sendable {
-    let wait = DurationHistogram()
-    let run = DurationHistogram()
+    let wait = Histogram.ofSeconds()
+    let run = Histogram.ofSeconds()
   }
 
   private let log: ServiceLog

@@ -1,4 +1,6 @@
+import Jobs
 import Storage
+import Terms
 
 extension Context {
   /// All metrics in Prometheus' text format. Blocks.
@@ -13,21 +15,26 @@ extension Context {
       "stillwave_jobs", "Jobs by what they do now.",
       [("{state=\"queued\"}", "\(waiting)"), ("{state=\"running\"}", "\(running)")])
     text += jobMeter.text + metrics.requests.text
+    let lanes = lanes
     gauge(
       "stillwave_waiting", "Requests that wait for their client's turn.",
-      [
-        ("{lane=\"sound_probes\"}", "\(probes.sounds.waitingCount)"),
-        ("{lane=\"media_probes\"}", "\(probes.media.waitingCount)"),
-        ("{lane=\"previews\"}", "\(previews.waitingCount)"), ("{lane=\"pictures\"}", "\(drawings.waitingCount)"),
-      ])
+      lanes.map { ("{lane=\"\($0.name)\"}", "\($0.figures.waiting)") })
     if let free = try? store.freeBytes() {
       gauge("stillwave_disk_free_bytes", "Free space on the disk of the data folder.", [("", "\(free)")])
     }
-    let name = "stillwave_catalog_seconds"
-    text += "# HELP \(name) Time of calls of the catalog.\n# TYPE \(name) histogram\n"
+    func histogram(_ name: String, _ help: String, _ lines: (String) -> String) {
+      text += "# HELP \(name) \(help)\n# TYPE \(name) histogram\n" + lines(name)
+    }
+    func byLane(_ part: KeyPath<LaneFigures, Histogram>) -> (String) -> String {
+      { name in lanes.map { $0.figures[keyPath: part].lines(name, labels: "lane=\"\($0.name)\"") }.joined() }
+    }
+    histogram("stillwave_lane_wait_seconds", "Time that requests waited for their client's turn.", byLane(\.waits))
+    histogram("stillwave_lane_run_seconds", "Time of what requests waited for.", byLane(\.runs))
+    histogram("stillwave_worker_peak_bytes", "Peak memory of worker processes.", WorkerMemory.lines)
     let times = catalogTimes
-    text += times.reads.lines(name, labels: "operation=\"read\"")
-    text += times.writes.lines(name, labels: "operation=\"write\"")
+    histogram("stillwave_catalog_seconds", "Time of calls of the catalog.") { name in
+      times.reads.lines(name, labels: "operation=\"read\"") + times.writes.lines(name, labels: "operation=\"write\"")
+    }
     if configuration.metricsTenants { text += tenantsText() }
     return text
   }

@@ -9,7 +9,7 @@ final class RequestTimes: Sendable {
     let statusClass: Int
   }
 
-  private let histograms = Mutex<[Name: DurationHistogram]>([:])
+  private let histograms = Mutex<[Name: Histogram]>([:])
 
   /// Counts a request. One that no route served counts as route “none”.
   func add(_ record: RequestRecord) {
@@ -20,7 +20,7 @@ final class RequestTimes: Sendable {
       statusClass: (record.status?.code ?? 0) / 100)
     let histogram = histograms.withLock { histograms in
       if let known = histograms[name] { return known }
-      let new = DurationHistogram()
+      let new = Histogram.ofSeconds()
       histograms[name] = new
       return new
     }

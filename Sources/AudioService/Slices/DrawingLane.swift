@@ -1,11 +1,13 @@
 import HTTP
 import Jobs
+import Terms
 
 /// Draws pictures and writes long slices, separately from the queue of uploads and the catalog, with at most as many
 /// running as there are cores. Clients take turns; with two places or more, no client has them all.
 final class DrawingLane: Sendable {
   private let queue = WorkQueue(label: "drawing")
   private let places: FairPlaces
+  private let runs = Histogram.ofSeconds()
 
   init(_ configuration: Configuration) {
     let places = max(1, configuration.workerCount)
@@ -15,8 +17,8 @@ final class DrawingLane: Sendable {
         waitingPerClient: configuration.maximumWaitingPicturesPerClient))
   }
 
-  /// The number of callers that wait for a place.
-  var waitingCount: Int { places.waitingCount }
+  /// The figures for operators.
+  var figures: LaneFigures { LaneFigures(waiting: places.waitingCount, waits: places.waits, runs: runs) }
 
   /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is canceled before.
   ///
@@ -29,7 +31,7 @@ final class DrawingLane: Sendable {
       throw error.problem(of: "waiting_pictures")
     }
     defer { places.give(back: client) }
-    return try await queue.run { try body() }
+    return try await queue.run { [runs] in try runs.time(body) }
   }
 }
 

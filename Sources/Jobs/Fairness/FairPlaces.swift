@@ -1,4 +1,5 @@
 import Synchronization
+import Terms
 
 /// A fixed number of places that callers take and give back. If none is free, a caller waits without blocking a thread,
 /// and clients take turns.
@@ -44,6 +45,8 @@ package final class FairPlaces: Sendable {
     var tickets: [UInt64: FairQueue<Waiter>.Ticket] = [:]
   }
 
+  /// How long callers waited for their place.
+  package let waits = Histogram.ofSeconds()
   private let limits: Limits
   private let state: Mutex<State>
   private let nextKey = Atomic<UInt64>(0)
@@ -61,7 +64,7 @@ package final class FairPlaces: Sendable {
   /// Waits until the caller has a place, which it gives back with `give`. With `evenIfFull`, the caller is queued even
   /// if the queue is full.
   package func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
-    let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
+    let (key, start) = (nextKey.wrappingAdd(1, ordering: .relaxed).newValue, ContinuousClock.now)
     var refusal: Refusal?
     let isTaken = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -74,7 +77,7 @@ package final class FairPlaces: Sendable {
     } onCancel: {
       giveUp(key)
     }
-    guard !isTaken else { return }
+    guard !isTaken else { return waits.add(since: start) }
     throw refusal ?? .cancelled
   }
 

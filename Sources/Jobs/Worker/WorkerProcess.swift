@@ -49,6 +49,8 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   /// Files that the child may lend to ffmpeg. They are taken back here if the child ends before it does so itself.
   private let files: [String]
   private let template: WorkerTemplate?
+  /// The kind of its work, for `WorkerMemory`; nil if it isn't a worker.
+  private let workName: String?
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
 
@@ -71,13 +73,14 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     start(
       program: program, template: template,
       arguments: ["worker", request.work.name, request.folder ?? request.source], input: request.line(),
-      files: request.lentFiles, priority: priority, queue: queue, onReport: onReport, onExit: onExit)
+      files: request.lentFiles, workName: request.work.name, priority: priority, queue: queue, onReport: onReport,
+      onExit: onExit)
   }
 
   /// Starts any program.
   static func start(
     program: String, template: WorkerTemplate? = nil, arguments: [String], input: [UInt8], files: [String],
-    priority: WorkerPriority = .job, queue: DispatchQueue,
+    workName: String? = nil, priority: WorkerPriority = .job, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
@@ -85,7 +88,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     switch SpawnedChild.start(program, arguments, text: input, template: template, priority: priority) {
     case .success(let child):
       let worker = WorkerProcess(
-        child, files: files, template: template, queue: queue, onReport: onReport, onExit: onExit)
+        child, files: files, workName: workName, template: template, queue: queue, onReport: onReport, onExit: onExit)
       // Each child gets its own serial queue, so that its blocked thread doesn't occupy one of a shared queue's.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
@@ -96,13 +99,14 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   }
 
   private init(
-    _ child: SpawnedChild, files: [String], template: WorkerTemplate?, queue: DispatchQueue,
+    _ child: SpawnedChild, files: [String], workName: String?, template: WorkerTemplate?, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
   ) {
     self.queue = queue
     (identifier, input, output) = (child.identifier, child.input, child.output)
     self.files = files
     self.template = template
+    self.workName = workName
     self.onReport = onReport
     self.onExit = onExit
   }
@@ -151,7 +155,10 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private func reap() {
     isAlive = false
     var status: Int32 = 0
-    while unsafe waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
+    var usage = rusage()
+    while unsafe wait4(identifier, &status, 0, &usage) < 0 && errno == EINTR {}
+    // Linux counts it in KiB, and includes the programs that the worker has started and waited for.
+    if let workName { WorkerMemory.add(Double(usage.ru_maxrss) * 1024, of: workName) }
     // The child's ffmpeg, which was killed with it, may still have them open for a moment.
     if status != 0 { LentFiles.takeBack(files) }
     if Self.crashes.contains(status & 0x7F) { template?.renew() }

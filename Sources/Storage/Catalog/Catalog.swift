@@ -18,9 +18,9 @@ package final class Catalog: Sendable {
   private let reads = Atomic<UInt64>(0)
   private let isDamaged = Atomic(false)
   /// How long reading and writing calls take, including their wait for other writers.
-  package let readTimes = DurationHistogram()
+  package let readTimes = Histogram.ofSeconds()
   /// The same for writing calls.
-  package let writeTimes = DurationHistogram()
+  package let writeTimes = Histogram.ofSeconds()
   /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
 
