@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <linux/filter.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -20,6 +21,12 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags) {
 
 int stillwave_lower_priority(pid_t process, int niceness) {
   return setpriority(PRIO_PROCESS, (id_t)process, niceness);
+}
+
+int stillwave_drop_input(int socket) {
+  struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+  const struct sock_fprog program = {1, &none};
+  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
 ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset) {

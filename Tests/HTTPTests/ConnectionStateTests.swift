@@ -250,8 +250,15 @@ private struct Clocked {
   @Test func aStoppingServerClosesIdleConnectionsAndLetsOthersFinish() {
     var idle = Clocked()
     // Not closed right away, because a request in transit would be answered with a reset.
-    #expect(idle.on(.stopping).contains(.shutdownOutput))
+    #expect(idle.on(.stopping) == [])
+    #expect(idle.expire(after: 0.4) == [])
+    #expect(idle.expire(after: 0.2).contains(.shutdownOutput))
     #expect(idle.on(.inputEnded) == .close)
+    var late = Clocked()
+    late.on(.stopping)
+    late.begin()
+    late.answer()
+    #expect(!late.state.isPersistent && late.state.phase == .lingering)
     var busy = Clocked()
     busy.begin()
     #expect(busy.on(.stopping) == [])

@@ -303,7 +303,12 @@ def main():
                 wait("the service answers", lambda: service.answers(upstream))
                 wait("the proxy answers", lambda: front.answers(port))
                 Walk(service, front, port, folder, prefix, parsed.bytes).run()
+    # It imports this module.
+    import drain
+    with tempfile.TemporaryDirectory(prefix="stillwave-drain-") as folder:
+        drain.run(os.path.abspath(parsed.program), folder)
     print("The proxies of docs/proxies.md pass everything through.")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -38,6 +38,10 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 // Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
+// Drops what arrives at a socket from now on. A client that connects to a listening one gets no answer and tries again a
+// second later. (`sock_filter` is a header of Linux that the module map doesn't list.)
+int stillwave_drop_input(int socket);
+
 // Reads as pread does what the system has in memory. Fails with EAGAIN if it would have to wait for the disk.
 ssize_t stillwave_read_cached(int file, void *bytes, size_t count, off_t offset);
 

@@ -88,6 +88,9 @@ struct ConnectionState: Sendable {
   private var owesContinue = false
   private var inputHasEnded = false
   private var isStopping = false
+  /// How long an idle connection stays open while the server is stopping, in seconds. Its client may be sending a request,
+  /// which is answered; many proxies can't send it again.
+  private static let stoppingIdleSeconds = 0.5
   /// When the phase, or the wait for the body, began.
   private var since: Instant
   private var bodyBytes: Int64 = 0
@@ -120,7 +123,7 @@ struct ConnectionState: Sendable {
   /// lingers for half a second at most: a client that reads at all needs no longer.
   var deadline: Instant? {
     switch phase {
-    case .idle: return since.adding(seconds: limits.idleSeconds)
+    case .idle: return since.adding(seconds: isStopping ? Self.stoppingIdleSeconds : limits.idleSeconds)
     case .head: return since.adding(seconds: limits.headSeconds)
     case .draining: return since.adding(seconds: min(limits.lingerGapSeconds, limits.lingerSeconds))
     case .lingering:
@@ -201,8 +204,8 @@ struct ConnectionState: Sendable {
       return expire(now)
     case .stopping:
       isStopping = true
-      // Lingers instead of closing at once: closing would answer a request that is just arriving with a reset.
-      return phase == .idle ? linger(now) : []
+      if phase == .idle { since = now }
+      return []
     case .lastCall:
       return lastCall()
     }
@@ -299,6 +302,8 @@ struct ConnectionState: Sendable {
   private mutating func expire(_ now: Instant) -> Actions {
     guard let deadline, deadline <= now else { return [] }
     switch phase {
+    // Closing would answer a request that is just arriving with a reset.
+    case .idle where isStopping: return linger(now)
     case .idle, .draining, .lingering: return close()
     case .closed: return []
     case .head:

@@ -52,7 +52,11 @@ package final class HTTPServer: Sendable {
       defer { running = nil }
       return running
     }
-    guard let stopping else { return }
+    guard let stopping, let first = stopping.workers.first else { return }
+    // Clients that have connected may have sent a request, which is answered. Those that connect now find another
+    // server when they try again, or none.
+    stopping.listener.pause()
+    await first.acceptWaiting()
     stopping.listener.refuse()
     for worker in stopping.workers { worker.stop(within: seconds) }
     for worker in stopping.workers { await worker.ended() }

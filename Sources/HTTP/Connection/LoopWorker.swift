@@ -61,6 +61,17 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
 
   func deadlineReached(_ deadline: Instant) {}
 
+  /// Accepts the connections that wait to be accepted. They are given to their loops before whatever is asked of these
+  /// afterwards.
+  func acceptWaiting() async {
+    await withCheckedContinuation { continuation in
+      loop.async { [self] in
+        while case .connection(let descriptor, let peer) = listener.accept() { assign(descriptor, peer) }
+        continuation.resume()
+      }
+    }
+  }
+
   private func assign(_ descriptor: Int32, _ peer: SocketAddress) {
     let client = core.configuration.client(peer)
     let decision = core.connections.take(for: client)
@@ -77,14 +88,13 @@ final class LoopWorker: EventHandler, @unchecked Sendable {
     let connection = HTTPConnection(socket, peer: peer, client: client, loop: loop, core: core, tally: tally)
     connection.worker = self
     connections[ObjectIdentifier(connection)] = connection
-    if isStopping {
-      socket.close()
-      core.closed(connection)
-    } else if case .refuse(let refusal) = decision {
+    if case .refuse(let refusal) = decision {
       connection.open(refusing: refusal)
     } else {
       connection.open()
     }
+    // Another loop has accepted it in the last moment.
+    if isStopping { connection.stop() }
   }
 
   func closed(_ connection: HTTPConnection) {

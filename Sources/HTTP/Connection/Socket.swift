@@ -204,6 +204,9 @@ final class ListeningSocket: @unchecked Sendable {
     }
   }
 
+  /// Completes no more connections from now on. Those in the queue can still be accepted; `refuse` would reset them.
+  func pause() { _ = stillwave_drop_input(descriptor) }
+
   /// Accepts no connections from now on, even if loops still watch the socket. The last owner closes the descriptor.
   func refuse() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
