@@ -44,6 +44,34 @@ import Testing
     #expect(try catalog.unfinishedJobs() == [otherJob])
   }
 
+  @Test("however many names there are, no piece of a deleted one is left in the index")
+  func fragments() throws {
+    try catalog.write { db in
+      // 25,000 rows in several parts of the index.
+      for part in 0..<5 {
+        try db.execute(
+          sql: """
+            INSERT INTO recording_names (rowid, name_folded)
+            WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
+            SELECT k, printf('interview %05d', k) FROM n
+            """, arguments: [1 + part * 5000])
+      }
+    }
+    let named = sample("Qwxyzkj")
+    try catalog.insert(named)
+    func pieces() throws -> [String] {
+      try catalog.checkpoint()
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: folder("catalog.sqlite")))
+      return ["qwx", "wxy", "xyz", "yzk", "zkj"].filter { bytes.firstRange(of: Data($0.utf8)) != nil }
+    }
+    #expect(try pieces().count == 5)
+    _ = try catalog.deleteRecording(named.id)
+    #expect(try !pieces().isEmpty)
+    try catalog.eraseTraces(pagesAtOnce: 20)
+    #expect(try pieces() == [])
+    #expect(try catalog.recordings(limit: 9, nameContaining: "source").map(\.id) == [source.id])
+  }
+
   @Test("deleting an unfinished result cancels its job and keeps the source")
   func deletionOfUnfinishedResult() throws {
     let running = try derive("running", .running)

@@ -2,20 +2,22 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted: at most once a
-/// second, because it rewrites the index of names.
+/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted. That rewrites the index
+/// of names, so it is done at most once a second, and takes at most a tenth of the time.
 final class Erasure: Sendable {
   private let catalog: Catalog
   private let log: ServiceLog
   private let queue = DispatchQueue(label: "erasure")
   private let isDue = Atomic(false)
+  /// The pause before the next time, in milliseconds.
+  private let pause = Atomic<Int>(1000)
 
   init(_ catalog: Catalog, _ log: ServiceLog) { (self.catalog, self.log) = (catalog, log) }
 
   /// Notes that a recording was deleted.
   func note() {
     guard !isDue.exchange(true, ordering: .sequentiallyConsistent) else { return }
-    queue.asyncAfter(deadline: .now() + 1) { [self] in erase() }
+    queue.asyncAfter(deadline: .now() + .milliseconds(pause.load(ordering: .relaxed))) { [self] in erase() }
   }
 
   /// Removes the traces now, if there are any. Blocks.
@@ -23,6 +25,8 @@ final class Erasure: Sendable {
 
   private func erase() {
     guard isDue.exchange(false, ordering: .sequentiallyConsistent) else { return }
+    let start = ContinuousClock.now
+    defer { pause.store(max(1000, Int((ContinuousClock.now - start) / .milliseconds(1) * 9)), ordering: .relaxed) }
     do { try catalog.eraseTraces() } catch {
       log.failure("traces of deleted recordings could not be removed yet", ["error": logText(error)])
       // A backup may be reading the catalog.

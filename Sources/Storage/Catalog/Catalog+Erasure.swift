@@ -5,7 +5,7 @@ import GRDB
 //   its row, labels, conversions     deleted in the transaction; secure_delete overwrites them with zeros
 //   kept answers                     contain the Recording object: deleted in the same transaction
 //   the index of names               FTS5 (before 3.42) only marks an entry as deleted, until parts of the index are
-//                                    merged: `eraseTraces` merges all of them
+//                                    merged: `eraseTraces` merges all of them, in steps that others can write between
 //   the log of writes (-wal)         has earlier versions of pages: `eraseTraces` empties and truncates it
 //   the record in `removals`         only the ID, until the files are gone
 
@@ -18,20 +18,23 @@ extension Catalog {
     try noteRemoval(of: id, db)
   }
 
-  /// Merging the index takes about a second for this many names.
-  private static let namesMergedAtOnce = 20_000
-
-  /// Removes what is left of deleted rows in the catalog's files. Throws if another process reads the catalog
-  /// meanwhile.
-  package func eraseTraces() throws(StorageError) {
-    try write { db in
-      let count =
-        try Int.fetchOne(
-          db, sql: "SELECT count(*) FROM (SELECT 1 FROM recordings LIMIT ?)",
-          arguments: [Self.namesMergedAtOnce]) ?? 0
-      guard count < Self.namesMergedAtOnce else { return }
-      try db.execute(sql: "INSERT INTO recording_names (recording_names) VALUES ('optimize')")
-    }
+  /// Removes what is left of deleted rows in the catalog's files. Rewrites the whole index of names, at most
+  /// `pagesAtOnce` of its pages in each transaction. Throws if another process reads the catalog meanwhile.
+  package func eraseTraces(pagesAtOnce: Int = 500) throws(StorageError) {
+    // https://sqlite.org/fts5.html#the_merge_command: a negative number begins to merge all parts, a positive one goes
+    // on, and there is nothing left to do if fewer than two rows change.
+    var pages = -pagesAtOnce
+    while try mergeNames(pages) { pages = pagesAtOnce }
     try checkpoint()
+  }
+
+  /// Returns whether there may be more to merge.
+  private func mergeNames(_ pages: Int) throws(StorageError) -> Bool {
+    try write { db in
+      let before = db.totalChangesCount
+      try db.execute(
+        sql: "INSERT INTO recording_names (recording_names, rank) VALUES ('merge', ?)", arguments: [pages])
+      return db.totalChangesCount - before >= 2
+    }
   }
 }
