@@ -177,7 +177,7 @@ import Testing
     let client = Client(peer: crowd, forwarded: nil, trusting: [])
     let held = Task { try await lane.run(for: client) { gate.wait() } }
     let waiting = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
-    try await bench.eventually { lane.waitingCount == 1 }
+    try await bench.eventually { lane.figures.waiting == 1 }
     let samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
     #expect(samples.status == .ok)
     let text = String(decoding: try await samples.body.collect(), as: UTF8.self)

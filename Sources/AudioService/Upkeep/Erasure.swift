@@ -2,8 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted. That rewrites the index
-/// of names, so it is done at most once a second, and takes at most a tenth of the time.
+/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted. That rewrites the
+/// index of names, so it is done at most once a second, and takes at most a tenth of the time.
 final class Erasure: Sendable {
   private let catalog: Catalog
   private let log: ServiceLog

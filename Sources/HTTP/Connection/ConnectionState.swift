@@ -88,8 +88,8 @@ struct ConnectionState: Sendable {
   private var owesContinue = false
   private var inputHasEnded = false
   private var isStopping = false
-  /// How long an idle connection stays open while the server is stopping, in seconds. Its client may be sending a request,
-  /// which is answered; many proxies can't send it again.
+  /// How long an idle connection stays open while the server is stopping, in seconds. Its client may be sending a
+  /// request, which is answered; many proxies can't send it again.
   private static let stoppingIdleSeconds = 0.5
   /// When the phase, or the wait for the body, began.
   private var since: Instant
