@@ -249,6 +249,12 @@ import Webhooks
     let refused = try await keyed.respond(.get, "/v1/recordings", key: "x", from: "192.0.2.1:5")
     #expect(refused.status == .tooManyRequests && refused.fields["Retry-After"] != nil)
     #expect(try await keyed.respond(.get, "/v1/recordings", key: "x", from: "192.0.2.2:5").status == .unauthorized)
+    // Paths without a route tell no more, and not faster.
+    for (method, path) in [(HTTPMethod.get, "/v1/nothing"), (.patch, "/v1/recordings")] {
+      #expect(try await keyed.status(method, path, key: "x", from: "192.0.2.1:5") == 429)
+      #expect(try await keyed.status(method, path, key: "x", from: "192.0.2.2:5") == 401)
+      #expect([404, 405].contains(try await keyed.status(method, path, from: "192.0.2.1:5")))
+    }
     // A valid key isn't slowed, and behind a proxy only the client that it names.
     #expect(try await keyed.respond(.get, "/v1/recordings", from: "192.0.2.1:5").status == .ok)
     let proxied: HTTPFields = ["X-Forwarded-For": "192.0.2.3"]

@@ -59,9 +59,10 @@ struct KeyedBench {
   }
 
   func status(
-    _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = ""
+    _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = "",
+    from peer: String = "in-process"
   ) async throws -> Int {
-    try await respond(method, target, key: key, fields: fields, body: body).status.code
+    try await respond(method, target, key: key, fields: fields, body: body, from: peer).status.code
   }
 
   /// Returns a member of the JSON object in a response.

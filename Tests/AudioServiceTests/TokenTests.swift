@@ -90,6 +90,65 @@ import Testing
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 401)
   }
 
+  @Test("a token ends when its key gets another secret; one that another program signs names no secret")
+  func rotation() async throws {
+    let keyed = try KeyedBench()
+    let path = "/v1/recordings/\(try await keyed.recording())"
+    let token = try await keyed.token("{\"recording\":\"\(path.suffix(36))\"}")
+    let secret = try keyed.bench.context.access.secrets.signing()
+    var own = try #require(AccessToken(Array(token.utf8), secrets: [secret]))
+    own.hash = nil
+    let foreign = try own.text(signedWith: secret)
+    for token in [token, foreign] { #expect(try await keyed.status(.get, path, key: token) == 200) }
+    let line = Array(KeyedBench.line("ours", tenant: "ours", ["read"]).utf8.dropLast())
+    let rotated = KeyLine.replacingHash(in: line, with: "another secret of at least 32 characters")
+    try Data(rotated).write(to: URL(fileURLWithPath: keyed.keysPath))
+    keyed.bench.context.reloadAccess()
+    #expect(try await keyed.status(.get, path, key: token) == 401)
+    #expect(try await keyed.status(.get, path, key: foreign) == 200)
+  }
+
+  @Test("no token lasts for longer than a week, whoever signed it", arguments: [604_920, 1 << 40, .max] as [Int64])
+  func longest(seconds: Int64) async throws {
+    let keyed = try KeyedBench()
+    let path = "/v1/recordings/\(try await keyed.recording())"
+    let secret = try keyed.bench.context.access.secrets.signing()
+    let token = try await keyed.token("{\"recording\":\"\(path.suffix(36))\",\"expires_in\":604800}")
+    #expect(try await keyed.status(.get, path, key: token) == 200)
+    var longer = try #require(AccessToken(Array(token.utf8), secrets: [secret]))
+    longer.exp = Timestamp.now.milliseconds / 1000 &+ seconds
+    if longer.exp < 0 { longer.exp = .max }
+    #expect(try await keyed.status(.get, path, key: longer.text(signedWith: secret)) == 401)
+    longer.exp = .min
+    #expect(try await keyed.status(.get, path, key: longer.text(signedWith: secret)) == 401)
+  }
+
+  @Test("what is left of a secret that couldn't be written is replaced by a whole one")
+  func brokenSecret() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/token-secret"
+    try "".write(toFile: path, atomically: true, encoding: .utf8)
+    let secrets = try TokenSecrets(path: nil, directory: folder.path)
+    #expect(secrets.all.isEmpty)
+    let secret = try secrets.signing()
+    #expect(secrets.all == [secret] && secret.count == 43)
+    #expect(try TokenSecrets(path: nil, directory: folder.path).all == [secret])
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+  }
+
+  @Test func aTokenForAnUploadEndsWithItsKeysScope() async throws {
+    let keyed = try KeyedBench()
+    let token = try await keyed.token("{\"upload\":true}", key: "writer")
+    let made = try await keyed.respond(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "6"])
+    let path = try #require(made.fields["Location"])
+    #expect(try await keyed.status(.head, path, key: token) == 200)
+    try KeyedBench.line("writer", tenant: "ours", ["read"]).write(
+      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
+    keyed.bench.context.reloadAccess()
+    for method in [HTTPMethod.head, .delete] { #expect(try await keyed.status(method, path, key: token) == 403) }
+  }
+
   @Test func theFirstSecretSignsAndAllVerify() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/secrets"

@@ -8,9 +8,9 @@ func responder(
   let gate = Gate(context)
   var responder: any HTTPResponder = Router(
     routes: (routes(context) + [ViewerFiles.route]).map(context.answeringDeleted).map(context.auditing).map(
-      gate.guarding)
+      gate.guarding), unrouted: gate.refuse
   ) { error, request in
-    var response = problem(gate.error(error, for: request), request)
+    var response = problem(error, request)
     if request.isTus { response.fields["Tus-Resumable"] = Tus.version }
     return response
   }
@@ -60,12 +60,12 @@ extension CrossOriginPolicy {
       ],
       exposedFields: [
         "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Link", "Location",
-        "Retry-After",
+        "RateLimit", "RateLimit-Policy", "Retry-After",
         "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Left-Out", "Stillwave-Recording",
         "Stillwave-Start-Frame",
         "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
         "Upload-Length",
-        "Upload-Metadata", "Upload-Offset", "X-Request-Id",
+        "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id",
       ])
   }
 }

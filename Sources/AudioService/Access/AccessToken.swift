@@ -31,6 +31,9 @@ struct AccessToken: Sendable, Equatable, Codable {
   var key: String
   var tenant: Tenant
   var exp: Int64
+  /// The beginning of the hash of the key that minted it, so that it ends when the key gets another secret. nil in
+  /// tokens that another program signs.
+  var hash: String?
   var recording: RecordingID?
   var scopes: [String]?
   var convert: Bool?
@@ -66,7 +69,26 @@ struct AccessToken: Sendable, Equatable, Codable {
     self = token
   }
 
-  init(id: String, key: Key, exp: Int64) { (self.id, self.key, tenant, self.exp) = (id, key.id, key.tenant, exp) }
+  init(id: String, key: Key, exp: Int64) {
+    (self.id, self.key, tenant, self.exp, hash) = (id, key.id, key.tenant, exp, Self.hash(of: key))
+  }
+
+  private static func hash(of key: Key) -> String { Base64URL.text(Array(key.hash.prefix(9))) }
+
+  /// How far the clock may be behind that of the token's maker, in seconds.
+  private static let clockTolerance: Int64 = 60
+
+  /// Whether it has not expired, and isn't valid for longer than a token may be.
+  func isCurrent(at now: Timestamp) -> Bool {
+    let longest = Int64(Self.longestSeconds) + Self.clockTolerance
+    guard exp > 0, exp - now.milliseconds / 1000 <= longest else { return false }
+    return now.milliseconds < exp * 1000
+  }
+
+  /// Whether a key is the one that minted it.
+  func isMinted(by key: Key) -> Bool {
+    key.id == self.key && key.tenant == tenant && (hash == nil || hash == Self.hash(of: key))
+  }
 
   private static func signature(of payload: [UInt8], _ secret: [UInt8]) -> String {
     Base64URL.text(HMACSHA256.digest(of: prefix + payload, key: secret))

@@ -59,9 +59,11 @@ struct Caller: Sendable {
   /// Whether the key or token is still valid, for responses that go on for long.
   var isStillAdmitted: Bool {
     guard let key = grant.key else { return true }
-    guard context.access.ring?.key(id: key.id)?.hash == key.hash else { return false }
+    guard let current = context.access.ring?.key(id: key.id), current.hash == key.hash, current.tenant == key.tenant,
+      current.scopes.isSuperset(of: key.scopes)
+    else { return false }
     guard case .token(let token, _) = grant else { return true }
-    return context.access.clock.now.milliseconds < token.exp * 1000
+    return token.isCurrent(at: context.access.clock.now)
   }
 
   /// Returns the current Job together with its step, or nil if there is none that the caller may follow.
@@ -123,7 +125,8 @@ extension Caller.Grant {
     case .key(let key): try Self.check(key, rule, request)
     case .token(let token, let key):
       try Self.check(token, rule, request, parameters)
-      if rule != .upload { try Self.check(key, rule, request) }
+      // A token for an upload may also end it, which a key may only with the scope of deletions.
+      if rule != .upload { try Self.check(key, rule, request) } else { try Self.check(key, .key(.write), request) }
     }
   }
 

@@ -25,7 +25,9 @@ final class Gate: Sendable {
       let grant: Caller.Grant
       do throws(AccessError) { grant = try admit(request, parameters, rule, ring) } catch .invalidKey {
         return .later { [self] in
-          let grant = try await lastTry(request, parameters, rule, ring)
+          let grant = try await lastTry(request) { () throws(AccessError) in
+            try admit(request, parameters, rule, ring)
+          }
           return try await serve(request, parameters, grant, handler).response
         }
       }
@@ -37,7 +39,6 @@ final class Gate: Sendable {
     _ request: HTTPRequest, _ parameters: PathParameters, _ grant: Caller.Grant, _ handler: ServiceHandler
   ) throws -> HTTPAnswer {
     let caller = Caller(grant, of: grant.tenant, request, context)
-    request.notes.note { ($0.tenant, $0.key) = (grant.tenant.name, grant.keyID) }
     let rate = try context.accounts.takeRequest(of: grant.tenant)
     let answer = try handler(request, parameters, caller)
     var isShared = false
@@ -62,13 +63,16 @@ final class Gate: Sendable {
     return response
   }
 
-  /// Returns the error for a path or method that has no route: with keys, nobody without one learns what there is.
-  func error(_ error: any Error, for request: HTTPRequest) -> any Error {
-    guard error is RoutingError, let ring = access.ring, request.target.segments.first == "v1" else { return error }
-    do throws(AccessError) {
-      _ = try credential(of: request, ring)
-      return error
-    } catch { return error }
+  /// Refuses a request for a path or method that has no route. With keys, only callers with a valid one learn that.
+  func refuse(_ error: RoutingError, _ request: HTTPRequest) throws -> HTTPAnswer {
+    guard let ring = access.ring, request.target.segments.first == "v1" else { throw error }
+    do throws(AccessError) { _ = try credential(of: request, ring) } catch .invalidKey {
+      return .later { [self] in
+        _ = try await lastTry(request) { () throws(AccessError) in try credential(of: request, ring) }
+        throw error
+      }
+    }
+    throw error
   }
 
   // MARK: Who it is
@@ -77,6 +81,7 @@ final class Gate: Sendable {
     _ request: HTTPRequest, _ parameters: PathParameters, _ rule: AccessRule, _ ring: KeyRing
   ) throws(AccessError) -> Caller.Grant {
     let grant = try credential(of: request, ring)
+    request.notes.note { ($0.tenant, $0.key) = (grant.tenant.name, grant.keyID) }
     try grant.check(rule, request, parameters)
     return grant
   }
@@ -107,7 +112,7 @@ final class Gate: Sendable {
   /// Returns what a token grants, which is never more than the key that minted it does now.
   private func token(_ text: [UInt8], _ ring: KeyRing) throws(AccessError) -> Caller.Grant {
     guard let token = AccessToken(text, secrets: access.secrets.all), let key = ring.key(id: token.key),
-      key.tenant == token.tenant, access.clock.now.milliseconds < token.exp * 1000
+      token.isMinted(by: key), token.isCurrent(at: access.clock.now)
     else { throw .invalidKey }
     return .token(token, key)
   }
@@ -116,11 +121,11 @@ final class Gate: Sendable {
 
   /// Looks for a key that was added a moment ago, then refuses the request, which waits its client's turn.
   private func lastTry(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ rule: AccessRule, _ ring: KeyRing
+    _ request: HTTPRequest, _ admit: () throws(AccessError) -> Caller.Grant
   ) async throws -> Caller.Grant {
     let context = context
     if await context.work.run({ context.reloadAccess() }) {
-      do throws(AccessError) { return try admit(request, parameters, rule, ring) } catch {
+      do throws(AccessError) { return try admit() } catch {
         guard error == .invalidKey else { throw error }
       }
     }

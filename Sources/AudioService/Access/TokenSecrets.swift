@@ -1,4 +1,4 @@
-import Glibc
+import Dispatch
 import Storage
 import Synchronization
 
@@ -10,36 +10,43 @@ final class TokenSecrets: Sendable {
   static let leastBytes = 16
 
   private let file: Mutex<WatchedFile<[[UInt8]]>?>
-  private let ownPath: String
+  private let directory: String
+  /// Only one caller at a time makes the service's own secret.
+  private let queue = DispatchQueue(label: "token secret")
 
-  /// Reads the secrets from `path`; without one, the service's own are in `directory`. Throws `KeyFileError`.
+  /// Reads the secrets from `path`; without one, the service's own is in `directory`, if it has been made. Throws
+  /// `KeyFileError`.
   init(path: String?, directory: String) throws {
-    ownPath = directory + "/token-secret"
-    file = Mutex(try path.map { try WatchedFile(path: $0, Self.read) })
+    self.directory = directory
+    file = Mutex(try path.map { try WatchedFile(path: $0, Self.read) } ?? Self.own(in: directory))
   }
 
-  /// The secrets, none if the service's own has not been made yet. Blocks if it has been made but not read yet.
-  var all: [[UInt8]] { own(making: false)?.content ?? [] }
+  /// nil if there is none, or only what is left of one that couldn't be written.
+  private static func own(in directory: String) -> WatchedFile<[[UInt8]]>? {
+    try? WatchedFile(path: directory + "/token-secret", read)
+  }
 
-  /// The secret that signs. Blocks for the first one.
+  /// The secrets, none if the service's own has not been made yet.
+  var all: [[UInt8]] { file.withLock { $0 }?.content ?? [] }
+
+  /// The secret that signs. Blocks for the first one, which it makes.
   func signing() throws -> [UInt8] {
-    guard let secret = own(making: true)?.content.first else {
-      throw ServiceError.workerUnavailable(reason: "the secret for tokens could not be made or read")
+    if let secret = all.first { return secret }
+    return try queue.sync {
+      if let secret = all.first { return secret }
+      try FileSystem.replace(directory + "/token-secret", with: Array((RandomText.secret() + "\n").utf8))
+      try FileSystem.syncFolder(directory)
+      let made = Self.own(in: directory)
+      file.withLock { $0 = made }
+      guard let secret = made?.content.first else {
+        throw ServiceError.workerUnavailable(reason: "the secret for tokens can't be read")
+      }
+      return secret
     }
-    return secret
   }
 
   /// Reads the file again if it has changed; see `WatchedFile.reload`.
   func reload() throws { try file.withLock { $0 }?.reload() }
-
-  private func own(making: Bool) -> WatchedFile<[[UInt8]]>? {
-    file.withLock { file in
-      if let file { return file }
-      if making { Self.make(ownPath) }
-      file = try? WatchedFile(path: ownPath, Self.read)
-      return file
-    }
-  }
 
   /// Each line is a secret. Throws `KeyFileError` for one that is too short, or if there is none.
   @Sendable private static func read(_ path: String) throws -> [[UInt8]] {
@@ -55,16 +62,6 @@ final class TokenSecrets: Sendable {
     }
     guard !secrets.isEmpty else { throw KeyFileError.invalidLine(1, reason: "has no secret") }
     return secrets
-  }
-
-  /// Creates the service's own secret unless it exists. Only the owner can read it.
-  private static func make(_ path: String) {
-    let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-    guard file >= 0 else { return }
-    defer { close(file) }
-    let line = Array((RandomText.secret() + "\n").utf8)
-    _ = unsafe line.withUnsafeBytes { unsafe write(file, $0.baseAddress, $0.count) }
-    fsync(file)
   }
 }
 

@@ -78,12 +78,17 @@ package final class Router: HTTPResponder {
     var endpoints: [Endpoint] = []
   }
   private let nodes: [Node]
+  private let unrouted: @Sendable (RoutingError, HTTPRequest) throws -> HTTPAnswer
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
 
-  /// Creates a router. `problem` turns a handler's error, or a `RoutingError`, into the response.
-  package init(routes: [Route], problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse) {
-    self.routes = routes
-    self.problem = problem
+  /// Creates a router. `unrouted` answers requests for which there is no route; `problem` turns the error of a handler,
+  /// or of `unrouted`, into the response.
+  package init(
+    routes: [Route],
+    unrouted: @escaping @Sendable (RoutingError, HTTPRequest) throws -> HTTPAnswer = { error, _ in throw error },
+    problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
+  ) {
+    (self.routes, self.unrouted, self.problem) = (routes, unrouted, problem)
     var nodes = [Node()]
     for route in routes { Self.add(route, to: &nodes) }
     self.nodes = nodes
@@ -116,15 +121,21 @@ package final class Router: HTTPResponder {
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
     guard let node = find(request.target, 0, 0) else {
-      return .now(problem(RoutingError.notFound, request))
+      return attempt(request) { try unrouted(.notFound, request) }
     }
     guard let endpoint = endpoint(node, request.method) else {
       let methods = Set(nodes[node].endpoints.map(\.method))
       if request.method == .options { return .now(Self.options(methods)) }
-      return .now(problem(RoutingError.methodNotAllowed(allowed: Self.allowed(methods)), request))
+      return attempt(request) { try unrouted(.methodNotAllowed(allowed: Self.allowed(methods)), request) }
     }
+    return attempt(request) {
+      try endpoint.handler(request, PathParameters(endpoint: endpoint, target: request.target))
+    }
+  }
+
+  private func attempt(_ request: HTTPRequest, _ body: () throws -> HTTPAnswer) -> HTTPAnswer {
     do {
-      let answer = try endpoint.handler(request, PathParameters(endpoint: endpoint, target: request.target))
+      let answer = try body()
       guard case .later(let work) = answer else { return answer }
       return .later { [problem] in await Self.finish(work, request, problem) }
     } catch {

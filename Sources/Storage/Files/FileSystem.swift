@@ -1,7 +1,7 @@
 import Glibc
 
 /// The few path operations that the media store needs. Each one blocks.
-enum FileSystem {
+package enum FileSystem {
   /// Creates a folder and its missing parents, accessible only to this user. New folders survive a power failure.
   static func makeFolders(_ path: String) throws(StorageError) {
     let names = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
@@ -57,7 +57,7 @@ enum FileSystem {
   }
 
   /// Makes the names in a folder durable: fsync of a file saves its contents, not its name.
-  static func syncFolder(_ path: String) throws(StorageError) {
+  package static func syncFolder(_ path: String) throws(StorageError) {
     try FileDescriptor(path: path, flags: O_RDONLY | O_DIRECTORY).sync()
   }
 
@@ -93,9 +93,9 @@ enum FileSystem {
     return false
   }
 
-  /// Replaces a file's content atomically, even across a power failure. Only one caller at a time may do this for a
-  /// path.
-  static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
+  /// Replaces a file's content atomically, even across a power failure; the file is accessible only to this user. Only
+  /// one caller at a time may do this for a path.
+  package static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
     let temporary = path + ".new"
     do {
       let file = try FileDescriptor(path: temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
