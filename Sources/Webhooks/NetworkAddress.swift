@@ -64,6 +64,19 @@ package struct NetworkAddress: Hashable, Sendable {
   private static func networks(_ texts: String...) -> [Network] { texts.map(network) }
 }
 
+extension NetworkAddress: CustomStringConvertible {
+  /// The address as text, such as "192.0.2.1" or "2001:db8::1".
+  package var description: String {
+    var text = [UInt8](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+    unsafe text.withUnsafeMutableBytes { text in
+      _ = unsafe inet_ntop(
+        bytes.count == 4 ? AF_INET : AF_INET6, bytes, text.bindMemory(to: CChar.self).baseAddress,
+        socklen_t(text.count))
+    }
+    return String(decoding: text.prefix { $0 != 0 }, as: UTF8.self)
+  }
+}
+
 /// All addresses that begin with the same bits.
 package struct Network: Hashable, Sendable {
   private let address: NetworkAddress

@@ -1,5 +1,6 @@
 import AudioService
-import Glibc
+import Foundation
+import Storage
 
 /// Changes a file of keys as a whole: under a lock, and through another file and a rename, so that a service that reads
 /// it meanwhile sees either the old or the new one.
@@ -12,6 +13,8 @@ enum KeyFileEditor {
   /// Changes the lines of a file. Exits with a message, and changes nothing, if the file isn't valid before or after.
   static func edit(_ path: String, creating: Bool = false, _ change: (inout [[UInt8]]) throws -> Void) throws {
     umask(0o077)
+    // A link stays one.
+    let path = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     let lock = try lock(path + ".lock")
     defer { close(lock) }
     var bytes: [UInt8] = []
@@ -60,6 +63,9 @@ enum KeyFileEditor {
       unsafe unlink(temporary)
       throw KeysFailure("\(path): \(words(number))")
     }
+    // Otherwise a power failure could bring a revoked key back.
+    let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    do { try FileSystem.syncFolder(folder) } catch { throw KeysFailure("\(folder): \(error)") }
   }
 
   private static func words(_ number: Int32) -> String { unsafe String(cString: strerror(number)) }

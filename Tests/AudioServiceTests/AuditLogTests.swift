@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Storage
 import Testing
+import Webhooks
 
 @testable import AudioService
 
@@ -39,6 +40,26 @@ import Testing
     #expect(!text.contains(token) && !text.contains("secret") && !text.contains("?"))
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test(
+    "the client's address is recorded, as a trusted proxy names it",
+    arguments: [
+      ("192.0.2.1:5", "198.51.100.7", "192.0.2.1:5"), ("10.0.0.1:5", "198.51.100.7", "198.51.100.7"),
+      ("10.0.0.1:5", "203.0.113.9, 2001:db8::7, 10.0.0.1", "2001:db8::7"), ("10.0.0.1:5", "x", "10.0.0.1:5"),
+    ])
+  func address(peer: String, forwarded: String, recorded: String) async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench {
+      $0.auditLogPath = path
+      $0.trustedProxies = [Network("10.0.0.1/32")!]
+    }
+    let fields: HTTPFields = ["X-Forwarded-For": forwarded]
+    let made = try await keyed.respond(.post, "/v1/recordings", fields: fields, body: "RIFF", from: peer)
+    #expect(made.status == .created)
+    #expect(try Self.lines(path).first?["peer"] as? String == recorded)
     await keyed.bench.runner.stop()
   }
 

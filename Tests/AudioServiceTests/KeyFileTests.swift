@@ -100,7 +100,8 @@ import Testing
     low[.recordings] = 1
     high[.recordings] = 5
     high[.queuedJobs] = 0
-    let joined = low.joined(high)
+    var joined = low
+    joined.join(high)
     #expect(joined[.recordings] == 5 && joined[.queuedJobs] == 0 && joined[.storedBytes] == nil)
     #expect(low.over(high)[.recordings] == 1 && low.over(high)[.queuedJobs] == 0)
   }

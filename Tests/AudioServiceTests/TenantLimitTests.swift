@@ -20,6 +20,27 @@ import Testing
     #expect(response.fields["RateLimit"]?.hasPrefix("\"\(name)\";r=0;t=") == true)
   }
 
+  @Test("a rate is 0 or at least one request in about a day", arguments: [(0.0, true), (1e-5, true), (1e-19, false)])
+  func rates(rate: Double, isValid: Bool) async throws {
+    let line = Array(KeyedBench.line("ours", tenant: "ours", ["read"], limits: ["requests_per_second": rate]).utf8)
+    guard isValid else {
+      #expect(throws: KeyFileError.self) { try KeyFile(parsing: line) }
+      return
+    }
+    let keyed = try bench(["requests_per_second": rate])
+    if rate > 0 { #expect(try await keyed.status(.get, "/v1/recordings") == 200) }
+    try await says("limit_requests_per_second", 429, try await keyed.respond(.get, "/v1/recordings"))
+  }
+
+  @Test func anExpiredKeyHasNoSayInItsTenantsLimits() throws {
+    let keyed = try KeyedBench(
+      KeyedBench.line("ours", tenant: "ours", ["read"], limits: ["recordings": 1])
+        + KeyedBench.line("old", tenant: "ours", ["read"], expires: "2020-01-01T00:00:00Z", limits: ["recordings": 9])
+        + KeyedBench.line("new", tenant: "ours", ["read"], expires: "2999-01-01T00:00:00Z", limits: ["recordings": 3]))
+    let tenant = try #require(Tenant("ours"))
+    #expect(keyed.bench.context.accounts.count(.recordings, of: tenant) == 3)
+  }
+
   @Test func aTenantStoresNoMoreBytesThanItMay() async throws {
     let keyed = try bench(["stored_bytes": 10])
     _ = try await keyed.recording()

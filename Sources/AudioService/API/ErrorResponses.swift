@@ -87,7 +87,9 @@ private func problem(for error: ServiceError) -> Problem {
   case .auditFails:
     Problem(
       .serviceUnavailable, code: "audit_unwritable",
-      detail: "The service can't write its audit log, so it makes no changes. Try again later.",
+      detail:
+        "The service can't write its audit log, so it makes no changes until it can. This one may have been made. "
+        + "Try again later.",
       fields: ["Retry-After": "10"])
   case .hookRefuses:
     Problem(.forbidden, code: "hook_refused", detail: "The operator of this service doesn't accept the upload.")

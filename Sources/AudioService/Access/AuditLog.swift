@@ -3,11 +3,13 @@
 //   {"action":"DELETE /v1/recordings/{id}","id":"0199…","key":"ci","location":"…","peer":"192.0.2.1:50312",
 //    "request_id":"…","status":204,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","token":"…"}
 //
-// `action` is the route, `id` what its path names, `location` what was created, `token` the ID of a token. Members that
-// have nothing to say are left out. No line has a key, a token, a query, or a name that a client chose.
+// `action` is the route, `id` what its path names, `location` what was created, `token` the ID of a token, `peer` the
+// address of the client, as a trusted proxy names it if there is one. Empty members are left out. No line has a key, a
+// token, a query, or a name that a client chose.
 //
 // The line of a change is on disk before its response is sent; that of a read is written before it, too, and on disk
-// with the next change's. Refused requests aren't in it: they change nothing, and the ordinary log has them.
+// with the next change's. Refused requests aren't in it: they change nothing, and the ordinary log has them. Nor are
+// resumable uploads that are given up because the service can't read what was sent.
 
 import Dispatch
 import FoundationEssentials

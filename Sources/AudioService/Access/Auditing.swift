@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 
 extension Context {
@@ -35,7 +36,8 @@ extension Context {
     return AuditLine(
       time: Timestamp.now.rfc3339, action: "\(request.method.rawValue) \(route.pattern)",
       id: hasID ? parameters["id"] : nil, location: response.fields["Location"], tenant: given(caller.tenant.name),
-      key: given(caller.grant.keyID), token: caller.grant.tokenID, peer: request.peer, requestId: request.id,
+      key: given(caller.grant.keyID), token: caller.grant.tokenID,
+      peer: Client.address(of: request, trusting: configuration.trustedProxies), requestId: request.id,
       status: response.status.code)
   }
 }

@@ -8,14 +8,21 @@ final class KeyRing: Sendable {
   private final class Table: Sendable {
     let byDigest: [UInt64: [Key]]
     let byID: [String: Key]
-    let limits: [Tenant: TenantLimits]
+    /// The limits that the keys of a tenant name, from those that never expire; and those that do.
+    let limits: [Tenant: (lasting: TenantLimits, expiring: [Key])]
 
     init(_ file: KeyFile) {
-      var (byDigest, byID, limits) = ([UInt64: [Key]](), [String: Key](), [Tenant: TenantLimits]())
+      var (byDigest, byID, limits) = (
+        [UInt64: [Key]](), [String: Key](), [Tenant: (lasting: TenantLimits, expiring: [Key])]()
+      )
       for key in file.keys {
         byDigest[Self.start(of: key.hash), default: []].append(key)
         byID[key.id] = key
-        limits[key.tenant] = limits[key.tenant].map { $0.joined(key.limits) } ?? key.limits
+        if key.expiresAt != nil {
+          limits[key.tenant, default: (TenantLimits(), [])].expiring.append(key)
+        } else {
+          limits[key.tenant, default: (TenantLimits(), [])].lasting.join(key.limits)
+        }
       }
       (self.byDigest, self.byID, self.limits) = (byDigest, byID, limits)
     }
@@ -43,8 +50,13 @@ final class KeyRing: Sendable {
   /// Returns the key with this ID, unless it has expired.
   func key(id: String) -> Key? { file.content.byID[id].flatMap(current) }
 
-  /// Returns the limits of a tenant, as its keys name them.
-  func limits(of tenant: Tenant) -> TenantLimits { file.content.limits[tenant] ?? TenantLimits() }
+  /// Returns the limits of a tenant, as its valid keys name them.
+  func limits(of tenant: Tenant) -> TenantLimits {
+    guard let named = file.content.limits[tenant] else { return TenantLimits() }
+    var limits = named.lasting
+    for key in named.expiring.compactMap(current) { limits.join(key.limits) }
+    return limits
+  }
 
   /// The number of keys, expired ones too.
   var count: Int { file.content.byID.count }

@@ -50,20 +50,19 @@ final class TenantAccounts: Sendable {
     guard let rate = limit(.requestsPerSecond, of: tenant) else { return nil }
     let now = now ?? (ContinuousClock.now - started) / .seconds(1)
     let capacity = max(1, rate)
-    let left = state.withLock { state in
+    let (isTaken, left) = state.withLock { state in
       var bucket = state.buckets[tenant] ?? Bucket(left: capacity, at: now)
       bucket.left = min(capacity, bucket.left + max(0, now - bucket.at) * rate)
       bucket.at = max(now, bucket.at)
-      if bucket.left >= 1, rate > 0 { bucket.left -= 1 } else { bucket.left -= capacity + 1 }
-      let left = bucket.left
-      if left < 0 { bucket.left += capacity + 1 }
+      let isTaken = rate > 0 && bucket.left >= 1
+      if isTaken { bucket.left -= 1 }
       state.buckets[tenant] = bucket
-      return left
+      return (isTaken, bucket.left)
     }
-    if left < 0 {
-      let missing = 1 - (left + capacity + 1)
-      let seconds = rate > 0 ? Int(min(max(1, (missing / rate).rounded(.up)), 86_400)) : 86_400
-      throw .limitReached("requests_per_second", limit: Int(rate), retryAfter: seconds)
+    guard isTaken else {
+      let seconds = rate > 0 ? ((1 - left) / rate).rounded(.up) : 86_400
+      throw .limitReached(
+        "requests_per_second", limit: Int(rate.rounded(.up)), retryAfter: Int(min(max(1, seconds), 86_400)))
     }
     let window = rate >= 1 || rate <= 0 ? 1 : Int((1 / rate).rounded(.up))
     let name = "\"\(TenantLimits.Name.requestsPerSecond.rawValue)\""

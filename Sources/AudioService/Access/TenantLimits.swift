@@ -12,8 +12,17 @@ package struct TenantLimits: Sendable, Equatable {
     case requestsPerSecond = "requests_per_second"
     case jobSecondsPerDay = "job_seconds_per_day"
 
-    /// Whether a fraction makes sense.
-    var isRate: Bool { self == .requestsPerSecond || self == .jobSecondsPerDay }
+    /// Returns what a value must be; nil if `value` is that.
+    func expectation(of value: Double) -> String? {
+      switch self {
+      // The lowest is one request in about a day.
+      case .requestsPerSecond:
+        value == 0 || (1e-5...TenantLimits.greatest).contains(value) ? nil : "0, or a number from 0.00001"
+      case .jobSecondsPerDay: (0...TenantLimits.greatest).contains(value) ? nil : "a number, 0 or more"
+      default:
+        (0...TenantLimits.greatest).contains(value) && value == value.rounded() ? nil : "a whole number, 0 or more"
+      }
+    }
   }
 
   private var values: [Name: Double] = [:]
@@ -30,12 +39,8 @@ package struct TenantLimits: Sendable, Equatable {
   /// The same as a whole number.
   func count(_ name: Name) -> Int64? { values[name].map { Int64($0) } }
 
-  /// Returns the limits of a tenant with several keys: of different values, the highest counts.
-  func joined(_ other: TenantLimits) -> TenantLimits {
-    var joined = self
-    joined.values.merge(other.values) { max($0, $1) }
-    return joined
-  }
+  /// Adds the limits that another key of the tenant names: of different values, the highest counts.
+  mutating func join(_ other: TenantLimits) { values.merge(other.values) { max($0, $1) } }
 
   /// Returns these limits, and the others where these have none.
   func over(_ defaults: TenantLimits) -> TenantLimits {
@@ -45,7 +50,7 @@ package struct TenantLimits: Sendable, Equatable {
   }
 
   /// The greatest value: numbers up to this are exact.
-  private static let greatest = 0x1p53
+  fileprivate static let greatest = 0x1p53
 
   /// Reads the member `limits` of a key.
   init(json: JSONValue) throws(KeyFault) {
@@ -53,9 +58,8 @@ package struct TenantLimits: Sendable, Equatable {
     guard case .object(let members) = json else { throw .invalid("limits", "an object with any of \(names)") }
     for (member, value) in members.sorted(by: { $0.key < $1.key }) {
       guard let name = Name(rawValue: member) else { throw .unknown("limits.\(member)") }
-      guard case .number(let number) = value, (0...Self.greatest).contains(number),
-        name.isRate || number == number.rounded()
-      else { throw .invalid("limits.\(member)", name.isRate ? "a number, 0 or more" : "a whole number, 0 or more") }
+      let number = if case .number(let number) = value { number } else { -1.0 }
+      if let expected = name.expectation(of: number) { throw .invalid("limits.\(member)", expected) }
       values[name] = number
     }
   }

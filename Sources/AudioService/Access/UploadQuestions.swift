@@ -27,6 +27,7 @@ final class UploadQuestions: Sendable {
 
   private let hook: UploadHook
   private let log: ServiceLog
+  private let trustedProxies: [Network]
   /// Each question takes a thread.
   private let places = FairPlaces(.init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64))
 
@@ -35,7 +36,7 @@ final class UploadQuestions: Sendable {
     guard let url = configuration.hookURL,
       let hook = UploadHook(url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds)
     else { return nil }
-    (self.hook, self.log) = (hook, log)
+    (self.hook, self.log, trustedProxies) = (hook, log, configuration.trustedProxies)
   }
 
   /// Asks about an upload. Throws `.hookRefuses` or `.hookFails` unless it is accepted.
@@ -44,7 +45,8 @@ final class UploadQuestions: Sendable {
   ) async throws {
     let question = Question(
       kind: kind, tenant: caller.tenant.name, key: caller.grant.keyID, token: caller.grant.tokenID, name: name,
-      bytes: bytes, contentType: request.fields["Content-Type"], peer: request.peer, requestId: request.id)
+      bytes: bytes, contentType: request.fields["Content-Type"], peer: Client.address(of: request, trusting: trustedProxies),
+      requestId: request.id)
     let client = caller.client
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
       throw error.problem(of: "waiting_uploads")

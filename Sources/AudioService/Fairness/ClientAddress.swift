@@ -29,6 +29,14 @@ extension Client {
     self.init(named ?? address)
   }
 
+  /// Returns the address of a request's client: that which a trusted proxy names, or else the peer's, with its port.
+  static func address(of request: HTTPRequest, trusting proxies: [Network]) -> String {
+    guard !proxies.isEmpty, let peer = address(request.peer),
+      let named = named(by: peer, request.fields["X-Forwarded-For"], proxies)
+    else { return request.peer }
+    return "\(named)"
+  }
+
   /// Returns the client that a connection from an address counts toward; nil for a trusted proxy, whose connections
   /// serve many clients.
   static func connecting(from address: String, trusting proxies: [Network]) -> Client? {

@@ -199,8 +199,8 @@ extension Setting {
   private static func tenant(_ name: TenantLimits.Name, _ help: String, _ unit: Unit = .none) -> Setting {
     let flag = "tenant-" + name.rawValue.replacing("_", with: "-")
     return Setting(flag, nil, help, unit, default: "none") { (value: Double, configuration) throws(SettingError) in
-      guard (0...0x1p53).contains(value), name.isRate || value == value.rounded() else {
-        throw SettingError("--\(flag) must be \(name.isRate ? "a" : "a whole") number, 0 or more; it was \(value).")
+      if let expected = name.expectation(of: value) {
+        throw SettingError("--\(flag) must be \(expected); it was \(value).")
       }
       configuration.tenantLimits[name] = value
     }
