@@ -91,7 +91,7 @@ import Webhooks
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobsPerClient = 1 }
     let source = try bench.recording()
     // The catalog refuses: the source has gone meanwhile.
-    var room: JobRoom? = try bench.runner.reserve(for: Client(key: "a"))
+    var room: TallyPlace? = try bench.runner.reserve(for: Client(key: "a"))
     withExtendedLifetime(room) {
       _ = #expect(throws: JobsError.clientQueueFull(limit: 1)) { try bench.runner.reserve(for: Client(key: "a")) }
     }

@@ -188,7 +188,7 @@ import Waveform
   func queueFull() async throws {
     let (bench, recording, path) = try bench { $0.maximumQueuedJobs = 1 }
     let target = "/v1/recordings/\(recording.id)/waveform?scale=256"
-    var room: JobRoom? = try bench.runner.reserve(for: Client(key: "another"))
+    var room: TallyPlace? = try bench.runner.reserve(for: Client(key: "another"))
     try Damage.pageFlipped.happen(to: path)
     for _ in 0..<2 {
       #expect(try await get(bench, target).isEmpty)

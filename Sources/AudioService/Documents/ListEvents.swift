@@ -21,9 +21,9 @@ struct ListEvents: Sendable {
     -> HTTPResponse
   {
     try QueryParameters.checkNone(request)
-    let room: JobRoom
+    let room: TallyPlace
     do throws(ClientTally.Refusal) {
-      room = try JobRoom(of: caller.client, in: context.changes.streams)
+      room = try TallyPlace(of: caller.client, in: context.changes.streams)
     } catch {
       throw switch error {
       case .clientIsFull(let limit): ServiceError.limitReached("event_streams", limit: limit, retryAfter: 5)
@@ -42,7 +42,7 @@ private actor Listener {
 
   private let context: Context
   private let caller: Caller
-  private let room: JobRoom
+  private let room: TallyPlace
   private var place: ChangeFeed.Place
   private var hasBegun = false
 
@@ -51,7 +51,7 @@ private actor Listener {
   private static let heartbeat = Array(": \n\n".utf8)
 
   /// `since` is the place of the last event that the client has seen; nil if it has seen none.
-  init(_ context: Context, _ caller: Caller, since: ChangeFeed.Place?, _ room: JobRoom) {
+  init(_ context: Context, _ caller: Caller, since: ChangeFeed.Place?, _ room: TallyPlace) {
     (self.context, self.caller, self.room) = (context, caller, room)
     place = since ?? context.changes.now
   }

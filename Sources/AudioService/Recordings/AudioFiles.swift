@@ -76,7 +76,7 @@ struct AudioFiles: Sendable {
   }
 
   private func open(
-    _ path: String, _ part: FramePart, of recording: Recording, _ room: JobRoom, _ client: Client
+    _ path: String, _ part: FramePart, of recording: Recording, _ room: TallyPlace, _ client: Client
   ) async throws -> WavePart {
     try await context.drawings.run(for: client) { [drawings = context.drawings] in
       do throws(AudioIOError) {

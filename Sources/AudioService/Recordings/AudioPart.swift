@@ -27,8 +27,8 @@ struct AudioPartLimits: Sendable {
   }
 
   /// Returns the client's room for one part. Throws `.limitReached` or `.workerUnavailable` if there are too many.
-  func reserve(for client: Client) throws(ServiceError) -> JobRoom {
-    do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch {
+  func reserve(for client: Client) throws(ServiceError) -> TallyPlace {
+    do throws(ClientTally.Refusal) { return try TallyPlace(of: client, in: tally) } catch {
       switch error {
       case .clientIsFull(let limit): throw .limitReached("open_parts", limit: limit, retryAfter: 5)
       case .full(let limit): throw .workerUnavailable(reason: "\(limit) parts are on their way already")
@@ -83,14 +83,14 @@ struct FramePart: Equatable {
 final class WavePart: @unchecked Sendable {
   // Every response has one producer, which asks for one piece at a time, and only one response uses a part.
   private var stream: WaveStream
-  private let room: JobRoom
+  private let room: TallyPlace
   private let drawings: DrawingLane
   private let client: Client
   /// The length of the WAV file, in bytes.
   let length: Int64
 
   /// Opens the file at `path`. Blocks.
-  init(path: String, _ part: FramePart, room: JobRoom, drawings: DrawingLane, client: Client) throws(AudioIOError) {
+  init(path: String, _ part: FramePart, room: TallyPlace, drawings: DrawingLane, client: Client) throws(AudioIOError) {
     let map = try SampleWindow(recordingAt: path).soundMap()
     stream = try WaveStream(path: path, map: map, frames: part.frames)
     length = stream.header.fileBytes

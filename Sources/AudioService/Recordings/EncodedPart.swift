@@ -16,14 +16,14 @@ final class EncodedPart: Sendable {
   private let path: String
   private let frames: Int64
   private let sampleRate: Int
-  private let room: JobRoom
+  private let room: TallyPlace
   private let child: Task<WorkerReport?, any Error>
   /// A value for each of the child's reports; ends with the child.
   private let steps: AsyncStream<Void>
 
   /// Starts the child that encodes a part of `source`, whose sound is in the file at `path`.
   init(
-    _ part: FramePart, of source: Recording, at path: String, as format: Conversions.Format, room: JobRoom,
+    _ part: FramePart, of source: Recording, at path: String, as format: Conversions.Format, room: TallyPlace,
     for client: Client, _ context: Context
   ) async throws {
     guard let sound = source.audioFormat else { throw ServiceError.notReady(source.id) }

@@ -20,7 +20,7 @@ struct UploadAdmission: Sendable {
 
   /// The same, and reserves room for the recording's first job, so that only as many uploads succeed at once as the
   /// queue has room for.
-  func reserveRoom(for bytes: Int64, of client: Client) async throws -> JobRoom {
+  func reserveRoom(for bytes: Int64, of client: Client) async throws -> TallyPlace {
     try checkLength(bytes)
     let room = try runner.reserve(for: client)
     try await checkDisk(for: bytes)

@@ -46,7 +46,7 @@ package final class JobRunner: Sendable {
   /// Counts jobs that wait or run, and requests that are about to submit one.
   private let tally: ClientTally
   /// The room of each job that waits or runs.
-  private let rooms = Mutex<[JobID: JobRoom]>([:])
+  private let rooms = Mutex<[JobID: TallyPlace]>([:])
 
   /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
@@ -79,7 +79,7 @@ package final class JobRunner: Sendable {
 
   /// Reserves room for a job that the client is about to submit, so that simultaneous requests can't exceed the limits.
   /// Throws the same errors as `checkRoom`.
-  package func reserve(for client: Client) throws(JobsError) -> JobRoom {
+  package func reserve(for client: Client) throws(JobsError) -> TallyPlace {
     try checkLimits(of: client)
     return try room(for: client)
   }
@@ -91,8 +91,8 @@ package final class JobRunner: Sendable {
     }
   }
 
-  private func room(for client: Client) throws(JobsError) -> JobRoom {
-    do throws(ClientTally.Refusal) { return try JobRoom(of: client, in: tally) } catch { throw Self.refusal(error) }
+  private func room(for client: Client) throws(JobsError) -> TallyPlace {
+    do throws(ClientTally.Refusal) { return try TallyPlace(of: client, in: tally) } catch { throw Self.refusal(error) }
   }
 
   private static func refusal(_ refusal: ClientTally.Refusal) -> JobsError {
@@ -107,9 +107,9 @@ package final class JobRunner: Sendable {
   /// Queues a job whose row is in the catalog, for the client named in the row. The work is estimated from `source`;
   /// without it, the job counts as short. `room` is the room reserved for the job; without it, the job is queued
   /// regardless of the limits.
-  package func submit(_ job: Job, source: Recording? = nil, room: JobRoom? = nil) {
+  package func submit(_ job: Job, source: Recording? = nil, room: TallyPlace? = nil) {
     let client = Client(key: job.client)
-    let room = room ?? JobRoom(adding: client, to: tally)
+    let room = room ?? TallyPlace(adding: client, to: tally)
     rooms.withLock { $0[job.id] = room }
     let kind = job.kind.definition
     live.insert(job.id, LiveJob(attempts: job.attempts, recording: kind.writtenRecording(of: job)))

@@ -1,6 +1,6 @@
-/// Room for one job in the queue, or for another thing that a tally counts. The room of a job is held first by the
-/// request that reserved it, then by the job. It's released on deinit.
-package final class JobRoom: Sendable {
+/// A client's place in a tally: of a job in the queue, which is held first by the request that reserved it and then by
+/// the job, of an event stream, or of a part of audio. It's given back on deinit.
+package final class TallyPlace: Sendable {
   private let client: Client
   private let tally: ClientTally
 
@@ -10,7 +10,7 @@ package final class JobRoom: Sendable {
     (self.client, self.tally) = (client, tally)
   }
 
-  /// Takes room regardless of the limits, for a job that already exists.
+  /// Takes a place regardless of the limits, for a job that already exists.
   init(adding client: Client, to tally: ClientTally) {
     tally.add(client)
     (self.client, self.tally) = (client, tally)
