@@ -103,7 +103,6 @@ import Testing
     var joined = low
     joined.join(high)
     #expect(joined[.recordings] == 5 && joined[.queuedJobs] == 0 && joined[.storedBytes] == nil)
-    #expect(low.over(high)[.recordings] == 1 && low.over(high)[.queuedJobs] == 0)
   }
 
   @Test func expiryDoesNotFollowAClockThatMovesBackward() throws {

@@ -78,12 +78,12 @@ import Testing
     try catalog.insert(recording, jobs: [job])
     #expect(try catalog.deleteNoiseProfile(profile.id) { _ in true })
     #expect(try catalog.noiseProfile(profile.id) == nil && catalog.noiseProfiles(limit: 9).isEmpty)
-    #expect(try catalog.noiseProfile(profile.id, for: job.id) == profile)
+    #expect(try catalog.noiseProfile(profile.id, evenDeleted: true) == profile)
     #expect(try catalog.deleteNoiseProfile(profile.id) { _ in true } == false)
     #expect(try catalog.renameNoiseProfile(profile.id, to: "x") { _ in true } == nil)
     _ = try catalog.update(job.id) { $0.state = .succeeded }
     _ = try self.profile("another")
-    #expect(try catalog.noiseProfile(profile.id, for: job.id) == nil)
+    #expect(try catalog.noiseProfile(profile.id, evenDeleted: true) == nil)
     #expect(try rowCount() == 1)
   }
 

@@ -36,18 +36,8 @@ package struct TenantLimits: Sendable, Equatable {
     set { values[name] = newValue }
   }
 
-  /// The same as a whole number.
-  func count(_ name: Name) -> Int64? { values[name].map { Int64($0) } }
-
   /// Adds the limits that another key of the tenant names: of different values, the highest counts.
   mutating func join(_ other: TenantLimits) { values.merge(other.values) { max($0, $1) } }
-
-  /// Returns these limits, and the others where these have none.
-  func over(_ defaults: TenantLimits) -> TenantLimits {
-    var complete = defaults
-    complete.values.merge(values) { $1 }
-    return complete
-  }
 
   /// The greatest value: numbers up to this are exact.
   fileprivate static let greatest = 0x1p53

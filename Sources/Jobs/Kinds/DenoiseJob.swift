@@ -27,7 +27,7 @@ enum DenoiseJob: JobDefinition {
 
   static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws {
     guard let name = profile(of: attempt.job) else { return }
-    guard let id = KeptProfileID(name), let profile = try catalog.noiseProfile(id, for: attempt.job.id),
+    guard let id = KeptProfileID(name), let profile = try catalog.noiseProfile(id, evenDeleted: true),
       profile.tenant == attempt.job.tenant
     else {
       throw JobsError.noiseProfileIsGone(name)

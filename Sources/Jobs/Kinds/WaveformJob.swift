@@ -70,8 +70,7 @@ enum WaveformJob: JobDefinition {
     guard let path = work.labels?.output,
       let bytes = try outcome.store.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit))
     else { return [] }
-    let earlier = try outcome.catalog.jobs(state: .succeeded, recording: recording.id, limit: .max)
-    guard !earlier.contains(where: { $0.kind == .waveform }) else { return [] }
+    guard try outcome.catalog.latestJob(kind: .waveform, state: .succeeded, of: recording.id) == nil else { return [] }
     // Only a decoder that was taken over writes something else.
     guard let found = try? EmbeddedLabels(parsing: bytes) else { return [] }
     return found.tracks.map { embedded in

@@ -29,10 +29,9 @@ extension Catalog {
     }
   }
 
-  /// Returns a profile, or nil.
-  /// - Parameter job: the job that uses it, for which it's found even if it was deleted meanwhile.
-  package func noiseProfile(_ id: KeptProfileID, for job: JobID? = nil) throws(StorageError) -> KeptProfile? {
-    try read { try Self.noiseProfile(id, evenDeleted: job != nil, $0) }
+  /// Returns a profile, or nil. With `evenDeleted`, also one that was deleted while a job uses it, for that job.
+  package func noiseProfile(_ id: KeptProfileID, evenDeleted: Bool = false) throws(StorageError) -> KeptProfile? {
+    try read { try Self.noiseProfile(id, evenDeleted: evenDeleted, $0) }
   }
 
   /// Inserts a profile. Throws `.tooManyNoiseProfiles` if its tenant has `limit` already.
