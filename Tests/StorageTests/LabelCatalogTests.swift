@@ -18,7 +18,7 @@ import Testing
     var track = LabelTrack(of: recording.id, name: "Lyrics", kind: .lyrics, language: "de", source: .upload)
     (track.count, track.words, track.start, track.end) = (4, 7, 0, 90)
     try catalog.insert(track, chunks, limit: limit)
-    return track
+    return try #require(try catalog.labelTrack(track.id))
   }
 
   /// Three chunks, the first of which has a label that lasts until the end.

@@ -180,7 +180,8 @@ private func problem(for error: StorageError) -> Problem {
   case .limitReached("stored_bytes", let limit):
     Problem(
       .contentTooLarge, code: "limit_stored_bytes",
-      detail: "The tenant's recordings may have \(limit) bytes in all. Delete some, or send a smaller one.",
+      detail: "The tenant's recordings, labels and noise profiles may have \(limit) bytes in all. Delete some, or send "
+        + "less.",
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
   case .tokenIsSpent: AccessError.tokenIsSpent.problem

@@ -39,7 +39,8 @@ extension ProblemExplanation {
       "None of the tenant's jobs may run at the moment.", "Ask the operator of the service."),
     Self(
       "limit_stored_bytes", "The tenant has stored as much as it may",
-      "The total size of a tenant's recordings is limited.", "Delete recordings that you no longer need."),
+      "The total size of a tenant's recordings, labels and noise profiles is limited.",
+      "Delete recordings or noise profiles that you no longer need."),
     Self(
       "missing_scope", "The key or token doesn't allow this",
       "The key lacks the scope that this call needs, or the token is for something else.",

@@ -38,14 +38,14 @@ struct LabelTracks: Sendable {
       return text
     }
     let recording = try await context.recording(parameters, caller)
-    let catalog = caller.catalog
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let track = try await parsing(request, caller, format, recording) { file in
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
         language: language ?? file.language.flatMap { LanguageTag.isValid($0) ? $0 : nil }, source: .upload)
       track.summarize(file.labels)
-      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit)
+      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit, within: stored)
       return track
     }
     return try changed(track, of: recording, .created)
@@ -128,10 +128,10 @@ struct LabelTracks: Sendable {
     let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
     guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
-    let catalog = caller.catalog
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let updated = try await parsing(request, caller, format, recording) { file in
       let chunks = LabelChunk.chunks(of: file.labels)
-      return try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks) {
+      return try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, within: stored) {
         $0.summarize(file.labels)
       }
     }

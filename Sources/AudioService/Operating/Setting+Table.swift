@@ -41,7 +41,7 @@ extension Setting {
       "hook", "URL", "Service of your own that is asked before an upload is accepted; needs the secret of webhooks.",
       default: "none", set: setHook),
     .number("hook-timeout", \.hookTimeoutSeconds, "Time that it has to answer; after that, the upload is refused."),
-    .tenant(.storedBytes, "Total size of a tenant's recordings, unless its keys say otherwise.", .bytes),
+    .tenant(.storedBytes, "Total size of what a tenant stores, unless its keys say otherwise.", .bytes),
     .tenant(.recordings, "The same for the number of its recordings."),
     .tenant(.queuedJobs, "The same for its jobs that wait or run."),
     .tenant(.runningJobs, "The same for its jobs that run at once."),

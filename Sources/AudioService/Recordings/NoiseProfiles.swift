@@ -38,8 +38,10 @@ struct NoiseProfiles: Sendable {
     case .file(let file, let name): kept = try KeptProfile(file, name: name ?? "Noise profile", of: nil)
     case .learned(let recording, let noise, let name): kept = try await learn(from: recording, noise, name, caller)
     }
-    let catalog = caller.catalog
-    try await context.work.run { () throws(StorageError) in try catalog.insert(kept, limit: Self.limit) }
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
+    try await context.work.run { () throws(StorageError) in
+      try catalog.insert(kept, limit: Self.limit, within: stored)
+    }
     return try changed(kept, .created)
   }
 

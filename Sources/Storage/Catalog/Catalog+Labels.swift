@@ -67,9 +67,30 @@ extension Catalog {
     }
   }
 
-  /// Inserts a track with its labels. Throws `.noSuchRecording`, or `.tooManyLabelTracks` if the recording has `limit`
-  /// tracks already.
-  package func insert(_ track: LabelTrack, _ chunks: [LabelChunk], limit: Int) throws(StorageError) {
+  /// Calls `body` with the labels of each chunk of a track that overlaps a window, from `start` up to but without `end`
+  /// in microseconds, until it returns false. Only one chunk is in memory at a time.
+  package func eachChunk(
+    of id: LabelTrackID, from start: Int64, to end: Int64, _ body: ([UInt8]) -> Bool
+  ) throws(StorageError) {
+    try read { db in
+      let rows = try Row.fetchCursor(
+        db.cachedStatement(
+          sql: """
+            SELECT labels FROM label_chunks
+            WHERE track = ? AND start < ? AND until >= ? ORDER BY number
+            """),
+        arguments: [id.text, end, start])
+      while let row = try rows.next() {
+        guard body(Array(try value(row, "labels") as Data)) else { return }
+      }
+    }
+  }
+
+  /// Inserts a track with its labels. Throws `.noSuchRecording`, `.tooManyLabelTracks` if the recording has `limit`
+  /// tracks already, or `.limitReached` if the tenant would have more bytes than `limits`.
+  package func insert(
+    _ track: LabelTrack, _ chunks: [LabelChunk], limit: Int, within limits: StoredLimits? = nil
+  ) throws(StorageError) {
     try write { db in
       guard let recording = try Self.recording(track.recording, db) else {
         throw StorageError.noSuchRecording(track.recording)
@@ -80,8 +101,8 @@ extension Catalog {
         try Int.fetchOne(
           db, sql: "SELECT count(*) FROM label_tracks WHERE recording = ?", arguments: [track.recording.text]) ?? 0
       guard count < limit else { throw StorageError.tooManyLabelTracks(limit: limit) }
-      try LabelTrackRow(track: track).insert(db)
-      try Self.insert(chunks, of: track.id, db)
+      try Self.insert(track, chunks, db)
+      try Self.checkBytes(limits, of: track.tenant, db)
     }
   }
 
@@ -95,28 +116,30 @@ extension Catalog {
     for (track, chunks) in tracks.prefix(max(0, limit - rows.count)) {
       var track = track
       track.tenant = recording.tenant
-      try LabelTrackRow(track: track).insert(db)
-      try insert(chunks, of: track.id, db)
+      try insert(track, chunks, db)
     }
   }
 
-  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if there is none. Throws
-  /// `.changedMeanwhile`, without any change, if `isExpected` returns false for the current track.
+  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if there is none. Throws,
+  /// without any change, `.changedMeanwhile` if `isExpected` returns false for the current track, and `.limitReached`
+  /// if the labels would need more bytes than before and the tenant would have more than `limits`.
   package func update(
     _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
-    _ change: (inout LabelTrack) -> Void
+    within limits: StoredLimits? = nil, _ change: (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     try write { db in
       guard var track = try Self.labelTrack(id, db) else { return nil }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
+      let before = track.bytes
       change(&track)
       track.version += 1
       track.changedAt = .now
-      try LabelTrackRow(track: track).update(db)
       if let chunks {
         try db.execute(sql: "DELETE FROM label_chunks WHERE track = ?", arguments: [id.text])
-        try Self.insert(chunks, of: id, db)
+        track.bytes = try Self.insert(chunks, of: id, db)
       }
+      try LabelTrackRow(track: track).update(db)
+      if track.bytes > before { try Self.checkBytes(limits, of: track.tenant, db) }
       return track
     }
   }
@@ -142,14 +165,25 @@ extension Catalog {
       db.cachedStatement(sql: "SELECT * FROM label_tracks WHERE id = ?"), arguments: [id.text])?.track
   }
 
-  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: Database) throws {
+  private static func insert(_ track: LabelTrack, _ chunks: [LabelChunk], _ db: Database) throws {
+    // The chunks need the track's row, which gets their length once it is known.
+    try LabelTrackRow(track: track).insert(db)
+    var track = track
+    track.bytes = try insert(chunks, of: track.id, db)
+    try LabelTrackRow(track: track).update(db)
+  }
+
+  /// Returns how many bytes the chunks have.
+  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: Database) throws -> Int64 {
+    var bytes: Int64 = 0
     let statement = try db.cachedStatement(
       sql: "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)")
     for (number, chunk) in chunks.enumerated() {
-      try statement.execute(arguments: [
-        id.text, number, chunk.start, chunk.end, folded(chunk.texts), Data(chunk.labels),
-      ])
+      let folded = folded(chunk.texts)
+      bytes += Int64(chunk.labels.count + folded.utf8.count)
+      try statement.execute(arguments: [id.text, number, chunk.start, chunk.end, folded, Data(chunk.labels)])
     }
+    return bytes
   }
 
   /// Returns the folded texts, one per line.
@@ -199,6 +233,7 @@ struct LabelTrackRow: FetchableRecord, PersistableRecord {
     track.tenant = try tenant(row)
     track.count = try value(row, "count")
     track.words = try value(row, "words")
+    track.bytes = try value(row, "bytes")
     track.start = try nullable(row, "start")
     track.end = try nullable(row, "until")
     track.version = try value(row, "version")
@@ -218,6 +253,7 @@ struct LabelTrackRow: FetchableRecord, PersistableRecord {
     container["source"] = track.source.rawValue
     container["count"] = track.count
     container["words"] = track.words
+    container["bytes"] = track.bytes
     container["start"] = track.start
     container["until"] = track.end
     container["version"] = track.version

@@ -34,8 +34,11 @@ extension Catalog {
     try read { try Self.noiseProfile(id, evenDeleted: evenDeleted, $0) }
   }
 
-  /// Inserts a profile. Throws `.tooManyNoiseProfiles` if its tenant has `limit` already.
-  package func insert(_ profile: KeptProfile, limit: Int) throws(StorageError) {
+  /// Inserts a profile. Throws `.tooManyNoiseProfiles` if its tenant has `limit` already, `.limitReached` if the tenant
+  /// would have more bytes than `limits`, and `.noSuchRecording` if the recording that it was learned from is gone.
+  package func insert(
+    _ profile: KeptProfile, limit: Int, within limits: StoredLimits? = nil
+  ) throws(StorageError) {
     try write { db in
       try Self.forgetDeletedProfiles(db)
       let count =
@@ -44,6 +47,7 @@ extension Catalog {
           arguments: [profile.tenant.name]) ?? 0
       guard count < limit else { throw StorageError.tooManyNoiseProfiles(limit: limit) }
       try KeptProfileRow(profile: profile).insert(db)
+      try Self.checkBytes(limits, of: profile.tenant, db)
     }
   }
 

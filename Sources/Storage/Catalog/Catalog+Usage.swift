@@ -4,7 +4,7 @@ import GRDB
 package struct TenantUsage: Sendable, Equatable {
   /// Number of recordings.
   package var recordings: Int64 = 0
-  /// Total length of their audio files, in bytes.
+  /// Total length of their audio files, their labels and the tenant's noise profiles, in bytes.
   package var storedBytes: Int64 = 0
   /// Number of unfinished resumable uploads.
   package var openUploads: Int64 = 0
@@ -22,7 +22,7 @@ package struct TenantUsage: Sendable, Equatable {
 package struct StoredLimits: Sendable, Equatable {
   /// Maximum number of recordings; nil for any.
   package var recordings: Int64?
-  /// Maximum total length of audio files, in bytes; nil for any.
+  /// Maximum total length of audio files, labels and noise profiles, in bytes; nil for any.
   package var bytes: Int64?
 
   /// Creates limits.
@@ -58,7 +58,8 @@ extension Catalog {
   /// Returns what every tenant has stored.
   package func storedByTenant() throws(StorageError) -> [Tenant: TenantUsage] {
     try read { db in
-      let rows = try Row.fetchAll(db, sql: "SELECT tenant, recordings, bytes FROM usage WHERE recordings > 0")
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT tenant, recordings, bytes FROM usage WHERE recordings > 0 OR bytes > 0")
       return Dictionary(
         try rows.map { row in
           var usage = TenantUsage()
@@ -84,7 +85,12 @@ extension Catalog {
       try rows.map { (try tenant($0), Double(try value($0, "milliseconds") as Int64) / 1000) }, uniquingKeysWith: +)
   }
 
-  /// Throws `.limitReached` if a tenant has more than it may, in the transaction that has stored it.
+  /// Throws `.limitReached` if a tenant has more bytes than it may, in the transaction that has stored them.
+  static func checkBytes(_ limits: StoredLimits?, of tenant: Tenant, _ db: Database) throws {
+    try check(limits.map { StoredLimits(bytes: $0.bytes) }, of: tenant, db)
+  }
+
+  /// The same, also for recordings.
   static func check(_ limits: StoredLimits?, of tenant: Tenant, _ db: Database) throws {
     guard let limits, limits.recordings != nil || limits.bytes != nil else { return }
     let row = try Row.fetchOne(

@@ -15,8 +15,8 @@
 // neither (a conversion, a webhook, a chunk of labels) is found only through such a row.
 //
 // A job's `recording` and a recording's `derived_*` aren't foreign keys, because they may outlive the row they refer
-// to. A noise profile's `recording` isn't either: the profile is kept without it. A deleted profile keeps its row as
-// long as an unfinished job uses it.
+// to. A noise profile's `recording` isn't either: it becomes null with the recording's deletion. A deleted profile
+// keeps its row as long as an unfinished job uses it.
 
 import GRDB
 
@@ -107,6 +107,19 @@ enum Schema {
           ) STRICT
           """)
     }
+    migrator.registerMigration("17 sources of uploads and noise profiles") { db in
+      // For what a deleted recording leaves behind.
+      try db.execute(
+        sql: """
+          CREATE INDEX uploads_by_recording ON uploads (recording) WHERE recording IS NOT NULL;
+          CREATE INDEX noise_profiles_by_recording ON noise_profiles (recording) WHERE recording IS NOT NULL;
+          UPDATE uploads SET metadata = NULL
+            WHERE recording IS NOT NULL AND recording NOT IN (SELECT id FROM recordings);
+          UPDATE noise_profiles SET recording = NULL, noise = NULL
+            WHERE recording IS NOT NULL AND recording NOT IN (SELECT id FROM recordings);
+          """)
+    }
+    migrator.registerMigration("18 usage of labels and noise profiles") { try $0.execute(sql: usageOfLabels) }
     return migrator
   }
 
@@ -305,6 +318,42 @@ enum Schema {
         new.tenant, strftime('%s', 'now') / 86400,
         max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
       ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
+    END;
+    """
+
+  /// From here on, `usage.bytes` also counts what the catalog itself has of labels and noise profiles. A track's
+  /// `bytes` are those of its chunks, which are written in the same transaction. A deleted profile that a job still
+  /// uses doesn't count.
+  private static let usageOfLabels = """
+    ALTER TABLE label_tracks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE label_tracks SET bytes = (
+      SELECT coalesce(sum(length(labels) + length(CAST(folded AS BLOB))), 0)
+      FROM label_chunks WHERE track = label_tracks.id);
+    INSERT INTO usage (tenant, recordings, bytes)
+      SELECT tenant, 0, sum(bytes) FROM (
+        SELECT tenant, bytes FROM label_tracks
+        UNION ALL SELECT tenant, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
+      ) GROUP BY tenant
+      ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+
+    CREATE TRIGGER labels_counted AFTER INSERT ON label_tracks BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, new.bytes)
+        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER labels_uncounted AFTER DELETE ON label_tracks BEGIN
+      UPDATE usage SET bytes = bytes - old.bytes WHERE tenant = old.tenant;
+    END;
+    CREATE TRIGGER labels_recounted AFTER UPDATE OF bytes ON label_tracks WHEN new.bytes <> old.bytes BEGIN
+      UPDATE usage SET bytes = bytes + new.bytes - old.bytes WHERE tenant = new.tenant;
+    END;
+
+    CREATE TRIGGER noise_profile_counted AFTER INSERT ON noise_profiles BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, length(new.spectrum))
+        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER noise_profile_uncounted AFTER UPDATE OF is_deleted ON noise_profiles
+    WHEN new.is_deleted AND NOT old.is_deleted BEGIN
+      UPDATE usage SET bytes = bytes - length(old.spectrum) WHERE tenant = old.tenant;
     END;
     """
 

@@ -159,10 +159,12 @@ extension TenantCatalog {
   }
 
   /// Inserts a profile of this tenant; see `Catalog.insert`.
-  package func insert(_ profile: KeptProfile, limit: Int) throws(StorageError) {
+  package func insert(
+    _ profile: KeptProfile, limit: Int, within limits: StoredLimits? = nil
+  ) throws(StorageError) {
     var profile = profile
     profile.tenant = tenant
-    try whole.insert(profile, limit: limit)
+    try whole.insert(profile, limit: limit, within: limits)
   }
 
   /// Renames a profile and returns it, or nil if there is none; see `Catalog.renameNoiseProfile`.
@@ -213,18 +215,20 @@ extension TenantCatalog {
 
   /// Inserts a track with its labels; see `Catalog.insert`. Throws `.noSuchRecording` unless its recording is the
   /// tenant's.
-  package func insert(_ track: LabelTrack, _ chunks: [LabelChunk], limit: Int) throws(StorageError) {
+  package func insert(
+    _ track: LabelTrack, _ chunks: [LabelChunk], limit: Int, within limits: StoredLimits? = nil
+  ) throws(StorageError) {
     try check(track.recording)
-    try whole.insert(track, chunks, limit: limit)
+    try whole.insert(track, chunks, limit: limit, within: limits)
   }
 
   /// Changes a track and, with `chunks`, replaces its labels; see `Catalog.update`.
   package func update(
     _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
-    _ change: (inout LabelTrack) -> Void
+    within limits: StoredLimits? = nil, _ change: (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     guard try labelTrack(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, chunks, change)
+    return try whole.update(id, if: isExpected, chunks, within: limits, change)
   }
 
   /// Deletes a track; returns false if there is none; see `Catalog.deleteLabelTrack`.

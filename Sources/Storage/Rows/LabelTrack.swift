@@ -35,6 +35,8 @@ package struct LabelTrack: Sendable, Equatable {
   package var count = 0
   /// Number of words with times of their own.
   package var words = 0
+  /// Bytes that the labels take in the catalog. Set when they are stored.
+  package internal(set) var bytes: Int64 = 0
   /// When the first label begins and the last one ends, in microseconds; nil if there are none.
   package var start, end: Int64?
   /// Number of changes since the track was created.
