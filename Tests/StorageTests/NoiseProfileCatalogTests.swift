@@ -13,8 +13,10 @@ import Testing
   }
 
   private func profile(_ name: String = "Fan", bytes: Int = 3, limit: Int = 100) throws -> KeptProfile {
+    let source = sample()
+    try catalog.insert(source)
     let profile = KeptProfile(
-      name: name, recording: RecordingID(), noise: #"{"quantile":0.2}"#, sampleRate: 44_100, channels: 2,
+      name: name, recording: source.id, noise: #"{"quantile":0.2}"#, sampleRate: 44_100, channels: 2,
       spectrum: [UInt8](repeating: 0x31, count: bytes))
     try catalog.insert(profile, limit: limit)
     return profile

@@ -11,6 +11,8 @@ struct NoiseProfiles: Sendable {
 
   /// Maximum number of profiles. Each takes 20 KB of the catalog for two channels at 44.1 kHz.
   static let limit = 1000
+  /// The name of a profile that the client doesn't name. It isn't the recording's, which would outlive it.
+  private static let defaultName = "Noise profile"
   /// Maximum length of a list's profiles, in bytes; a page may have fewer than it was asked for.
   private static let pageBytes = 4 << 20
 
@@ -154,12 +156,12 @@ struct NoiseProfiles: Sendable {
     defer { context.work.start { store.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
     let asked = DenoiseParameters(noise: noise).resolved(for: source)
-    let work = NoiseProfileWork(asked.noise, name: source.name, output: output)
+    let work = NoiseProfileWork(asked.noise, name: nil, output: output)
     _ = try await context.waitedReport(of: .noiseProfile(work), on: path, in: folder, source, for: caller.client)
     return try await context.work.run {
       // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.
       let bytes = try store.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
-      return try KeptProfile(try NoiseProfileFile(bytes), name: name ?? source.name, of: source.id)
+      return try KeptProfile(try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id)
     }
   }
 

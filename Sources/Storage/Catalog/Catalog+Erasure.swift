@@ -4,6 +4,9 @@ import GRDB
 //
 //   its row, labels, conversions     deleted in the transaction; secure_delete overwrites them with zeros
 //   kept answers                     contain the Recording object: deleted in the same transaction
+//   the upload it came from          the row stays for a day, but its metadata, with the name, is removed
+//   profiles learned from it         are kept, but no longer say where they are from
+//   loudness jobs                    are kept, but not what they measured
 //   the index of names               FTS5 (before 3.42) only marks an entry as deleted, until parts of the index are
 //                                    merged: `eraseTraces` merges all of them, in steps that others can write between
 //   the log of writes (-wal)         has earlier versions of pages: `eraseTraces` empties and truncates it
@@ -15,6 +18,10 @@ extension Catalog {
   static func erase(_ id: String, _ db: Database) throws {
     try deleteLabels(of: id, db)
     try db.cachedStatement(sql: "DELETE FROM answers WHERE location = ?").execute(arguments: ["/v1/recordings/\(id)"])
+    try db.cachedStatement(sql: "UPDATE uploads SET metadata = NULL WHERE recording = ?").execute(arguments: [id])
+    try forgetSource(ofProfilesFrom: id, db)
+    try db.cachedStatement(sql: "UPDATE jobs SET result = NULL WHERE recording = ? AND kind = ?")
+      .execute(arguments: [id, JobKind.loudness.rawValue])
     try noteRemoval(of: id, db)
   }
 

@@ -41,6 +41,9 @@ extension Catalog {
   ) throws(StorageError) {
     try write { db in
       try Self.forgetDeletedProfiles(db)
+      if let source = profile.recording, try Self.recording(source, db) == nil {
+        throw StorageError.noSuchRecording(source)
+      }
       let count =
         try Int.fetchOne(
           db, sql: "SELECT count(*) FROM noise_profiles WHERE tenant = ? AND NOT is_deleted",
@@ -79,6 +82,17 @@ extension Catalog {
       try Self.forgetDeletedProfiles(db)
       return true
     }
+  }
+
+  /// Removes what profiles say about the recording that they were learned from, whose row is deleted in the same
+  /// transaction.
+  static func forgetSource(ofProfilesFrom recording: String, _ db: Database) throws {
+    try db.cachedStatement(
+      sql: """
+        UPDATE noise_profiles SET recording = NULL, noise = NULL, version = version + 1, changed_at = ?
+        WHERE recording = ?
+        """
+    ).execute(arguments: [Timestamp.now.milliseconds, recording])
   }
 
   /// Removes deleted profiles that no unfinished job names in its parameters.

@@ -9,7 +9,7 @@ package struct KeptProfile: Sendable, Equatable {
   package internal(set) var tenant = Tenant.none
   /// The name shown to people.
   package var name: String
-  /// The recording that it was learned from, which may have been deleted; nil if it came from a file.
+  /// The recording that it was learned from; nil if that was deleted, or the profile came from a file.
   package let recording: RecordingID?
   /// Where in the recording it was learned, as JSON; nil if that isn't known.
   package let noise: String?
