@@ -185,6 +185,8 @@ package final class Service: Sendable {
       Self.tendFolders(context, catalog, verified: catalogIsVerified)
       Self.lookForMissingFiles(context)
     }
+    // An earlier run may have ended between a deletion and its erasure.
+    context.erasure.note()
     retention.start()
     watcher.start()
     if let warning = ReadinessWarning.fence(context.configuration) {

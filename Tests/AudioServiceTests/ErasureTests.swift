@@ -53,6 +53,55 @@ import Testing
     #expect(!bench.logged.all.contains { $0.contains("Qwertz") })
   }
 
+  @Test func theNameOfAResumableUploadIsErasedWithItsRecording() async throws {
+    let bench = try TestBench()
+    let client = TusClient(bench: bench)
+    let name = "Unmistakable Qwertz Interview Name.wav"
+    let encoded = Data(name.utf8).base64EncodedString()
+    let upload = try await client.create(4, ["Upload-Metadata": "filename \(encoded)"])
+    let id = try #require(try await client.patch(upload, at: 0, "RIFF").recording)
+    _ = try await bench.finished(#require(try bench.catalog.recording(id)?.waveformJob))
+    let texts = ["Qwertz", "qwertz", encoded]
+    let data = bench.configuration.dataDirectory
+    #expect(try !Self.files(in: data, containing: texts).isEmpty)
+    #expect(try await bench.respond(.delete, "/v1/recordings/\(id)").status == .noContent)
+    bench.context.erasure.finish()
+    await bench.runner.stop()
+    #expect(try Self.files(in: data, containing: texts) == [])
+    // The upload itself is still known, so that the client doesn't send it again.
+    let state = try await client.head(upload)
+    #expect(state.status == 200 && state.fields["Upload-Metadata"] == nil && state.recording == id)
+  }
+
+  @Test func deletedTracksAndProfilesAndCanceledResultsAreErasedToo() async throws {
+    let bench = try TestBench(script: "[ $command != denoise ] || exec sleep 1000; finish")
+    let recording = try bench.recording()
+    let path = "/v1/recordings/\(recording.id)"
+    func track(_ text: String) async throws -> HTTPResponse {
+      try await bench.respond(
+        .post, path + "/labels", fields: ["Content-Type": "text/vtt"],
+        body: "WEBVTT\n\n00:00.000 --> 00:01.000\n\(text)\n")
+    }
+    let (deleted, replaced) = (try await track("Alphamarker"), try await track("Betamarker"))
+    let profile = try await bench.respond(
+      .post, "/v1/noise-profiles", body: "{\"name\":\"Gammamarker\",\"frequencies\":[0,1],\"power_db\":[[-1,-2]]}")
+    let made = try await bench.respond(.post, path + "/denoise", body: "{\"name\":\"Deltamarker.wav\"}")
+    let texts = ["Alphamarker", "Betamarker", "Gammamarker", "Deltamarker", "alphamarker", "betamarker", "deltamarker"]
+    bench.context.erasure.finish()
+    for (response, method, body) in [
+      (deleted, HTTPMethod.delete, ""), (replaced, .put, "0\t1\tother"), (profile, .delete, ""),
+    ] {
+      let fields: HTTPFields = ["If-Match": response.fields["ETag"] ?? "", "Content-Type": "text/plain"]
+      let location = try #require(response.fields["Location"])
+      let answer = try await bench.respond(method, location, fields: fields, body: body)
+      #expect(answer.status.code < 300, "\(location)")
+    }
+    #expect(try await bench.respond(.delete, #require(made.fields["Location"])).status == .accepted)
+    bench.context.erasure.finish()
+    await bench.runner.stop()
+    #expect(try Self.files(in: bench.configuration.dataDirectory, containing: texts) == [])
+  }
+
   @Test func eachTenantsRecordingsAreDeletedAtItsAge() async throws {
     let keyed = try KeyedBench {
       $0.maximumAgeSeconds = 1000

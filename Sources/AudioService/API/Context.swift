@@ -82,7 +82,10 @@ final class Context: Sendable {
       streams: ClientTally(
         limit: configuration.maximumEventStreams,
         clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }))
-    catalog.whenChanged { [changes] in changes.post($0) }
+    catalog.whenChanged { [changes, erasure] in
+      if $0.leavesTraces { erasure.note() }
+      changes.post($0)
+    }
     runner.live.whenChanged { [changes] in changes.post(CatalogChanges(jobs: [$0])) }
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)

@@ -73,7 +73,6 @@ struct Recordings: Sendable {
       return try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
-    context.erasure.note()
     context.waveforms.close(recording.id)
     for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)

@@ -2,8 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Removes the traces of deleted recordings from the catalog's files soon after they were deleted. That rewrites the
-/// index of names, so it is done at most once a second, and takes at most a tenth of the time.
+/// Removes the traces of what was deleted from the catalog's files soon after. That rewrites the index of names, so it
+/// is done at most once a second, and takes at most a tenth of the time.
 final class Erasure: Sendable {
   private let catalog: Catalog
   private let log: ServiceLog
@@ -14,7 +14,7 @@ final class Erasure: Sendable {
 
   init(_ catalog: Catalog, _ log: ServiceLog) { (self.catalog, self.log) = (catalog, log) }
 
-  /// Notes that a recording was deleted.
+  /// Notes that something was deleted.
   func note() {
     guard !isDue.exchange(true, ordering: .sequentiallyConsistent) else { return }
     queue.asyncAfter(deadline: .now() + .milliseconds(pause.load(ordering: .relaxed))) { [self] in erase() }
@@ -28,7 +28,7 @@ final class Erasure: Sendable {
     let start = ContinuousClock.now
     defer { pause.store(max(1000, Int((ContinuousClock.now - start) / .milliseconds(1) * 9)), ordering: .relaxed) }
     do { try catalog.eraseTraces() } catch {
-      log.failure("traces of deleted recordings could not be removed yet", ["error": logText(error)])
+      log.failure("traces of what was deleted could not be removed yet", ["error": logText(error)])
       // A backup may be reading the catalog.
       queue.asyncAfter(deadline: .now() + 60) { [self] in erase() }
       isDue.store(true, ordering: .sequentiallyConsistent)

@@ -59,7 +59,6 @@ final class Retention: Sendable {
     } catch {
       context.log.failure("old recordings could not be deleted", ["error": logText(error)])
     }
-    if count > 0 { context.erasure.note() }
     if count > 0 { context.log.notice("deleted old recordings", ["recordings": "\(count)"]) }
     return count
   }

@@ -6,10 +6,14 @@ package struct CatalogChanges: Sendable, Equatable {
   package var deleted: [Deletion]
   /// Jobs that were inserted or changed.
   package var jobs: [JobID]
+  /// Whether anything that a client made was deleted or replaced, so that there is something to erase.
+  package var leavesTraces: Bool
 
   /// Creates a value from its parts.
-  package init(recordings: [RecordingID] = [], deleted: [Deletion] = [], jobs: [JobID] = []) {
-    (self.recordings, self.deleted, self.jobs) = (recordings, deleted, jobs)
+  package init(
+    recordings: [RecordingID] = [], deleted: [Deletion] = [], jobs: [JobID] = [], leavesTraces: Bool = false
+  ) {
+    (self.recordings, self.deleted, self.jobs, self.leavesTraces) = (recordings, deleted, jobs, leavesTraces)
   }
 }
 

@@ -12,20 +12,31 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   private var jobs: Set<Int64> = []
   /// The recordings that the transaction deletes, with their tenants. Other removals are those of uploads.
   private var owners: [RecordingID: Tenant] = [:]
+  private var leavesTraces = false
+
+  /// The tables with what clients made. A deleted row is gone from the catalog, but not from the disk (see
+  /// `Catalog.eraseTraces`).
+  private static let tracedTables: Set<String> = [
+    RecordingRow.databaseTableName, LabelTrackRow.databaseTableName, "label_chunks", KeptProfileRow.databaseTableName,
+    UploadRow.databaseTableName,
+  ]
 
   /// Recordings share counts: a count that grows needlessly only causes another read.
   private let counts = (0..<1024).map { _ in ChangeCount() }
 
   func observes(eventsOfKind kind: DatabaseEventKind) -> Bool {
-    [RecordingRow.databaseTableName, JobRow.databaseTableName, "removals"].contains(kind.tableName)
+    if case .delete(let table) = kind, Self.tracedTables.contains(table) { return true }
+    return [RecordingRow.databaseTableName, JobRow.databaseTableName, "removals"].contains(kind.tableName)
   }
 
   func databaseDidChange(with event: DatabaseEvent) {
     let isDeletion = event.kind == .delete
+    if isDeletion, Self.tracedTables.contains(event.tableName) { leavesTraces = true }
     switch event.tableName {
     case RecordingRow.databaseTableName: if !isDeletion { rows.insert(event.rowID) }
     case JobRow.databaseTableName: if !isDeletion { jobs.insert(event.rowID) }
-    default: if !isDeletion { removals.insert(event.rowID) }
+    case "removals": if !isDeletion { removals.insert(event.rowID) }
+    default: break
     }
   }
 
@@ -33,7 +44,7 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
 
   func databaseDidRollback(_ db: Database) { forget() }
 
-  private func forget() { (rows, removals, jobs, owners) = ([], [], [], [:]) }
+  private func forget() { (rows, removals, jobs, owners, leavesTraces) = ([], [], [], [:], false) }
 
   /// Notes that this transaction deletes a recording of a tenant. Call it on the writer queue.
   func note(owner: Tenant, of id: RecordingID) { owners[id] = owner }
@@ -47,7 +58,7 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
     for id in changed + removed { count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     return CatalogChanges(
       recordings: changed, deleted: removed.compactMap { id in owners[id].map { Deletion(id, of: $0) } },
-      jobs: jobs.compactMap { id("SELECT id FROM jobs WHERE rowid = ?", $0, db) })
+      jobs: jobs.compactMap { id("SELECT id FROM jobs WHERE rowid = ?", $0, db) }, leavesTraces: leavesTraces)
   }
 
   /// The number of changes to a recording, together with those that share its count.
