@@ -53,6 +53,15 @@ import Testing
     try await bench.eventually { try FileManager.default.contentsOfDirectory(atPath: jobs).isEmpty }
   }
 
+  @Test("a list with more numbers than there may be is refused")
+  func tooManyNumbers() async throws {
+    let many = Array(repeating: "1", count: 20_001).joined(separator: ",")
+    for body in [
+      #"{"frequencies":[\#(many)],"power_db":[[1,2]]}"#, #"{"frequencies":[1,2],"power_db":[[\#(many)]]}"#,
+      #"{"frequencies":[1,2],"power_db":[\#(Array(repeating: "[1,2]", count: 1025).joined(separator: ","))]}"#,
+    ] { _ = try await bench.send(.post, "/v1/noise-profiles", body: body, 400) }
+  }
+
   @Test("a profile's file, or another service's profile, is kept with its numbers unchanged")
   func files() async throws {
     let first = try await kept()

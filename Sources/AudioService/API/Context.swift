@@ -18,7 +18,7 @@ final class Context: Sendable {
   let previews: WorkerLane
   let drawings: DrawingLane
   let parts: AudioPartLimits
-  let labelIntake = LabelIntake()
+  let bodyIntake = BodyIntake()
   /// nil if uploads are accepted without asking.
   let questions: UploadQuestions?
   let webhooks: WebhookSender

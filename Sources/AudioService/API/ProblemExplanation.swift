@@ -290,6 +290,10 @@ struct ProblemExplanation: Sendable {
       "Long files of labels are read a few at a time, and the number of those that one client may have waiting is "
         + "limited.", "Send fewer at a time, and try again after “Retry-After” seconds."),
     Self(
+      "limit_waiting_noise_profiles", "This client sends too many noise profiles",
+      "Long noise profiles are read a few at a time, and the number of those that one client may have waiting is "
+        + "limited.", "Send fewer at a time, and try again after “Retry-After” seconds."),
+    Self(
       "limit_waiting_pictures", "This client is waiting for too many pictures",
       "The number of pictures and long slices that one client may wait for at once is limited.",
       "Ask for fewer at a time, and try again after “Retry-After” seconds."),

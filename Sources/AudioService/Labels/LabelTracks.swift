@@ -174,7 +174,8 @@ struct LabelTracks: Sendable {
     let (context, client) = (context, caller.client)
     let duration = recording.format.duration.flatMap { MediaTime(seconds: $0) }
     try request.requireNoCoding()
-    return try await context.labelIntake.run(request, for: client) {
+    try await context.admission.checkDisk(for: request.body.declaredLength ?? Int64(LabelLimits.bytes))
+    return try await context.bodyIntake.run(request, for: client, limit: "waiting_labels") {
       let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
       return try await context.drawings.run(for: client) {
         try body(LabelFile(parsing: bytes, as: format, duration: duration))

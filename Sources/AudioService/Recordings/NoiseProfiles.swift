@@ -24,20 +24,24 @@ struct NoiseProfiles: Sendable {
   /// What a client wants kept.
   private enum Wish: Sendable {
     case learned(from: String, NoiseSource?, name: String?)
-    case file(NoiseProfileFile, name: String?)
+    case file(KeptProfile)
   }
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
     try QueryParameters.checkNone(request)
-    let wish = try await context.labelIntake.run(request, for: caller.client) {
-      try Self.wish(
-        JSONMembers(try await JSONMembers.bytes(of: request, upTo: NoiseProfileFile.byteLimit), known: Self.known))
+    try await context.admission.checkDisk(for: Int64(NoiseProfileFile.byteLimit))
+    let client = caller.client
+    let wish = try await context.bodyIntake.run(request, for: client, limit: "waiting_noise_profiles") {
+      let bytes = try await JSONMembers.bytes(of: request, upTo: NoiseProfileFile.byteLimit)
+      let wish = { @Sendable in try Self.wish(JSONMembers(bytes, known: Self.known)) }
+      // Some hundred thousand numbers take a second.
+      return bytes.count <= JSONMembers.byteLimit ? try wish() : try await context.drawings.run(for: client, wish)
     }
     let kept: KeptProfile
     switch wish {
-    case .file(let file, let name): kept = try KeptProfile(file, name: name ?? "Noise profile", of: nil)
+    case .file(let profile): kept = profile
     case .learned(let recording, let noise, let name): kept = try await learn(from: recording, noise, name, caller)
     }
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
@@ -124,23 +128,32 @@ struct NoiseProfiles: Sendable {
       }
       return .learned(from: recording, noise, name: name)
     }
-    guard let frequencies = frequencies?.numbers else {
+    guard let frequencies = frequencies?.numbers(upTo: NoiseDensity.frequencyCount.upperBound) else {
       throw members.invalid("frequencies", .noiseDensity(.frequencies))
     }
-    guard case .array(let channels) = power else { throw members.invalid("power_db", .noiseDensity(.channels)) }
+    guard case .array(let channels) = power, NoiseDensity.channelCount.contains(channels.count) else {
+      throw members.invalid("power_db", .noiseDensity(.channels))
+    }
     let rows = try channels.enumerated().map { index, row in
-      guard let numbers = row.numbers else {
+      guard let numbers = row.numbers(upTo: frequencies.count) else {
         throw members.invalid("power_db", .noiseDensity(.power(channel: index)))
       }
       return numbers
     }
     let rate = try members.number("sample_rate", in: 1...1e9).map { Int($0) }
+    let file: NoiseProfileFile
     do {
       let density = try NoiseDensity(frequencies: frequencies, powerDB: rows)
-      return .file(NoiseProfileFile(noise: noise, sampleRate: rate, density: density), name: name)
+      file = NoiseProfileFile(noise: noise, sampleRate: rate, density: density)
     } catch {
       throw members.invalid(error == .frequencies ? "frequencies" : "power_db", .noiseDensity(error))
     }
+    let profile = try KeptProfile(file, name: name ?? Self.defaultName, of: nil)
+    // Jobs read it as a file, and some numbers are longer when they are written again, such as 1e-5.
+    guard profile.spectrum.count <= NoiseProfileFile.byteLimit else {
+      throw RequestBodyError.tooLarge(limit: Int64(NoiseProfileFile.byteLimit))
+    }
+    return .file(profile)
   }
 
   private func learn(
@@ -245,9 +258,9 @@ extension KeptProfile {
 }
 
 extension JSONValue {
-  /// The numbers of an array; nil if it isn't one or has other elements.
-  fileprivate var numbers: [Double]? {
-    guard case .array(let elements) = self else { return nil }
+  /// Returns the numbers of an array; nil if it isn't one, has more than `limit` elements, or has others.
+  fileprivate func numbers(upTo limit: Int) -> [Double]? {
+    guard case .array(let elements) = self, elements.count <= limit else { return nil }
     var numbers: [Double] = []
     numbers.reserveCapacity(elements.count)
     for element in elements {

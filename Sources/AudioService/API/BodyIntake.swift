@@ -1,9 +1,9 @@
 import HTTP
 import Jobs
 
-/// Admits requests with files of labels. Each may have 16 MiB, which stay in memory until they are stored, so only a
-/// few are read at a time, and clients take turns.
-final class LabelIntake: Sendable {
+/// Admits requests with long bodies that stay in memory until they are stored: files of labels, which may have 16 MiB,
+/// and noise profiles. Only a few are read at a time, and clients take turns.
+final class BodyIntake: Sendable {
   private let places: FairPlaces
 
   /// Bodies up to this length are read at once, like every other request's JSON.
@@ -17,11 +17,14 @@ final class LabelIntake: Sendable {
 
   /// Runs `body`, which reads the request's content and stores it, when it is the client's turn.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` if too many requests wait.
-  func run<R>(_ request: HTTPRequest, for client: Client, _ body: () async throws -> R) async throws -> R {
+  /// Throws `.limitReached` or `.workerUnavailable` if too many requests wait; `limit` names the limit in the refusal's
+  /// code, `limit_…`.
+  func run<R>(
+    _ request: HTTPRequest, for client: Client, limit: String, _ body: () async throws -> R
+  ) async throws -> R {
     if let length = request.body.declaredLength, length <= Self.freeLength { return try await body() }
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
-      throw error.problem(of: "waiting_labels")
+      throw error.problem(of: limit)
     }
     defer { places.give(back: client) }
     return try await body()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import AudioService
 
-/// Long files of labels stay in memory while they are read and stored, so their number is limited.
-@Suite struct LabelIntakeTests {
-  private let intake = LabelIntake(places: 2, placesPerClient: 1, waiting: 1, waitingPerClient: 1)
+/// Long bodies stay in memory while they are read and stored, so their number is limited.
+@Suite struct BodyIntakeTests {
+  private let intake = BodyIntake(places: 2, placesPerClient: 1, waiting: 1, waitingPerClient: 1)
   private let one = Client(key: "1")
   private let other = Client(key: "2")
 
@@ -18,24 +18,26 @@ import Testing
   func sharing() async throws {
     let long = try request(bytes: 65_537)
     let short = try request(bytes: 65_536)
-    let inner = try await intake.run(long, for: one) {
-      try await intake.run(long, for: other) { try await intake.run(short, for: one) { 7 } }
+    let inner = try await intake.run(long, for: one, limit: "waiting_labels") {
+      try await intake.run(long, for: other, limit: "waiting_labels") {
+        try await intake.run(short, for: one, limit: "waiting_labels") { 7 }
+      }
     }
     #expect(inner == 7)
   }
 
   @Test("a client whose files wait already is refused")
   func refusal() async throws {
-    let full = LabelIntake(places: 1, placesPerClient: 1, waiting: 0, waitingPerClient: 0)
+    let full = BodyIntake(places: 1, placesPerClient: 1, waiting: 0, waitingPerClient: 0)
     let long = try request(bytes: 65_537)
-    let isRefused = try await full.run(long, for: one) {
+    let isRefused = try await full.run(long, for: one, limit: "waiting_labels") {
       do {
-        return try await full.run(long, for: one) { false }
+        return try await full.run(long, for: one, limit: "waiting_labels") { false }
       } catch ServiceError.limitReached("waiting_labels", let limit, _) {
         return limit == 0
       }
     }
     #expect(isRefused)
-    #expect(try await full.run(long, for: one) { 1 } == 1)
+    #expect(try await full.run(long, for: one, limit: "waiting_labels") { 1 } == 1)
   }
 }
