@@ -1,10 +1,23 @@
 import Foundation
-import HTTP
 import Storage
+import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import HTTP
 @testable import Jobs
+
+/// A body without a length that never ends, in pieces of 30 bytes.
+private final class EndlessBody: BodySource {
+  let pieces = Atomic(0)
+
+  func readBody() async throws(RequestBodyError) -> [UInt8]? {
+    pieces.wrappingAdd(1, ordering: .relaxed)
+    return [UInt8](repeating: 82, count: 30)
+  }
+
+  func start(_ reader: @escaping @Sendable () async -> Void) { Task(operation: reader) }
+}
 
 @Suite struct TenantLimitTests {
   private func bench(_ limits: [String: Double], script: String = "finish") throws -> KeyedBench {
@@ -58,6 +71,88 @@ import Testing
     _ = try await keyed.recording()
     // Another tenant has no limit.
     for _ in 0..<3 { _ = try await keyed.recording(key: "theirs") }
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func anUploadOfUnknownLengthEndsWhenItHasMoreThanTheTenantMayStore() async throws {
+    let keyed = try bench(["stored_bytes": 100])
+    let source = EndlessBody()
+    let target = try RequestTarget(parsing: Array("/v1/recordings".utf8)[...], method: .post)
+    let fields: HTTPFields = ["Authorization": "Bearer \(KeyedBench.secrets["ours"] ?? "")"]
+    let request = HTTPRequest(
+      head: RequestHead(method: .post, target: target, fields: fields),
+      body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload")
+    try await says("limit_stored_bytes", 413, try await keyed.bench.responder.respond(to: request).response)
+    #expect(source.pieces.load(ordering: .relaxed) == 4)
+    #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
+    // Nothing of it counts any more.
+    #expect(try await keyed.status(.post, "/v1/recordings", body: String(repeating: "R", count: 100)) == 201)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func uploadsUnderWayCountAsAnnounced() async throws {
+    let table = AnnouncedBytes()
+    let (ours, theirs) = (try #require(Tenant("ours")), try #require(Tenant("theirs")))
+    let first = table.share(of: ours, limit: (all: 100, left: 60))
+    try first.grow(by: 40)
+    let refusal = StorageError.limitReached("stored_bytes", limit: 100)
+    var second: AnnouncedBytes.Share? = table.share(of: ours, limit: (all: 100, left: 60))
+    #expect(throws: refusal) { try second?.grow(by: 21) }
+    try second?.grow(by: 20)
+    #expect(throws: refusal) { try first.grow(by: 1) }
+    #expect(throws: refusal) { try first.grow(by: .max) }
+    try table.share(of: theirs, limit: (all: 60, left: 60)).grow(by: 60)
+    second = nil
+    try first.grow(by: 20)
+    first.end()
+    try table.share(of: ours, limit: (all: 60, left: 60)).grow(by: 60)
+    try table.share(of: ours, limit: nil).grow(by: .max)
+  }
+
+  @Test func whatJobsWillMakeCountsToo() async throws {
+    let keyed = try bench(
+      ["stored_bytes": 10], script: "case $command in denoise | trim) exec sleep 1000 ;; esac; finish")
+    let id = try await keyed.recording()
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    let denoise = try await keyed.respond(.post, "/v1/recordings/\(id)/denoise")
+    #expect(denoise.status == .accepted)
+    // Four bytes are stored, and as many expected.
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings/\(id)/denoise"))
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    let duration = try #require(try keyed.bench.catalog.recording(id)?.format.duration)
+    let half = "{\"start\":0,\"end\":\(duration / 2)}"
+    #expect(try await keyed.status(.post, "/v1/recordings/\(id)/trim", body: half) == 202)
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings/\(id)/trim", body: half))
+    #expect(try keyed.bench.catalog.of(#require(Tenant("ours"))).usage().expectedBytes == 6)
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func labelsAndNoiseProfilesAreStoredBytes() async throws {
+    let keyed = try bench(["stored_bytes": 200])
+    let id = try await keyed.recording()
+    let labels = "WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n"
+    let vtt: HTTPFields = ["Content-Type": "text/vtt"]
+    let made = try await keyed.respond(.post, "/v1/recordings/\(id)/labels", fields: vtt, body: labels)
+    #expect(made.status == .created)
+    let track = try await KeyedBench.member("id", of: made)
+    let long = labels + String(repeating: "x", count: 200)
+    try await says(
+      "limit_stored_bytes", 413,
+      try await keyed.respond(.post, "/v1/recordings/\(id)/labels", fields: vtt, body: long))
+    var fields = vtt
+    fields["If-Match"] = made.fields["ETag"]
+    try await says(
+      "limit_stored_bytes", 413,
+      try await keyed.respond(.put, "/v1/recordings/\(id)/labels/\(track)", fields: fields, body: long))
+    let power = (0..<60).map { "-\($0)" }.joined(separator: ",")
+    let hertz = (0..<60).map { "\($0)" }.joined(separator: ",")
+    try await says(
+      "limit_stored_bytes", 413,
+      try await keyed.respond(
+        .post, "/v1/noise-profiles", body: "{\"frequencies\":[\(hertz)],\"power_db\":[[\(power)]]}"))
+    #expect(
+      try await keyed.status(
+        .post, "/v1/noise-profiles", body: "{\"frequencies\":[0,1],\"power_db\":[[-1,-2]]}") == 201)
     await keyed.bench.runner.stop()
   }
 

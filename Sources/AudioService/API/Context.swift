@@ -24,6 +24,7 @@ final class Context: Sendable {
   let webhooks: WebhookSender
   let admission: UploadAdmission
   let uploads: UploadSessionTable
+  let announced = AnnouncedBytes()
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
   let files: MissingFiles

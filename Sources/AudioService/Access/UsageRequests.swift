@@ -38,19 +38,33 @@ struct UsageRequests: Sendable {
 }
 
 extension Context {
-  /// Throws `.limitReached` if a tenant may not store this many bytes more, besides what its unfinished uploads have
-  /// announced, or has as many recordings as it may.
+  /// Throws `.limitReached` if a tenant may not store this many bytes more, besides what its uploads have announced and
+  /// its jobs will make, or has as many recordings as it may.
   func checkUsage(of caller: Caller, adding bytes: Int64) async throws {
+    _ = try await announce(bytes, of: caller)
+  }
+
+  /// The same, and counts the bytes, at least one, until the share ends.
+  func announce(_ bytes: Int64, of caller: Caller) async throws -> AnnouncedBytes.Share {
     let limits = accounts.stored(by: caller.tenant)
-    guard limits.recordings != nil || limits.bytes != nil else { return }
+    guard limits.recordings != nil || limits.bytes != nil else { return announced.share(of: caller.tenant, limit: nil) }
     let catalog = caller.catalog
     let usage = try await work.run { () throws(StorageError) in try catalog.usage() }
     if let limit = limits.recordings, usage.recordings >= limit {
       throw StorageError.limitReached("recordings", limit: limit)
     }
-    let (sum, overflow) = (usage.storedBytes + usage.announcedBytes).addingReportingOverflow(max(bytes, 1))
-    if let limit = limits.bytes, overflow || sum > limit {
-      throw StorageError.limitReached("stored_bytes", limit: limit)
+    let share = announced.share(of: caller.tenant, limit: limits.bytes.map { (all: $0, left: usage.left(of: $0)) })
+    try share.grow(by: max(bytes, 1))
+    return share
+  }
+}
+
+extension TenantUsage {
+  /// Returns how many of the bytes that a tenant may store are neither stored nor expected; may be negative.
+  fileprivate func left(of limit: Int64) -> Int64 {
+    [storedBytes, announcedBytes, expectedBytes].reduce(limit) { left, bytes in
+      let (rest, overflow) = left.subtractingReportingOverflow(bytes)
+      return overflow ? .min : rest
     }
   }
 }

@@ -24,6 +24,8 @@ struct DerivedRecordings: Sendable {
     var label: String
     /// The length of the result, as far as known.
     var length: SoundShape
+    /// What part of its source the result is, 0 … 1.
+    var share = 1.0
     /// Bytes that the job needs besides its result.
     var extraBytes: Int64 = 0
   }
@@ -67,6 +69,8 @@ struct DerivedRecordings: Sendable {
     let callback = try members.callbackURL(context.configuration.webhooks)
     let planned = try await plan(members, source)
     _ = try await context.audioPath(of: source)
+    let bytes = Int64((Double(source.bytes ?? 0) * planned.share).rounded(.up))
+    try await context.checkUsage(of: caller, adding: bytes)
     try await checkRoom(for: source, extra: planned.extraBytes)
     let client = caller.client
     let room = try context.runner.reserve(for: client)

@@ -37,6 +37,7 @@ struct TrimRequests: Sendable {
     let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(frames: length.frames) : nil
     return DerivedRecordings.Plan(
       kind: .trim, parameters: RowJSON.text(TrimJob.Parameters(start: start, end: end)), operation: "trim",
-      target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length)
+      target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length,
+      share: source.format.duration.map { $0 > 0 ? min(1, (end - start) / $0) : 1 } ?? 1)
   }
 }

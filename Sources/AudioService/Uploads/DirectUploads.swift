@@ -28,7 +28,7 @@ struct DirectUploads: Sendable {
     let (client, token) = (caller.client, caller.uploadToken)
     let length = request.body.declaredLength ?? 0
     try caller.checkLength(length)
-    try await context.checkUsage(of: caller, adding: length)
+    let share = try await context.announce(length, of: caller)
     let room = try await context.admission.reserveRoom(for: length, of: client)
     let catalog = caller.catalog
     try await context.work.run { () throws(StorageError) in
@@ -39,7 +39,7 @@ struct DirectUploads: Sendable {
       request, caller, kind: "file", name: nameAsked, bytes: request.body.declaredLength)
     request.body.limit(to: caller.uploadLimit)
 
-    let received = try await receive(request)
+    let received = try await receive(request, share)
     let probe: Probe
     do {
       probe = try await context.admission.probe(path: received.file.path, bytes: received.file.byteCount, for: client)
@@ -48,7 +48,7 @@ struct DirectUploads: Sendable {
       throw error
     }
     let name = nameAsked ?? received.name
-    let made = try await keep(received.file, name: name, probe: probe, caller, key)
+    let made = try await keep(received.file, name: name, probe: probe, caller, share, key)
     context.runner.submit(made.job, source: made.recording, room: room)
     context.metrics.uploads.add(1)
     return .changed(made.document, .created, location: made.location)
@@ -77,11 +77,16 @@ struct DirectUploads: Sendable {
     let name: String?
   }
 
-  private func receive(_ request: HTTPRequest) async throws -> Received {
-    let store = context.store
+  /// A body without a declared length is announced as it arrives, so that it ends when it has more than the tenant may
+  /// store.
+  private func receive(_ request: HTTPRequest, _ share: AnnouncedBytes.Share) async throws -> Received {
+    let (store, isAnnounced) = (context.store, request.body.declaredLength != nil)
     let file = try await context.work.run { () throws(StorageError) in try store.receive() }
     do {
-      let name = try await read(request) { piece in try await append(piece, to: file) }
+      let name = try await read(request) { piece in
+        if !isAnnounced { try share.grow(by: Int64(piece.count)) }
+        try await append(piece, to: file)
+      }
       guard file.byteCount > 0 else { throw ServiceError.emptyUpload }
       return Received(file: file, name: name)
     } catch {
@@ -136,7 +141,8 @@ struct DirectUploads: Sendable {
   /// Moves the file first and inserts the rows after. A crash in between leaves a folder that no row owns, which the
   /// next start removes.
   private func keep(
-    _ file: IncomingFile, name: String?, probe: Probe, _ caller: Caller, _ key: IdempotencyKey?
+    _ file: IncomingFile, name: String?, probe: Probe, _ caller: Caller, _ share: AnnouncedBytes.Share,
+    _ key: IdempotencyKey?
   ) async throws -> Made {
     let (catalog, store, limits) = (caller.catalog, context.store, context.accounts.stored(by: caller.tenant))
     return try await context.work.run {
@@ -149,6 +155,8 @@ struct DirectUploads: Sendable {
           document: try JSONDocument(RecordingDocument(new.recording, live: nil)))
         let answer = key?.answer(
           Self.fingerprint(stored.sha256, name: name), .created, location: made.location, made.document)
+        // From here on, the row counts.
+        share.end()
         try catalog.insert(
           new.recording, jobs: [new.job], answer: answer, spending: caller.uploadToken?.spent, within: limits)
         return made

@@ -10,6 +10,9 @@ package struct TenantUsage: Sendable, Equatable {
   package var openUploads: Int64 = 0
   /// Total announced length of these, in bytes.
   package var announcedBytes: Int64 = 0
+  /// Total expected length of the recordings that unfinished jobs make, in bytes: as long as their sources or, for a
+  /// part, its share.
+  package var expectedBytes: Int64 = 0
   /// Number of waiting jobs.
   package var queuedJobs: Int64 = 0
   /// Number of running jobs.
@@ -30,6 +33,16 @@ package struct StoredLimits: Sendable, Equatable {
 }
 
 extension TenantCatalog {
+  /// The bytes of the recordings that a tenant's unfinished jobs make.
+  private static let expected = """
+    SELECT CAST(sum(source.bytes * CASE
+      WHEN kind = 'trim' AND json_valid(parameters) AND duration > 0
+      THEN max(0, min(1, (json_extract(parameters, '$.end') - json_extract(parameters, '$.start')) / duration))
+      ELSE 1 END) AS INTEGER)
+    FROM jobs JOIN recordings AS source ON source.id = jobs.recording
+    WHERE state IN ('queued', 'running') AND output IS NOT NULL AND jobs.tenant = ?
+    """
+
   /// Returns what the tenant has and has used. Reads its unfinished jobs and uploads.
   package func usage() throws(StorageError) -> TenantUsage {
     try whole.read { db in
@@ -43,6 +56,8 @@ extension TenantCatalog {
       if let row = try Row.fetchOne(db, sql: uploads + " WHERE recording IS NULL AND tenant = ?", arguments: [name]) {
         (usage.openUploads, usage.announcedBytes) = (try value(row, "open"), try value(row, "announced"))
       }
+      usage.expectedBytes =
+        try Int64.fetchOne(db.cachedStatement(sql: Self.expected), arguments: [name]) ?? 0
       let jobs = "SELECT state, count(*) AS jobs FROM jobs WHERE state IN ('queued', 'running') AND tenant = ?"
       for row in try Row.fetchAll(db, sql: jobs + " GROUP BY state", arguments: [name]) {
         let count: Int64 = try value(row, "jobs")
