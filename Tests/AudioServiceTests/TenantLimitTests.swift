@@ -255,15 +255,23 @@ private final class EndlessBody: BodySource {
   }
 
   @Test func usageSaysWhatATenantHasAndMayHave() async throws {
-    let keyed = try bench(["recordings": 5])
+    let keyed = try bench(
+      ["recordings": 5, "queued_jobs": 3, "running_jobs": 1],
+      script: "[ $command != denoise ] || exec sleep 1000; finish")
     let id = try await keyed.recording()
     _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    // One runs and one waits, and the limit of queued jobs counts both.
+    for _ in 0..<2 { #expect(try await keyed.status(.post, "/v1/recordings/\(id)/denoise") == 202) }
+    try await keyed.bench.eventually {
+      try keyed.bench.catalog.of(#require(Tenant("ours"))).usage().runningJobs == 1
+    }
     _ = try await keyed.respond(.post, "/v1/uploads", fields: ["Upload-Length": "8"])
     _ = try await keyed.recording(key: "theirs")
     let usage = String(decoding: try await keyed.respond(.get, "/v1/usage").body.collect(), as: UTF8.self)
     for part in [
-      "\"tenant\":\"ours\"", "\"recordings\":{\"limit\":5,\"used\":1}",
+      "\"tenant\":\"ours\"", "\"recordings\":{\"limit\":5,\"used\":3}",
       "\"stored_bytes\":{\"limit\":null,\"used\":4}", "\"open_uploads\":{\"limit\":null,\"used\":1}",
+      "\"queued_jobs\":{\"limit\":3,\"used\":2}", "\"running_jobs\":{\"limit\":1,\"used\":1}",
     ] {
       #expect(usage.contains(part), "\(usage)")
     }

@@ -28,7 +28,7 @@ struct UsageRequests: Sendable {
     let answer = Answer(
       tenant: caller.tenant.name, storedBytes: figure(Double(usage.storedBytes), .storedBytes),
       recordings: figure(Double(usage.recordings), .recordings),
-      queuedJobs: figure(Double(usage.queuedJobs), .queuedJobs),
+      queuedJobs: figure(Double(usage.queuedJobs + usage.runningJobs), .queuedJobs),
       runningJobs: figure(Double(usage.runningJobs), .runningJobs),
       openUploads: figure(Double(usage.openUploads), .openUploads),
       jobSecondsPerDay: figure(usage.jobSecondsToday, .jobSecondsPerDay),
