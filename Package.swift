@@ -114,7 +114,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "JobsTests",
-      dependencies: ["Terms", "Jobs", "AudioIO", "Denoise", "Media", "Processing", "Storage", "Randomness"],
+      dependencies: ["Terms", "Jobs", "AudioIO", "Denoise", "Labels", "Media", "Processing", "Storage", "Randomness"],
       swiftSettings: strict),
     .testTarget(
       name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "Receivers"], swiftSettings: strict),

@@ -117,6 +117,18 @@ extension Warning {
         + "-1 dBTP, it can't be louder without distortion.")
   }
 
+  /// Says how many tracks of labels a part lacks; none if it has all.
+  package static func ofLabels(leftOut count: Int) -> [Warning] {
+    guard count > 0 else { return [] }
+    return [
+      Warning(
+        code: "labels_left_out",
+        detail:
+          "\(Words.count(count, "track")) of labels \(count == 1 ? "is" : "are") left out: the recording's tracks "
+          + "have too many labels to copy all of them.")
+    ]
+  }
+
   /// Says that a part has another format than its source, which can't be written again without loss.
   package static func ofPart(of container: String, _ codec: String, writtenAs target: AudioFormat) -> Warning {
     Warning(

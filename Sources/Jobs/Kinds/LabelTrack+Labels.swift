@@ -15,13 +15,6 @@ extension LabelTrack {
     }
   }
 
-  /// Returns a track with these labels for another recording, with everything else as in this one.
-  func copy(for recording: RecordingID, _ labels: [Label]) -> (track: LabelTrack, chunks: [LabelChunk]) {
-    var track = LabelTrack(of: recording, name: name, kind: kind, language: language, source: source)
-    track.summarize(labels)
-    return (track, LabelChunk.chunks(of: labels))
-  }
-
   /// Notes what the labels are.
   package mutating func summarize(_ labels: [Label]) {
     count = labels.count

@@ -43,26 +43,33 @@ package enum TrimJob: JobDefinition {
     let made = MadeSound(
       output: work.output, replacement: work.replacement, pyramid: work.pyramid, frames: trimmed.frames,
       noiseRegions: trimmed.noiseRegions)
-    let warnings = try self.warnings(trimmed, outcome)
-    return try outcome.keep(made, warnings, adding: labelTracks(outcome)) { JobResult(recording: $0) }
+    let labels = try labelTracks(outcome)
+    let warnings = try self.warnings(trimmed, outcome) + Warning.ofLabels(leftOut: labels.leftOut)
+    return try outcome.keep(made, warnings, adding: labels.tracks) { JobResult(recording: $0) }
   }
 
   /// The tracks of the source, cut to the part that is kept. A track without a label there is kept too, as the user
-  /// made it.
+  /// made it. Those that don't fit into memory with the others are left out and counted.
   private static func labelTracks(
     _ outcome: JobOutcome
-  ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
+  ) throws(StorageError) -> (tracks: [(track: LabelTrack, chunks: [LabelChunk])], leftOut: Int) {
     guard let output = outcome.job.output, let source = try outcome.catalog.recording(outcome.job.recording),
       let asked = RowJSON.value(Parameters.self, from: outcome.job.parameters),
       let start = MediaTime(seconds: asked.start), let end = MediaTime(seconds: asked.end),
       let owner = try outcome.catalog.labelOwner(of: source)
-    else { return [] }
-    return try outcome.catalog.labelTracks(of: owner).map { track throws(StorageError) in
-      let found = try outcome.catalog.labels(of: track.id, from: start.microseconds, to: end.microseconds)
-      // Only a damaged catalog has labels that can't be read.
-      let labels = (found?.chunks ?? []).flatMap { (try? LabelPieces.labels($0.labels)) ?? [] }
-      return track.copy(for: output, labels.compactMap { $0.cut(from: start, to: end) })
+    else { return ([], 0) }
+    var (tracks, leftOut, room) = ([(track: LabelTrack, chunks: [LabelChunk])](), 0, LabelCut.Room())
+    for track in try outcome.catalog.labelTracks(of: owner) {
+      var cut = LabelCut(of: track, for: output, from: start, to: end, room)
+      try outcome.catalog.eachChunk(of: track.id, from: start.microseconds, to: end.microseconds) { cut.add($0) }
+      if cut.fits {
+        tracks.append((cut.track, cut.chunks))
+        room = cut.room
+      } else {
+        leftOut += 1
+      }
     }
+    return (tracks, leftOut)
   }
 
   /// The worker's warnings about the sound, and how the result's kind of file differs from the source's.
