@@ -63,6 +63,24 @@ import Webhooks
     await keyed.bench.runner.stop()
   }
 
+  @Test func whatIsDeletedBecauseOfItsAgeIsRecorded() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench { $0.auditLogPath = path }
+    let (ours, theirs) = (try await keyed.recording(), try await keyed.recording(key: "theirs"))
+    for id in [ours, theirs] {
+      _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    }
+    let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
+    let retention = Retention(keyed.bench.context, keyed.bench.catalog)
+    #expect(await keyed.bench.context.work.run { retention.sweep(createdBefore: later) } == 2)
+    let lines = try Self.lines(path).filter { $0["action"] as? String == "retention" }
+    let told = lines.map { ["\($0["id"] ?? "")", "\($0["tenant"] ?? "")"] }
+    #expect(Set(told) == [[ours.text, "ours"], [theirs.text, "theirs"]])
+    #expect(lines.allSatisfy { $0.count == 4 && $0["time"] is String })
+    await keyed.bench.runner.stop()
+  }
+
   @Test func aRenamedLogIsOpenedAgain() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/audit.jsonl"

@@ -107,11 +107,16 @@ import Testing
     let other = sample("other")
     try catalog.insert(other)
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_000)
-    #expect(Set(try catalog.deleteRecordings(createdBefore: later, limit: 9)) == [done.recording.id, other.id])
+    #expect(
+      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.recording)) == [
+        done.recording.id, other.id,
+      ])
     #expect(try catalog.recording(source.id) != nil && catalog.recording(unfinished.recording.id) != nil)
     try catalog.update(unfinished.job.id) { $0.state = .failed }
     #expect(
-      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9)) == [source.id, unfinished.recording.id])
+      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.recording)) == [
+        source.id, unfinished.recording.id,
+      ])
   }
 
   @Test("a missing recording can't be deleted, nor one twice")

@@ -3,9 +3,9 @@
 //   {"action":"DELETE /v1/recordings/{id}","id":"0199…","key":"ci","location":"…","peer":"192.0.2.1:50312",
 //    "request_id":"…","status":204,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","token":"…"}
 //
-// `action` is the route, `id` what its path names, `location` what was created, `token` the ID of a token, `peer` the
-// address of the client, as a trusted proxy names it if there is one. Empty members are left out. No line has a key, a
-// token, a query, or a name that a client chose.
+// `action` is the route, or “retention” for a recording deleted because of its age, `id` what its path names,
+// `location` what was created, `token` the ID of a token, `peer` the address of the client, as a trusted proxy names it
+// if there is one. Empty members are left out. No line has a key, a token, a query, or a name that a client chose.
 //
 // The line of a change is on disk before its response is sent; that of a read is written before it, too, and on disk
 // with the next change's. Refused requests aren't in it: they change nothing, and the ordinary log has them. Nor are
@@ -122,9 +122,9 @@ struct AuditLine: Encodable {
   var id: String?
   var location: String?
   var tenant, key, token: String?
-  var peer: String
-  var requestId: String
-  var status: Int
+  var peer: String?
+  var requestId: String?
+  var status: Int?
 
   /// The line with its newline.
   var bytes: [UInt8] {

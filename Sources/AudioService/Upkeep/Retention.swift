@@ -48,12 +48,21 @@ final class Retention: Sendable {
   func sweep(createdBefore instant: Timestamp, of tenant: Tenant? = nil) -> Int {
     var count = 0
     do {
+      // A change that can't be recorded must not be made.
+      if let audit, !Self.waiting({ await audit.canWrite() }) {
+        context.log.failure("old recordings could not be deleted", ["error": "the audit log can't be written"])
+        return 0
+      }
       try context.store.checkRemoving()
       while true {
         let deleted = try catalog.deleteRecordings(
           createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
-        for id in deleted { removeFiles(of: id) }
+        for deletion in deleted { removeFiles(of: deletion.recording) }
         count += deleted.count
+        guard record(deleted) else {
+          context.log.failure("the audit log could not be written")
+          break
+        }
         if deleted.count < Self.batch { break }
       }
     } catch {
@@ -61,6 +70,37 @@ final class Retention: Sendable {
     }
     if count > 0 { context.log.notice("deleted old recordings", ["recordings": "\(count)"]) }
     return count
+  }
+
+  private var audit: AuditLog? { context.access.audit }
+
+  /// Writes the deletions to the audit log, if there is one. Returns false if that fails. Blocks.
+  private func record(_ deleted: [Deletion]) -> Bool {
+    guard let audit, !deleted.isEmpty else { return true }
+    let time = Timestamp.now.rfc3339
+    let lines = deleted.flatMap { deletion in
+      AuditLine(
+        time: time, action: "retention", id: deletion.recording.text,
+        tenant: deletion.tenant == .none ? nil : deletion.tenant.name
+      ).bytes
+    }
+    return Self.waiting { await audit.write(lines, isDurable: true) }
+  }
+
+  /// Waits for an asynchronous call that doesn't need this thread.
+  private static func waiting(_ call: @escaping @Sendable () async -> Bool) -> Bool {
+    let answer = Answer()
+    Task {
+      answer.value.store(await call(), ordering: .sequentiallyConsistent)
+      answer.isThere.signal()
+    }
+    answer.isThere.wait()
+    return answer.value.load(ordering: .sequentiallyConsistent)
+  }
+
+  private final class Answer: Sendable {
+    let value = Atomic(false)
+    let isThere = DispatchSemaphore(value: 0)
   }
 
   private func removeFiles(of id: RecordingID) {

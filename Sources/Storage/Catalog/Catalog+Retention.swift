@@ -3,11 +3,11 @@ import GRDB
 
 extension Catalog {
   /// Deletes at most `limit` recordings created before `instant`, oldest first, except those that an unfinished job
-  /// reads or produces, and returns their IDs. Their finished jobs stay. The caller must call `MediaStore.remove` for
+  /// reads or produces, and returns which. Their finished jobs stay. The caller must call `MediaStore.remove` for
   /// each. With `tenant`, deletes only recordings of that tenant; otherwise those of all tenants but `others`.
   package func deleteRecordings(
     createdBefore instant: Timestamp, limit: Int, of tenant: Tenant? = nil, except others: Set<Tenant> = []
-  ) throws(StorageError) -> [RecordingID] {
+  ) throws(StorageError) -> [Deletion] {
     let names = (tenant.map { [$0] } ?? Array(others)).map(\.name)
     let list = String(decoding: (try? JSONEncoder().encode(names)) ?? Data(), as: UTF8.self)
     let choice = tenant == nil ? "NOT IN" : "IN"
@@ -29,13 +29,13 @@ extension Catalog {
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
           "tenants": list,
         ]
-      ).compactMap { row -> RecordingID? in
+      ).compactMap { row -> Deletion? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
-        changes.note(owner: Tenant(stored: try value(row, "tenant")), of: id)
-        return id
+        return Deletion(id, of: Tenant(stored: try value(row, "tenant")))
       }
-      for id in deleted {
-        try Self.erase(id.text, db)
+      for deletion in deleted {
+        changes.note(owner: deletion.tenant, of: deletion.recording)
+        try Self.erase(deletion.recording.text, db)
       }
       try Self.forgetOrphanedConversions(db)
       return deleted
