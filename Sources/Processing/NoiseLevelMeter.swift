@@ -49,14 +49,16 @@ struct NoiseLevelMeter {
   }
 
   private func energy(_ samples: Span<Float>) -> Float {
-    // Separate lanes, so that the compiler vectorizes the loop.
-    var lanes = InlineArray<16, Float>(repeating: 0)
-    var start = 0
-    while start + 16 <= samples.count {
-      for lane in 0..<16 { lanes[lane] += samples[start + lane] * samples[start + lane] }
-      start += 16
+    // A loop over an array of lanes isn't vectorized, and would take 7 % of the time of a whole cleaning.
+    var lanes = SIMD16<Float>.zero
+    let whole = samples.count / 16 * 16
+    unsafe samples.withUnsafeBytes { bytes in
+      for start in stride(from: 0, to: whole, by: 16) {
+        let values = unsafe bytes.loadUnaligned(fromByteOffset: 4 * start, as: SIMD16<Float>.self)
+        lanes += values * values
+      }
     }
-    for index in start..<samples.count { lanes[0] += samples[index] * samples[index] }
+    for index in whole..<samples.count { lanes[0] += samples[index] * samples[index] }
     var sum: Float = 0
     for lane in 0..<16 { sum += lanes[lane] }
     return sum
