@@ -20,6 +20,9 @@ static const unsigned char comparison_js[] = {
 static const unsigned char controls_js[] = {
 #embed "viewer/controls.js"
 };
+static const unsigned char credentials_js[] = {
+#embed "viewer/credentials.js"
+};
 static const unsigned char drawing_js[] = {
 #embed "viewer/drawing.js"
 };
@@ -101,6 +104,9 @@ static const unsigned char service_js[] = {
 static const unsigned char session_js[] = {
 #embed "viewer/session.js"
 };
+static const unsigned char sharing_js[] = {
+#embed "viewer/sharing.js"
+};
 static const unsigned char signal_js[] = {
 #embed "viewer/signal.js"
 };
@@ -175,6 +181,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("cleaning.js", cleaning_js),
   FILE("comparison.js", comparison_js),
   FILE("controls.js", controls_js),
+  FILE("credentials.js", credentials_js),
   FILE("drawing.js", drawing_js),
   FILE("drawers.js", drawers_js),
   FILE("editing.js", editing_js),
@@ -202,6 +209,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("result.js", result_js),
   FILE("service.js", service_js),
   FILE("session.js", session_js),
+  FILE("sharing.js", sharing_js),
   FILE("signal.js", signal_js),
   FILE("singing.js", singing_js),
   FILE("spectrum.js", spectrum_js),

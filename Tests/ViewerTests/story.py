@@ -15,6 +15,7 @@ import positions
 from material import speech_like, write_media, write_video, write_wav
 from page import COPY, DELETE, DOWN, END, ENTER, ESCAPE, F2, HOME, LEFT, RIGHT, SHIFT, TAB, Page, in_chromium
 from proxy import Proxy
+from sharing import Sharing
 from sound import Tap
 from uploads import UploadFaults
 from webdriver import wait
@@ -133,6 +134,7 @@ class Story:
             self.noise_is_kept_under_a_name_and_used_again,
             self.the_spectrum_shows_what_is_removed,
             self.a_result_gets_the_loudness_that_was_chosen,
+            *(Sharing(self).steps() if self.service.binary else ()),
             self.a_service_that_was_away_is_found_again,
         ]
 

@@ -19,8 +19,8 @@ enum ViewerFiles {
 
   /// The page loads only its own files and the API's responses, and no text is turned into markup.
   private static let policy = """
-    default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; media-src 'self'; \
-    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
+    default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
+    media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
     """
 
   private static let none = representation([], name: "")

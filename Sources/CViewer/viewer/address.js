@@ -1,19 +1,21 @@
 // @ts-check
 // The page's address: #<recording>&with=<recording>,<recording>&view=12.5-20&mark=1.25-2.75&noise=0-1.5, times in seconds.
-// A link opens the same view: `with` lists other results of the same source that are shown.
+// A link opens the same view: `with` lists other results of the same source that are shown. One that shares a recording
+// with somebody who has no key begins with #recording=<recording>&token=<token>.
 
 /** @typedef {import("./view.js").Span} Span */
 
 /**
  * @param {string} hash
- * @returns {{ id: string, others: string[], view: Span | null, mark: Span | null, noise: Span | null }}
+ * @returns {{ id: string, token: string, others: string[], view: Span | null, mark: Span | null, noise: Span | null }} `token` is
+ *   empty unless the link shares the recording
  */
 export function readAddress(hash) {
-  const [id, ...rest] = hash.replace(/^#/, "").split("&");
-  const fields = new URLSearchParams(rest.join("&"));
-  const isID = (/** @type {string} */ text) => /^[0-9a-f-]{36}$/.test(text);
+  const text = hash.replace(/^#/, ""), [first, ...rest] = text.split("&"), isShared = first.startsWith("recording=");
+  const fields = new URLSearchParams(isShared ? text : rest.join("&")), id = isShared ? fields.get("recording") ?? "" : first;
+  const isID = (/** @type {string} */ text) => /^[0-9a-f-]{36}$/.test(text), token = fields.get("token") ?? "";
   return {
-    id: isID(id) ? id : "", others: (fields.get("with") ?? "").split(",").filter(isID),
+    id: isID(id) ? id : "", token: !isShared ? "" : /^[\w.-]+$/.test(token) ? token : "invalid", others: (fields.get("with") ?? "").split(",").filter(isID),
     view: span(fields.get("view")), mark: span(fields.get("mark")), noise: span(fields.get("noise")),
   };
 }
@@ -21,11 +23,12 @@ export function readAddress(hash) {
 /**
  * @param {import("./session.js").Session} session
  * @param {import("./view.js").View} view
+ * @param {import("./credentials.js").Share | null} share
  */
-export function writeAddress({ original, cleaned, results }, view) {
-  const open = cleaned ?? original;
-  if (!open) return "";
-  const parts = [open.recording.id], others = results.filter(layer => layer !== cleaned), { target, duration } = view;
+export function writeAddress({ original, cleaned, results }, view, share) {
+  const open = cleaned ?? original, shared = share ? `recording=${share.recording}&token=${share.token}` : "";
+  if (!open) return shared && `#${shared}`;
+  const parts = [shared || open.recording.id], others = results.filter(layer => layer !== cleaned), { target, duration } = view;
   if (others.length) parts.push(`with=${others.map(layer => layer.recording.id)}`);
   const add = (/** @type {string} */ name, /** @type {Span | null} */ value) => {
     if (value) parts.push(`${name}=${round(value.start)}-${round(value.end)}`);

@@ -3,7 +3,7 @@ import { voices } from "./comparison.js";
 import { Surface } from "./drawing.js";
 import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
 import { announce, tell } from "./messages.js";
-import { afterCalm, copy, find, label, part, rove } from "./page.js";
+import { afterCalm, copy, download, find, label, part, rove } from "./page.js";
 import { recordingPath } from "./service.js";
 import { layerName } from "./session.js";
 import { texts } from "./texts.js";
@@ -224,8 +224,11 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /
   player.failed.subscribe(error => tell(error.message, { isError: true }));
 }
 
+const audioPath = (/** @type {import("./session.js").Layer} */ { recording }) => `${recordingPath(recording.id)}/audio?download=1`;
+
 /** A row for each layer, with buttons to hear, show, solo, download and remove it. */
 function connectLayers(/** @type {Session} */ session, /** @type {Player} */ player) {
+  const { service } = session;
   const area = find("layers");
   /** @type {Map<import("./session.js").Layer, HTMLElement>} */
   const rows = new Map();
@@ -249,6 +252,12 @@ function connectLayers(/** @type {Session} */ session, /** @type {Player} */ pla
         part(row, "show").onclick = toggle("isVisible");
         part(row, "solo").onclick = toggle("isSolo");
         part(row, "remove").onclick = () => session.remove(layer);
+        part(row, "download").onclick = (/** @type {Event} */ event) => {
+          // With a key, the address needs a token, which a link that stays would show.
+          if (!service.credentials.hasKey && !service.credentials.share) return;
+          event.preventDefault();
+          download(service, audioPath(layer)).catch(error => session.failed.emit(error));
+        };
       }
       const name = layerName(layer), { recording, role } = layer, isHeard = player.voice === role && layer === session[role];
       row.dataset.role = role;
@@ -262,7 +271,7 @@ function connectLayers(/** @type {Session} */ session, /** @type {Player} */ pla
       part(row, "solo").setAttribute("aria-pressed", String(layer.isSolo));
       const link = part(row, "download");
       link.hidden = recording.sha256 === null;
-      link.href = `${recordingPath(recording.id)}/audio?download=1`;
+      link.href = audioPath(layer);
       label(link, texts.download(recording.name));
       label(part(row, "remove"), texts.removeLayer(name));
       part(row, "remove").hidden = role === "original" || recording.sha256 === null;

@@ -1,8 +1,13 @@
 // @ts-check
+import { isAbort, pause, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 
-// What other pages and programs change, as the service reports it in `GET v1/events` (server-sent events). A hidden page
-// doesn't listen, because a browser opens only six connections to a server for all of its pages.
+// What other pages and programs change, as the service reports it in `GET v1/events` (server-sent events), read with fetch,
+// because an EventSource can't send a key. A hidden page doesn't listen, because a browser opens only six connections to a
+// server for all of its pages.
+
+/** The pause before the page listens again after the stream has ended, in milliseconds. */
+const pace = 2000;
 
 /** The changes of recordings. */
 export class Changes {
@@ -21,29 +26,73 @@ export class Changes {
    * @type {Signal<void>}
    */
   missed = new Signal();
-  /** @type {EventSource | null} */
-  #source = null;
+  /** @type {AbortController | null} */
+  #control = null;
   #hasListened = false;
 
-  constructor() {
-    document.addEventListener("visibilitychange", () => this.#listen());
-    this.#listen();
+  /** @param {import("./service.js").Service} service */
+  constructor(service) {
+    this.service = service;
+    document.addEventListener("visibilitychange", () => this.#turn());
+    // A page that the browser keeps for Back must not keep its connection.
+    addEventListener("pagehide", () => this.#stop());
+    addEventListener("pageshow", () => this.#turn());
+    this.#turn();
   }
 
-  #listen() {
-    if (document.hidden) {
-      this.#source?.close();
-      this.#source = null;
-      return;
+  #stop() {
+    this.#control?.abort();
+    this.#control = null;
+  }
+
+  #turn() {
+    if (document.hidden) this.#stop();
+    else if (!this.#control) {
+      this.#control = new AbortController();
+      void this.#listen(this.#control.signal);
     }
-    if (this.#source) return;
-    const source = this.#source = new EventSource("v1/events");
-    source.addEventListener("open", () => {
-      if (this.#hasListened) this.missed.emit();
-      this.#hasListened = true;
-    });
-    source.addEventListener("resync", () => this.missed.emit());
-    source.addEventListener("recording", event => this.changed.emit(JSON.parse(event.data)));
-    source.addEventListener("deleted", event => this.deleted.emit(JSON.parse(event.data).id));
+  }
+
+  async #listen(/** @type {AbortSignal} */ signal) {
+    for (;;) {
+      try {
+        const { body } = await this.service.fetch("v1/events", { signal });
+        if (this.#hasListened) this.missed.emit();
+        this.#hasListened = true;
+        if (body) for await (const { name, data } of eventsOf(body)) this.#take(name, data);
+        await pause(pace, signal);
+      } catch (error) {
+        // A service that refuses the stream would refuse it again.
+        if (isAbort(error) || error instanceof Refusal) return;
+        await pause(pace, signal).catch(() => { });
+        if (signal.aborted) return;
+      }
+    }
+  }
+
+  #take(/** @type {string} */ name, /** @type {string} */ data) {
+    if (name === "resync") this.missed.emit();
+    if (name === "recording") this.changed.emit(JSON.parse(data));
+    if (name === "deleted") this.deleted.emit(JSON.parse(data).id);
+  }
+}
+
+/**
+ * Yields the events of a stream, in the form in which this service writes them: lines `event: …`, `id: …` and one
+ * `data: …`, then an empty line.
+ * @param {ReadableStream<Uint8Array>} body
+ */
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (text + value).split("\n\n");
+    text = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const fields = new Map(block.split("\n").map(line => /** @type {[string, string]} */ (/^(\w*): ?(.*)$/.exec(line)?.slice(1) ?? ["", ""])));
+      yield { name: fields.get("event") ?? "", data: fields.get("data") ?? "" };
+    }
   }
 }

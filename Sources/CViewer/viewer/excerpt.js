@@ -78,7 +78,7 @@ export class ExcerptDialog {
     const path = `${recordingPath(recording.id)}/audio?start=${start}&end=${end}&format=${format}&download=1`;
     // The browser would show a refusal only as a failed download.
     await this.service.fetch(path, { method: "HEAD" });
-    download(path);
+    await download(this.service, path);
   }
 
   async #keep() {

@@ -114,6 +114,10 @@ export class Labels {
   edit(change) {
     const { before } = change, after = change.after && normal(change.after), id = this.track?.id;
     if (before && after && isSame(before, after)) return before;
+    if (!this.service.credentials.allows("write")) {
+      this.told.emit({ text: texts.notShared, isError: true });
+      return before;
+    }
     const forth = { before, after }, back = { before: after, after: before };
     const perform = async (/** @type {Change} */ done) => {
       if (this.track?.id !== id && this.tracks.some(track => track.id === id)) await this.choose(id ?? "");

@@ -88,6 +88,7 @@ export class Library {
 
   /** Reloads the list, newest first. */
   async load() {
+    if (this.service.credentials.share) return;
     this.#control.abort();
     this.#control = new AbortController();
     this.#cursor = "";
@@ -164,7 +165,7 @@ export class Library {
     // The width makes the address differ, so that a cached picture of the unfinished waveform isn't shown for the finished one.
     const width = waveform.state === "ready" ? 232 : 231;
     if (hasFailed) picture.removeAttribute("src");
-    else picture.src = `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`;
+    else void this.#picture(picture, `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`);
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
     open.onclick = () => this.open(recording);
     label(rename, texts.rename(name));
@@ -179,6 +180,19 @@ export class Library {
       else return;
       event.preventDefault();
     };
+  }
+
+  /** Shows a picture. With a key it is fetched: a token for the element would be one more request for each row. */
+  async #picture(/** @type {HTMLImageElement} */ picture, /** @type {string} */ path) {
+    const isKnown = picture.dataset.path === path;
+    picture.dataset.path = path;
+    if (!this.service.credentials.hasKey) return void (picture.src = path);
+    if (isKnown && picture.complete && picture.naturalWidth) return;
+    try {
+      const address = URL.createObjectURL(await (await this.service.fetch(path)).blob());
+      picture.onload = picture.onerror = () => URL.revokeObjectURL(address);
+      if (picture.dataset.path === path) picture.src = address;
+    } catch { /* Pictures are optional. */ }
   }
 
   /** Says why a recording could not be read, and offers what can be done. */

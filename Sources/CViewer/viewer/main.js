@@ -22,6 +22,7 @@ import { Profiles } from "./profiles.js";
 import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
+import { KeyDialog, ShareDialog } from "./sharing.js";
 import { SingingView } from "./singing.js";
 import { SpectrumPicture } from "./spectrum.js";
 import { Stage } from "./stage.js";
@@ -35,7 +36,10 @@ import { View } from "./view.js";
 
 fillTexts(document);
 
-const service = new Service();
+const service = new Service(), { credentials } = service;
+new KeyDialog(credentials);
+document.body.classList.toggle("shared", credentials.share !== null);
+document.body.classList.toggle("read-only", !credentials.allows("write"));
 const tiles = new TileStore(service);
 const session = new Session(service, tiles);
 const view = new View();
@@ -63,7 +67,11 @@ stage.beforeFrame = () => {
   return goesOn;
 };
 for (const event of ["loadeddata", "seeked"]) media.picture.addEventListener(event, () => stage.ask());
-session.failed.subscribe(error => tell(error.message, { isError: true }));
+session.failed.subscribe(error => {
+  tell(error.message, { isError: true });
+  find("share-ended").hidden = !credentials.share || session.original !== null;
+});
+new ShareDialog(service, session, player);
 
 /** Turns the page when the playhead leaves it. */
 function followPlayhead() {
@@ -80,7 +88,7 @@ new ResultCard(service, session, player, () => {
 });
 
 // What is open.
-const library = new Library(service, session, undo, new Changes(), recording => {
+const library = new Library(service, session, undo, new Changes(service), recording => {
   const layer = session.add(recording);
   if (!layer) return void open(recording.id, recording);
   listDrawer.close();
@@ -135,7 +143,7 @@ session.changed.subscribe(() => {
 let written = location.hash;
 const remember = afterCalm(300, () => {
   const before = readAddress(location.hash), isInUse = session.original !== null && before.id !== "" && !player.isPlaying;
-  written = writeAddress(session, view);
+  written = writeAddress(session, view, credentials.share);
   if (written === location.hash) return;
   const after = readAddress(written), isStep = after.id !== before.id || JSON.stringify(after.view) !== JSON.stringify(before.view);
   if (isStep && isInUse) history.pushState(null, "", written);
@@ -143,7 +151,9 @@ const remember = afterCalm(300, () => {
 });
 for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed]) signal.subscribe(remember);
 addEventListener("hashchange", () => {
-  if (location.hash !== written) openAddress();
+  // Another link may share something else.
+  if (readAddress(location.hash).token !== (credentials.share?.token ?? "")) location.reload();
+  else if (location.hash !== written) openAddress();
 });
 function openAddress() {
   const place = readAddress(location.hash), front = session.cleaned ?? session.original;
@@ -156,7 +166,9 @@ function openAddress() {
   } else if (place.id) void open(place.id, undefined, place);
 }
 
-new Transfers(service, (id, isLast) => {
+// A link shares what there is.
+if (credentials.share) for (const name of ["dragover", "drop"]) addEventListener(name, event => event.preventDefault());
+else new Transfers(service, (id, isLast) => {
   void library.load();
   if (isLast || !session.original) void open(id);
 }, file => {

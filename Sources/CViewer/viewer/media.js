@@ -53,6 +53,7 @@ export class Media {
     this.picture = picture;
     picture.addEventListener("error", () => { picture.hidden = true; });
     picture.addEventListener("loadeddata", () => { picture.hidden = false; });
+    service.credentials.renewed.subscribe(() => this.#renew());
   }
 
   /**
@@ -68,19 +69,56 @@ export class Media {
     for (const [layer, { element }] of this.#tracks) {
       if (wanted.includes(layer)) continue;
       this.#tracks.delete(layer);
-      set(element, "");
+      this.#set(element, "");
       element.remove();
     }
-    for (const layer of wanted) if (layer) void this.#convert(layer, this.#tracks.get(layer) ?? this.#add(layer));
+    for (const layer of wanted) if (layer && this.#admits(layer, session)) void this.#convert(layer, this.#tracks.get(layer) ?? this.#add(layer));
     if (!this.#track) {
       this.#turnTo(cleaned && this.#tracks.has(cleaned) ? cleaned : original);
       for (const [layer, { element }] of this.#tracks) {
         if (layer === this.#heard && Math.abs(element.currentTime - at) > jump) element.currentTime = at;
       }
     }
-    const { recording } = original ?? {};
-    if (set(this.picture, recording?.video && recording.sha256 ? `${recordingPath(recording.id)}/video` : "")) {
-      this.picture.hidden = true;
+    const { recording } = original ?? {}, hasPicture = original && recording.video && recording.sha256 && this.#admits(original, session);
+    if (this.#set(this.picture, hasPicture ? `${recordingPath(recording.id)}/video` : "")) this.picture.hidden = true;
+  }
+
+  /** Whether elements may read a recording; if not yet, loads it when they may. */
+  #admits(/** @type {Layer} */ { recording }, /** @type {import("./session.js").Session} */ session) {
+    const { service } = this;
+    if (service.credentials.isAdmitted(recording.id)) return true;
+    service.admit(recording.id).then(() => this.load(session), error => this.failed.emit(error));
+    return false;
+  }
+
+  /**
+   * Sets the source of an element.
+   * @param {HTMLMediaElement} element
+   * @param {string} path empty: nothing
+   * @returns {boolean} whether that is something new
+   */
+  #set(element, path) {
+    if ((element.dataset.path ?? "") === path) return false;
+    element.dataset.path = path;
+    element.pause();
+    if (path) element.src = this.service.credentials.address(path);
+    else {
+      element.removeAttribute("src");
+      element.load();
+    }
+    return true;
+  }
+
+  /** Lets elements that don't play use the current tokens; one that plays goes on with its own, which lasts for hours. */
+  #renew() {
+    const address = (/** @type {HTMLMediaElement} */ { dataset }) => this.service.credentials.address(dataset.path ?? "");
+    const isOld = (/** @type {HTMLMediaElement} */ element) => Boolean(element.dataset.path) && element.paused
+      && element.src !== new URL(address(element), document.baseURI).href;
+    for (const element of [this.picture, ...[...this.#tracks.values()].map(track => track.element)]) {
+      if (!isOld(element)) continue;
+      const at = element.currentTime;
+      element.src = address(element);
+      element.currentTime = at;
     }
   }
 
@@ -104,7 +142,7 @@ export class Media {
       track.isUnreadable = true;
       void this.#convert(layer, track);
     });
-    if (!track.isUnreadable) set(element, track.path);
+    if (!track.isUnreadable) this.#set(element, track.path);
     this.#tracks.set(layer, track);
     this.picture.after(element);
     return track;
@@ -114,7 +152,7 @@ export class Media {
   async #convert(/** @type {Layer} */ layer, /** @type {Track} */ track) {
     const { element, path } = track, converted = `${path}?format=flac`, at = element.currentTime;
     // Only after the service has read the recording.
-    if (!track.isUnreadable || element.src.endsWith(converted) || layer.recording.waveform.state !== "ready") return;
+    if (!track.isUnreadable || element.dataset.path === converted || layer.recording.waveform.state !== "ready") return;
     track.isUnreadable = false;
     try {
       const answer = await this.service.fetch(converted, { signal: this.#control.signal });
@@ -128,12 +166,14 @@ export class Media {
   async #resume(/** @type {Layer} */ layer, /** @type {Track} */ { element }) {
     const at = element.currentTime;
     await this.service.untilBack();
-    await this.#goOn(layer, element, element.src, at).catch(() => { });
+    await this.service.admit(layer.recording.id).catch(() => { });
+    await this.#goOn(layer, element, element.dataset.path ?? "", at).catch(() => { });
   }
 
-  async #goOn(/** @type {Layer} */ layer, /** @type {HTMLMediaElement} */ element, /** @type {string} */ source, /** @type {number} */ at) {
+  async #goOn(/** @type {Layer} */ layer, /** @type {HTMLMediaElement} */ element, /** @type {string} */ path, /** @type {number} */ at) {
     if (!this.#tracks.has(layer)) return;
-    element.src = source;
+    element.dataset.path = path;
+    element.src = this.service.credentials.address(path);
     element.currentTime = at;
     if (this.isPlaying && layer === this.#heard) await element.play();
   }
@@ -162,13 +202,14 @@ export class Media {
     const { element } = this.#tracks.get(layer) ?? {};
     await element?.play().catch(error => {
       // A format that the browser can't play starts once it is converted.
-      if (error.name !== "NotSupportedError" || element.src.includes("?")) throw error;
+      if (error.name !== "NotSupportedError" || element.dataset.path?.includes("?")) throw error;
     });
   }
 
   pause() {
     this.isPlaying = false;
     for (const { element } of this.#tracks.values()) element.pause();
+    this.#renew();
   }
 
   /**
@@ -208,24 +249,6 @@ export class Media {
     }
     chase(this.picture, position, isRunning);
   }
-}
-
-/**
- * Sets the source of an element.
- * @param {HTMLMediaElement} element
- * @param {string} path empty: nothing
- * @returns {boolean} whether that is something new
- */
-function set(element, path) {
-  if ((element.dataset.path ?? "") === path) return false;
-  element.dataset.path = path;
-  element.pause();
-  if (path) element.src = path;
-  else {
-    element.removeAttribute("src");
-    element.load();
-  }
-  return true;
 }
 
 /** Jumps if far off; otherwise plays slightly faster or slower, which isn't noticeable in a picture or a muted sound. */

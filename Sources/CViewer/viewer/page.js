@@ -70,12 +70,14 @@ export function rove(toolbar) {
 }
 
 /**
- * Downloads what the service offers as a file.
+ * Downloads something of a recording as a file.
+ * @param {import("./service.js").Service} service
  * @param {string} path
  */
-export function download(path) {
+export async function download(service, path) {
+  await service.admit(/** @type {string} */ (path.split(/[/?]/)[2]));
   const link = document.createElement("a");
-  [link.href, link.download] = [path, ""];
+  [link.href, link.download] = [service.credentials.address(path), ""];
   link.click();
 }
 

@@ -192,8 +192,8 @@ export class Profiles {
   }
 
   #complain(/** @type {unknown} */ error) {
-    // It is gone, or the service has no profiles.
-    if (error instanceof Refusal && error.status === 404) return;
+    // It is gone, the service has no profiles, or a link doesn't share them.
+    if (error instanceof Refusal && (error.status === 404 || error.code === "not_shared")) return;
     tell(String(/** @type {Error} */(error).message), { isError: true });
   }
 }

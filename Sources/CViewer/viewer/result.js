@@ -127,7 +127,7 @@ export class ResultCard {
     button.classList.add("busy");
     try {
       if (format) await (await this.service.fetch(path, { range: "bytes=0-0" })).body?.cancel();
-      download(path);
+      await download(this.service, path);
     } catch (error) {
       tell(String(/** @type {Error} */(error).message), { isError: true });
     }

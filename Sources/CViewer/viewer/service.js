@@ -1,4 +1,5 @@
 // @ts-check
+import { Credentials } from "./credentials.js";
 import { explain } from "./problems.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
@@ -40,6 +41,9 @@ export class Service {
   /** @type {Promise<void> | null} */
   #away = null;
 
+  /** @param {Credentials} credentials */
+  constructor(credentials = new Credentials()) { this.credentials = credentials; }
+
   /**
    * A JSON document.
    * @param {string} path
@@ -59,6 +63,7 @@ export class Service {
    * @returns {Promise<Response>}
    */
   async fetch(path, { method = "GET", body, content, signal, keepalive, range, key, match } = {}) {
+    if (this.credentials.forbids(method, path)) throw new Refusal(texts.notShared, 403, "not_shared");
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
     if (range) headers.set("Range", range);
@@ -67,6 +72,7 @@ export class Service {
     if (match) headers.set("If-Match", match);
     const sent = body === undefined ? content : JSON.stringify(body);
     for (;;) {
+      const used = this.credentials.authorize(headers);
       /** @type {Response} */
       let answer;
       try {
@@ -80,6 +86,11 @@ export class Service {
         continue;
       }
       if (answer.ok) return answer;
+      if (answer.status === 401) {
+        if (!await this.credentials.replace(used)) throw new Refusal(texts.shareEnded, 401, "share_ended");
+        signal?.throwIfAborted();
+        continue;
+      }
       const busy = answer.status === 429 || answer.status === 503;
       const delay = retrySeconds(answer.headers.get("Retry-After"));
       if (busy && ["GET", "HEAD"].includes(method) && delay > 0) {
@@ -90,6 +101,12 @@ export class Service {
       throw new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "");
     }
   }
+
+  /**
+   * Prepares `credentials.address` for a recording: elements and downloads need a token if the page has a key.
+   * @param {string} recording
+   */
+  admit(recording) { return this.credentials.admit(recording, body => this.fetch("v1/tokens", { method: "POST", body })); }
 
   /** Resolves when the service is reachable; at once if it is. */
   untilBack() {

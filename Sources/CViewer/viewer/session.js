@@ -1,7 +1,7 @@
 // @ts-check
 import { recall, remember } from "./memory.js";
 import { explain } from "./problems.js";
-import { isAbort, recordingPath, Refusal } from "./service.js";
+import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { Waveform } from "./tiles.js";
@@ -378,7 +378,9 @@ export class Session {
     try {
       while (isGrowing() && this.layers.includes(layer)) {
         const { job } = layer.recording.waveform;
-        if (job) layer.job = await this.service.json(`v1/jobs/${job}?wait=20`, { signal });
+        // A link doesn't share jobs.
+        if (this.service.credentials.share) await pause(1000, signal);
+        else if (job) layer.job = await this.service.json(`v1/jobs/${job}?wait=20`, { signal });
         if (!this.layers.includes(layer)) return;
         if (layer.job && ["cancelled", "failed"].includes(layer.job.state)) return this.#lose(layer);
         if (layer.isCanceled) continue;

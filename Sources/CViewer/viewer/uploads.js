@@ -79,7 +79,9 @@ export class Upload {
   cancel() {
     this.#stop("cancelled");
     remember(this.#key, "");
-    if (this.#id) void fetch(this.#path, { method: "DELETE", headers: tus }).catch(() => { });
+    const headers = new Headers(tus);
+    this.service.credentials.authorize(headers);
+    if (this.#id) void fetch(this.#path, { method: "DELETE", headers }).catch(() => { });
   }
 
   #stop(/** @type {Upload["state"]} */ state) {
@@ -209,12 +211,28 @@ export class Upload {
    * @param {Record<string, string>} fields
    * @returns {Promise<XMLHttpRequest>}
    */
-  #send(method, path, body, fields) {
+  async #send(method, path, body, fields) {
+    const { credentials } = this.service, { signal } = this.#control;
+    for (;;) {
+      const headers = new Headers(fields), used = credentials.authorize(headers), answer = await this.#sendOnce(method, path, body, headers);
+      if (answer.status !== 401 || !await credentials.replace(used)) return answer;
+      signal.throwIfAborted();
+    }
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {Blob | null} body
+   * @param {Headers} headers
+   * @returns {Promise<XMLHttpRequest>}
+   */
+  #sendOnce(method, path, body, headers) {
     const before = this.#offset ?? 0;
     return new Promise((resolve, reject) => {
       const request = this.#request = new XMLHttpRequest();
       request.open(method, path);
-      for (const [name, value] of Object.entries(fields)) request.setRequestHeader(name, value);
+      for (const [name, value] of headers) request.setRequestHeader(name, value);
       if (body) request.upload.onprogress = event => this.#progress(before + event.loaded);
       request.onload = () => resolve(request);
       request.onerror = () => reject(new Setback(texts.uploadLost, 0, true));
