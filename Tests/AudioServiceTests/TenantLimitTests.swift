@@ -218,6 +218,16 @@ private final class EndlessBody: BodySource {
     #expect(schedule.begin() == ids[1])
   }
 
+  @Test(arguments: TenantLimits.Name.allCases) func aLimitOfZeroAllowsNothing(name: TenantLimits.Name) async throws {
+    let keyed = try bench([name.rawValue: 0])
+    let answer =
+      name == .openUploads
+      ? try await keyed.respond(.post, "/v1/uploads", fields: ["Upload-Length": "8"])
+      : try await keyed.respond(.post, "/v1/recordings", body: "RIFF")
+    try await says("limit_\(name.rawValue)", name == .storedBytes ? 413 : 429, answer)
+    #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
+  }
+
   @Test func noJobIsQueuedThatMayNeverRun() async throws {
     let keyed = try bench(["running_jobs": 0])
     try await says("limit_running_jobs", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))

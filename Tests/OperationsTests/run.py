@@ -1,0 +1,26 @@
+"""Checks what docs/operating.md and the files in deploy/ promise to operators. See deploy/operations."""
+
+import os
+import signal
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [here, os.path.join(here, "../ProxyTests"), os.path.join(here, "../ViewerTests")]
+import commands
+import manifests
+import monitoring
+
+
+def main():
+    program = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else ".build/release/stillwave")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    os.chdir(os.path.join(here, "../.."))
+    for check in (*manifests.checks(), monitoring.the_monitoring_is_loaded, commands.the_table_of_commands,
+                  commands.the_ways_to_start):
+        with tempfile.TemporaryDirectory(prefix="stillwave-operations-") as folder:
+            done = check(program, folder)
+        print(f"  {'left out' if done is False else 'ok'}      {check.__name__.replace('_', ' ')}", flush=True)
+
+
+main()
