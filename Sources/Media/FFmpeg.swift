@@ -37,14 +37,16 @@ package struct FFmpeg: Sendable, Equatable {
   /// With `copiesCovers`, the JPEG and PNG decoders are allowed too: the size of a picture is only in its own header,
   /// and without the size no cover can be written. The picture itself isn't decoded (libavformat sets `skip_frame`).
   ///
-  /// In the same way, picture decoders find the size of the pictures if the file's headers don't give it. With
-  /// `decodesTexts`, those of subtitles are allowed.
+  /// In the same way, picture decoders find the size of the pictures if the file's headers don't give it, or if
+  /// libavformat ignores what they say, as in MP4 and MOV with MPEG-4 Visual. With `decodesTexts`, those of subtitles are
+  /// allowed.
   func inputWords(
     _ demuxer: Demuxer, copiesCovers: Bool = false, decodesTexts: Bool = false, leadingBytes: Int? = nil
   ) -> [String] {
     let decoders =
       Self.decoders + (decodesTexts ? "," + MediaTexts.codecs.joined(separator: ",") : "")
       + (copiesCovers ? ",mjpeg,png" : "") + (demuxer.hidesTracks ? "," + Self.pictureDecoders : "")
+      + (demuxer == .mov ? ",mpeg4" : "")
     var words = ["-protocol_whitelist", "file,pipe", "-codec_whitelist", decoders, "-f", demuxer.rawValue]
     if let leadingBytes { words += ["-skip_initial_bytes", "\(leadingBytes)"] }
     // Keeps references to other files, which QuickTime supports, from being opened.

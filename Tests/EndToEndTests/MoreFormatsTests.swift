@@ -4,6 +4,7 @@ import Testing
 /// The formats of broadcasts, old cameras, discs, and archives.
 @Suite(.serialized) struct MoreFormatsTests {
   private static let mpeg2 = ["-map", "0:a", "-map", "1:v", "-c:v", "mpeg2video"]
+  private static let mpeg4 = ["-map", "0:a", "-map", "1:v", "-c:v", "mpeg4"]
   private static let h264 = ["-map", "0:a", "-map", "1:v"] + MediaClip.h264 + ["-preset", "medium", "-bf", "2"]
 
   private static func clip(
@@ -27,6 +28,8 @@ import Testing
     (clip("old.flv", "flv", "mp3", rate: 44_100, ["-c:a", "libmp3lame"]), "flv", "aac"),
     (clip("film.mpg", "mpg", "mp2", video: mpeg2, ["-c:a", "mp2"]), "mpg", "mp2"),
     (clip("disc.vob", "mpg", "ac3", video: mpeg2, ["-c:a", "ac3", "-f", "vob"]), "mpg", "ac3"),
+    (clip("camera.mov", "mov", "aac", video: mpeg4, ["-c:a", "aac"]), "mov", "aac"),
+    (clip("player.mp4", "mp4", "aac", video: mpeg4, ["-c:a", "aac"]), "mp4", "aac"),
     (clip("lossless.caf", "caf", "alac", ["-c:a", "alac"]), "caf", "alac"),
     (clip("speech.caf", "caf", "opus", ["-c:a", "libopus"]), "caf", "opus"),
     (clip("ima.caf", "caf", "adpcm_ima_qt", ["-c:a", "adpcm_ima_qt"]), "caf", "alac"),
