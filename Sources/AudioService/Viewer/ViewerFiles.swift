@@ -60,6 +60,6 @@ extension Representation {
     hash.update(bytes.span)
     self.init(
       body: .bytes(bytes), contentType: contentType, etag: "\"\(hash.hexDigest().prefix(32))\"",
-      cacheControl: "no-cache", fields: fields)
+      cacheControl: "no-cache", fields: fields, isPermanent: true)
   }
 }

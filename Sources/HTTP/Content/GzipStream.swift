@@ -4,19 +4,21 @@ import CZlib
 ///
 /// Uses an 8 KiB window and level 2. For waveforms in JSON this halves the size at 100 to 150 MB/s, with 64 KB of
 /// memory per stream instead of the 256 KB of zlib's defaults. Level 6 would be 6 % smaller but take five times as
-/// long.
+/// long. With `isThorough`, for content that is compressed once and sent often, it is as small as zlib makes it: the
+/// viewer's files have 131 KB instead of 144.
 @safe
 struct GzipStream: ~Copyable, @unchecked Sendable {
   /// At a stable address, because zlib's state points back to it.
   private let stream: UnsafeMutablePointer<z_stream>
 
-  init() {
+  init(isThorough: Bool = false) {
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    let windowBits: Int32 = 13
+    let windowBits: Int32 = isThorough ? 15 : 13
+    let memoryLevel: Int32 = isThorough ? 8 : 6
     let gzipWrapper: Int32 = 16
     let status = unsafe deflateInit2_(
-      stream, 2, Z_DEFLATED, windowBits + gzipWrapper, 6, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+      stream, isThorough ? 9 : 2, Z_DEFLATED, windowBits + gzipWrapper, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
       Int32(MemoryLayout<z_stream>.size))
     precondition(status == Z_OK, "zlib has its memory and its version")
   }

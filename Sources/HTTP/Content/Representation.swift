@@ -13,6 +13,7 @@ package struct Representation: Sendable {
     let contentType: String
     let etag: String?
     let acceptsRanges: Bool
+    let isPermanent: Bool
     let lastModified: HTTPDate?
     /// All fields of the whole content.
     let fields: HTTPFields
@@ -23,14 +24,18 @@ package struct Representation: Sendable {
     func coded(_ content: ResponseBody) -> [UInt8]? {
       if let known = coded.withLock({ $0 }) { return known }
       guard let content = content.bytesAtHand else { return nil }
-      var stream = GzipStream()
+      var stream = GzipStream(isThorough: isPermanent)
       let made = stream.compress(content, isLast: true)
       coded.withLock { $0 = made }
       return made
     }
 
-    init(_ contentType: String, _ etag: String?, _ cacheControl: String, _ fields: HTTPFields, _ acceptsRanges: Bool) {
+    init(
+      _ contentType: String, _ etag: String?, _ cacheControl: String, _ fields: HTTPFields, _ acceptsRanges: Bool,
+      _ isPermanent: Bool
+    ) {
       (self.contentType, self.etag, self.acceptsRanges) = (contentType, etag, acceptsRanges)
+      self.isPermanent = isPermanent
       lastModified = fields["Last-Modified"].flatMap(HTTPDate.init)
       var fields = fields
       var own = [("Cache-Control", cacheControl), ("Content-Type", contentType)]
@@ -54,12 +59,13 @@ package struct Representation: Sendable {
   ///
   /// `etag`: with its quotes, and with `W/` if it is weak; nil for none. `fields`: additional fields, such as `Vary`,
   /// `Content-Disposition`, or `Last-Modified`. `acceptsRanges`: whether ranges are served.
+  /// `isPermanent`: whether the content stays the same while the process runs, so that compressing it well pays.
   package init(
     body: ResponseBody, contentType: String, etag: String?, cacheControl: String, fields: HTTPFields = [:],
-    acceptsRanges: Bool = false
+    acceptsRanges: Bool = false, isPermanent: Bool = false
   ) {
     self.body = body
-    head = Head(contentType, etag, cacheControl, fields, acceptsRanges)
+    head = Head(contentType, etag, cacheControl, fields, acceptsRanges, isPermanent)
   }
 }
 
