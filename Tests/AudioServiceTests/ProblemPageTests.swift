@@ -37,7 +37,7 @@ import Testing
       let before = pieces[index - 1].trimmingCharacters(in: .whitespacesAndNewlines)
       if before.hasSuffix("Warning(code:") { return nil }
       if let place = places.first(where: { before.hasSuffix($0.before) }) { return place.prefix + word }
-      let isName = before.hasSuffix("name:") || before.hasSuffix("name =")
+      let isName = ["name:", "name =", "limit:"].contains { before.hasSuffix($0) }
       return isName && word.hasPrefix("waiting_") ? "limit_\(word)" : nil
     }
   }

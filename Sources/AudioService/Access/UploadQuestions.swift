@@ -45,7 +45,8 @@ final class UploadQuestions: Sendable {
   ) async throws {
     let question = Question(
       kind: kind, tenant: caller.tenant.name, key: caller.grant.keyID, token: caller.grant.tokenID, name: name,
-      bytes: bytes, contentType: request.fields["Content-Type"], peer: Client.address(of: request, trusting: trustedProxies),
+      bytes: bytes, contentType: request.fields["Content-Type"],
+      peer: Client.address(of: request, trusting: trustedProxies),
       requestId: request.id)
     let client = caller.client
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {

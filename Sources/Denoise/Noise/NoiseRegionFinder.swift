@@ -20,8 +20,8 @@ import Terms
 // best: between the cars of a train or two gusts there is a steady half second whose noise isn't that of the rest. With
 // `auto`, two clips of a train gain 0.56 and 0.45 PESQ, 1.2 and 3.4 dB of SI-SDR, and one of wind 0.26 and 4.6 dB.
 // With noises and speech combined in three other ways, the 120 clips gain 0.04 PESQ and 0.4 dB; one of rain loses 0.17
-// and 1.6 dB. PESQ and SI-SDR on the 40 clips: 1.816, 11.68 dB without the rule; 1.837, 11.82 with three windows; 1.849,
-// 11.90 with four or five; 1.847, 11.91 with 6 dB instead of 4; 1.835, 11.87 with scores within 0.15.
+// and 1.6 dB. PESQ and SI-SDR on the 40 clips: 1.816, 11.68 dB without the rule; 1.837, 11.82 with three windows;
+// 1.849, 11.90 with four or five; 1.847, 11.91 with 6 dB instead of 4; 1.835, 11.87 with scores within 0.15.
 //
 // M is how badly a window represents the rest: the hiss before a microphone is switched on is steady and quiet.
 // Windows that are louder than Q have no disadvantage, because Q is the noise where it's quietest: with 0.25 of the
