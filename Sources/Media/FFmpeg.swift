@@ -38,8 +38,8 @@ package struct FFmpeg: Sendable, Equatable {
   /// and without the size no cover can be written. The picture itself isn't decoded (libavformat sets `skip_frame`).
   ///
   /// In the same way, picture decoders find the size of the pictures if the file's headers don't give it, or if
-  /// libavformat ignores what they say, as in MP4 and MOV with MPEG-4 Visual. With `decodesTexts`, those of subtitles are
-  /// allowed.
+  /// libavformat ignores what they say, as in MP4 and MOV with MPEG-4 Visual. With `decodesTexts`, those of subtitles
+  /// are allowed.
   func inputWords(
     _ demuxer: Demuxer, copiesCovers: Bool = false, decodesTexts: Bool = false, leadingBytes: Int? = nil
   ) -> [String] {
