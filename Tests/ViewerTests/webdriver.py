@@ -177,7 +177,13 @@ class Browser(Actions):
         return [found[ELEMENT] for found in self.call("POST", "/elements", {"using": "css selector", "value": selector})]
 
     def click(self, selector):
-        self.call("POST", f"/element/{self.find(selector)}/click", {})
+        # A list that is drawn again after `find` has another element in its place.
+        for attempts in (2, 1, 0):
+            try:
+                return self.call("POST", f"/element/{self.find(selector)}/click", {})
+            except DriverError as error:
+                if "stale element" not in str(error) or not attempts:
+                    raise
 
     def type(self, selector, text):
         self.call("POST", f"/element/{self.find(selector)}/value", {"text": text})
