@@ -57,10 +57,17 @@ export function rove(toolbar) {
   check();
   // The stop may be hidden or disabled later.
   new MutationObserver(check).observe(toolbar, { subtree: true, attributeFilter: ["hidden", "disabled"] });
-  toolbar.addEventListener("focusin", event => settle(/** @type {HTMLButtonElement} */ (event.target)));
+  // A choice in a toolbar is a stop of its own, and its keys are its own.
+  const stopOf = (/** @type {Event} */ { target }) => buttons().find(button => button === target);
+  toolbar.addEventListener("focusin", event => {
+    const stop = stopOf(event);
+    if (stop) settle(stop);
+  });
   toolbar.addEventListener("keydown", event => {
+    const stop = stopOf(event);
+    if (!stop) return;
     const usable = buttons().filter(button => button.offsetParent !== null && !button.disabled), forward = getComputedStyle(toolbar).direction === "rtl" ? -1 : 1;
-    const at = usable.indexOf(/** @type {HTMLButtonElement} */ (event.target)), { length } = usable;
+    const at = usable.indexOf(stop), { length } = usable;
     const to = { ArrowRight: at + forward, ArrowLeft: at - forward, Home: 0, End: length - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
