@@ -21,10 +21,11 @@ export function tell(text, { isError = false, action, onGone } = {}) {
   toast.classList.toggle("bad", isError);
   const button = part(toast, "action");
   button.hidden = !action;
-  let isGone = false;
+  let isGone = false, timer = 0;
   const leave = (/** @type {boolean} */ isUndone) => {
     if (isGone) return;
     isGone = true;
+    clearTimeout(timer);
     toast.remove();
     if (!isUndone) onGone?.();
   };
@@ -37,10 +38,10 @@ export function tell(text, { isError = false, action, onGone } = {}) {
   }
   part(toast, "close").onclick = () => leave(false);
   // The message stays while the pointer or the focus is on it.
-  let timer = 0;
-  const wait = () => { timer = setTimeout(() => leave(false), action || isError ? stayWithAction : stay); };
-  toast.addEventListener("pointerenter", () => clearTimeout(timer));
-  toast.addEventListener("focusin", () => clearTimeout(timer));
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => toast.matches(":hover, :focus-within") ? wait() : leave(false), action || isError ? stayWithAction : stay);
+  };
   toast.addEventListener("pointerleave", wait);
   toast.addEventListener("focusout", wait);
   wait();
