@@ -1,6 +1,11 @@
 // @ts-check
 import { copy, find, part } from "./page.js";
 
+// While a dialog is open, everything outside of it is inert and lies behind it, and of a page in full screen only that
+// element is seen.
+document.addEventListener("close", bringForward, true);
+document.addEventListener("fullscreenchange", bringForward);
+
 /** How long a message stays, in milliseconds; one with something to undo stays longer. */
 const stay = 5000, stayWithAction = 10_000;
 
@@ -8,7 +13,17 @@ const stay = 5000, stayWithAction = 10_000;
  * Announces something only to screen readers.
  * @param {string} text
  */
-export function announce(text) { find("live").textContent = text; }
+export function announce(text) {
+  bringForward();
+  find("live").textContent = text;
+}
+
+/** Moves the messages to where they are seen and heard now. */
+function bringForward() {
+  // The question for the key, which may come over another dialog, is the page's last one.
+  const place = [...document.querySelectorAll("dialog:modal")].pop() ?? document.fullscreenElement ?? document.body;
+  for (const id of ["toasts", "live"]) if (find(id).parentElement !== place) place.append(find(id));
+}
 
 /**
  * Shows a message for a while.
@@ -45,6 +60,7 @@ export function tell(text, { isError = false, action, onGone } = {}) {
   toast.addEventListener("pointerleave", wait);
   toast.addEventListener("focusout", wait);
   wait();
+  bringForward();
   find("toasts").append(toast);
   return leave;
 }
