@@ -29,6 +29,11 @@ export class Credentials {
    */
   renewed = new Signal();
   /**
+   * The page has a key, or another one.
+   * @type {Signal<void>}
+   */
+  changed = new Signal();
+  /**
    * What a link shares; null if the page wasn't opened by one.
    * @type {Share | null}
    */
@@ -87,6 +92,7 @@ export class Credentials {
     this.#entry = null;
     remember(key);
     this.#entered();
+    this.changed.emit();
   }
 
   /** Forgets the key. */

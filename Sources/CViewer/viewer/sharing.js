@@ -53,10 +53,13 @@ export class ShareDialog {
     this.link = /** @type {HTMLInputElement} */ (find("share-link"));
     this.rights.replaceChildren(new Option(texts.shareListen, "read"), new Option(texts.shareLabel, "read,write"));
     this.time.replaceChildren(new Option(texts.shareHour, "3600"), new Option(texts.shareDay, "86400", true, true), new Option(texts.shareWeek, "604800"));
-    session.changed.subscribe(() => {
+    const offer = () => {
       find("sign-out").hidden = !service.credentials.hasKey;
       find("share").hidden = !service.credentials.hasKey || !session.original;
-    });
+    };
+    offer();
+    session.changed.subscribe(offer);
+    service.credentials.changed.subscribe(offer);
     find("share").onclick = () => {
       const layer = player.voice === "cleaned" && session.cleaned || session.original;
       if (layer) this.#show(layer.recording);
