@@ -96,12 +96,16 @@ export class ShareDialog {
   }
 
   async #copy() {
+    this.link.focus();
     this.link.select();
     try {
       await navigator.clipboard.writeText(this.link.value);
-      announce(texts.shareCopied);
-      tell(texts.shareCopied);
-      this.dialog.close();
-    } catch { /* Only secure pages may write to the clipboard. The link is selected, so that keys copy it. */ }
+    } catch {
+      // Only secure pages have the clipboard. If the older way fails too, the link stays selected: keys copy it.
+      if (!document.execCommand("copy")) return announce(`${texts.shareLink}: ${this.link.value}`);
+    }
+    this.dialog.close();
+    announce(texts.shareCopied);
+    tell(texts.shareCopied);
   }
 }
