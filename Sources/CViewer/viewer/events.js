@@ -6,8 +6,10 @@ import { Signal } from "./signal.js";
 // because an EventSource can't send a key. A hidden page doesn't listen, because a browser opens only six connections to a
 // server for all of its pages.
 
-/** The pause before the page listens again after the stream has ended, in milliseconds. */
-const pace = 2000;
+/** The pause before the page listens again after the stream has ended and the longest one, in milliseconds. */
+const pace = 2000, slowest = 60_000;
+/** The statuses of refusals for good: a link that has ended, a right that is missing, a service without events. */
+const final = [401, 403, 404];
 
 /** The changes of recordings. */
 export class Changes {
@@ -54,19 +56,17 @@ export class Changes {
   }
 
   async #listen(/** @type {AbortSignal} */ signal) {
-    for (;;) {
+    for (let delay = pace; !signal.aborted; delay = Math.min(delay * 2, slowest)) {
       try {
         const { body } = await this.service.fetch("v1/events", { signal });
         if (this.#hasListened) this.missed.emit();
         this.#hasListened = true;
+        delay = pace;
         if (body) for await (const { name, data } of eventsOf(body)) this.#take(name, data);
-        await pause(pace, signal);
       } catch (error) {
-        // A service that refuses the stream would refuse it again.
-        if (isAbort(error) || error instanceof Refusal) return;
-        await pause(pace, signal).catch(() => { });
-        if (signal.aborted) return;
+        if (isAbort(error) || error instanceof Refusal && final.includes(error.status)) return;
       }
+      await pause(delay, signal).catch(() => { });
     }
   }
 
