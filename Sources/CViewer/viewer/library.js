@@ -189,9 +189,11 @@ export class Library {
     if (!this.service.credentials.hasKey) return void (picture.src = path);
     if (isKnown && picture.complete && picture.naturalWidth) return;
     try {
-      const address = URL.createObjectURL(await (await this.service.fetch(path)).blob());
-      picture.onload = picture.onerror = () => URL.revokeObjectURL(address);
-      if (picture.dataset.path === path) picture.src = address;
+      const content = await (await this.service.fetch(path)).blob();
+      if (picture.dataset.path !== path) return;
+      const address = URL.createObjectURL(content);
+      for (const event of ["load", "error"]) picture.addEventListener(event, () => URL.revokeObjectURL(address), { once: true });
+      picture.src = address;
     } catch { /* Pictures are optional. */ }
   }
 
