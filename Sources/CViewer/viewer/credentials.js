@@ -44,7 +44,7 @@ export class Credentials {
   #entered = () => { };
   /**
    * Tokens by recording.
-   * @type {Map<string, { token: string, end: number }>}
+   * @type {Map<string, { token: string, end: number, timer: number, isUsed: boolean }>}
    */
   #tokens = new Map();
   /** @type {Map<string, Promise<void>>} */
@@ -88,6 +88,7 @@ export class Credentials {
   /** @param {string} key */
   enter(key) {
     this.#key = key;
+    for (const { timer } of this.#tokens.values()) clearTimeout(timer);
     this.#tokens.clear();
     this.#entry = null;
     remember(key);
@@ -136,7 +137,8 @@ export class Credentials {
    */
   address(path) {
     const recording = /^v1\/recordings\/([^/?]+)/.exec(path)?.[1] ?? "";
-    const token = this.share?.token ?? this.#tokens.get(recording)?.token;
+    const own = this.#tokens.get(recording), token = this.share?.token ?? own?.token;
+    if (own) own.isUsed = true;
     return token ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(token)}` : path;
   }
 
@@ -158,13 +160,20 @@ export class Credentials {
     const { token, expires_at } = await answer.json();
     // By the service's clock: that of this machine may be wrong.
     const left = Date.parse(expires_at) - Date.parse(answer.headers.get("Date") ?? "") || lifetime * 1000;
-    this.#tokens.set(recording, { token, end: Date.now() + left });
-    setTimeout(() => this.#renew(recording, mint), left / 2);
+    clearTimeout(this.#tokens.get(recording)?.timer);
+    const timer = setTimeout(() => this.#renew(recording, mint), left / 2);
+    this.#tokens.set(recording, { token, end: Date.now() + left, timer, isUsed: true });
   }
 
   async #renew(/** @type {string} */ recording, /** @type {(body: object) => Promise<Response>} */ mint) {
+    if (!this.#tokens.get(recording)?.isUsed) return void this.#tokens.delete(recording);
     // If it fails (the recording is gone, for example), the next `admit` tries again.
-    await this.#mint(recording, mint).then(() => this.renewed.emit(), () => { });
+    await this.#mint(recording, mint).then(() => {
+      // The elements that are in use ask for their addresses now.
+      const own = this.#tokens.get(recording);
+      if (own) own.isUsed = false;
+      this.renewed.emit();
+    }, () => { });
   }
 }
 

@@ -112,8 +112,9 @@ export class Media {
   /** Lets elements that don't play use the current tokens; one that plays goes on with its own, which lasts for hours. */
   #renew() {
     const address = (/** @type {HTMLMediaElement} */ { dataset }) => this.service.credentials.address(dataset.path ?? "");
-    const isOld = (/** @type {HTMLMediaElement} */ element) => Boolean(element.dataset.path) && element.paused
-      && element.src !== new URL(address(element), document.baseURI).href;
+    // Asks for the address of one that plays too, so that its token goes on being renewed.
+    const isOld = (/** @type {HTMLMediaElement} */ element) => Boolean(element.dataset.path)
+      && element.src !== new URL(address(element), document.baseURI).href && element.paused;
     for (const element of [this.picture, ...[...this.#tracks.values()].map(track => track.element)]) {
       if (!isOld(element)) continue;
       const at = element.currentTime;
