@@ -8,6 +8,8 @@ import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
 
 const pageLength = 30;
+/** The most that the service lists at once. */
+const longestPage = 1000;
 /** @param {any} recording made of another one */
 const madeHow = ({ name, created_at, derived_from }) => {
   const label = labelOf(name) ?? "", time = timeOfDay(created_at);
@@ -63,7 +65,8 @@ export class Library {
 
   /** Shows what other pages and programs change. */
   #followOthers(/** @type {import("./events.js").Changes} */ changes) {
-    const load = afterCalm(300, () => this.load());
+    // What has been scrolled to stays.
+    const load = afterCalm(300, () => this.load(this.list.childElementCount));
     changes.missed.subscribe(load);
     changes.changed.subscribe(recording => {
       const row = this.#rowOf(recording.id);
@@ -86,26 +89,35 @@ export class Library {
     });
   }
 
-  /** Reloads the list, newest first. */
-  async load() {
+  /**
+   * Reloads the list, newest first.
+   * @param {number} [count] how many recordings to list at once; a page at least
+   */
+  async load(count = pageLength) {
     if (this.service.credentials.share) return;
     this.#control.abort();
     this.#control = new AbortController();
     this.#cursor = "";
-    await this.#more(true);
+    await this.#more(Math.min(Math.max(count, pageLength), longestPage), true);
   }
 
-  async #more(isNew = false) {
+  async #more(limit = pageLength, isNew = false) {
     const { signal } = this.#control, cursor = this.#cursor;
     this.#cursor = "";
-    const query = new URLSearchParams({ limit: String(pageLength) });
+    const query = new URLSearchParams({ limit: String(limit) });
     if (this.#query) query.set("q", this.#query);
     if (cursor) query.set("cursor", cursor);
     try {
       const page = await this.service.json(`v1/recordings?${query}`, { signal });
       signal.throwIfAborted();
+      const area = find("library"), { scrollTop } = area, focused = /** @type {HTMLElement | null} */ (document.activeElement);
+      const former = new Map(/** @type {HTMLElement[]} */ ([...this.list.children]).map(row => [row.dataset.id, row]));
       if (isNew) this.list.replaceChildren();
-      for (const recording of page.recordings) if (!this.#leaving.has(recording.id)) this.#insert(this.#row(recording), recording);
+      for (const recording of page.recordings) {
+        if (!this.#leaving.has(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
+      }
+      if (isNew && limit > pageLength) area.scrollTop = scrollTop;
+      if (isNew && this.list.contains(focused)) focused?.focus({ preventScroll: true });
       this.#cursor = page.next_cursor ?? "";
       this.#mark();
       this.#tellCount();
@@ -124,9 +136,11 @@ export class Library {
     if (this.#query) announce(texts.found(this.list.childElementCount));
   }
 
-  /** @param {any} recording */
-  #row(recording) {
-    const row = copy("row-template");
+  /**
+   * A recording's row; one that was shown before keeps its picture.
+   * @param {any} recording
+   */
+  #row(recording, row = copy("row-template")) {
     row.dataset.id = recording.id;
     this.#fill(row, recording);
     return row;
