@@ -137,16 +137,22 @@ export function retrySeconds(text) {
 }
 
 /**
+ * Rejects with the signal's reason if it is aborted, also before.
  * @param {number} milliseconds
  * @param {AbortSignal} [signal]
  * @returns {Promise<void>}
  */
-export function pause(milliseconds, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => {
+export async function pause(milliseconds, signal) {
+  signal?.throwIfAborted();
+  await new Promise((resolve, reject) => {
+    const abort = () => {
       clearTimeout(timer);
-      reject(signal.reason);
-    }, { once: true });
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve(undefined);
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
   });
 }
