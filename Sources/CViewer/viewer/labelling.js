@@ -25,6 +25,9 @@ const ending = (/** @type {string} */ name) => /\.([^.]+)$/.exec(name)?.[1].toLo
 export const isLabelFile = (/** @type {File} */ { name }) => ending(name) in kinds;
 
 export class Labelling {
+  /** What listens while a key marks a stretch. */
+  #marking = new AbortController();
+
   /**
    * @param {import("./labels.js").Labels} labels
    * @param {import("./view.js").View} view
@@ -51,6 +54,7 @@ export class Labelling {
       input.value = "";
     };
     labels.changed.subscribe(() => this.#show());
+    labels.session.opened.subscribe(() => this.#marking.abort());
     labels.told.subscribe(({ text, isError }) => tell(text, { isError }));
   }
 
@@ -73,13 +77,17 @@ export class Labelling {
   #mark(/** @type {string} */ key) {
     const { start, end } = this.#here, pressed = performance.now();
     if (start < end || !this.player.isPlaying) return void this.#add({ start, end });
-    const release = (/** @type {KeyboardEvent} */ event) => {
-      if (event.key.toLowerCase() !== key.toLowerCase()) return;
-      removeEventListener("keyup", release);
+    this.#marking.abort();
+    this.#marking = new AbortController();
+    const { signal } = this.#marking;
+    const release = () => {
+      this.#marking.abort();
       const isHeld = performance.now() - pressed > hold && this.view.playhead > start;
       void this.#add({ start, end: isHeld ? this.view.playhead : start });
     };
-    addEventListener("keyup", release);
+    addEventListener("keyup", event => { if (event.key.toLowerCase() === key.toLowerCase()) release(); }, { signal });
+    // A window without the focus doesn't hear that a key is released.
+    addEventListener("blur", release, { signal });
   }
 
   async #add(/** @type {import("./view.js").Span} */ span) {
