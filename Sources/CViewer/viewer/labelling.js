@@ -41,7 +41,7 @@ export class Labelling {
     this.shown = shown;
     this.dialog = /** @type {HTMLDialogElement} */ (find("label-tracks"));
     const choice = /** @type {HTMLSelectElement} */ (find("track-choice")), input = /** @type {HTMLInputElement} */ (find("label-file"));
-    choice.onchange = () => void labels.choose(choice.value);
+    choice.onchange = () => labels.choose(choice.value);
     find("label-add").onclick = () => void this.#add(this.#here);
     find("read").onclick = () => shown.transcript.show(!shown.transcript.isShown);
     find("sing").onclick = () => shown.singing.show(!shown.singing.isShown);
@@ -153,7 +153,7 @@ export class Labelling {
     row.dataset.track = id;
     const [chosen, field, select, format] = ["chosen", "name", "kind", "format"].map(found => part(row, found));
     chosen.checked = id === labels.track?.id;
-    chosen.onchange = () => void labels.choose(id);
+    chosen.onchange = () => labels.choose(id);
     label(chosen, texts.chooseTrack(name));
     field.value = name;
     label(field, texts.trackName(name));

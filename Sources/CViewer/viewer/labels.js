@@ -8,11 +8,18 @@ import { isSame, normal } from "./words.js";
 // The label tracks of the open recording. A change appears in the tiles immediately. Saving it replaces the track, so it
 // reads the whole track (which the browser takes from its cache if nobody changed it), applies the changes to it and sends
 // it back with If-Match. If somebody else changed the track in between, the changes are applied to the newer version.
+// Changes wait for the service, also when another track or recording is shown by then.
 
 /**
  * @typedef {import("./words.js").Label} Label
  * @typedef {import("./labeltiles.js").Change} Change
  * @typedef {{ id: string, name: string, kind: string, language: string | null, count: number, words: number, start: number | null, end: number | null, inherited: boolean }} Track
+ */
+
+/**
+ * The changes of a track that the service doesn't have yet, the version in which they were made (empty: unknown), and
+ * whether an attempt to save them has failed.
+ * @typedef {{ path: string, etag: string, changes: Change[], isRepeated: boolean }} Edits
  */
 
 /** How long changes are collected before they are saved, in milliseconds. */
@@ -37,6 +44,11 @@ export class Labels {
 
   /** The recording whose tracks these are. */
   #recording = "";
+  /**
+   * What has to be saved, by the tracks' paths.
+   * @type {Map<string, Edits>}
+   */
+  #edits = new Map();
   /** @type {Promise<void> | null} */
   #saving = null;
   #saveTimer = 0;
@@ -61,11 +73,10 @@ export class Labels {
     });
     // Labels inside a file become tracks while it is read.
     session.ended.subscribe(({ layer }) => { if (layer.role === "original") void this.load(); });
-    addEventListener("beforeunload", event => { if (this.tiles.pending.length || this.#saving) event.preventDefault(); });
+    addEventListener("beforeunload", event => { if (this.#edits.size) event.preventDefault(); });
   }
 
   get path() { return `${recordingPath(this.#recording)}/labels`; }
-  get #trackPath() { return `${this.path}/${this.track?.id}`; }
 
   /**
    * Reads the list of tracks.
@@ -93,14 +104,16 @@ export class Labels {
   #open() {
     this.#control.abort();
     this.#control = new AbortController();
-    this.tiles.open(this.track ? this.#trackPath : "");
+    const left = this.#edits.get(this.tiles.path), path = this.track ? `${this.path}/${this.track.id}` : "";
+    if (left) left.etag = this.tiles.etag;
+    this.tiles.open(path, this.#edits.get(path)?.changes ?? []);
   }
 
   #divide() { this.tiles.divide(this.track ?? { start: 0, end: 0, count: 0 }, this.session.duration); }
 
   /** @param {string} id */
-  async choose(id) {
-    await this.save();
+  choose(id) {
+    void this.save();
     this.#set(this.tracks, this.tracks.find(track => track.id === id) ?? null);
   }
 
@@ -119,17 +132,20 @@ export class Labels {
       return before;
     }
     const forth = { before, after }, back = { before: after, after: before };
-    const perform = async (/** @type {Change} */ done) => {
-      if (this.track?.id !== id && this.tracks.some(track => track.id === id)) await this.choose(id ?? "");
+    const perform = (/** @type {Change} */ done) => {
+      if (this.track?.id !== id && this.tracks.some(track => track.id === id)) this.choose(id ?? "");
       if (this.track?.id === id) this.#perform(done);
     };
-    this.undo.add({ undo: () => void perform(back), redo: () => void perform(forth), isOfView: true });
+    this.undo.add({ undo: () => perform(back), redo: () => perform(forth), isOfView: true });
     this.#perform(forth);
     return after;
   }
 
   #perform(/** @type {Change} */ change) {
-    this.tiles.pending.push(change);
+    const { path, etag, pending } = this.tiles;
+    if (!path) return;
+    pending.push(change);
+    this.#edits.set(path, this.#edits.get(path) ?? { path, etag, changes: pending, isRepeated: false });
     this.tiles.apply(change);
     if (this.track) this.track.count += net([change]);
     this.#divide();
@@ -137,52 +153,68 @@ export class Labels {
     this.#saveTimer = setTimeout(() => this.save(), savePace);
   }
 
-  /** Saves all changes. */
+  /** Saves all changes, of all tracks. */
   async save() {
     clearTimeout(this.#saveTimer);
-    while (this.tiles.pending.length || this.#saving) {
-      this.#saving ??= this.#send().finally(() => { this.#saving = null; });
+    for (let edits; (edits = this.#edits.values().next().value);) {
+      this.#saving ??= this.#send(edits).finally(() => { this.#saving = null; });
       await this.#saving;
     }
   }
 
-  async #send() {
-    const path = this.#trackPath, id = this.track?.id, changes = [...this.tiles.pending];
-    try {
-      const { lost, isMerged, saved } = await this.#merge(path, changes), about = await saved.json();
-      if (isMerged) this.told.emit({ text: lost ? texts.labelsLost : texts.labelsMerged, isError: lost > 0 });
-      if (!this.track || this.track.id !== id) return;
-      this.tiles.pending = this.tiles.pending.slice(changes.length);
-      Object.assign(this.track, about, { count: about.count + net(this.tiles.pending) });
-      this.tiles.turnTo(saved.headers.get("ETag") ?? "", isMerged);
-      this.changed.emit();
-    } catch (error) {
-      if (error instanceof Refusal && error.code === "unreachable") return this.service.untilBack();
-      this.#complain(error);
-      if (this.track?.id !== id) return;
-      // The changes are lost; what the service has is shown.
-      this.tiles.pending = [];
-      this.tiles.turnTo("", true);
-      await this.load();
-    }
+  /** Saves the changes of one track. If the service can't for now, they stay, and it returns when it is time to try again. */
+  async #send(/** @type {Edits} */ edits) {
+    const { path } = edits, count = edits.changes.length;
+    const merged = await this.#merge(edits).catch(error => this.#postpone(edits, error));
+    if (!merged) return;
+    const { lost, isMerged, etag, about } = merged;
+    this.#finish(edits, count);
+    [edits.etag, edits.isRepeated] = [etag, false];
+    if (isMerged) this.told.emit({ text: lost ? texts.labelsLost : texts.labelsMerged, isError: lost > 0 });
+    const track = this.tracks.find(({ id }) => path === `${this.path}/${id}`);
+    if (track) Object.assign(track, about, { count: about.count + net(edits.changes) });
+    if (path === this.tiles.path) this.tiles.turnTo(etag, isMerged);
+    this.changed.emit();
   }
 
-  /** Applies changes to the service's version, also if it is newer than the one that is shown. */
-  async #merge(/** @type {string} */ path, /** @type {Change[]} */ changes) {
-    const known = this.tiles.etag;
+  /** Drops the oldest changes of a track, which need not be saved any more. */
+  #finish(/** @type {Edits} */ edits, /** @type {number} */ count) {
+    edits.changes.splice(0, count);
+    if (!edits.changes.length) this.#edits.delete(edits.path);
+  }
+
+  /** Returns when it is time for another attempt; changes that the service has refused are dropped. */
+  async #postpone(/** @type {Edits} */ edits, /** @type {unknown} */ error) {
+    const { path } = edits;
+    edits.isRepeated = true;
+    if (error instanceof Refusal && error.code === "unreachable") return this.service.untilBack();
+    this.#complain(error);
+    this.#finish(edits, edits.changes.length);
+    if (path !== this.tiles.path) return;
+    // What the service has is shown.
+    this.tiles.turnTo("", true);
+    return this.load();
+  }
+
+  /** Applies changes to the service's version, also if it is newer than the one in which they were made. */
+  async #merge(/** @type {Edits} */ { path, etag: left, changes: all, isRepeated }) {
+    const known = path === this.tiles.path ? this.tiles.etag : left, changes = [...all];
     for (let attempt = 0; ; attempt++) {
-      const answer = await this.service.fetch(path), etag = answer.headers.get("ETag") ?? "";
+      const answer = await this.service.fetch(path), match = answer.headers.get("ETag") ?? "";
       /** @type {{ labels: Label[] }} */
       const { labels } = await answer.json();
       let lost = 0;
       for (const { before, after } of changes) {
+        // An attempt that failed may have been carried out all the same.
+        if (isRepeated && after && labels.some(label => isSame(label, after))) continue;
         const at = before ? labels.findIndex(label => isSame(label, before)) : labels.length;
         if (at < 0) lost++;
         else labels.splice(at, before ? 1 : 0, ...after ? [after] : []);
       }
       try {
-        const saved = await this.service.fetch(path, { method: "PUT", body: { labels: labels.sort(byStart) }, match: etag });
-        return { lost, isMerged: known !== "" && etag !== known, saved };
+        const saved = await this.service.fetch(path, { method: "PUT", body: { labels: labels.sort(byStart) }, match });
+        const etag = saved.headers.get("ETag") ?? "", about = await saved.json();
+        return { lost, isMerged: known !== "" && match !== known, etag, about };
       } catch (error) {
         if (!(error instanceof Refusal && error.status === 412) || attempt > 4) throw error;
       }

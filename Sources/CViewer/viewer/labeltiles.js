@@ -30,13 +30,13 @@ export class LabelTiles {
   seconds = 0;
   count = 0;
   /**
-   * Changes that the service doesn't have yet.
+   * Changes of this track that the service doesn't have yet.
    * @type {Change[]}
    */
   pending = [];
-
   /** The path of the track; empty: there is none. */
-  #path = "";
+  path = "";
+
   /** @type {Map<number, Label[]>} */
   #tiles = new Map();
   /**
@@ -58,15 +58,16 @@ export class LabelTiles {
   /**
    * Drops everything, for another track.
    * @param {string} path of the track
+   * @param {Change[]} pending changes of it that the service doesn't have yet
    */
-  open(path) {
+  open(path, pending) {
     this.#control.abort();
     this.#control = new AbortController();
     this.#tiles.clear();
     this.#stale.clear();
-    this.#path = path;
+    this.path = path;
     this.#isLoading = false;
-    [this.pending, this.etag, this.seconds] = [[], "", 0];
+    [this.pending, this.etag, this.seconds] = [pending, "", 0];
   }
 
   /**
@@ -131,13 +132,13 @@ export class LabelTiles {
 
   /** Reads the tiles that are missing, a run of them at a time. */
   async #fetch() {
-    if (this.#isLoading || !this.#path) return;
+    if (this.#isLoading || !this.path) return;
     this.#isLoading = true;
     const { signal } = this.#control;
     try {
       for (let run; (run = this.#missing()) && !signal.aborted;) {
         const [first, end] = run, { seconds } = this;
-        const path = `${this.#path}?start=${first * seconds}&end=${end * seconds}`;
+        const path = `${this.path}?start=${first * seconds}&end=${end * seconds}`;
         const answer = await this.service.fetch(path, { signal }), { labels } = await answer.json();
         signal.throwIfAborted();
         if (!this.#isCurrent(answer)) continue;
@@ -212,7 +213,7 @@ export class LabelTiles {
     const found = [], step = this.seconds * mostWanted, last = this.count * this.seconds;
     let at = from;
     while (at < last && found.length < enough) {
-      const path = `${this.#path}?q=${encodeURIComponent(text)}&start=${at}&end=${at + step}`, start = at;
+      const path = `${this.path}?q=${encodeURIComponent(text)}&start=${at}&end=${at + step}`, start = at;
       const { labels } = await this.service.json(path, { signal });
       found.push(...labels.filter((/** @type {Label} */ label) => label.start >= start || !start));
       at += step;
