@@ -1,6 +1,6 @@
 // @ts-check
 import { byStart, LabelTiles } from "./labeltiles.js";
-import { isAbort, recordingPath, Refusal } from "./service.js";
+import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { isSame, normal } from "./words.js";
@@ -24,6 +24,8 @@ import { isSame, normal } from "./words.js";
 
 /** How long changes are collected before they are saved, in milliseconds. */
 const savePace = 400;
+/** The first and the longest pause before a save is repeated, in milliseconds. */
+const firstPause = 500, longestPause = 30_000;
 
 export class Labels {
   /**
@@ -51,6 +53,8 @@ export class Labels {
   #edits = new Map();
   /** @type {Promise<void> | null} */
   #saving = null;
+  /** How many times in a row the service couldn't save. */
+  #setbacks = 0;
   #saveTimer = 0;
   #control = new AbortController();
 
@@ -169,7 +173,7 @@ export class Labels {
     if (!merged) return;
     const { lost, isMerged, etag, about } = merged;
     this.#finish(edits, count);
-    [edits.etag, edits.isRepeated] = [etag, false];
+    [edits.etag, edits.isRepeated, this.#setbacks] = [etag, false, 0];
     if (isMerged) this.told.emit({ text: lost ? texts.labelsLost : texts.labelsMerged, isError: lost > 0 });
     const track = this.tracks.find(({ id }) => path === `${this.path}/${id}`);
     if (track) Object.assign(track, about, { count: about.count + net(edits.changes) });
@@ -183,17 +187,28 @@ export class Labels {
     if (!edits.changes.length) this.#edits.delete(edits.path);
   }
 
-  /** Returns when it is time for another attempt; changes that the service has refused are dropped. */
+  /** Returns when it is time for another attempt; changes that the service would refuse again are dropped. */
   async #postpone(/** @type {Edits} */ edits, /** @type {unknown} */ error) {
     const { path } = edits;
     edits.isRepeated = true;
     if (error instanceof Refusal && error.code === "unreachable") return this.service.untilBack();
-    this.#complain(error);
-    this.#finish(edits, edits.changes.length);
-    if (path !== this.tiles.path) return;
-    // What the service has is shown.
-    this.tiles.turnTo("", true);
-    return this.load();
+    if (isFinal(error)) {
+      this.#complain(error);
+      this.#finish(edits, edits.changes.length);
+      this.#setbacks = 0;
+      if (path !== this.tiles.path) return;
+      // What the service has is shown.
+      this.tiles.turnTo("", true);
+      return this.load();
+    }
+    // Other tracks have their turn first.
+    this.#edits.delete(path);
+    this.#edits.set(path, edits);
+    // A single failure isn't worth a word.
+    if (this.#setbacks === 1) this.#complain(error);
+    const growing = Math.min(longestPause, firstPause * 2 ** this.#setbacks++);
+    // Clients that were turned away together should not return together.
+    await pause(Math.max(growing * (0.75 + Math.random() / 2), error instanceof Refusal ? error.seconds * 1000 : 0));
   }
 
   /** Applies changes to the service's version, also if it is newer than the one in which they were made. */
@@ -289,5 +304,8 @@ export class Labels {
   #complain(/** @type {unknown} */ error) { this.told.emit({ text: String(/** @type {Error} */(error).message), isError: true }); }
 }
 
+/** Whether the service would refuse the same changes again. Too many requests and failures of servers pass. */
+const isFinal = (/** @type {unknown} */ error) => (
+  error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429);
 /** How many labels more there are after some changes. */
 const net = (/** @type {Change[]} */ changes) => changes.reduce((sum, { before, after }) => sum + Number(!!after) - Number(!!before), 0);

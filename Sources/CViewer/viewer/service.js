@@ -10,11 +10,13 @@ export class Refusal extends Error {
    * @param {string} message
    * @param {number} status
    * @param {string} code
+   * @param {number} seconds how long the service asks to wait; 0: it doesn't say
    */
-  constructor(message, status, code) {
+  constructor(message, status, code, seconds = 0) {
     super(message);
     this.status = status;
     this.code = code;
+    this.seconds = seconds;
   }
 }
 
@@ -98,7 +100,7 @@ export class Service {
         continue;
       }
       const problem = await answer.json().catch(() => ({}));
-      throw new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "");
+      throw new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "", delay);
     }
   }
 
