@@ -36,6 +36,11 @@ export class Transcript {
   #word = -1;
   #scrolled = 0;
   #query = "";
+  /** Where the search goes on; null at the end. */
+  #next = /** @type {number | null} */ (0);
+  /** The track that is searched, and the version of it. */
+  #track = "";
+  #etag = "";
   #control = new AbortController();
   /** @type {Set<HTMLElement>} */
   #near = new Set();
@@ -56,8 +61,13 @@ export class Transcript {
     this.hits = /** @type {HTMLElement} */ (find("transcript-hits"));
     this.search = /** @type {HTMLInputElement} */ (find("transcript-search"));
     this.watcher = new IntersectionObserver(entries => this.#see(entries), { root: this.text, rootMargin: "600px" });
-    labels.changed.subscribe(() => this.#lay());
+    labels.changed.subscribe(() => {
+      this.#leave();
+      this.#lay();
+    });
+    const repeat = afterCalm(500, () => void this.#repeat());
     labels.tiles.arrived.subscribe(() => {
+      repeat();
       this.#lay();
       for (const block of this.#near) this.#fill(block);
     });
@@ -213,14 +223,33 @@ export class Transcript {
     else this.view.moved.emit();
   }
 
-  #next = /** @type {number | null} */ (0);
-  async #more() {
-    const { signal } = this.#control;
-    if (this.#next === null) return;
+  /** Forgets the search when another track is shown. */
+  #leave() {
+    const id = this.labels.track?.id ?? "";
+    if (id === this.#track) return;
+    this.#track = id;
+    this.search.value = "";
+    void this.#find();
+  }
+
+  /** Searches again if the labels have changed; what was found stays until then. */
+  async #repeat() {
+    if (!this.#query || this.labels.tiles.etag === this.#etag) return;
+    this.#control.abort();
+    this.#control = new AbortController();
+    await this.#more(true);
+  }
+
+  /** @param {boolean} [isAgain] whether to search from the beginning, for as many as are shown */
+  async #more(isAgain = false) {
+    const { signal } = this.#control, from = isAgain ? 0 : this.#next, shown = this.hits.childElementCount;
+    if (from === null) return;
+    if (!from) this.#etag = this.labels.tiles.etag;
     try {
-      const { found, next } = await this.labels.tiles.search(this.#query, this.#next, enough, signal);
+      const { found, next } = await this.labels.tiles.search(this.#query, from, isAgain ? Math.max(enough, shown) : enough, signal);
       signal.throwIfAborted();
       this.#next = next;
+      if (isAgain) this.hits.replaceChildren();
       for (const label of found) this.hits.append(this.#row(label));
       find("transcript-more").hidden = next === null;
       find("transcript-count").textContent = texts.hits(this.hits.childElementCount, next !== null);
