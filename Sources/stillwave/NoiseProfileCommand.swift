@@ -7,9 +7,9 @@ struct NoiseProfileCommand: ParsableCommand {
     commandName: "noise-profile",
     abstract: "Learns the noise of a recording, for use with others.",
     discussion: """
-      Writes a JSON file with the density of the noise by frequency and channel, which is valid at any sample rate. Use \
-      it as --noise PROFILE.json of denoise, or send it to the service (POST /v1/noise-profiles). Of several stretches \
-      (--noise 1.25-2.75,60-61.5), it has the mean. “-” stands for standard input and output.
+      Writes a JSON file with the density of the noise by frequency and channel, which is valid at any sample rate. \
+      Use it as --noise PROFILE.json of denoise, or send it to the service (POST /v1/noise-profiles). Of several \
+      stretches (--noise 1.25-2.75,60-61.5), it has the mean. “-” stands for standard input and output.
       """)
 
   @Argument(help: "The sound file to read; - for standard input.")

@@ -108,7 +108,9 @@ import Testing
     #expect(try await keyed.status(.get, path, key: foreign) == 200)
   }
 
-  @Test("no token lasts for longer than a week, whoever signed it", arguments: [604_920, 1 << 40, .max] as [Int64])
+  @Test(
+    "a token that lasts longer than a week is refused, even with a valid signature",
+    arguments: [604_920, 1 << 40, .max] as [Int64])
   func longest(seconds: Int64) async throws {
     let keyed = try KeyedBench()
     let path = "/v1/recordings/\(try await keyed.recording())"
@@ -123,7 +125,7 @@ import Testing
     #expect(try await keyed.status(.get, path, key: longer.text(signedWith: secret)) == 401)
   }
 
-  @Test("what is left of a secret that couldn't be written is replaced by a whole one")
+  @Test("a secret file that was not written completely is replaced")
   func brokenSecret() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/token-secret"

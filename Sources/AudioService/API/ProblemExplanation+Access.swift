@@ -51,7 +51,8 @@ extension ProblemExplanation {
     Self(
       "unauthorized", "There is no valid key",
       "The request has no key or token, or one that isn't known, was revoked, or has expired.",
-      "Send “Authorization: Bearer <key>”, or a token as “?token=”. Operators: “stillwave keys” writes the file of keys."
+      "Send “Authorization: Bearer <key>”, or a token as “?token=”. "
+        + "Operators: “stillwave keys” writes the file of keys."
     ),
   ]
 }

@@ -21,12 +21,12 @@ final class TokenSecrets: Sendable {
     file = Mutex(try path.map { try WatchedFile(path: $0, Self.read) } ?? Self.own(in: directory))
   }
 
-  /// nil if there is none, or only what is left of one that couldn't be written.
+  /// Reads the service's own secret. Returns nil if it has not been made, or its file was not written completely.
   private static func own(in directory: String) -> WatchedFile<[[UInt8]]>? {
     try? WatchedFile(path: directory + "/token-secret", read)
   }
 
-  /// The secrets, none if the service's own has not been made yet.
+  /// The secrets. Empty until the service makes its own.
   var all: [[UInt8]] { file.withLock { $0 }?.content ?? [] }
 
   /// The secret that signs. Blocks for the first one, which it makes.

@@ -93,8 +93,8 @@ extension Setting {
     .number("grace-period", \.gracePeriodSeconds, "Time that running requests get to finish after SIGTERM."),
     Setting(
       "webhook-secret", "TEXT",
-      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: other "
-        + "users can see flags.", default: "none", isSecret: true, set: setSecret),
+      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: "
+        + "other users can see flags.", default: "none", isSecret: true, set: setSecret),
     Setting(
       "webhook-secret-file", "FILE", "File with the secret that signs webhooks, instead of STILLWAVE_WEBHOOK_SECRET.",
       default: "none", set: readSecret),

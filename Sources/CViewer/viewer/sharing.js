@@ -35,7 +35,7 @@ export class KeyDialog {
   }
 }
 
-/** Makes links for what is heard. */
+/** The dialog that makes a link to the recording being played. */
 export class ShareDialog {
   /** @type {any} */
   #recording = null;

@@ -92,7 +92,8 @@ package enum EmbeddedFault: Equatable, Sendable {
     switch self {
     case .damaged(let part): "The \(part.rawValue) inside the file are damaged; what can be read of them is used."
     case .unsupported(let part):
-      "Some \(part.rawValue) inside the file are left out: they are compressed or encrypted, or their times can't be used."
+      "Some \(part.rawValue) inside the file are left out: they are compressed or encrypted, or their times "
+        + "can't be used."
     case .invalid(let part, let fault): "Some \(part.rawValue) inside the file are left out: \(fault.words)"
     case .tooMuch(let part):
       "The file has more \(part.rawValue) inside than the limits of \(EmbeddedLabels.trackLimit) tracks, "

@@ -25,7 +25,7 @@ extension Catalog {
     try noteRemoval(of: id, db)
   }
 
-  /// Removes what is left of deleted rows in the catalog's files. Rewrites the whole index of names, at most
+  /// Removes traces of deleted rows from the catalog's files. Rewrites the whole index of names, at most
   /// `pagesAtOnce` of its pages in each transaction. Throws if another process reads the catalog meanwhile.
   package func eraseTraces(pagesAtOnce: Int = 500) throws(StorageError) {
     // https://sqlite.org/fts5.html#the_merge_command: a negative number begins to merge all parts, a positive one goes

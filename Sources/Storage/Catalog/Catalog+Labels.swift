@@ -120,9 +120,9 @@ extension Catalog {
     }
   }
 
-  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if there is none. Throws,
-  /// without any change, `.changedMeanwhile` if `isExpected` returns false for the current track, and `.limitReached`
-  /// if the labels would need more bytes than before and the tenant would have more than `limits`.
+  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if it does not exist.
+  /// Throws, without any change, `.changedMeanwhile` if `isExpected` returns false for the current track, and
+  /// `.limitReached` if the labels would need more bytes than before and the tenant would have more than `limits`.
   package func update(
     _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
     within limits: StoredLimits? = nil, _ change: (inout LabelTrack) -> Void

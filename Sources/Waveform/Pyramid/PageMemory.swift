@@ -27,7 +27,7 @@ final class PageMemory: Sendable {
 
   init() {}
 
-  /// Total size in bytes of what is mapped.
+  /// Total size of the mapped memory, in bytes.
   var byteCount: Int { state.withLock { $0.used.count } * Self.pieceBytes }
 
   /// Returns uninitialized memory for a page, aligned to its size. Ends the process if the system has none, like
