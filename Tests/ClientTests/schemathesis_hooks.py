@@ -51,7 +51,9 @@ def is_consistent(path, body):
             others = ["sample_rate", "channels", "id", "created_at", "changed_at"]
             return (density == [None, None] and body.get("recording") is not None
                     and all(body.get(name) is None for name in others))
-        # Each channel has a number for each frequency.
+        # Frequencies ascend, which no JSON Schema can say, and each channel has a number for each of them.
+        if isinstance(density[0], list) and not all(map(is_below, density[0], density[0][1:])):
+            return False
         if all(isinstance(rows, list) for rows in density) and not all(
                 len(row) == len(density[0]) for row in density[1] if isinstance(row, list)):
             return False
