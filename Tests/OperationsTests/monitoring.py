@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -15,6 +16,14 @@ FILES = "deploy/monitoring"
 def ask(address, **query):
     with urllib.request.urlopen(f"{address}?{urllib.parse.urlencode(query)}", timeout=30) as answer:
         return answer.read().decode()
+
+
+def is_ready(address):
+    try:
+        return bool(ask(address))
+    except urllib.error.HTTPError as error:
+        assert error.code == 503, error
+        return False
 
 
 def check(*words, text=None):
@@ -66,6 +75,8 @@ def the_monitoring_is_loaded(program, folder):
         words = ["prometheus", f"--config.file={path}", f"--storage.tsdb.path={folder}/series", f"--web.listen-address=127.0.0.1:{own}"]
         with Process("prometheus", words, folder) as prometheus:
             wait("Prometheus answers", lambda: prometheus.answers(own))
+            # It listens before it has opened its storage, and answers 503 until then.
+            wait("Prometheus is ready", lambda: is_ready(f"http://127.0.0.1:{own}/-/ready"))
 
             def call(name, **query):
                 return json.loads(ask(f"http://127.0.0.1:{own}/api/v1/{name}", **query))["data"]
