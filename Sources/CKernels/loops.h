@@ -188,9 +188,10 @@ static void posterior(
 }
 
 static void follow_noise(
-  float *restrict level, float *restrict presence, const float *restrict a, const float *restrict b,
+  float *next, const float *level, float *restrict presence, const float *restrict a, const float *restrict b,
   const float *restrict novelty, struct tracking_rule rule, long count
 ) {
+#pragma clang loop vectorize(assume_safety)
   EACH(k) {
     const float power = 0.5f * (a[k] + b[k]), old = level[k];
     const float likely = 1 / (1 + rule.odds * exp2_of(larger(-60, rule.slope * power / old)));
@@ -198,7 +199,7 @@ static void follow_noise(
     const float speech = mean > 0.99f ? smaller(0.99f, likely) : likely;
     presence[k] = mean;
     const float moved = larger(rule.least, old + novelty[k] * (1 - speech) * (power - old));
-    level[k] = power < rule.silence ? old : moved;
+    next[k] = power < rule.silence ? old : moved;
   }
 }
 
@@ -213,6 +214,17 @@ static void rescale(
   float *restrict out, const float *restrict posterior, const float *restrict octaves, float largest, long count
 ) {
   EACH(k) out[k] = smaller(largest, posterior[k] * exp2_of(smaller(60, larger(-60, -octaves[k]))));
+}
+
+static void spread_bands(
+  float *restrict out, const float *restrict shares, const float *restrict values, const int32_t *restrict ends,
+  long bands
+) {
+  long k = 0;
+  for (long band = 0; band < bands; band++) {
+    const float low = values[band], step = band + 1 < bands ? values[band + 1] - low : 0;
+    for (; k < ends[band]; k++) out[k] = low + shares[k] * step;
+  }
 }
 
 static float maximum(const float *values, long count) {
@@ -378,6 +390,7 @@ const struct kernels KERNELS = {
   .follow_noise = follow_noise,
   .mean_octaves = mean_octaves,
   .rescale = rescale,
+  .spread_bands = spread_bands,
   .maximum = maximum,
   .largest_step = largest_step,
   .follow = follow,

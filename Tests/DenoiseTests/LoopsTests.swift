@@ -147,9 +147,15 @@ private func bits(_ values: some Sequence<Float>) -> [UInt32] { values.map(\.bit
     }
     withEachSet { loops in
       var (levels, presences) = (level, presence)
-      unsafe loops.follow_noise(&levels, &presences, a, b, novelty, rule, count)
+      unsafe loops.follow_noise(&levels, level, &presences, a, b, novelty, rule, count)
       #expect(bits(levels) == bits(expected.map(\.level)))
       #expect(bits(presences) == bits(expected.map(\.presence)))
+      (levels, presences) = (level, presence)
+      unsafe levels.withUnsafeMutableBufferPointer { levels in
+        guard let start = levels.baseAddress else { return }
+        unsafe loops.follow_noise(start, start, &presences, a, b, novelty, rule, count)
+      }
+      #expect(bits(levels) == bits(expected.map(\.level)), "in place")
       var out = a
       unsafe loops.mean_octaves(&out, level, count)
       #expect(bits(out) == bits(zip(a, level).map { PlainLoops.meanOctaves($0, $1) }))

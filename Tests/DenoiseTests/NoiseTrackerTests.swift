@@ -212,5 +212,16 @@ import Testing
     bands.spread([Float](repeating: 3, count: bands.count), into: &span)
     #expect(row.allSatisfy { $0 == 3 })
     for band in 0..<bands.count { #expect(bands.mean(band, of: row.span) == 3) }
+    // From the middle of one band to that of the next, a straight line; before the first and after the last, level.
+    let values = (0..<bands.count).map { Float($0 * $0 % 7) }
+    let middles = (0..<bands.count).map { Float(bands.edges[$0] + bands.edges[$0 + 1] - 1) / 2 }
+    var line = row.mutableSpan
+    bands.spread(values, into: &line)
+    for bin in row.indices {
+      let above = middles.firstIndex { $0 > Float(bin) } ?? bands.count
+      let low = max(0, above - 1), high = min(above, bands.count - 1)
+      let share = low == high ? 0 : (Float(bin) - middles[low]) / (middles[high] - middles[low])
+      #expect(abs(row[bin] - (values[low] + share * (values[high] - values[low]))) < 1e-5)
+    }
   }
 }

@@ -60,14 +60,18 @@ struct kernels {
   /// sum += a
   void (*add)(float *sum, const float *a, long count);
   /// One step of the noise's level and of p̄, from γ of two frames (a and b); see NoiseTracker.swift. `novelty` is how
-  /// much a bin without speech changes its level.
+  /// much a bin without speech changes its level. `next` may be `level`.
   void (*follow_noise)(
-    float *level, float *presence, const float *a, const float *b, const float *novelty, struct tracking_rule rule,
-    long count);
+    float *next, const float *level, float *presence, const float *a, const float *b, const float *novelty,
+    struct tracking_rule rule, long count);
   /// forward = ½ log2 (forward · backward), but at least an octave below the larger of the two
   void (*mean_octaves)(float *forward, const float *backward, long count);
   /// out = min(posterior · 2^−octaves, largest)
   void (*rescale)(float *out, const float *posterior, const float *octaves, float largest, long count);
+  /// A value for each bin, from those of bands: the bins up to `ends[band]` lie between its value and the next one's, by
+  /// `shares` of the way.
+  void (*spread_bands)(
+    float *out, const float *shares, const float *values, const int32_t *ends, long bands);
   /// Returns the largest of finite values; −∞ if there are none.
   float (*maximum)(const float *values, long count);
   /// Returns the largest |values[n + 1] − values[n]| of `count` differences of finite values; 0 if there are none.

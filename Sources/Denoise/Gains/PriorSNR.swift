@@ -67,12 +67,12 @@ struct PriorSNR {
   ///   - old: ξ of the neighbor.
   ///   - new: receives ξ; may be `old`.
   @unsafe
-  func advance(to frame: Int64, from neighbor: Int64?, _ posterior: RowRing, _ old: Row, into new: Row) {
+  func advance(to frame: Int64, from neighbor: Int64?, _ posterior: PosteriorRows, _ old: Row, into new: Row) {
     let entered = unsafe posterior[frame]
     if let neighbor {
-      unsafe loops.advance_prior(new, old, posterior[neighbor], entered, rule, posterior.width)
+      unsafe loops.advance_prior(new, old, posterior[neighbor], entered, rule, posterior.measured.width)
     } else {
-      for bin in 0..<posterior.width { unsafe new[bin] = max(entered[bin] - 1, least) }
+      for bin in 0..<posterior.measured.width { unsafe new[bin] = max(entered[bin] - 1, least) }
     }
   }
 }

@@ -1,9 +1,40 @@
+/// γ of each frame, relative to the noise at the time. Frames in which it is as in the profile aren't copied.
+struct PosteriorRows: Sendable {
+  /// γ relative to the profile.
+  let measured: RowRing
+  /// γ relative to the noise at the time, and for which frames that counts; nil if the noise isn't tracked.
+  private let changed: (rows: RowRing, counts: RowRing)?
+
+  init(width: Int, count: Int, isTracked: Bool) {
+    measured = RowRing(width: width, count: count)
+    changed = isTracked ? (RowRing(width: width, count: count), RowRing(width: 1, count: count)) : nil
+  }
+
+  /// Returns the address of a frame's γ, which, if the noise is tracked, has been followed in the frame.
+  @unsafe
+  subscript(frame: Int64) -> Row {
+    guard let changed, unsafe changed.counts[frame][0] != 0 else { return unsafe measured[frame] }
+    return unsafe changed.rows[frame]
+  }
+
+  /// Notes that the noise in a tracked frame is as in the profile.
+  func keep(_ frame: Int64) {
+    if let changed { unsafe changed.counts[frame][0] = 0 }
+  }
+
+  /// Notes that the noise in a tracked frame has changed, and returns the address for its γ.
+  @unsafe
+  func change(_ frame: Int64) -> Row {
+    guard let changed else { preconditionFailure("the noise isn't tracked") }
+    unsafe changed.counts[frame][0] = 1
+    return unsafe changed.rows[frame]
+  }
+}
+
 /// What the tasks on blocks and segments share, in rings.
 final class FrameRows: Sendable {
   /// γ of each frame, relative to the noise at the time.
-  let posterior: RowRing
-  /// γ relative to the profile: the same rows unless the noise is tracked.
-  let measured: RowRing
+  let posterior: PosteriorRows
   /// The cepstrum of each frame, followed by the quefrency at which a voice has its peak, or 0. Unused if the method
   /// needs no cepstra.
   let cepstra: RowRing
@@ -18,8 +49,7 @@ final class FrameRows: Sendable {
 
   /// Makes room for the analysis of `count` frames in a row and for a segment.
   init(frame: AnalysisFrame, channels: Int, count: Int, segmentHops: Int, isTracked: Bool = false) {
-    posterior = RowRing(width: frame.binCount, count: count)
-    measured = isTracked ? RowRing(width: frame.binCount, count: count) : posterior
+    posterior = PosteriorRows(width: frame.binCount, count: count, isTracked: isTracked)
     cepstra = RowRing(width: frame.binCount + 1, count: count)
     spectrumWidth = (2 * frame.length + 1 + 15) / 16 * 16
     spectra = RowRing(width: channels * spectrumWidth, count: count / 2 + 1)

@@ -32,7 +32,7 @@ struct FrameAnalysis: Sendable {
   /// Analyzes a block, which consists of whole pairs.
   func analyse(_ block: FrameBlock, into rows: FrameRows, _ workspace: Workspace) {
     for frame in stride(from: block.firstFrame, to: block.firstFrame + Int64(block.count), by: 2) {
-      let (first, second) = unsafe (rows.measured[frame], rows.measured[frame + 1])
+      let (first, second) = unsafe (rows.posterior.measured[frame], rows.posterior.measured[frame + 1])
       for channel in 0..<channels {
         let spectrum = unsafe rows.spectrum(ofPair: frame / 2, channel: channel)
         unsafe transform(block.samples(of: frame, channel: channel), into: spectrum, workspace.transform)

@@ -9,8 +9,11 @@ struct NoiseBands: Sendable {
   let edges: [Int]
   /// Number of bands.
   var count: Int { edges.count - 1 }
-  /// For each bin, the band whose middle is below it (or the first), and how far it is toward the next band's.
-  private let places: [(band: Int, share: Float)]
+  /// For each band, the end of the bins whose values lie between it and the next band: the first bin at or above the
+  /// next one's middle, or the row's end.
+  private let ends: [Int32]
+  /// For each bin, how far it is from that band's middle toward the next one's.
+  private let shares: [Float]
 
   init(frame: AnalysisFrame, sampleRate: Int) {
     let hertz = Double(sampleRate) / Double(frame.length), end = frame.binCount - 1
@@ -24,12 +27,14 @@ struct NoiseBands: Sendable {
       edges.remove(at: edges.count - 2)
     }
     let middles = (1..<edges.count).map { Float(edges[$0 - 1] + edges[$0] - 1) / 2 }
-    places = (0..<frame.binCount).map { bin in
-      let above = middles.firstIndex { $0 > Float(bin) } ?? middles.count - 1
-      let band = max(0, above - 1)
-      guard band + 1 < middles.count else { return (band, 0) }
-      let share = (Float(bin) - middles[band]) / (middles[band + 1] - middles[band])
-      return (band, min(1, max(0, share)))
+    ends = middles.indices.map { band in
+      band + 2 < middles.count ? Int32(middles[band + 1].rounded(.up)) : Int32(frame.binCount)
+    }
+    var band = 0
+    shares = (0..<frame.binCount).map { [ends] bin in
+      while bin >= ends[band] { band += 1 }
+      guard band + 1 < middles.count else { return 0 }
+      return min(1, max(0, (Float(bin) - middles[band]) / (middles[band + 1] - middles[band])))
     }
     self.edges = edges
   }
@@ -43,10 +48,10 @@ struct NoiseBands: Sendable {
 
   /// Computes a value for each bin, which between the middles of the bands follows a straight line.
   func spread(_ values: [Float], into row: inout MutableSpan<Float>) {
-    for bin in 0..<row.count {
-      let (band, share) = places[bin]
-      let low = values[band]
-      row[bin] = share > 0 ? low + share * (values[band + 1] - low) : low
+    precondition(values.count == count && row.count == shares.count)
+    unsafe row.withUnsafeMutableBufferPointer { row in
+      guard let start = row.baseAddress else { return }
+      unsafe loops.spread_bands(start, shares, values, ends, count)
     }
   }
 }

@@ -3,7 +3,7 @@ struct NoiseChanges {
   let tickCount: Int
   private let bandCount: Int
   /// `[band][tick]`
-  private var values: [Float]
+  private(set) var values: [Float]
 
   /// Creates changes of 0.
   init(bandCount: Int, tickCount: Int) {
@@ -18,10 +18,16 @@ struct NoiseChanges {
     set { values[band * tickCount + tick] = newValue }
   }
 
+  /// Where the changes of a band at some ticks are in `values`.
+  func places(of band: Int, _ ticks: Range<Int>) -> Range<Int> {
+    (band * tickCount + ticks.lowerBound)..<(band * tickCount + ticks.upperBound)
+  }
+
   /// Returns the mean of a band over some ticks.
   func mean(_ band: Int, over ticks: Range<Int>) -> Float {
     var sum: Float = 0
-    for tick in ticks { sum += self[band, tick] }
+    let changes = values.span.extracting(places(of: band, ticks))
+    for index in changes.indices { sum += changes[index] }
     return sum / Float(ticks.count)
   }
 
@@ -41,13 +47,30 @@ struct NoiseChanges {
   private mutating func takeMedians(_ band: Int, of all: [Float], _ reach: Int) {
     var sorted = all[..<min(reach, tickCount)].sorted()
     for tick in 0..<tickCount {
-      if tick + reach < tickCount {
-        let value = all[tick + reach]
-        sorted.insert(value, at: Self.place(of: value, in: sorted))
+      let new = tick + reach < tickCount ? all[tick + reach] : nil
+      let old = tick > reach ? all[tick - reach - 1] : nil
+      switch (old, new) {
+      case (let old?, let new?): Self.replace(old, by: new, in: &sorted)
+      case (nil, let new?): sorted.insert(new, at: Self.place(of: new, in: sorted))
+      case (let old?, nil): sorted.remove(at: Self.place(of: old, in: sorted))
+      case (nil, nil): break
       }
-      if tick > reach { sorted.remove(at: Self.place(of: all[tick - reach - 1], in: sorted)) }
       self[band, tick] = sorted[sorted.count / 2]
     }
+  }
+
+  /// Replaces a value of a sorted array, and moves only those between the two places.
+  private static func replace(_ old: Float, by new: Float, in sorted: inout [Float]) {
+    var place = place(of: old, in: sorted)
+    while place + 1 < sorted.count, sorted[place + 1] < new {
+      sorted[place] = sorted[place + 1]
+      place += 1
+    }
+    while place > 0, sorted[place - 1] > new {
+      sorted[place] = sorted[place - 1]
+      place -= 1
+    }
+    sorted[place] = new
   }
 
   /// Returns the index of the first value that isn't less.

@@ -20,14 +20,14 @@ struct NoiseTexture {
   private let tickCount: Int
   /// Ticks on each side that are judged together.
   private let reach: Int
-  /// `[band][tick]`
-  private var isNoise: [Bool]
+  /// 1 where a band has the texture of noise, otherwise 0: `[band][tick]`.
+  private var noisy: [Int32]
 
   init(bands: NoiseBands, tickCount: Int, reach: Int) {
     self.bands = bands
     self.tickCount = tickCount
     self.reach = reach
-    isNoise = [Bool](repeating: false, count: bands.count * tickCount)
+    noisy = [Int32](repeating: 0, count: bands.count * tickCount)
   }
 
   /// Notes the texture of some bands at a tick.
@@ -48,19 +48,25 @@ struct NoiseTexture {
       }
       let count = Float(bins.count)
       let flatness = total / count - log2(sum / count), roughness = steps / count
-      isNoise[band * tickCount + tick] = tick > 0 && flatness > -0.9 && roughness > 0.75 && roughness < 2.2
+      let isNoise = tick > 0 && flatness > -0.9 && roughness > 0.75 && roughness < 2.2
+      noisy[band * tickCount + tick] = isNoise ? 1 : 0
     }
   }
 
   /// Returns c of a band at a tick.
   func certainty(of band: Int, at tick: Int, _ changes: NoiseChanges) -> Float {
     let level = changes[band, tick]
-    var (near, noisy): (Float, Float) = (0, 0)
-    for other in max(0, tick - reach)...min(tickCount - 1, tick + reach) where abs(changes[band, other] - level) < 1 {
-      near += 1
-      if isNoise[band * tickCount + other] { noisy += 1 }
+    let ticks = max(0, tick - reach)..<min(tickCount, tick + reach + 1)
+    let places = changes.places(of: band, ticks)
+    let levels = changes.values.span.extracting(places), isNoise = noisy.span.extracting(places)
+    precondition(levels.count == isNoise.count)
+    var (near, both): (Int32, Int32) = (0, 0)
+    for index in levels.indices {
+      let isNear: Int32 = abs(levels[index] - level) < 1 ? 1 : 0
+      near &+= isNear
+      both &+= isNear & isNoise[index]
     }
-    return ramp(noisy / near, 0.3, 0.5)
+    return ramp(Float(both) / Float(near), 0.3, 0.5)
   }
 
   /// Returns C for the c of all bands, 0 where nothing changed.

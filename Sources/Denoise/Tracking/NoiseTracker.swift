@@ -99,9 +99,7 @@ struct NoiseTracker: Sendable {
   ) -> Bool {
     guard !stretch.isEmpty else { return false }
     let own = ticks(of: stretch), all = ticks(of: context), offset = Int(own.lowerBound - all.lowerBound)
-    track(all, context, rows, space)
-    var changes = NoiseChanges(bandCount: bands.count, tickCount: all.count)
-    for (index, tick) in all.enumerated() { unsafe measure(space.octaves[tick], into: &changes, at: index) }
+    var changes = track(all, context, rows, space)
     changes.takeMedians(reach: medianReach, ignoring: -fall.least...rise.least)
     let texture = mustBeNoise ? texture(of: changes, all, context, rows) : nil
     var hasChanged = false
@@ -111,7 +109,7 @@ struct NoiseTracker: Sendable {
       // Whole pairs: the cepstra need both frames.
       let frames = max(4 * tick, stretch.lowerBound / 2 * 2)..<min(4 * tick + 4, (stretch.upperBound + 1) / 2 * 2)
       guard shares.contains(where: { $0 > 0 }) else {
-        for frame in frames { unsafe rows.posterior[frame].update(from: rows.measured[frame], count: binCount) }
+        for frame in frames { rows.posterior.keep(frame) }
         continue
       }
       hasChanged = true
@@ -148,12 +146,13 @@ struct NoiseTracker: Sendable {
     }
     guard !wanted.isEmpty else { return nil }
     var texture = NoiseTexture(bands: bands, tickCount: ticks.count, reach: 2 * medianReach)
+    let measured = rows.posterior.measured
     var power = [Float](repeating: 0, count: binCount)
     var (logs, before) = (power, power)
     for (index, tick) in ticks.enumerated() {
       let first = max(4 * tick, frames.lowerBound), second = max(first, min(4 * tick + 2, frames.upperBound - 1))
       for bin in 0..<binCount {
-        unsafe power[bin] = max(Self.leastPower, 0.5 * (rows.measured[first][bin] + rows.measured[second][bin]))
+        unsafe power[bin] = max(Self.leastPower, 0.5 * (measured[first][bin] + measured[second][bin]))
       }
       swap(&logs, &before)
       logs = power
@@ -174,26 +173,41 @@ struct NoiseTracker: Sendable {
 
   // MARK: Λ
 
-  /// Computes r of the ticks.
-  private func track(_ ticks: Range<Int64>, _ frames: Range<Int64>, _ rows: FrameRows, _ space: TrackingSpace) {
-    let level = unsafe space.level, presence = unsafe space.presence
+  /// Computes r of the ticks, and returns its mean in each band.
+  private func track(
+    _ ticks: Range<Int64>, _ frames: Range<Int64>, _ rows: FrameRows, _ space: TrackingSpace
+  ) -> NoiseChanges {
+    let presence = unsafe space.presence
+    var level = unsafe space.level
     start(at: ticks.prefix(startTicks), frames, rows, space)
     unsafe presence.update(repeating: 0, count: binCount)
     for tick in ticks {
-      advance(to: tick, frames, rows, space)
-      unsafe space.octaves[tick].update(from: level, count: binCount)
+      let next = unsafe space.octaves[tick]
+      unsafe advance(to: tick, from: level, into: next, frames, rows, space)
+      unsafe level = next
     }
+    let last = unsafe level
+    unsafe level = space.level
+    unsafe level.update(from: last, count: binCount)
     unsafe presence.update(repeating: 0, count: binCount)
-    for tick in ticks.reversed() {
-      advance(to: tick, frames, rows, space)
-      unsafe loops.mean_octaves(space.octaves[tick], level, binCount)
+    var changes = NoiseChanges(bandCount: bands.count, tickCount: ticks.count)
+    for (index, tick) in ticks.enumerated().reversed() {
+      unsafe advance(to: tick, from: level, into: level, frames, rows, space)
+      let octaves = unsafe space.octaves[tick]
+      unsafe loops.mean_octaves(octaves, level, binCount)
+      unsafe measure(octaves, into: &changes, at: index)
     }
+    return changes
   }
 
-  private func advance(to tick: Int64, _ frames: Range<Int64>, _ rows: FrameRows, _ space: TrackingSpace) {
+  /// Computes Λ of a tick from that of the tick before, or after; `next` may be `level`.
+  private func advance(
+    to tick: Int64, from level: Row, into next: Row, _ frames: Range<Int64>, _ rows: FrameRows, _ space: TrackingSpace
+  ) {
     let first = max(4 * tick, frames.lowerBound), second = min(4 * tick + 2, frames.upperBound - 1)
+    let measured = rows.posterior.measured
     unsafe loops.follow_noise(
-      space.level, space.presence, rows.measured[first], rows.measured[max(first, second)], novelty, rule, binCount)
+      next, level, space.presence, measured[first], measured[max(first, second)], novelty, rule, binCount)
   }
 
   /// Sets Λ of each bin before the first tick, from the first ones.
@@ -203,7 +217,7 @@ struct NoiseTracker: Sendable {
     let octaves = unsafe space.change, profile = unsafe space.sum
     var levels = NoiseChanges(bandCount: bands.count, tickCount: ticks.count)
     for (index, tick) in ticks.enumerated() {
-      let posterior = unsafe rows.measured[max(4 * tick, frames.lowerBound)]
+      let posterior = unsafe rows.posterior.measured[max(4 * tick, frames.lowerBound)]
       unsafe octaves.update(from: posterior, count: binCount)
       unsafe loops.mean_octaves(octaves, posterior, binCount)
       unsafe measure(octaves, into: &levels, at: index)
@@ -260,7 +274,7 @@ struct NoiseTracker: Sendable {
     }
     for frame in frames {
       unsafe loops.rescale(
-        rows.posterior[frame], rows.measured[frame], change, PriorSNR.largestPosterior, binCount)
+        rows.posterior.change(frame), rows.posterior.measured[frame], change, PriorSNR.largestPosterior, binCount)
     }
   }
 
