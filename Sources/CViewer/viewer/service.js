@@ -60,11 +60,12 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, keepalive?: boolean, range?: string, key?: string, match?: string }} options
-   *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key
+   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, keepalive?: boolean, range?: string, key?: string, match?: string }} options
+   *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key;
+   *   a repeatable request is sent again when the service is back, or has time
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", body, content, signal, keepalive, range, key, match } = {}) {
+  async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), body, content, signal, keepalive, range, key, match } = {}) {
     if (this.credentials.forbids(method, path)) throw new Refusal(texts.notShared, 403, "not_shared");
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -82,7 +83,7 @@ export class Service {
       } catch (error) {
         if (isAbort(error)) throw error;
         const back = this.untilBack();
-        if (method !== "GET") throw new Refusal(texts.unreachable, 0, "unreachable");
+        if (!repeatable) throw new Refusal(texts.unreachable, 0, "unreachable");
         await back;
         signal?.throwIfAborted();
         continue;
@@ -95,7 +96,7 @@ export class Service {
       }
       const busy = answer.status === 429 || answer.status === 503;
       const delay = retrySeconds(answer.headers.get("Retry-After"));
-      if (busy && ["GET", "HEAD"].includes(method) && delay > 0) {
+      if (busy && repeatable && delay > 0) {
         await pause(delay * 1000, signal);
         continue;
       }
@@ -108,7 +109,7 @@ export class Service {
    * Prepares `credentials.address` for a recording: elements and downloads need a token if the page has a key.
    * @param {string} recording
    */
-  admit(recording) { return this.credentials.admit(recording, body => this.fetch("v1/tokens", { method: "POST", body })); }
+  admit(recording) { return this.credentials.admit(recording, body => this.fetch("v1/tokens", { method: "POST", repeatable: true, body })); }
 
   /** Resolves when the service is reachable; at once if it is. */
   untilBack() {
