@@ -3,6 +3,7 @@ import { copy, find, part } from "./page.js";
 
 // While a dialog is open, everything outside of it is inert and lies behind it, and of a page in full screen only that
 // element is seen.
+document.addEventListener("toggle", bringForward, true);
 document.addEventListener("close", bringForward, true);
 document.addEventListener("fullscreenchange", bringForward);
 
