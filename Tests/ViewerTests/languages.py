@@ -47,17 +47,28 @@ return import("./viewer/texts.js").then(async ({ texts, translations }) => {
 """
 
 
-# Problems that the page has a sentence for, as its module lists them.
-EXPLAINED = os.path.join(os.path.dirname(__file__), "../../Sources/CViewer/viewer/problems.js")
+# Problems and warnings that the page has a sentence for, as its module lists them, and where warnings are written.
+SOURCES = os.path.join(os.path.dirname(__file__), "../../Sources")
+EXPLAINED = os.path.join(SOURCES, "CViewer/viewer/problems.js")
+WARNINGS = [os.path.join(SOURCES, path) for path in (
+    "Processing/Warnings.swift", "Processing/Warning+Result.swift", "AudioService/Labels/LabelDocuments.swift")]
 
 
 def check_texts(browser, service):
     tags, found = browser.run(COMPARE)
     assert sorted(tags) == sorted(TAGS) and not found, found
     with open(EXPLAINED, encoding="utf-8") as file:
-        codes = re.findall(r"[a-z]+(?:_[a-z]+)+|unavailable|stalled|unauthorized|measuring|converting", file.read().split("({")[1].split("})")[0])
+        _, problems, warnings = file.read().split("({", 2)
+    codes = re.findall(r"[a-z]+(?:_[a-z]+)+|unavailable|stalled|unauthorized|measuring|converting", problems.split("})")[0])
     unknown = [code for code in codes if service.request("GET", f"/problems/{code}")[0] != 200]
     assert len(codes) > 50 and not unknown, unknown
+    written = set()
+    for path in WARNINGS:
+        with open(path, encoding="utf-8") as file:
+            for line in re.findall(r"code: (.*)", file.read()):
+                written.update(re.findall(r'"(\w+)"', line.split("detail:")[0]))
+    explained = set(" ".join(re.findall(r'"([a-z_ ]+)"', warnings.split("})")[0])).split())
+    assert len(written) > 15 and written == explained, written ^ explained
 
 
 def check_room(browser, page, recording, pictures):

@@ -1,6 +1,7 @@
 // @ts-check
 import { announce, tell } from "./messages.js";
 import { copy, find, label, part } from "./page.js";
+import { explain } from "./problems.js";
 import { isAbort } from "./service.js";
 import { texts } from "./texts.js";
 
@@ -109,7 +110,7 @@ export class Labelling {
     try {
       const track = await this.labels.add(file, { name: file.name.replace(/\.[^.]+$/, "").slice(0, 200) || file.name, kind });
       tell(texts.imported(track.name, track.count));
-      for (const { detail } of track.warnings) tell(detail);
+      for (const found of track.warnings) tell(explain(found, found.code));
     } catch (error) {
       tell(texts.notImported(file.name, String(/** @type {Error} */(error).message)), { isError: true });
     }

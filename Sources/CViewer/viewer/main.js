@@ -18,6 +18,7 @@ import { announce, tell } from "./messages.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
 import { Previews } from "./preview.js";
+import { explain } from "./problems.js";
 import { Profiles } from "./profiles.js";
 import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
@@ -110,7 +111,7 @@ async function open(id, known, place) {
   if (place?.mark) view.select(place.mark);
   if (place?.noise) view.markNoise(place.noise);
   stage.redraw();
-  for (const { recording } of session.layers) for (const { detail } of recording.warnings) tell(texts.warning(detail));
+  for (const { recording } of session.layers) for (const found of recording.warnings) tell(texts.warning(explain(found, found.code)));
 }
 
 new ExcerptDialog(service, session, view, player, (recording, isOpened) => {

@@ -29,10 +29,26 @@ const codes = /** @type {const} */ ({
     + "catalog_damaged data_folder_replaced audit_unwritable",
 });
 
-/** @type {Map<string, keyof typeof codes>} */
+/** The same for the warnings of recordings and tracks of labels. */
+const warnings = /** @type {const} */ ({
+  warningCut: "truncated frames_missing",
+  warningLength: "length_unknown longer_than_claimed",
+  warningSkipped: "bytes_left_out leading_bytes foreign_bytes",
+  warningStreams: "chained_stream streams_left_out",
+  warningPauses: "silence_left_out",
+  warningNumbers: "non_finite_samples",
+  warningOffset: "dc_offset",
+  warningFormat: "format_changed lossy_result",
+  warningTracks: "tracks_left_out labels_left_out",
+  warningProfile: "profile_bands profile_channels",
+  warningLoudness: "loudness_missed",
+  warningLabels: "labels_past_end",
+});
+
+/** @type {Map<string, keyof typeof codes | keyof typeof warnings>} */
 const sentences = new Map();
-for (const [sentence, list] of Object.entries(codes)) {
-  for (const code of list.split(" ")) sentences.set(code, /** @type {keyof typeof codes} */ (sentence));
+for (const [sentence, list] of Object.entries({ ...codes, ...warnings })) {
+  for (const code of list.split(" ")) sentences.set(code, /** @type {any} */ (sentence));
 }
 
 /**

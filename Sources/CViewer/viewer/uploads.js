@@ -287,7 +287,7 @@ const isGone = (/** @type {number} */ status) => status === 404 || status === 41
 function judgement(answer) {
   const { status } = answer;
   const problem = problemOf(answer), message = explain(problem, texts.refused(status));
-  if (status === 415) return new Unreadable(texts.unreadableFile(problem?.detail || message));
+  if (status === 415) return new Unreadable(message === problem?.detail ? texts.unreadableFile(message) : message);
   const isPassing = status < 400 || status >= 500 || [409, 423, 429].includes(status);
   return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
 }
