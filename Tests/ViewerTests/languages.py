@@ -53,6 +53,12 @@ EXPLAINED = os.path.join(SOURCES, "CViewer/viewer/problems.js")
 WARNINGS = [os.path.join(SOURCES, path) for path in (
     "Processing/Warnings.swift", "Processing/Warning+Result.swift", "AudioService/Labels/LabelDocuments.swift")]
 
+# Whether a name is isolated within a sentence (UAX #9): FSI, the name, PDI.
+ISOLATED = """return import("./viewer/texts.js").then(({ texts }) => {
+  const holds = name => texts.remove(name).includes(`\u2068${name}\u2069`);
+  return [holds("Interview (1)"), holds("مقابلة (1)")];
+});"""
+
 
 def check_texts(browser, service):
     tags, found = browser.run(COMPARE)
@@ -69,6 +75,7 @@ def check_texts(browser, service):
                 written.update(re.findall(r'"(\w+)"', line.split("detail:")[0]))
     explained = set(" ".join(re.findall(r'"([a-z_ ]+)"', warnings.split("})")[0])).split())
     assert len(written) > 15 and written == explained, written ^ explained
+    assert browser.run(ISOLATED) == [False, True]
 
 
 def check_room(browser, page, recording, pictures):
@@ -83,6 +90,7 @@ def check_room(browser, page, recording, pictures):
             assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
             mark = "." if tag in ("ja", "ar") else ","
             assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
+            assert browser.run(ISOLATED) == [tag == "ar", True], tag
             page.open()
             browser.run("location.hash = '#00000000-0000-7000-8000-000000000000'")
             sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.problemDeleted)")

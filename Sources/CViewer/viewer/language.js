@@ -74,3 +74,12 @@ export const listed = parts => parts.filter(Boolean).join({ ja: "、", ar: "، "
  * @param {string} text
  */
 export const leftToRight = text => (direction === "rtl" ? `\u2066${text}\u2069` : text);
+
+/** Letters of the other direction, in which the names of recordings may be written. */
+const foreign = direction === "rtl" ? /\p{L}/u : /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
+/**
+ * Keeps a text that is put into another one, such as a name, in one piece whatever its direction (UAX #9, isolates).
+ * @template Value
+ * @param {Value} value
+ */
+export const isolated = value => (typeof value === "string" && foreign.test(value) ? `\u2068${value}\u2069` : value);

@@ -1,5 +1,5 @@
 // @ts-check
-import { direction, language, leftToRight, listed, number, percent, plural } from "./language.js";
+import { direction, isolated, language, leftToRight, listed, number, percent, plural } from "./language.js";
 import { formatTime } from "./time.js";
 
 // Every text of the page, in English: the reference for the files of other languages (texts-de.js and so on), each of which
@@ -324,6 +324,10 @@ export const translations = {
 
 // Without the file, the texts stay English.
 Object.assign(texts, (await translations[language]?.().catch(() => null))?.texts);
+for (const [name, text] of Object.entries(/** @type {any} */ (texts))) {
+  if (typeof text !== "function") continue;
+  Object.assign(texts, { [name]: new Proxy(text, { apply: (said, _, values) => said(...values.map(isolated)) }) });
+}
 document.documentElement.lang = language;
 document.documentElement.dir = direction;
 
