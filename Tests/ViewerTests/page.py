@@ -25,7 +25,7 @@ const words = element => {
   return range.getBoundingClientRect();
 };
 document.querySelector("#job").hidden = false;
-for (const element of document.querySelectorAll("button, label, legend, output, h2")) {
+for (const element of document.querySelectorAll("button, label, legend, output, h2, dialog[open]")) {
   if (!element.checkVisibility() || element.closest(".region, #list, .unseen")) continue;
   const isCut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).textOverflow !== "ellipsis";
   if (isCut) found.push([element.id || element.textContent, element.clientWidth, element.scrollWidth]);

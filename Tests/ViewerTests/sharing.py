@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 
+from languages import TAGS
 from material import Service, speech_like, write_wav
 from page import ENTER, Page
 from webdriver import wait
@@ -69,7 +70,8 @@ class Sharing:
 
     def steps(self):
         return [self.without_keys_nothing_is_asked_and_nothing_more_requested, self.a_key_is_asked_for_once_and_opens_its_tenants_recordings, self.tokens_of_elements_are_renewed,
-                self.a_link_shares_one_recording_and_nothing_else, self.a_link_may_allow_labels]
+                self.a_link_shares_one_recording_and_nothing_else, self.axe_finds_nothing_in_sharing, self.what_is_asked_fits_in_every_language,
+                self.a_link_may_allow_labels]
 
     @property
     def service(self):
@@ -261,9 +263,68 @@ class Sharing:
         service.request("DELETE", f"/v1/recordings/{other}")
         browser.open("about:blank")
 
+    def shared(self):
+        return next(entry for entry in self.service.json("/v1/recordings")["recordings"] if entry["name"] == "shared.wav")["id"]
+
+    def ask_for_key(self):
+        self.browser.open(self.service.address + "/problems/not_ready")
+        self.browser.run("sessionStorage.clear()")
+        self.page.open()
+        wait("a key is asked for", self.is_asked)
+
+    def axe_finds_nothing_in_sharing(self):
+        browser, page, check = self.browser, self.page, self.story.check_axe
+        if not browser.has_devtools or not os.environ.get("STILLWAVE_AXE"):
+            return
+        browser.devtools("Page.setBypassCSP", enabled=True)
+        for is_dark in (False, True):
+            browser.dark(is_dark)
+            self.ask_for_key()
+            check("a key is asked for")
+            self.enter("short")
+            check("a key is wrong")
+            self.open_with_key(self.shared())
+            page.press("#share")
+            check("a link is offered")
+            browser.run("document.querySelector('#sharing').close()")
+            link = self.share("read")
+            browser.open(link)
+            page.wait_for_waveform()
+            check("a shared recording is open")
+            browser.open("about:blank")
+            browser.open(link[:-9])
+            wait("it says that the link doesn't work", lambda: browser.shown("#share-ended"))
+            check("a link doesn't work")
+        browser.dark(False)
+        browser.devtools("Page.setBypassCSP", enabled=False)
+        browser.console()
+        browser.open("about:blank")
+
+    def what_is_asked_fits_in_every_language(self):
+        browser, page = self.browser, self.page
+        if not browser.has_devtools:
+            return
+        try:
+            for tag in TAGS:
+                browser.language(f"{tag},en")
+                for width, height in ((390, 844), (844, 390)):
+                    browser.size(width, height)
+                    self.ask_for_key()
+                    assert not page.overflow(), f"{tag} at {width} x {height}: {page.overflow()}"
+                    self.open_with_key(self.shared())
+                    page.press("#share")
+                    page.press("#share-make")
+                    wait("there is a link", lambda: browser.shown("#share-made"))
+                    assert not page.overflow(), f"{tag} at {width} x {height}: {page.overflow()}"
+        finally:
+            browser.language("en-US,en")
+            browser.size(1440, 900)
+            browser.console()
+            browser.open("about:blank")
+
     def a_link_may_allow_labels(self):
         browser, page, service = self.browser, self.page, self.service
-        shared = next(entry for entry in service.json("/v1/recordings")["recordings"] if entry["name"] == "shared.wav")["id"]
+        shared = self.shared()
         labels = f"/v1/recordings/{shared}/labels"
         self.open_with_key(shared)
         browser.open(self.share("read,write"))
