@@ -86,7 +86,7 @@ class Story:
             self.an_empty_service_invites_to_drop_files,
             self.dropped_files_are_uploaded_and_drawn,
             self.it_looks_as_it_did,
-            self.an_upload_pauses_and_goes_on,
+            self.an_upload_pauses_and_goes_on, self.an_older_answer_lists_no_deleted_recording,
             self.an_upload_outlives_what_proxies_answer,
             self.the_page_works_below_a_path,
             self.peaks_js_reads_what_the_readme_names,
@@ -201,7 +201,7 @@ class Story:
         self.page.choose(path)
         wait("it can be paused", lambda: browser.run(PRESS, ".transfer [data-part=pause]"))
         wait("it is paused", lambda: "paused" in browser.text(".transfer"))
-        assert not any(name == "slow.wav" for name in self.page.names())
+        assert not any(name == "slow.wav" for name in self.page.names()), self.page.names()
         browser.slow(None)
         browser.click(".transfer [data-part=pause]")
         wait("it goes on to the end", lambda: self.page.names()[:1] == ["slow.wav"])
@@ -214,10 +214,31 @@ class Story:
         wait("it can be cancelled", lambda: browser.run(PRESS, ".transfer [data-part=cancel]"))
         wait("it is gone", lambda: not browser.all(".transfer"))
         browser.slow(None)
-        assert self.page.names() == ["talk.wav", "first.wav"]
+        assert self.page.names() == ["talk.wav", "first.wav"], self.page.names()
         browser.click("#list li:first-child .open")
         wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
         self.page.wait_for_waveform()
+
+    @in_chromium
+    def an_older_answer_lists_no_deleted_recording(self):
+        browser, page = self.browser, self.page
+        page.open()
+        away = self.service.upload(write_wav(os.path.join(self.folder, "away.wav"), speech_like(3, 16000, seed=41), 16000), "away.wav")
+        wait("it is listed", lambda: page.names()[:1] == ["away.wav"])
+        browser.run("""
+          const ask = window.fetch;
+          window.fetch = async (path, options) => {
+            const answer = await ask(path, options);
+            if (String(path).includes("q=away")) await new Promise(done => { window.pass = done; });
+            return answer;
+          };""")
+        browser.type("#search", "away")
+        wait("an answer is held", lambda: browser.run("return !!window.pass"))
+        self.service.request("DELETE", f"/v1/recordings/{away}")
+        wait("it is gone", lambda: page.names() == ["talk.wav", "first.wav"])
+        browser.run("pass()")
+        wait("the older answer is shown without it", lambda: page.names() == [])
+        page.open()
 
     @in_chromium
     def an_upload_outlives_what_proxies_answer(self):

@@ -29,6 +29,11 @@ export class Library {
    * @type {Map<string, () => void>}
    */
   #leaving = new Map();
+  /**
+   * Recordings that are deleted for good. An answer that the service gave before may still arrive and list them.
+   * @type {Set<string>}
+   */
+  #gone = new Set();
 
   /**
    * @param {import("./service.js").Service} service
@@ -70,13 +75,14 @@ export class Library {
     changes.missed.subscribe(load);
     changes.changed.subscribe(recording => {
       const row = this.#rowOf(recording.id);
-      if (this.#leaving.has(recording.id)) return;
+      if (this.#isDeleted(recording.id)) return;
       // Ids begin with their time of creation: an older one than those listed appears when the list is scrolled.
       const isOlder = this.#cursor !== "" && [...this.list.children].every(other => (/** @type {HTMLElement} */ (other).dataset.id ?? "") > recording.id);
       if (row) this.#learn(row, recording);
       else if (!isOlder) load();
     });
     changes.deleted.subscribe(id => {
+      this.#gone.add(id);
       const layer = this.session.layerOf(id);
       this.#rowOf(id)?.remove();
       this.#tellCount();
@@ -114,7 +120,7 @@ export class Library {
       const former = new Map(/** @type {HTMLElement[]} */ ([...this.list.children]).map(row => [row.dataset.id, row]));
       if (isNew) this.list.replaceChildren();
       for (const recording of page.recordings) {
-        if (!this.#leaving.has(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
+        if (!this.#isDeleted(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
       }
       if (isNew && limit > pageLength) area.scrollTop = scrollTop;
       if (isNew && this.list.contains(focused)) focused?.focus({ preventScroll: true });
@@ -128,6 +134,8 @@ export class Library {
       if (!isAbort(error)) tell(String(/** @type {Error} */(error).message), { isError: true });
     }
   }
+
+  #isDeleted(/** @type {string} */ id) { return this.#leaving.has(id) || this.#gone.has(id); }
 
   #tellCount() {
     const isEmpty = !this.list.childElementCount, empty = find("list-empty");
@@ -334,8 +342,10 @@ export class Library {
     else if (layer) this.session.close();
     const remove = () => {
       this.#leaving.delete(id);
+      this.#gone.add(id);
       forgetMade(id);
       this.service.json(recordingPath(id), { method: "DELETE", keepalive: true }).catch(error => {
+        if (error.status !== 404) this.#gone.delete(id);
         void this.load();
         if (error.status !== 404) tell(error.message, { isError: true });
       });
