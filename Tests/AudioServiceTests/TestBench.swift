@@ -92,7 +92,8 @@ final class TestBench: Sendable {
       gate() { read -r line < "$folder/gate-$job$1"; }
       finish() {
         case $command in
-          probe) echo '{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":1000,"channels":2,"frames":1000},'\
+          probe) echo '{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":1000,'\
+      '"channels":2,"frames":1000},'\
       '"file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
           ffmpegCheck) echo '{"ffmpeg_works":true}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
@@ -100,7 +101,8 @@ final class TestBench: Sendable {
           loudness) echo '{"loudness":{"integrated_lufs":-20.512,"range_lu":3.25,"true_peak_dbtp":-1}}' ;;
           trim) echo x > "$pyramid"; echo sound > "$output"; echo '{"trimmed":{"frames":500,"warnings":[]}}' ;;
           denoise) echo x > "${pyramid:-/dev/null}"; echo sound > "$output"
-            echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"link":"all","clipped_samples":3,"warnings":[]}}' ;;
+            echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"link":"all",'\
+      '"clipped_samples":3,"warnings":[]}}' ;;
         esac
       }
       echo "$job $attempt" >> "$folder/starts"

@@ -40,7 +40,8 @@ import Testing
     let source = try bench.recording()
     let labels = #"""
       {"labels":[{"start":0,"end":0.9,"text":"before"},{"start":0.5,"end":1.5,"text":"cut off","words":[
-      {"start":0.5,"end":0.8,"text":"cut"},{"start":1.2,"end":1.5,"text":"off"}]},{"start":1.25,"end":1.25,"text":"mark"},
+      {"start":0.5,"end":0.8,"text":"cut"},{"start":1.2,"end":1.5,"text":"off"}]},
+      {"start":1.25,"end":1.25,"text":"mark"},
       {"start":1.5,"end":9,"text":"to the end"},{"start":2,"end":3,"text":"after"}]}
       """#
     let made = try await bench.respond(

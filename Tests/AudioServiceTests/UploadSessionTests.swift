@@ -215,7 +215,10 @@ import Testing
   func aCompleteUploadBecomesOneRecordingOnRequest(_ method: String) async throws {
     let folder = try TemporaryFolder()
     let script = """
-      [ $command != probe ] || [ -f $folder/again ] || { mv $folder/first $folder/again || touch $folder/first; exit 7; }
+      if [ $command = probe ] && [ ! -f $folder/again ]; then
+        mv $folder/first $folder/again || touch $folder/first
+        exit 7
+      fi
       finish
       """
     let first = try TestBench(script: script, in: folder)

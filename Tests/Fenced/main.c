@@ -242,7 +242,8 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("outlive-parent", result(prctl(PR_SET_PDEATHSIG, 0)));
   DEED("open-to-others", open_to_others(folder));
   DEED("priority-of-parent", result(setpriority(PRIO_PROCESS, (id_t)getppid(), 19)));
-  DEED("namespace-thread", result(syscall(SYS_clone, CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_NEWUSER, 0, 0, 0, 0)));
+  const long flags = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_NEWUSER;
+  DEED("namespace-thread", result(syscall(SYS_clone, flags, 0, 0, 0, 0)));
   return -1;
 }
 

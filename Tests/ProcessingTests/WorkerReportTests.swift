@@ -19,7 +19,8 @@ struct WorkerReportTests {
     let read = [
       probe + #""file_extension":"wav","media_type":"audio/wav","warnings":[]}}"#,
       #"{"analysis":{"frames":9007199254740993,"warnings":[\#(json(warning))]}}"#,
-      #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"link":"all","clipped_samples":4,"warnings":[\#(json(warning))]}}"#,
+      #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"link":"all","clipped_samples":4,"#
+        + #""warnings":[\#(json(warning))]}}"#,
       #"{"denoised":{"frames":3,"noise":{"start":1,"end":2.5,"adapted":true},"link":"all","clipped_samples":4,"#
         + #""warnings":[],"#
         + #""profile":{"frequencies":[20.5],"power_db":[-80]},"noise_regions":[]}}"#,

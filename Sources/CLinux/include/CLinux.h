@@ -38,8 +38,8 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 // Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
-// Drops what arrives at a socket from now on. A client that connects to a listening one gets no answer and tries again a
-// second later. (`sock_filter` is a header of Linux that the module map doesn't list.)
+// Drops what arrives at a socket from now on. A client that connects to a listening one gets no answer and tries again
+// a second later. (`sock_filter` is a header of Linux that the module map doesn't list.)
 int stillwave_drop_input(int socket);
 
 // Reads as pread does what the system has in memory. Fails with EAGAIN if it would have to wait for the disk.
@@ -103,8 +103,8 @@ ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *inpu
 
 // Copies this process, which must have a single thread. The copy is a child of this process's parent, which can wait
 // for it. Handlers set by pthread_atfork aren't called, and whatever else has noted the ID of this thread, as Swift's
-// `Mutex` does once the thread has used one, has a wrong one in the copy. Returns 0 in the copy, here its ID, or -1 with
-// errno.
+// `Mutex` does once the thread has used one, has a wrong one in the copy. Returns 0 in the copy, here its ID, or -1
+// with errno.
 pid_t stillwave_fork_sibling(void);
 
 // MARK: fence.c
