@@ -345,9 +345,11 @@ export class Library {
       this.#gone.add(id);
       forgetMade(id);
       this.service.json(recordingPath(id), { method: "DELETE", keepalive: true }).catch(error => {
-        if (error.status !== 404) this.#gone.delete(id);
+        if (error.status !== 404) {
+          this.#gone.delete(id);
+          tell(error.message, { isError: true });
+        }
         void this.load();
-        if (error.status !== 404) tell(error.message, { isError: true });
       });
     };
     this.#leaving.set(id, remove);

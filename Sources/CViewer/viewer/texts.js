@@ -179,8 +179,8 @@ export const texts = {
   removeFailed: "Remove",
   wasCancelled: "Canceled.",
   warning: (/** @type {string} */ detail) => `About this file: ${detail}`,
-  warningCut: "It is incomplete. What exists of the sound is used.",
-  warningLength: "It doesn't say rightly how long it is. All of the sound is used.",
+  warningCut: "It is incomplete. The part that exists is used.",
+  warningLength: "The length that it states is wrong. All of the sound is used.",
   warningSkipped: "It contains bytes that are not sound. They are skipped.",
   warningStreams: "It consists of several streams. Those that belong together are used.",
   warningPauses: "Pauses that the telephone left out are filled in again.",
@@ -324,6 +324,7 @@ export const translations = {
 
 // Without the file, the texts stay English.
 Object.assign(texts, (await translations[language]?.().catch(() => null))?.texts);
+// Sentences isolate the names that are put into them.
 for (const [name, text] of Object.entries(/** @type {any} */ (texts))) {
   if (typeof text !== "function") continue;
   Object.assign(texts, { [name]: new Proxy(text, { apply: (said, _, values) => said(...values.map(isolated)) }) });
