@@ -167,6 +167,17 @@ private func bits(_ values: some Sequence<Float>) -> [UInt32] { values.map(\.bit
     }
   }
 
+  @Test(arguments: counts) func bandsAreSpread(count: Int) {
+    var numbers = Numbers(count)
+    let ends = stride(from: 1, to: count, by: 7).map { Int32($0) } + [Int32(count), Int32(count)]
+    let values = numbers.uniform(ends.count, -20...20), shares = numbers.uniform(count, 0...1)
+    withEachSet { loops in
+      var out = shares
+      unsafe loops.spread_bands(&out, shares, values, ends, ends.count)
+      #expect(bits(out) == bits(PlainLoops.spreadBands(values, shares: shares, ends: ends)))
+    }
+  }
+
   @Test(arguments: counts) func gains(count: Int) {
     var numbers = Numbers(count)
     let forward = numbers.powers(count, -8, 13), backward = numbers.powers(count, -8, 13)

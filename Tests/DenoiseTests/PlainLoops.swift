@@ -65,6 +65,14 @@ enum PlainLoops {
     0.5 * log2(larger(a * b, 0.25 * larger(a * a, b * b)))
   }
 
+  static func spreadBands(_ values: [Float], shares: [Float], ends: [Int32]) -> [Float] {
+    shares.indices.map { bin in
+      let band = ends.firstIndex { bin < $0 } ?? 0
+      let step = band + 1 < values.count ? values[band + 1] - values[band] : 0
+      return values[band] + shares[bin] * step
+    }
+  }
+
   static func limited(_ sample: Float, _ limit: Float) -> Float {
     sample.isFinite ? smaller(limit, larger(-limit, sample)) : 0
   }

@@ -68,8 +68,8 @@ struct kernels {
   void (*mean_octaves)(float *forward, const float *backward, long count);
   /// out = min(posterior · 2^−octaves, largest)
   void (*rescale)(float *out, const float *posterior, const float *octaves, float largest, long count);
-  /// A value for each bin, from those of bands: the bins up to `ends[band]` lie between its value and the next one's, by
-  /// `shares` of the way.
+  /// A value for each bin, from those of bands: from the end of the band before to `ends[band]`, `shares` of the way
+  /// from the band's value to the next one's. `ends` ascends to the number of bins.
   void (*spread_bands)(
     float *out, const float *shares, const float *values, const int32_t *ends, long bands);
   /// Returns the largest of finite values; −∞ if there are none.

@@ -2,32 +2,32 @@
 struct PosteriorRows: Sendable {
   /// γ relative to the profile.
   let measured: RowRing
-  /// γ relative to the noise at the time, and for which frames that counts; nil if the noise isn't tracked.
-  private let changed: (rows: RowRing, counts: RowRing)?
+  /// γ relative to the noise at the time, and 1 for each frame in which that has changed; nil if it isn't tracked.
+  private let tracked: (rows: RowRing, hasChanged: RowRing)?
 
   init(width: Int, count: Int, isTracked: Bool) {
     measured = RowRing(width: width, count: count)
-    changed = isTracked ? (RowRing(width: width, count: count), RowRing(width: 1, count: count)) : nil
+    tracked = isTracked ? (RowRing(width: width, count: count), RowRing(width: 1, count: count)) : nil
   }
 
-  /// Returns the address of a frame's γ, which, if the noise is tracked, has been followed in the frame.
+  /// Returns the address of a frame's γ. If the noise is tracked, `keep` or `change` must have been called before.
   @unsafe
   subscript(frame: Int64) -> Row {
-    guard let changed, unsafe changed.counts[frame][0] != 0 else { return unsafe measured[frame] }
-    return unsafe changed.rows[frame]
+    guard let tracked, unsafe tracked.hasChanged[frame][0] != 0 else { return unsafe measured[frame] }
+    return unsafe tracked.rows[frame]
   }
 
   /// Notes that the noise in a tracked frame is as in the profile.
   func keep(_ frame: Int64) {
-    if let changed { unsafe changed.counts[frame][0] = 0 }
+    if let tracked { unsafe tracked.hasChanged[frame][0] = 0 }
   }
 
   /// Notes that the noise in a tracked frame has changed, and returns the address for its γ.
   @unsafe
   func change(_ frame: Int64) -> Row {
-    guard let changed else { preconditionFailure("the noise isn't tracked") }
-    unsafe changed.counts[frame][0] = 1
-    return unsafe changed.rows[frame]
+    guard let tracked else { preconditionFailure("the noise isn't tracked") }
+    unsafe tracked.hasChanged[frame][0] = 1
+    return unsafe tracked.rows[frame]
   }
 }
 
