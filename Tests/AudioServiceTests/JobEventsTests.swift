@@ -213,14 +213,15 @@ import Testing
   /// Its row says that it's running; a client that looks now must not mistake the coming progress for old.
   @Test func aJobWhoseChildHasNotStartedIsBeforeAllItsProgress() throws {
     let row = Job(id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, attempts: 2)
-    let waiting = try JobSnapshot(JobDocument(row, live: LiveJob(attempts: 1, recording: row.recording)), of: row)
+    let waiting = try JobSnapshot(
+      JobDocument(row, live: LiveJob(attempts: 1, tenant: .none, recording: row.recording)), of: row)
     #expect(waiting.step == JobStep("1-wait"))
     let first = Job(
       id: JobID(), kind: .waveform, recording: RecordingID(), state: .running, startedAt: .now, attempts: 1)
-    let new = JobDocument(first, live: LiveJob(recording: first.recording))
+    let new = JobDocument(first, live: LiveJob(tenant: .none, recording: first.recording))
     #expect(new.state == "queued" && new.attempts == 0 && new.startedAt == nil)
     let started = try JobSnapshot(
-      JobDocument(row, live: LiveJob(isRunning: true, attempts: 2, recording: row.recording)), of: row)
+      JobDocument(row, live: LiveJob(isRunning: true, attempts: 2, tenant: .none, recording: row.recording)), of: row)
     #expect(started.step == JobStep("2-0"))
   }
 

@@ -111,17 +111,48 @@ import Testing
   @Test("a client that is too slow loses its place, not the service its memory")
   func slow() async throws {
     let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }))
-    let start = feed.now
+    let start = feed.now(of: .none)
     let ids = (0..<ChangeFeed.limit).map { _ in RecordingID() }
-    for id in ids { feed.post(CatalogChanges(recordings: [id])) }
-    let all = try #require(feed.changes(since: start, most: .max))
-    #expect(all.subjects == ids.map { .recording($0) } && all.place == feed.now)
-    let some = try #require(feed.changes(since: start, most: 3))
+    for id in ids { feed.post(CatalogChanges(recordings: [Owned(id, of: .none)])) }
+    let all = try #require(feed.changes(of: .none, since: start, most: .max))
+    #expect(all.subjects == ids.map { .recording($0) } && all.place == feed.now(of: .none))
+    let some = try #require(feed.changes(of: .none, since: start, most: 3))
     #expect(some.subjects == ids.prefix(3).map { .recording($0) })
-    feed.post(CatalogChanges(deleted: [Deletion(ids[0], of: .none)]))
-    #expect(feed.changes(since: start, most: 1) == nil)
-    #expect(feed.changes(since: some.place, most: .max)?.subjects.last == .deleted(Deletion(ids[0], of: .none)))
-    #expect(feed.changes(since: .init(run: start.run, number: 99_999), most: 1) == nil)
+    feed.post(CatalogChanges(deleted: [Owned(ids[0], of: .none)]))
+    #expect(feed.changes(of: .none, since: start, most: 1) == nil)
+    #expect(feed.changes(of: .none, since: some.place, most: .max)?.subjects.last == .deleted(ids[0]))
+    #expect(feed.changes(of: .none, since: .init(run: start.run, number: 99_999), most: 1) == nil)
+  }
+
+  @Test("a tenant's flood moves no other tenant's place, and tells it nothing")
+  func floods() throws {
+    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 3 * ChangeFeed.limit)
+    let (calm, flooding) = (try #require(Tenant("calm")), try #require(Tenant("flooding")))
+    let start = feed.now(of: calm)
+    let own = RecordingID()
+    feed.post(CatalogChanges(recordings: [Owned(own, of: calm)]))
+    let flood = (0..<2 * ChangeFeed.limit).map { _ in Owned<Recording>(RecordingID(), of: flooding) }
+    feed.post(CatalogChanges(recordings: flood))
+    let found = try #require(feed.changes(of: calm, since: start, most: .max))
+    #expect(found.subjects == [.recording(own)] && found.place.number == 1)
+    #expect(feed.changes(of: flooding, since: start, most: 1) == nil)
+  }
+
+  @Test("the changes of many tenants take a bounded memory: those of the quietest are forgotten, who read again")
+  func forgotten() async throws {
+    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 100)
+    let tenants = try (0..<11).map { try #require(Tenant("tenant \($0)")) }
+    let places = tenants.map { feed.now(of: $0) }
+    let wait = Task.immediate { await feed.wait(of: tenants[0], since: places[0], seconds: 10_000) }
+    for tenant in tenants.dropFirst() {
+      feed.post(CatalogChanges(jobs: (0..<10).map { _ in Owned(JobID(), of: tenant) }))
+      #expect(feed.changes(of: tenant, since: feed.now(of: tenant), most: 1) != nil)
+    }
+    feed.post(CatalogChanges(jobs: [Owned(JobID(), of: tenants[10])]))
+    await wait.value
+    let kept = zip(tenants, places).map { feed.changes(of: $0, since: $1, most: 99)?.subjects.count }
+    #expect(kept == [nil, nil, nil, nil, 10, 10, 10, 10, 10, 10, 11])
+    for tenant in tenants { #expect(feed.changes(of: tenant, since: feed.now(of: tenant), most: 1)?.subjects == []) }
   }
 
   @Test("a deleted upload isn't a deleted recording")

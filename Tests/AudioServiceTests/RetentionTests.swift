@@ -47,7 +47,7 @@ import Testing
     let bench = try TestBench()
     let recording = try bench.recording()
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
-    #expect(try bench.catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.recording) == [recording.id])
+    #expect(try bench.catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.id) == [recording.id])
     #expect(try folders(bench) == [recording.id.text])
     let report = Reconciliation(catalog: bench.catalog, store: bench.store).run(verified: true)
     #expect(try report.recordings == 1 && folders(bench).isEmpty)

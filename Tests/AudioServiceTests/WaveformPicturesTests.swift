@@ -28,7 +28,7 @@ import Waveform
     let samples = (0..<40_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
     try writer.append(samples.span)
     try writer.publish()
-    var job = LiveJob(isRunning: true, recording: recording.id, pyramidPath: path)
+    var job = LiveJob(isRunning: true, tenant: .none, recording: recording.id, pyramidPath: path)
     job.progress = WorkerProgress(
       fraction: 0.3, readyFrames: writer.readyFrames, totalFrames: 60_000, estimatedFrames: nil)
     bench.runner.live.insert(id, job)

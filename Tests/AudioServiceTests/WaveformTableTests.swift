@@ -29,7 +29,8 @@ import Waveform
     let folder = bench.folder.path
     let recording = try growing(bench, at: folder + "/finished") {
       LiveJob(
-        isRunning: true, recording: $0, pyramidPath: folder + "/moved-away", finishedPyramidPath: folder + "/finished")
+        isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/moved-away",
+        finishedPyramidPath: folder + "/finished")
     }
     let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/waveform?scale=256")
     #expect(response.status == .ok)
@@ -41,7 +42,9 @@ import Waveform
     let bench = try TestBench()
     let folder = bench.folder.path
     let recording = try growing(bench, at: folder + "/elsewhere") {
-      LiveJob(isRunning: true, recording: $0, pyramidPath: folder + "/gone", finishedPyramidPath: folder + "/gone-too")
+      LiveJob(
+        isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/gone",
+        finishedPyramidPath: folder + "/gone-too")
     }
     for form in ["waveform", "waveform.png"] {
       let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/\(form)")
@@ -121,7 +124,7 @@ import Waveform
       return try PyramidFile(path: path)
     }
     let recording = try growing(bench, at: folder + "/first") {
-      LiveJob(isRunning: true, recording: $0, pyramidPath: folder + "/first")
+      LiveJob(isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/first")
     }
     for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
     #expect(opened.withLock { $0 } == [folder + "/first"])
@@ -134,7 +137,9 @@ import Waveform
   @Test func theFileOfAJobThatEndsWithoutAResultIsClosed() async throws {
     let bench = try TestBench()
     let path = bench.folder.path + "/growing"
-    let recording = try growing(bench, at: path) { LiveJob(isRunning: true, recording: $0, pyramidPath: path) }
+    let recording = try growing(bench, at: path) {
+      LiveJob(isRunning: true, tenant: .none, recording: $0, pyramidPath: path)
+    }
     #expect(try await bench.context.waveforms.open(recording.id).pyramid != nil)
     func isOpen() throws -> Bool {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").contains {

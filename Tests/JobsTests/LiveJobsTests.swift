@@ -21,7 +21,7 @@ import Testing
   @Test func waitingReturnsWhenProgressHasGrownByAHundredth() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(isRunning: true, progress: progress(0.5), recording: RecordingID()))
+    jobs.insert(id, LiveJob(isRunning: true, progress: progress(0.5), tenant: .none, recording: RecordingID()))
     let task = waiting(for: id, in: jobs)
     jobs.update(id) { $0.progress = progress(0.505) }
     #expect(jobs.waiterCount(of: id) == 1)
@@ -33,7 +33,7 @@ import Testing
   @Test func waitingReturnsWhenTheJobBegins() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     let task = waiting(for: id, in: jobs)
     jobs.update(id) { $0.isRunning = true }
     await task.value
@@ -42,7 +42,7 @@ import Testing
   @Test func waitingReturnsWhenTheJobEnds() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     let first = waiting(for: id, in: jobs)
     jobs.remove(id)
     await first.value
@@ -54,7 +54,7 @@ import Testing
     let jobs = LiveJobs()
     let (id, other) = (JobID(), JobID())
     let before = jobs.look(at: id)
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     let queued = jobs.look(at: id)
     jobs.update(id) { $0.isRunning = true }
     jobs.update(id) { $0.startedAt = .now }
@@ -65,22 +65,22 @@ import Testing
     jobs.remove(id)
     // These jobs aren't live now and weren't at the first look, but they have been in between, so the wait must end.
     for look in [before, queued, first, second] { await jobs.waitForChange(of: id, since: look, seconds: 10_000) }
-    jobs.insert(id, LiveJob(isRunning: true, startedAt: .now, recording: RecordingID()))
+    jobs.insert(id, LiveJob(isRunning: true, startedAt: .now, tenant: .none, recording: RecordingID()))
     await jobs.waitForChange(of: id, since: first, seconds: 10_000)
     // A caller that looked after the end waits until the job is live again, whatever happens to other jobs.
     jobs.remove(id)
     let last = jobs.look(at: id)
     let task = Task.immediate { await jobs.waitForChange(of: id, since: last, seconds: 10_000) }
-    jobs.insert(other, LiveJob(recording: RecordingID()))
+    jobs.insert(other, LiveJob(tenant: .none, recording: RecordingID()))
     #expect(jobs.waiterCount(of: id) == 1)
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     await task.value
   }
 
   @Test func waitingReturnsAfterItsTimeout() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     await jobs.waitForChange(of: id, seconds: 0)
     #expect(jobs.waiterCount(of: id) == 0)
   }
@@ -88,7 +88,7 @@ import Testing
   @Test func aCancelledWaitIsRemoved() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     let task = waiting(for: id, in: jobs)
     task.cancel()
     await task.value
@@ -102,7 +102,7 @@ import Testing
   @Test func stoppingTheServiceEndsAllWaits() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     let task = waiting(for: id, in: jobs)
     jobs.endWaits()
     await task.value
@@ -112,7 +112,7 @@ import Testing
   @Test func waitsOfDifferentLengthsEndAtTheirOwnTimeouts() async {
     let jobs = LiveJobs()
     let id = JobID()
-    jobs.insert(id, LiveJob(recording: RecordingID()))
+    jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
     await withTaskGroup(of: Void.self) { group in
       for number in 0..<50 {
         group.addTask { await jobs.waitForChange(of: id, seconds: Double(50 - number) / 500) }
@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test func theTimeLeftFollowsThePaceSoFar() throws {
-    var job = LiveJob(recording: RecordingID())
+    var job = LiveJob(tenant: .none, recording: RecordingID())
     #expect(job.secondsLeft == nil)
     job.startedAt = .now - .seconds(30)
     #expect(job.secondsLeft == nil)
@@ -136,7 +136,7 @@ import Testing
   @Test func aJobIsFoundByTheRecordingItWrites() {
     let jobs = LiveJobs()
     let (id, recording) = (JobID(), RecordingID())
-    jobs.insert(id, LiveJob(recording: recording, pyramidPath: "/p"))
+    jobs.insert(id, LiveJob(tenant: .none, recording: recording, pyramidPath: "/p"))
     #expect(jobs.job(writing: recording)?.pyramidPath == "/p")
     #expect(jobs.job(writing: RecordingID()) == nil)
     jobs.remove(id)
@@ -145,7 +145,7 @@ import Testing
 
   @Test func aJobThatWritesNoWaveformBelongsToNoRecording() {
     let (jobs, id) = (LiveJobs(), JobID())
-    jobs.insert(id, LiveJob(recording: nil))
+    jobs.insert(id, LiveJob(tenant: .none, recording: nil))
     #expect(jobs[id] != nil && jobs.job(writing: RecordingID()) == nil)
     jobs.remove(id)
     #expect(jobs.count == 0)

@@ -108,13 +108,13 @@ import Testing
     try catalog.insert(other)
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_000)
     #expect(
-      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.recording)) == [
+      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.id)) == [
         done.recording.id, other.id,
       ])
     #expect(try catalog.recording(source.id) != nil && catalog.recording(unfinished.recording.id) != nil)
     try catalog.update(unfinished.job.id) { $0.state = .failed }
     #expect(
-      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.recording)) == [
+      Set(try catalog.deleteRecordings(createdBefore: later, limit: 9).map(\.id)) == [
         source.id, unfinished.recording.id,
       ])
   }

@@ -103,7 +103,7 @@ import Testing
     let third = LabelTrack(of: old.id, name: "a", kind: .labels, language: nil, source: .editor)
     try catalog.insert(third, Self.chunks, limit: 1)
     let deleted = try catalog.deleteRecordings(createdBefore: Timestamp(milliseconds: .max / 2), limit: 9)
-    #expect(deleted == [Deletion(old.id, of: .none)])
+    #expect(deleted == [Owned(old.id, of: .none)])
     #expect(try rowCount("label_tracks") == 0 && rowCount("label_chunks") == 0)
   }
 

@@ -6,8 +6,8 @@
 //   event: resync          changes may have been missed: read the list again; data: {}
 //
 // Each event's ID is the place after it. A client that reconnects with it as Last-Event-ID gets what has changed since,
-// each thing once in its current state. If the place is from an earlier run of the service, or more than 4,096 changes
-// ago, it gets `resync` first, and so does a client that reads too slowly to keep up.
+// each thing once in its current state. If the place is from an earlier run of the service, or more than 4,096 of the
+// tenant's changes ago, it gets `resync` first, and so does a client that reads too slowly to keep up.
 
 import HTTP
 import Jobs
@@ -53,7 +53,7 @@ private actor Listener {
   /// `since` is the place of the last event that the client has seen; nil if it has seen none.
   init(_ context: Context, _ caller: Caller, since: ChangeFeed.Place?, _ room: TallyPlace) {
     (self.context, self.caller, self.room) = (context, caller, room)
-    place = since ?? context.changes.now
+    place = since ?? context.changes.now(of: caller.tenant)
   }
 
   /// Returns the next events, or a comment if there were none for some time. nil if the service is stopping or the
@@ -65,8 +65,8 @@ private actor Listener {
     hasBegun = true
     let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
     while !Task.isCancelled, !feed.waitsHaveEnded, caller.isStillAdmitted {
-      guard let changes = feed.changes(since: place, most: Self.most) else {
-        place = feed.now
+      guard let changes = feed.changes(of: caller.tenant, since: place, most: Self.most) else {
+        place = feed.now(of: caller.tenant)
         return opening + event("resync", Array("{}".utf8), place)
       }
       let events = try await events(changes.subjects, upTo: changes.place)
@@ -74,7 +74,7 @@ private actor Listener {
       if !events.isEmpty || !opening.isEmpty { return opening + events }
       let left = (deadline - .now) / .seconds(1)
       if left <= 0 { return Self.heartbeat }
-      await feed.wait(since: place, seconds: left)
+      await feed.wait(of: caller.tenant, since: place, seconds: left)
     }
     return nil
   }
@@ -91,9 +91,7 @@ private actor Listener {
       case .job(let id):
         guard let job = try await context.documents.snapshot(id, of: caller.tenant) else { continue }
         all += event("job", job.document.bytes, at)
-      case .deleted(let deletion):
-        guard deletion.tenant == caller.tenant else { continue }
-        all += event("deleted", try JSONDocument.encoded(Deleted(id: deletion.recording.text)), at)
+      case .deleted(let id): all += event("deleted", try JSONDocument.encoded(Deleted(id: id.text)), at)
       }
     }
     return all

@@ -57,7 +57,7 @@ final class Retention: Sendable {
       while true {
         let deleted = try catalog.deleteRecordings(
           createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
-        for deletion in deleted { removeFiles(of: deletion.recording) }
+        for deletion in deleted { removeFiles(of: deletion.id) }
         count += deleted.count
         guard record(deleted) else {
           context.log.failure("the audit log could not be written")
@@ -75,12 +75,12 @@ final class Retention: Sendable {
   private var audit: AuditLog? { context.access.audit }
 
   /// Writes the deletions to the audit log, if there is one. Returns false if that fails. Blocks.
-  private func record(_ deleted: [Deletion]) -> Bool {
+  private func record(_ deleted: [Owned<Recording>]) -> Bool {
     guard let audit, !deleted.isEmpty else { return true }
     let time = Timestamp.now.rfc3339
     let lines = deleted.flatMap { deletion in
       AuditLine(
-        time: time, action: "retention", id: deletion.recording.text,
+        time: time, action: "retention", id: deletion.id.text,
         tenant: deletion.tenant == .none ? nil : deletion.tenant.name
       ).bytes
     }

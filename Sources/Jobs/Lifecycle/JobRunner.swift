@@ -112,7 +112,7 @@ package final class JobRunner: Sendable {
     let room = room ?? TallyPlace(adding: client, to: tally)
     rooms.withLock { $0[job.id] = room }
     let kind = job.kind.definition
-    live.insert(job.id, LiveJob(attempts: job.attempts, recording: kind.writtenRecording(of: job)))
+    live.insert(job.id, LiveJob(attempts: job.attempts, tenant: job.tenant, recording: kind.writtenRecording(of: job)))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = kind.cost(samples: samples ?? 0)
     queue.async { [self] in take(.submitted(job.id, work, client)) }

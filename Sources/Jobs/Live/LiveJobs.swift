@@ -13,6 +13,8 @@ package struct LiveJob: Sendable {
   package var progress: WorkerProgress?
   /// The start of the current attempt.
   var startedAt: ContinuousClock.Instant?
+  /// Whose job it is.
+  package let tenant: Tenant
   /// The recording whose waveform the job writes; nil if it writes none.
   package let recording: RecordingID?
   /// The path of the waveform file in the job's work folder.
@@ -72,7 +74,7 @@ package final class LiveJobs: Sendable {
     var waiters: [JobID: [UInt64: Waiter]] = [:]
     var hasEnded = false
     var onRemoved: (@Sendable (JobID, LiveJob) -> Void)?
-    var onChanged: (@Sendable (JobID) -> Void)?
+    var onChanged: (@Sendable (Owned<Job>) -> Void)?
   }
 
   private let state = Mutex(State())
@@ -114,7 +116,7 @@ package final class LiveJobs: Sendable {
 
   /// Sets the action to call when the state of a job changes or its progress has grown by 0.01. Call this once, before
   /// the first job.
-  package func whenChanged(_ action: @escaping @Sendable (JobID) -> Void) {
+  package func whenChanged(_ action: @escaping @Sendable (Owned<Job>) -> Void) {
     state.withLock { $0.onChanged = action }
   }
 
@@ -130,19 +132,20 @@ package final class LiveJobs: Sendable {
   }
 
   func update(_ id: JobID, _ change: (inout LiveJob) -> Void) {
-    let (ready, action) = state.withLock { state -> ([Waiter], (@Sendable (JobID) -> Void)?) in
+    let (ready, announce) = state.withLock { state -> ([Waiter], (() -> Void)?) in
       guard var job = state.jobs[id] else { return ([], nil) }
       change(&job)
       let isNews = job.announced?.isPassed(by: job) ?? true
       if isNews { job.announced = job.mark }
       state.jobs[id] = job
+      let (owned, action) = (Owned(id, of: job.tenant), state.onChanged)
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
       let due = state.waiters[id, default: [:]].filter { _, waiter in waiter.look.mark?.isPassed(by: job) ?? true }
       for key in due.keys { state.waiters[id]?[key] = nil }
-      return (Array(due.values), isNews ? state.onChanged : nil)
+      return (Array(due.values), isNews ? { action?(owned) } : nil)
     }
     for waiter in ready { waiter.continuation.resume() }
-    action?(id)
+    announce?()
   }
 
   /// Removes a job that has ended. Its row must already say how it ended.
@@ -156,7 +159,7 @@ package final class LiveJobs: Sendable {
     for waiter in ready { waiter.continuation.resume() }
     guard let job else { return }
     action?(id, job)
-    announce?(id)
+    announce?(Owned(id, of: job.tenant))
   }
 
   /// Returns when the job's state changes, its progress grows by 0.01, `seconds` have passed, `endWaits` is called, or

@@ -7,7 +7,7 @@ extension Catalog {
   /// each. With `tenant`, deletes only recordings of that tenant; otherwise those of all tenants but `others`.
   package func deleteRecordings(
     createdBefore instant: Timestamp, limit: Int, of tenant: Tenant? = nil, except others: Set<Tenant> = []
-  ) throws(StorageError) -> [Deletion] {
+  ) throws(StorageError) -> [Owned<Recording>] {
     let names = (tenant.map { [$0] } ?? Array(others)).map(\.name)
     let list = String(decoding: (try? JSONEncoder().encode(names)) ?? Data(), as: UTF8.self)
     let choice = tenant == nil ? "NOT IN" : "IN"
@@ -29,13 +29,13 @@ extension Catalog {
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
           "tenants": list,
         ]
-      ).compactMap { row -> Deletion? in
+      ).compactMap { row -> Owned<Recording>? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
-        return Deletion(id, of: Tenant(stored: try value(row, "tenant")))
+        return Owned(id, of: Tenant(stored: try value(row, "tenant")))
       }
       for deletion in deleted {
-        changes.note(owner: deletion.tenant, of: deletion.recording)
-        try Self.erase(deletion.recording.text, db)
+        changes.note(owner: deletion.tenant, of: deletion.id)
+        try Self.erase(deletion.id.text, db)
       }
       try Self.forgetOrphanedConversions(db)
       return deleted

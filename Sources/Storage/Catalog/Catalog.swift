@@ -158,7 +158,7 @@ package final class Catalog: Sendable {
     try checkFile()
     try descriptions.withLock { $0 }?.store.checkClaim()
     let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
-    for id in changed.recordings { describe(id) }
+    for changed in changed.recordings { describe(changed.id) }
     onChange.withLock { $0 }?(changed)
     return value
   }

@@ -1,29 +1,30 @@
 /// What one transaction has changed.
 package struct CatalogChanges: Sendable, Equatable {
   /// Recordings that were inserted or changed and still exist.
-  package var recordings: [RecordingID]
+  package var recordings: [Owned<Recording>]
   /// Recordings that were deleted.
-  package var deleted: [Deletion]
+  package var deleted: [Owned<Recording>]
   /// Jobs that were inserted or changed.
-  package var jobs: [JobID]
+  package var jobs: [Owned<Job>]
   /// Whether anything that a client made was deleted or replaced, so that there is something to erase.
   package var leavesTraces: Bool
 
   /// Creates a value from its parts.
   package init(
-    recordings: [RecordingID] = [], deleted: [Deletion] = [], jobs: [JobID] = [], leavesTraces: Bool = false
+    recordings: [Owned<Recording>] = [], deleted: [Owned<Recording>] = [], jobs: [Owned<Job>] = [],
+    leavesTraces: Bool = false
   ) {
     (self.recordings, self.deleted, self.jobs, self.leavesTraces) = (recordings, deleted, jobs, leavesTraces)
   }
 }
 
-/// The deletion of a recording.
-package struct Deletion: Sendable, Hashable {
-  /// The recording.
-  package var recording: RecordingID
-  /// The tenant that it belonged to.
+/// The ID of something together with the tenant that it belongs to, or did until it was deleted.
+package struct Owned<Entity>: Sendable, Hashable {
+  /// The ID.
+  package var id: Identifier<Entity>
+  /// The owner.
   package var tenant: Tenant
 
   /// Creates a value from its parts.
-  package init(_ recording: RecordingID, of tenant: Tenant) { (self.recording, self.tenant) = (recording, tenant) }
+  package init(_ id: Identifier<Entity>, of tenant: Tenant) { (self.id, self.tenant) = (id, tenant) }
 }

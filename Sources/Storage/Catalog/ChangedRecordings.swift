@@ -53,20 +53,29 @@ final class ChangedRecordings: TransactionObserver, @unchecked Sendable {
   /// the commit. Doesn't throw, because an unreadable row was committed nevertheless.
   func take(_ db: Database) -> CatalogChanges {
     defer { forget() }
-    let changed: [RecordingID] = rows.compactMap { id("SELECT id FROM recordings WHERE rowid = ?", $0, db) }
-    let removed: [RecordingID] = removals.compactMap { id("SELECT id FROM removals WHERE rowid = ?", $0, db) }
-    for id in changed + removed { count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    let changed: [Owned<Recording>] = rows.compactMap { owned("recordings", $0, db) }
+    let removed: [RecordingID] = removals.compactMap { removal($0, db) }
+    for id in changed.map(\.id) + removed { count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     return CatalogChanges(
-      recordings: changed, deleted: removed.compactMap { id in owners[id].map { Deletion(id, of: $0) } },
-      jobs: jobs.compactMap { id("SELECT id FROM jobs WHERE rowid = ?", $0, db) }, leavesTraces: leavesTraces)
+      recordings: changed, deleted: removed.compactMap { id in owners[id].map { Owned(id, of: $0) } },
+      jobs: jobs.compactMap { owned("jobs", $0, db) }, leavesTraces: leavesTraces)
   }
 
   /// The number of changes to a recording, together with those that share its count.
   func changeCount(of id: RecordingID) -> UInt64 { count(of: id).value.load(ordering: .sequentiallyConsistent) }
 
-  private func id<Entity>(_ sql: String, _ row: Int64, _ db: Database) -> Identifier<Entity>? {
-    let text = try? String.fetchOne(db.cachedStatement(sql: sql), arguments: [row])
-    return text.flatMap { Identifier<Entity>($0) }
+  private func owned<Entity>(_ table: String, _ row: Int64, _ db: Database) -> Owned<Entity>? {
+    let sql = "SELECT id, tenant FROM \(table) WHERE rowid = ?"
+    guard let found = try? Row.fetchOne(db.cachedStatement(sql: sql), arguments: [row]),
+      let text: String = try? value(found, "id"), let id = Identifier<Entity>(text), let owner = try? tenant(found)
+    else { return nil }
+    return Owned(id, of: owner)
+  }
+
+  private func removal(_ row: Int64, _ db: Database) -> RecordingID? {
+    let statement = try? db.cachedStatement(sql: "SELECT id FROM removals WHERE rowid = ?")
+    let text = statement.flatMap { try? String.fetchOne($0, arguments: [row]) }
+    return text.flatMap { RecordingID($0) }
   }
 
   private func count(of id: RecordingID) -> ChangeCount { counts[id.share(of: counts.count)] }
