@@ -50,19 +50,19 @@ struct KeyedBench {
 
   func respond(
     _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process"
+    from peer: String = "in-process", over connection: TestBench.Connection = TestBench.Connection()
   ) async throws -> HTTPResponse {
     var fields = fields
     if let key { fields["Authorization"] = "Bearer \(Self.secrets[key] ?? key)" }
     if target.hasPrefix("/v1/uploads") { fields["Tus-Resumable"] = "1.0.0" }
-    return try await bench.respond(method, target, fields: fields, body: body, from: peer)
+    return try await bench.respond(method, target, fields: fields, body: body, from: peer, over: connection)
   }
 
   func status(
     _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process"
+    from peer: String = "in-process", over connection: TestBench.Connection = TestBench.Connection()
   ) async throws -> Int {
-    try await respond(method, target, key: key, fields: fields, body: body, from: peer).status.code
+    try await respond(method, target, key: key, fields: fields, body: body, from: peer, over: connection).status.code
   }
 
   /// Returns a member of the JSON object in a response.

@@ -81,7 +81,8 @@ private final class EndlessBody: BodySource {
     let fields: HTTPFields = ["Authorization": "Bearer \(KeyedBench.secrets["ours"] ?? "")"]
     let request = HTTPRequest(
       head: RequestHead(method: .post, target: target, fields: fields),
-      body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload")
+      body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload",
+      memory: ConnectionMemory())
     try await says("limit_stored_bytes", 413, try await keyed.bench.responder.respond(to: request).response)
     #expect(source.pieces.load(ordering: .relaxed) == 4)
     #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
@@ -194,6 +195,14 @@ private final class EndlessBody: BodySource {
     #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 1000) }
     let none = try bench(["requests_per_second": 0])
     try await says("limit_requests_per_second", 429, try await none.respond(.get, "/v1/recordings"))
+  }
+
+  @Test("refused requests count, too", arguments: ["/v1/nothing", "/readyz", "/v1/recordings/x"])
+  func refusals(path: String) async throws {
+    let keyed = try bench(["requests_per_second": 1e-3])
+    #expect([403, 404].contains(try await keyed.status(.get, path)))
+    try await says("limit_requests_per_second", 429, try await keyed.respond(.get, path))
+    #expect(try await keyed.status(.get, "/v1/recordings", key: "theirs") == 200)
   }
 
   @Test func aTenantQueuesNoMoreJobsThanItMay() async throws {

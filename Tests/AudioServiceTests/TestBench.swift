@@ -212,7 +212,7 @@ final class TestBench: Sendable {
     let deadline = ContinuousClock.now + .seconds(300)
     let pace = LiveJobs()
     let tick = JobID()
-    pace.insert(tick, LiveJob(recording: RecordingID()))
+    pace.insert(tick, LiveJob(tenant: .none, recording: RecordingID()))
     while try !condition() {
       try #require(ContinuousClock.now < deadline, "what was waited for never came")
       await pace.waitForChange(of: tick, seconds: 0.005)
@@ -233,10 +233,16 @@ final class TestBench: Sendable {
 
   func respond(
     _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process"
+    from peer: String = "in-process", over connection: Connection = Connection()
   ) async throws -> HTTPResponse {
     let request = try HTTPRequest(
-      method: method, target: target, fields: fields, body: Array(body.utf8), peer: peer)
+      method: method, target: target, fields: fields, body: Array(body.utf8), peer: peer, after: connection.last)
+    connection.last = request
     return try await responder.respond(to: request).response
+  }
+
+  /// A connection that one request after the other comes on.
+  final class Connection {
+    fileprivate var last: HTTPRequest?
   }
 }

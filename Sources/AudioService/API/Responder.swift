@@ -30,7 +30,7 @@ func operatorsResponder(_ context: Context) -> any HTTPResponder {
   let router = Router(
     routes: operatorsRoutes.map { route in
       Route(route.method, route.pattern) { request, parameters in
-        try route.handler(request, parameters, Caller(.everything, of: .none, request, context))
+        try route.handler(request, parameters, Caller(everythingOf: request, context))
       }
     }
   ) { error, _ in AudioService.problem(for: error).response() }

@@ -10,6 +10,7 @@ final class Access: Sendable {
   /// nil if there is none.
   let audit: AuditLog?
   let clock: AccessClock
+  private let generations = Atomic<UInt64>(0)
   private let failures = Mutex(FailedAttempts())
   private let seconds: @Sendable () -> Double
 
@@ -39,6 +40,10 @@ final class Access: Sendable {
 
   var hasKeys: Bool { ring != nil }
 
+  /// Changes after the keys or the secrets of tokens have changed: whatever was looked up at an earlier one is to be
+  /// looked up again.
+  var generation: UInt64 { generations.load(ordering: .acquiring) }
+
   /// Counts a wrong key or token of a client. Returns the seconds that the refusal must wait.
   func wait(afterFailureOf client: Client) -> Double {
     let now = seconds()
@@ -49,14 +54,21 @@ final class Access: Sendable {
   /// says. Blocks.
   func reload() -> [(message: String, isFailure: Bool)] {
     var lines: [(String, Bool)] = []
+    var hasChanged = false
     if let ring {
-      do { if try ring.reload() { lines.append(("the keys were read again: \(ring.count)", false)) } } catch {
+      do {
+        if try ring.reload() {
+          hasChanged = true
+          lines.append(("the keys were read again: \(ring.count)", false))
+        }
+      } catch {
         lines.append(("the file of keys can't be used, so the earlier keys stay: \(error)", true))
       }
     }
-    do { try secrets.reload() } catch {
+    do { if try secrets.reload() { hasChanged = true } } catch {
       lines.append(("the file of token secrets can't be used, so the earlier secrets stay: \(error)", true))
     }
+    if hasChanged { generations.wrappingAdd(1, ordering: .releasing) }
     return lines
   }
 }

@@ -6,11 +6,19 @@ import Storage
 struct Caller: Sendable {
   let tenant: Tenant
   let grant: Grant
+  /// The client of the tenant; nil without keys.
+  private let tenantClient: Client?
   private let request: HTTPRequest
   private let context: Context
 
-  init(_ grant: Grant, of tenant: Tenant, _ request: HTTPRequest, _ context: Context) {
-    (self.grant, self.tenant, self.request, self.context) = (grant, tenant, request, context)
+  /// Creates a caller that may use everything that belongs to no tenant.
+  init(everythingOf request: HTTPRequest, _ context: Context) {
+    (grant, tenant, tenantClient, self.request, self.context) = (.everything, .none, nil, request, context)
+  }
+
+  init(_ admission: Admission, _ request: HTTPRequest, _ context: Context) {
+    (grant, tenant, tenantClient) = (admission.grant, admission.grant.tenant, admission.client)
+    (self.request, self.context) = (request, context)
   }
 
   /// The tenant's part of the catalog.
@@ -18,8 +26,7 @@ struct Caller: Sendable {
 
   /// The client that takes turns with others: the tenant, or without keys, the address.
   var client: Client {
-    if case .everything = grant { return Client(request, trusting: context.configuration.trustedProxies) }
-    return Client(tenant)
+    tenantClient ?? Client(request, trusting: context.configuration.trustedProxies)
   }
 
   /// Idempotency keys in different spaces are different keys.
@@ -105,6 +112,15 @@ extension Caller.Grant {
   /// The ID of the key; empty without keys.
   var keyID: String { key?.id ?? "" }
 
+  /// Whether neither the key nor the token has expired.
+  func isCurrent(_ clock: AccessClock) -> Bool {
+    switch self {
+    case .everything: true
+    case .key(let key): key.isCurrent(clock)
+    case .token(let token, let key): key.isCurrent(clock) && token.isCurrent(at: clock.now)
+    }
+  }
+
   /// The ID of the token; nil if there is none.
   var tokenID: String? {
     guard case .token(let token, _) = self else { return nil }
@@ -131,21 +147,21 @@ extension Caller.Grant {
   }
 
   private static func check(_ key: Key, _ rule: AccessRule, _ request: HTTPRequest) throws(AccessError) {
-    let wanted: [Scope]
+    let wanted: Scope
     switch rule {
     case .everyone, .anyKey: return
-    case .operators: wanted = [.admin]
-    case .key(let scope), .recording(let scope): wanted = [scope]
-    case .jobEvents: wanted = [.read]
-    case .newUpload: wanted = [.write]
+    case .operators: wanted = .admin
+    case .key(let scope), .recording(let scope): wanted = scope
+    case .jobEvents: wanted = .read
+    case .newUpload: wanted = .write
     case .upload:
       switch (try? request.tusMethod()) ?? request.method {
-      case .head, .get: wanted = [.write, .read]
-      case .delete: wanted = [.delete]
-      default: wanted = [.write]
+      case .head, .get: wanted = key.scopes.contains(.read) ? .read : .write
+      case .delete: wanted = .delete
+      default: wanted = .write
       }
     }
-    guard wanted.contains(where: key.scopes.contains) else { throw .missingScope(wanted[0]) }
+    guard key.scopes.contains(wanted) else { throw .missingScope(wanted) }
   }
 
   /// Parameters that name something besides the recording in the path.

@@ -17,30 +17,29 @@ final class Gate: Sendable {
     guard let ring = access.ring, rule != .everyone else {
       return Route(route.method, route.pattern) { [context] request, parameters in
         request.notes.note { $0.route = route.pattern }
-        return try handler(request, parameters, Caller(.everything, of: .none, request, context))
+        return try handler(request, parameters, Caller(everythingOf: request, context))
       }
     }
     return Route(route.method, route.pattern) { [self] request, parameters in
-      request.notes.note { $0.route = route.pattern }
-      let grant: Caller.Grant
-      do throws(AccessError) { grant = try admit(request, parameters, rule, ring) } catch .invalidKey {
+      let admission: Admission
+      do throws(AccessError) { admission = try admit(request, ring) } catch .invalidKey {
+        request.notes.note { $0.route = route.pattern }
         return .later { [self] in
-          let grant = try await lastTry(request) { () throws(AccessError) in
-            try admit(request, parameters, rule, ring)
-          }
-          return try await serve(request, parameters, grant, handler).response
+          let admission = try await lastTry(request, ring)
+          return try await serve(request, parameters, admission, route).response
         }
       }
-      return try serve(request, parameters, grant, handler)
+      return try serve(request, parameters, admission, route)
     }
   }
 
   private func serve(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ grant: Caller.Grant, _ handler: ServiceHandler
+    _ request: HTTPRequest, _ parameters: PathParameters, _ admission: Admission, _ route: ServiceRoute
   ) throws -> HTTPAnswer {
-    let caller = Caller(grant, of: grant.tenant, request, context)
-    let rate = try context.accounts.takeRequest(of: grant.tenant)
-    let answer = try handler(request, parameters, caller)
+    let grant = admission.grant
+    let rate = try count(request, of: grant, route: route.pattern)
+    try grant.check(route.rule, request, parameters)
+    let answer = try route.handler(request, parameters, Caller(admission, request, context))
     var isShared = false
     if case .token = grant { isShared = request.method.isSafe }
     guard isShared || rate != nil else { return answer }
@@ -66,46 +65,64 @@ final class Gate: Sendable {
   /// Refuses a request for a path or method that has no route. With keys, only callers with a valid one learn that.
   func refuse(_ error: RoutingError, _ request: HTTPRequest) throws -> HTTPAnswer {
     guard let ring = access.ring, request.target.segments.first == "v1" else { throw error }
-    do throws(AccessError) { _ = try credential(of: request, ring) } catch .invalidKey {
+    let admission: Admission
+    do throws(AccessError) { admission = try admit(request, ring) } catch .invalidKey {
       return .later { [self] in
-        _ = try await lastTry(request) { () throws(AccessError) in try credential(of: request, ring) }
+        try count(request, of: try await lastTry(request, ring).grant)
         throw error
       }
     }
+    try count(request, of: admission.grant)
     throw error
+  }
+
+  /// Notes whose request it is, and takes it off the tenant's share. Returns the fields that tell what is left of it.
+  @discardableResult
+  private func count(_ request: HTTPRequest, of grant: Caller.Grant, route: String = "") throws -> HTTPFields? {
+    request.notes.note { ($0.route, $0.tenant, $0.key) = (route, grant.tenant.name, grant.keyID) }
+    return try context.accounts.takeRequest(of: grant.tenant)
   }
 
   // MARK: Who it is
 
-  private func admit(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ rule: AccessRule, _ ring: KeyRing
-  ) throws(AccessError) -> Caller.Grant {
-    let grant = try credential(of: request, ring)
-    request.notes.note { ($0.tenant, $0.key) = (grant.tenant.name, grant.keyID) }
-    try grant.check(rule, request, parameters)
-    return grant
-  }
-
   /// Returns what the request's key or token grants. A key is never accepted in the query, where it would end up in
   /// logs and histories.
-  private func credential(of request: HTTPRequest, _ ring: KeyRing) throws(AccessError) -> Caller.Grant {
-    if let field = request.fields["Authorization"] {
-      guard let secret = Self.bearer(field) else { throw .invalidKey }
-      if let key = ring.key(for: secret) { return .key(key) }
-      return try token(secret, ring)
+  private func admit(_ request: HTTPRequest, _ ring: KeyRing) throws(AccessError) -> Admission {
+    switch request.fields.count(of: "Authorization") {
+    case 0:
+      guard let item = request.target.query.first(where: { $0.name == "token" }) else { throw .missingKey }
+      let text = Array(item.value.utf8)
+      return try remembered(text[...], request) { () throws(AccessError) in try token(text, ring) }
+    case 1:
+      guard let field = request.fields.bytes(of: "Authorization") else { throw .invalidKey }
+      return try remembered(field, request) { () throws(AccessError) in
+        guard let secret = Self.bearer(field) else { throw .invalidKey }
+        if let key = ring.key(for: secret) { return .key(key) }
+        return try token(secret, ring)
+      }
+    default: throw .invalidKey
     }
-    guard let item = request.target.query.first(where: { $0.name == "token" }) else { throw .missingKey }
-    return try token(Array(item.value.utf8), ring)
+  }
+
+  /// Returns the connection's last admission if it is for this credential and still counts; otherwise finds out anew.
+  private func remembered(
+    _ credential: ArraySlice<UInt8>, _ request: HTTPRequest, _ find: () throws(AccessError) -> Caller.Grant
+  ) throws(AccessError) -> Admission {
+    let generation = access.generation
+    if let last = request.memory.recall(Admission.self), last.covers(credential, generation: generation, access.clock) {
+      return last
+    }
+    let admission = Admission(try find(), for: Array(credential), generation: generation)
+    request.memory.keep(admission)
+    return admission
   }
 
   /// Returns the credential of a field `Bearer <credential>` (RFC 6750 §2.1).
-  private static func bearer(_ field: String) -> [UInt8]? {
-    let bytes = Array(field.utf8)
-    guard bytes.count > 7, String(decoding: bytes[..<6], as: UTF8.self).lowercased() == "bearer", bytes[6] == 0x20
-    else {
-      return nil
-    }
-    let secret = bytes[7...].drop { $0 == 0x20 }
+  private static func bearer(_ field: ArraySlice<UInt8>) -> [UInt8]? {
+    guard field.count > 7, String(decoding: field.prefix(6), as: UTF8.self).lowercased() == "bearer",
+      field[field.startIndex + 6] == 0x20
+    else { return nil }
+    let secret = field.dropFirst(7).drop { $0 == 0x20 }
     return secret.isEmpty ? nil : Array(secret)
   }
 
@@ -120,12 +137,10 @@ final class Gate: Sendable {
   // MARK: Wrong keys
 
   /// Looks for a key that was added a moment ago, then refuses the request, which waits its client's turn.
-  private func lastTry(
-    _ request: HTTPRequest, _ admit: () throws(AccessError) -> Caller.Grant
-  ) async throws -> Caller.Grant {
+  private func lastTry(_ request: HTTPRequest, _ ring: KeyRing) async throws -> Admission {
     let context = context
     if await context.work.run({ context.reloadAccess() }) {
-      do throws(AccessError) { return try admit() } catch {
+      do throws(AccessError) { return try admit(request, ring) } catch {
         guard error == .invalidKey else { throw error }
       }
     }

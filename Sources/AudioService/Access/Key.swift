@@ -47,16 +47,19 @@ package final class Key: Sendable {
   /// Returns the digest of a secret.
   static func digest(of secret: [UInt8]) -> [UInt8] { SHA256.digest(of: secret) }
 
+  /// Whether it has not expired.
+  func isCurrent(_ clock: AccessClock) -> Bool { expiresAt.map { clock.now < $0 } ?? true }
+
   /// Whether `digest` is the key's. Takes the same time wherever they differ.
   func matches(_ digest: [UInt8]) -> Bool { digest.equalsInConstantTime(hash) }
 }
 
-extension [UInt8] {
+extension Collection<UInt8> {
   /// Whether both have the same bytes. The time depends only on the lengths.
-  func equalsInConstantTime(_ other: [UInt8]) -> Bool {
+  func equalsInConstantTime(_ other: some Collection<UInt8>) -> Bool {
     guard count == other.count else { return false }
     var difference: UInt8 = 0
-    for index in indices { difference |= self[index] ^ other[index] }
+    for (one, another) in zip(self, other) { difference |= one ^ another }
     return difference == 0
   }
 }

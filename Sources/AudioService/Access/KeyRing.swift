@@ -65,8 +65,5 @@ final class KeyRing: Sendable {
   @discardableResult
   func reload() throws -> Bool { try file.reload() }
 
-  private func current(_ key: Key) -> Key? {
-    guard let end = key.expiresAt else { return key }
-    return clock.now < end ? key : nil
-  }
+  private func current(_ key: Key) -> Key? { key.isCurrent(clock) ? key : nil }
 }

@@ -46,7 +46,7 @@ final class TokenSecrets: Sendable {
   }
 
   /// Reads the file again if it has changed; see `WatchedFile.reload`.
-  func reload() throws { try file.withLock { $0 }?.reload() }
+  func reload() throws -> Bool { try file.withLock { $0 }?.reload() ?? false }
 
   /// Each line is a secret. Throws `KeyFileError` for one that is too short, or if there is none.
   @Sendable private static func read(_ path: String) throws -> [[UInt8]] {

@@ -54,13 +54,13 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   package func contains(_ name: String) -> Bool { shared?.section.first(name) != nil }
 
   /// Returns the bytes of the first value of a name.
-  func bytes(of name: String) -> ArraySlice<UInt8>? {
+  package func bytes(of name: String) -> ArraySlice<UInt8>? {
     guard let section = shared?.section, let first = section.first(name) else { return nil }
     return section.lines[section.entries[first].value]
   }
 
   /// Returns the number of fields with that name.
-  func count(of name: String) -> Int { shared?.section.count(of: name) ?? 0 }
+  package func count(of name: String) -> Int { shared?.section.count(of: name) ?? 0 }
 
   /// Adds a field after the others. The name must be a token. Control bytes in the value become spaces, so that no
   /// value from any source can end its line and start another field.
