@@ -108,7 +108,7 @@ import Testing
     let admissions = [
       Caller.Grant.key(key(expiresAt: 2_000_000)), .token(token, key(expiresAt: nil)),
       .token(AccessToken(id: "t", key: key(expiresAt: nil), exp: 3000), key(expiresAt: 2_000_000)),
-    ].map { Admission($0, for: text, generation: 1) }
+    ].map { Admission($0, limits: nil, for: text, generation: 1) }
     for admission in admissions {
       #expect(admission.covers(text[...], generation: 1, clock))
       #expect(!admission.covers(text[...], generation: 2, clock))

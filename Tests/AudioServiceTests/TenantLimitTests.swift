@@ -182,17 +182,21 @@ private final class EndlessBody: BodySource {
     let keyed = try bench(["requests_per_second": 2])
     let accounts = keyed.bench.context.accounts
     let (ours, theirs) = (try #require(Tenant("ours")), try #require(Tenant("theirs")))
-    #expect(try accounts.takeRequest(of: theirs, at: 100) == nil)
-    let first = try #require(try accounts.takeRequest(of: ours, at: 100))
+    let ring = try #require(keyed.bench.context.access.ring)
+    func take(_ tenant: Tenant, at now: Double) throws -> HTTPFields? {
+      try accounts.takeRequest(of: tenant, named: ring.namedLimits(of: tenant), at: now)
+    }
+    #expect(try take(theirs, at: 100) == nil)
+    let first = try #require(try take(ours, at: 100))
     #expect(first["RateLimit-Policy"] == "\"requests_per_second\";q=2;w=1")
     #expect(first["RateLimit"] == "\"requests_per_second\";r=1;t=1")
-    _ = try accounts.takeRequest(of: ours, at: 100)
-    for _ in 0..<3 { #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 100) } }
+    _ = try take(ours, at: 100)
+    for _ in 0..<3 { #expect(throws: ServiceError.self) { try take(ours, at: 100) } }
     // Refusals cost nothing: half a second later there is another one.
-    _ = try accounts.takeRequest(of: ours, at: 100.5)
-    #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 100.5) }
-    for _ in 0..<2 { _ = try accounts.takeRequest(of: ours, at: 1000) }
-    #expect(throws: ServiceError.self) { try accounts.takeRequest(of: ours, at: 1000) }
+    _ = try take(ours, at: 100.5)
+    #expect(throws: ServiceError.self) { try take(ours, at: 100.5) }
+    for _ in 0..<2 { _ = try take(ours, at: 1000) }
+    #expect(throws: ServiceError.self) { try take(ours, at: 1000) }
     let none = try bench(["requests_per_second": 0])
     try await says("limit_requests_per_second", 429, try await none.respond(.get, "/v1/recordings"))
   }

@@ -63,7 +63,8 @@ struct AccessToken: Sendable, Equatable, Codable {
     let signature = Array(text[(dot + 1)...])
     var isSigned = false
     for secret in secrets {
-      isSigned = signature.equalsInConstantTime(Array(Self.signature(of: payload, secret).utf8)) || isSigned
+      let right = Array(Self.signature(of: payload, secret).utf8)
+      isSigned = signature.span.equalsInConstantTime(right.span) || isSigned
     }
     guard isSigned, let token = try? JSONDecoder().decode(Self.self, from: Data(payload)) else { return nil }
     self = token

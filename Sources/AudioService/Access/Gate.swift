@@ -37,7 +37,7 @@ final class Gate: Sendable {
     _ request: HTTPRequest, _ parameters: PathParameters, _ admission: Admission, _ route: ServiceRoute
   ) throws -> HTTPAnswer {
     let grant = admission.grant
-    let rate = try count(request, of: grant, route: route.pattern)
+    let rate = try count(request, admission, route: route.pattern)
     try grant.check(route.rule, request, parameters)
     let answer = try route.handler(request, parameters, Caller(admission, request, context))
     var isShared = false
@@ -68,19 +68,20 @@ final class Gate: Sendable {
     let admission: Admission
     do throws(AccessError) { admission = try admit(request, ring) } catch .invalidKey {
       return .later { [self] in
-        try count(request, of: try await lastTry(request, ring).grant)
+        try count(request, try await lastTry(request, ring))
         throw error
       }
     }
-    try count(request, of: admission.grant)
+    try count(request, admission)
     throw error
   }
 
   /// Notes whose request it is, and takes it off the tenant's share. Returns the fields that tell what is left of it.
   @discardableResult
-  private func count(_ request: HTTPRequest, of grant: Caller.Grant, route: String = "") throws -> HTTPFields? {
+  private func count(_ request: HTTPRequest, _ admission: Admission, route: String = "") throws -> HTTPFields? {
+    let grant = admission.grant
     request.notes.note { ($0.route, $0.tenant, $0.key) = (route, grant.tenant.name, grant.keyID) }
-    return try context.accounts.takeRequest(of: grant.tenant)
+    return try context.accounts.takeRequest(of: grant.tenant, named: admission.limits)
   }
 
   // MARK: Who it is
@@ -112,7 +113,9 @@ final class Gate: Sendable {
     if let last = request.memory.recall(Admission.self), last.covers(credential, generation: generation, access.clock) {
       return last
     }
-    let admission = Admission(try find(), for: Array(credential), generation: generation)
+    let grant = try find()
+    let limits = access.ring?.namedLimits(of: grant.tenant)
+    let admission = Admission(grant, limits: limits, for: Array(credential), generation: generation)
     request.memory.keep(admission)
     return admission
   }

@@ -51,15 +51,18 @@ package final class Key: Sendable {
   func isCurrent(_ clock: AccessClock) -> Bool { expiresAt.map { clock.now < $0 } ?? true }
 
   /// Whether `digest` is the key's. Takes the same time wherever they differ.
-  func matches(_ digest: [UInt8]) -> Bool { digest.equalsInConstantTime(hash) }
+  func matches(_ digest: [UInt8]) -> Bool {
+    let own = hash
+    return digest.span.equalsInConstantTime(own.span)
+  }
 }
 
-extension Collection<UInt8> {
+extension Span<UInt8> {
   /// Whether both have the same bytes. The time depends only on the lengths.
-  func equalsInConstantTime(_ other: some Collection<UInt8>) -> Bool {
+  func equalsInConstantTime(_ other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     var difference: UInt8 = 0
-    for (one, another) in zip(self, other) { difference |= one ^ another }
+    for index in indices { difference |= self[index] ^ other[index] }
     return difference == 0
   }
 }

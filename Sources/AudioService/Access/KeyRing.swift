@@ -5,26 +5,37 @@ import Storage
 /// A secret is looked up by the first 8 bytes of its digest, and then the whole digest is compared in constant time.
 /// Nobody can choose a digest, so how long the lookup takes says nothing about the secret of a key.
 final class KeyRing: Sendable {
+  /// The limits that the keys of a tenant name.
+  final class NamedLimits: Sendable {
+    /// Those of keys that never expire.
+    private let lasting: TenantLimits
+    private let expiring: [Key]
+
+    init(of keys: [Key]) {
+      lasting = keys.filter { $0.expiresAt == nil }.reduce(into: TenantLimits()) { $0.join($1.limits) }
+      expiring = keys.filter { $0.expiresAt != nil }
+    }
+
+    /// Returns the limits of the keys that have not expired.
+    func current(_ clock: AccessClock) -> TenantLimits {
+      guard !expiring.isEmpty else { return lasting }
+      return expiring.filter { $0.isCurrent(clock) }.reduce(into: lasting) { $0.join($1.limits) }
+    }
+  }
+
   private final class Table: Sendable {
     let byDigest: [UInt64: [Key]]
     let byID: [String: Key]
-    /// The limits that the keys of a tenant name, from those that never expire; and those that do.
-    let limits: [Tenant: (lasting: TenantLimits, expiring: [Key])]
+    let limits: [Tenant: NamedLimits]
 
     init(_ file: KeyFile) {
-      var (byDigest, byID, limits) = (
-        [UInt64: [Key]](), [String: Key](), [Tenant: (lasting: TenantLimits, expiring: [Key])]()
-      )
+      var (byDigest, byID) = ([UInt64: [Key]](), [String: Key]())
       for key in file.keys {
         byDigest[Self.start(of: key.hash), default: []].append(key)
         byID[key.id] = key
-        if key.expiresAt != nil {
-          limits[key.tenant, default: (TenantLimits(), [])].expiring.append(key)
-        } else {
-          limits[key.tenant, default: (TenantLimits(), [])].lasting.join(key.limits)
-        }
       }
-      (self.byDigest, self.byID, self.limits) = (byDigest, byID, limits)
+      (self.byDigest, self.byID) = (byDigest, byID)
+      limits = Dictionary(grouping: file.keys, by: \.tenant).mapValues { NamedLimits(of: $0) }
     }
 
     static func start(of digest: [UInt8]) -> UInt64 { digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
@@ -50,13 +61,8 @@ final class KeyRing: Sendable {
   /// Returns the key with this ID, unless it has expired.
   func key(id: String) -> Key? { file.content.byID[id].flatMap(current) }
 
-  /// Returns the limits of a tenant, as its valid keys name them.
-  func limits(of tenant: Tenant) -> TenantLimits {
-    guard let named = file.content.limits[tenant] else { return TenantLimits() }
-    var limits = named.lasting
-    for key in named.expiring.compactMap(current) { limits.join(key.limits) }
-    return limits
-  }
+  /// Returns the limits that the keys of a tenant name; nil if it has no keys.
+  func namedLimits(of tenant: Tenant) -> NamedLimits? { file.content.limits[tenant] }
 
   /// The number of keys, expired ones too.
   var count: Int { file.content.byID.count }

@@ -29,7 +29,11 @@ final class TenantAccounts: Sendable {
   /// Returns a limit of a tenant; nil if there is none.
   func limit(_ name: TenantLimits.Name, of tenant: Tenant) -> Double? {
     guard let ring = access.ring else { return nil }
-    return ring.limits(of: tenant)[name] ?? defaults[name]
+    return limit(name, ring.namedLimits(of: tenant))
+  }
+
+  private func limit(_ name: TenantLimits.Name, _ named: KeyRing.NamedLimits?) -> Double? {
+    named?.current(access.clock)[name] ?? defaults[name]
   }
 
   /// The same as a whole number.
@@ -45,9 +49,11 @@ final class TenantAccounts: Sendable {
   // MARK: Requests
 
   /// Counts a request of a tenant. Returns the fields that say how many more there may be; nil if there is no limit.
-  /// Throws `.limitReached` if there are too many.
-  func takeRequest(of tenant: Tenant, at now: Double? = nil) throws(ServiceError) -> HTTPFields? {
-    guard let rate = limit(.requestsPerSecond, of: tenant) else { return nil }
+  /// `named` are the limits that the tenant's keys name. Throws `.limitReached` if there are too many.
+  func takeRequest(
+    of tenant: Tenant, named: KeyRing.NamedLimits?, at now: Double? = nil
+  ) throws(ServiceError) -> HTTPFields? {
+    guard let rate = limit(.requestsPerSecond, named) else { return nil }
     let now = now ?? (ContinuousClock.now - started) / .seconds(1)
     let capacity = max(1, rate)
     let (isTaken, left) = state.withLock { state in
