@@ -95,9 +95,9 @@ import Webhooks
     await keyed.bench.runner.stop()
   }
 
-  @Test func whatCannotBeRecordedIsNotChanged() async throws {
+  @Test func theFirstChangeThatCannotBeRecordedIsTheLast() async throws {
     let keyed = try KeyedBench { $0.auditLogPath = "/dev/full" }
-    // The first change is found out only when it is made.
+    // That a line can't be written is found out only after the change.
     #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 503)
     #expect(try keyed.bench.catalog.recordings(limit: 9).count == 1)
     for _ in 0..<2 { #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 503) }

@@ -51,8 +51,9 @@ import Webhooks
     await other.stop()
   }
 
-  @Test func aServiceThatDoesNotAnswerInTimeAcceptsNothing() async throws {
-    let receiver = try WebhookReceiver(.staysSilent)
+  @Test("a service that doesn't answer in time, or not all of it, accepts nothing", arguments: [false, true])
+  func late(trickles: Bool) async throws {
+    let receiver = try WebhookReceiver(trickles ? .trickles : .staysSilent)
     let keyed = try KeyedBench {
       $0.webhooks.secret = WebhookSecret("a secret of sixteen characters")
       $0.hookURL = receiver.url

@@ -3,7 +3,7 @@
     python3 Tests/OperationsTests/floods.py [PROGRAM]      default: .build/release/stillwave
 
 Prints a table: for each flood, what the flooding tenant got, and the other tenant's slowest upload, slice and waveform (from
-the upload's answer to the finished waveform) of five.
+the upload's answer to the finished waveform) of five. The flood is a process of its own.
 """
 
 import collections
@@ -38,7 +38,19 @@ def sound(seconds, seed, rate=16000):
 
 class Tenant:
     def __init__(self, port, secret):
-        self.port, self.fields = port, {"Authorization": f"Bearer {secret}"}
+        self.port, self.fields, self.local = port, {"Authorization": f"Bearer {secret}"}, threading.local()
+
+    def connection(self):
+        """The calling thread's connection."""
+        if getattr(self.local, "connection", None) is None:
+            self.local.connection = self.connect()
+        return self.local.connection
+
+    def close(self):
+        """Closes it after a failure, so that the thread gets another."""
+        if getattr(self.local, "connection", None) is not None:
+            self.local.connection.close()
+            self.local.connection = None
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
@@ -54,53 +66,84 @@ class Tenant:
 
 
 class Flood:
-    """Threads that repeat something until the end of the block; `answers` counts what they got."""
+    """A process whose threads repeat something until the end of the block; `answers` counts what they got."""
 
-    def __init__(self, once, threads=THREADS):
-        self.once, self.answers, self.is_over = once, collections.Counter(), threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(number,), daemon=True) for number in range(threads)]
+    def __init__(self, name, port, secret, recording):
+        self.words = [sys.executable, os.path.abspath(__file__), "--flood", name, str(port), secret, recording]
+        self.answers = collections.Counter()
 
     def __enter__(self):
-        for thread in self.threads:
-            thread.start()
+        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         time.sleep(2)
         return self
 
     def __exit__(self, *_):
-        self.is_over.set()
-        for thread in self.threads:
-            thread.join(60)
+        output, _ = self.process.communicate("", timeout=120)
+        self.answers.update(json.loads(output))
 
-    def run(self, number):
+
+def flood(name, port, secret, recording):
+    """Floods the service until standard input ends, and prints what it got."""
+    tenant = Tenant(int(port), secret)
+    once, threads = floods(tenant, recording)[name]
+    answers, is_over = collections.Counter(), threading.Event()
+
+    def run(number):
         step = 0
-        while not self.is_over.is_set():
+        while not is_over.is_set():
             try:
-                self.answers[self.once(number, step)] += 1
+                answers[once(number, step)] += 1
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self.answers[type(error).__name__] += 1
+                answers[type(error).__name__] += 1
+                tenant.close()
             step += 1
+
+    for number in range(threads):
+        threading.Thread(target=run, args=(number,), daemon=True).start()
+    sys.stdin.read()
+    is_over.set()
+    time.sleep(1)
+    print(json.dumps(dict(answers)), flush=True)
+    os._exit(0)
 
 
 def floods(tenant, recording):
-    """The kinds of flood, as functions that do one thing and return what became of it."""
-    local = threading.local()
-
-    def connection():
-        if not hasattr(local, "connection"):
-            local.connection = tenant.connect()
-        return local.connection
-
+    """The kinds of flood by name: a function that does one thing and returns what became of it, and how many threads do it."""
     small = sound(1, 1)
+    body = {"Content-Type": "application/json"}
+    own = f"/v1/recordings/{recording}"
+
+    def ask(*words):
+        return tenant.ask(tenant.connection(), *words)[0]
 
     def requests(number, step):
-        return tenant.ask(connection(), "GET", f"/v1/recordings/{recording}/waveform?width=1000&start={(step * 64 + number) % 5000 / 100}")[0]
+        return ask("GET", f"{own}/waveform?width=1000&start={(step * 64 + number) % 5000 / 100}")
+
+    def lists(number, step):
+        return ask("GET", f"/v1/recordings?limit=500&q={(step * 64 + number) % 1000}")
+
+    def pictures(number, step):
+        return ask("GET", f"{own}/waveform.png?width=4000&height=1000&start={(step * 64 + number) % 5000 / 100}")
 
     def uploads(number, step):
-        return tenant.upload(connection(), small, f"{number}-{step}")[0]
+        return tenant.upload(tenant.connection(), small, f"{number}-{step}")[0]
 
     def jobs(number, step):
-        return tenant.ask(connection(), "POST", f"/v1/recordings/{recording}/denoise", json.dumps({"reduction": 5 + (step * 64 + number) % 300 / 10}),
-                          {"Content-Type": "application/json"})[0]
+        return ask("POST", f"{own}/denoise", json.dumps({"reduction": 5 + (step * 64 + number) % 300 / 10}), body)
+
+    def previews(number, step):
+        start = (step * 64 + number) % 300 / 10
+        return ask("POST", f"{own}/denoise/preview", json.dumps({"noise": {"start": 0, "end": 1}, "start": start, "end": start + 20}), body)
+
+    def parts(number, step):
+        return ask("GET", f"{own}/audio?format=mp3&start={(step * 64 + number) % 300 / 10}&end=50")
+
+    def labels(number, step):
+        track = {"name": "Words", "kind": "words", "labels": [{"start": k / 10, "end": k / 10 + 0.1, "text": "word"} for k in range(500)]}
+        return ask("POST", f"{own}/labels", json.dumps(track), body)
+
+    def waits(number, step):
+        return ask("GET", "/v1/jobs?state=running&limit=100")
 
     def slow(number, step):
         # A body of which a byte comes now and then.
@@ -124,8 +167,12 @@ def floods(tenant, recording):
             time.sleep(1)
         return 200
 
-    return [("nothing", None, 0), ("slices", requests, THREADS), ("uploads", uploads, THREADS), ("jobs", jobs, THREADS),
-            ("slow uploads", slow, 400), ("event streams", events, 400)]
+    def wrong(number, step):
+        return tenant.ask(tenant.connection(), "GET", own, None, {"Authorization": f"Bearer {number}-{step}"})[0]
+
+    return {"slices": (requests, THREADS), "pictures": (pictures, THREADS), "lists": (lists, THREADS), "uploads": (uploads, THREADS),
+            "jobs": (jobs, THREADS), "previews": (previews, THREADS), "parts as MP3": (parts, THREADS), "labels": (labels, THREADS),
+            "lists of jobs": (waits, THREADS), "slow uploads": (slow, 400), "event streams": (events, 400), "wrong keys": (wrong, THREADS)}
 
 
 def measure(calm, number):
@@ -160,20 +207,22 @@ def main():
         flooding, calm = (subprocess.run(
             [program, "keys", "add", tenant, "--keys", keys, "--tenant", tenant, "--scopes", "read,write,delete"], check=True,
             capture_output=True, text=True).stdout.strip() for tenant in ("flooding", "calm"))
-        for number, (name, _, threads) in enumerate(floods(Tenant(0, ""), "")):
+        for number, name in enumerate([None, *floods(Tenant(0, ""), "")]):
             port = free_port()
             words = [program, "serve", "--listen", f"127.0.0.1:{port}", "--data", f"{folder}/{number}", "--keys", keys, "--admin-listen", "127.0.0.1:0"]
             with Process("service", words, folder) as service:
                 wait("the service answers", lambda: service.answers(port))
-                tenant = Tenant(port, flooding)
+                tenant, other = Tenant(port, flooding), Tenant(port, calm)
                 recording = tenant.upload(tenant.connect(), sound(60, 0), "base")[1]["id"]
-                other = Tenant(port, calm)
                 measure(other, 900 + number)
-                once = floods(tenant, recording)[number][1]
-                with Flood(once, threads) if once else contextlib.nullcontext() as flood:
+                with Flood(name, port, flooding, recording) if name else contextlib.nullcontext() as running:
                     slowest = measure(other, number)
-                    got = ", ".join(f"{count} × {kind}" for kind, count in flood.answers.most_common(4)) if flood else ""
-            print(f"| {name} | {got} | " + " | ".join(f"{slowest[what]:.2f} s" for what in ("upload", "slice", "waveform")) + " |", flush=True)
+                answers = running.answers if name else collections.Counter()
+                got = ", ".join(f"{count} × {kind}" for kind, count in answers.most_common(4))
+            print(f"| {name or 'nothing'} | {got} | " + " | ".join(f"{slowest[what]:.2f} s" for what in ("upload", "slice", "waveform")) + " |", flush=True)
 
 
-main()
+if sys.argv[1:2] == ["--flood"]:
+    flood(*sys.argv[2:])
+else:
+    main()

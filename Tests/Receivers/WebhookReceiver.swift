@@ -21,6 +21,8 @@ package final class WebhookReceiver: Sendable {
     case staysSilent
     /// With 200 and content that never ends.
     case answersWithoutEnd
+    /// The same, but a byte at a time, as if from a bad line.
+    case trickles
   }
 
   private struct State {
@@ -44,6 +46,13 @@ package final class WebhookReceiver: Sendable {
       case .redirects(let location): return HTTPResponse(.found, fields: ["Location": location])
       case .answersWithoutEnd:
         return HTTPResponse(.ok, body: .stream(length: nil) { [UInt8](repeating: 0x78, count: 4096) })
+      case .trickles:
+        return HTTPResponse(
+          .ok,
+          body: .stream(length: nil) {
+            try await Task.sleep(for: .milliseconds(10))
+            return [0x78]
+          })
       case .staysSilent:
         for await _ in AsyncStream<Never>.makeStream().stream {}
         return HTTPResponse(.ok)

@@ -89,17 +89,18 @@ final class TenantAccounts: Sendable {
 
   /// Notes for how long each tenant's jobs have run today.
   func note(jobSeconds: [Tenant: Double]) {
-    let day = Self.today
+    let day = today
     state.withLock { ($0.jobSeconds, $0.day) = (jobSeconds, day) }
   }
 
   private func spentDay(_ tenant: Tenant) -> (limitSeconds: Double, secondsLeft: Int)? {
     guard let limit = limit(.jobSecondsPerDay, of: tenant) else { return nil }
-    let day = Self.today
+    let day = today
     let spent = state.withLock { $0.day == day ? $0.jobSeconds[tenant] ?? 0 : 0 }
     guard spent >= limit else { return nil }
-    return (limit, Int((day + 1) * 86_400 - Timestamp.now.milliseconds / 1000))
+    return (limit, Int((day + 1) * 86_400 - access.clock.now.milliseconds / 1000))
   }
 
-  private static var today: Int64 { Timestamp.now.milliseconds / 86_400_000 }
+  /// The day by the clock that never runs backward, so that no limit begins anew because the system's clock was set back.
+  private var today: Int64 { access.clock.now.milliseconds / 86_400_000 }
 }
