@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import HTTP
 import Jobs
@@ -157,6 +158,20 @@ package final class Service: Sendable {
     }
   }
 
+  /// Removes files that the catalog has recorded as no longer needed, then again every hour. Runs after the start, when
+  /// no lease of an earlier run is left.
+  private static func collectGarbage(_ context: Context, _ catalog: Catalog) {
+    do {
+      let count = try GarbageCollection(catalog: catalog, store: context.store).run()
+      if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
+    } catch {
+      context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])
+    }
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
+      if let context, let catalog { collectGarbage(context, catalog) }
+    }
+  }
+
   /// Runs after the start for the same reason.
   private static func lookForMissingFiles(_ context: Context) {
     do {
@@ -182,6 +197,7 @@ package final class Service: Sendable {
     try startOperatorsServer()
     let address = try server.start()
     context.work.start { [context, catalog, catalogIsVerified] in
+      if catalogIsVerified { Self.collectGarbage(context, catalog) }
       Self.tendFolders(context, catalog, verified: catalogIsVerified)
       Self.lookForMissingFiles(context)
     }

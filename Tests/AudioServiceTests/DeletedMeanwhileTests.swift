@@ -20,12 +20,13 @@ import Testing
         made.withLock { $0 = nil }
         do {
           let job = try #require(try bench.catalog.job(id))
+          let token = try #require(job.token)
           let deleted = try #require(what(job))
           bench.runner.cancel(try bench.catalog.deleteRecording(deleted) ?? [])
           try bench.store.remove(deleted)
           // If a folder is removed between its creation and the rename into it, adding fails because of a missing file.
           if job.kind == .denoise {
-            try FileManager.default.removeItem(atPath: bench.store.workFolder(of: id) + "/attempt-1.audio")
+            try FileManager.default.removeItem(atPath: bench.store.workFolder(of: id) + "/\(token.shortName).audio")
           }
         } catch {
           Issue.record(error)
@@ -68,7 +69,7 @@ import Testing
       $0.willAddFiles = { id in
         guard let bench = made.withLock({ $0 }) else { return }
         do {
-          bench.runner.cancel(try bench.catalog.abandon(id) { $0.state = .cancelled } ?? [])
+          bench.runner.cancel(try bench.catalog.cancel(id) ?? [])
         } catch { Issue.record(error) }
       }
     }

@@ -85,7 +85,7 @@ final class TestBench: Sendable {
       noise=auto
       case $request in *'"noise":'*) noise=${request#*'"noise":'}; noise="${noise%%\}*}}" ;; esac
       threads=${request#*'"threads":'}; threads=${threads%%,*}
-      work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*attempt-}; attempt=${attempt%.pyramid}
+      work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*/}; attempt=${attempt%%-*}
       folder='\#(folder)'
       progress() { echo "{\"progress\":{\"fraction\":$1,\"ready_frames\":0,\"total_frames\":1000}}"; }
       failure() { echo "{\"error\":{\"code\":\"$1\",\"detail\":\"It failed.\",\"retry\":$2}}"; exit 1; }

@@ -18,6 +18,8 @@ import Testing
   private static let wma = m4a.replacing("\"m4a\"", with: "\"asf\"").replacing("aac", with: "wmavoice")
     .replacing("\"mov\"", with: "\"asf\"")
 
+  private static let nonce = "0123456789abcdef"
+
   private func attempt(
     _ kind: JobKind, _ parameters: String = "{}", media: String? = nil, workingFile: String? = nil,
     derivedFrom: Derivation? = nil
@@ -29,23 +31,25 @@ import Testing
       derivedFrom: derivedFrom)
     var job = Job(kind: kind, recording: source.id, output: RecordingID(), parameters: parameters)
     job.attempts = 2
-    return JobAttempt(job: job, source: source, sourceFolder: "/recording", folder: "/job")
+    let token = AttemptToken(job: job.id, attempt: 2, nonce: Self.nonce)
+    return JobAttempt(job: job, token: token, source: source, sourceFolder: "/recording", folder: "/job")
   }
 
   @Test func aWaveformJobReadsTheRecordingsOwnFile() throws {
     let (work, source) = try #require(WaveformJob.work(of: attempt(.waveform)))
     #expect(source == "/recording/audio.x")
-    let labels = EmbeddedLabelsWork(output: "/job/attempt-2.labels", sampleRate: 16_000, codec: "pcm_s16")
+    let labels = EmbeddedLabelsWork(output: "/job/2-\(Self.nonce).labels", sampleRate: 16_000, codec: "pcm_s16")
     let expected = WaveformWork(
-      pyramid: "/job/attempt-2.pyramid", soundMap: "/job/attempt-2.map", findsNoiseRegions: true, labels: labels)
+      pyramid: "/job/2-\(Self.nonce).pyramid", soundMap: "/job/2-\(Self.nonce).map", findsNoiseRegions: true,
+      labels: labels)
     #expect(work == .waveform(expected))
     // Even if there is a working copy, because that may be the lost file.
     let media = try #require(WaveformJob.work(of: attempt(.waveform, media: Self.m4a, workingFile: "working.wav")))
     let facts = try #require(MediaFacts(json: Self.m4a))
     #expect(media.source == "/recording/audio.x")
-    let copy = WorkingCopy(facts, at: "/job/attempt-2.working")
+    let copy = WorkingCopy(facts, at: "/job/2-\(Self.nonce).working")
     let decoding = WaveformWork(
-      pyramid: "/job/attempt-2.pyramid", copy: copy, findsNoiseRegions: true, labels: labels)
+      pyramid: "/job/2-\(Self.nonce).pyramid", copy: copy, findsNoiseRegions: true, labels: labels)
     #expect(media.work == .waveform(decoding))
     // A cleaned recording has its source's labels.
     let cleaned = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
@@ -65,16 +69,16 @@ import Testing
   @Test func aDenoiseJobKeepsTheKindOfFileIfItCanBeWritten() throws {
     let same = RowJSON.text(DenoiseParameters())
     let plain = try denoising(attempt(.denoise, same))
-    #expect(plain.source == "/recording/audio.x" && plain.work.output == "/job/attempt-2.audio")
+    #expect(plain.source == "/recording/audio.x" && plain.work.output == "/job/2-\(Self.nonce).audio")
     #expect(plain.work.replacement == nil && plain.work.copy == nil && plain.work.parameters.format == .same)
 
     let media = try denoising(attempt(.denoise, same, media: Self.m4a, workingFile: "working.wav"))
-    #expect(media.source == "/recording/working.wav" && media.work.output == "/job/attempt-2.working")
+    #expect(media.source == "/recording/working.wav" && media.work.output == "/job/2-\(Self.nonce).working")
     #expect(media.work.replacement?.original == "/recording/audio.x")
-    #expect(media.work.replacement?.output == "/job/attempt-2.audio" && media.work.copy == nil)
+    #expect(media.work.replacement?.output == "/job/2-\(Self.nonce).audio" && media.work.copy == nil)
 
     let early = try denoising(attempt(.denoise, same, media: Self.m4a))
-    #expect(early.source == "/recording/audio.x" && early.work.copy?.path == "/job/attempt-2.decoded")
+    #expect(early.source == "/recording/audio.x" && early.work.copy?.path == "/job/2-\(Self.nonce).decoded")
 
     let other = try denoising(attempt(.denoise, same, media: Self.wma, workingFile: "working.wav"))
     #expect(other.work.replacement == nil && other.work.parameters.format == .wav)
@@ -87,10 +91,11 @@ import Testing
     var attempt = attempt(.convert, #"{"format":"mp3"}"#)
     let (work, source) = try #require(ConvertJob.work(of: attempt))
     #expect(source == "/recording/audio.x")
-    #expect(work == .convert(ConvertWork(output: "/job/attempt-2.audio", format: .mp3)))
+    #expect(work == .convert(ConvertWork(output: "/job/2-\(Self.nonce).audio", format: .mp3)))
     var odd = attempt.source
     odd.format.sampleRate = 96_000
-    attempt = JobAttempt(job: attempt.job, source: odd, sourceFolder: "/recording", folder: "/job")
+    attempt = JobAttempt(
+      job: attempt.job, token: attempt.token, source: odd, sourceFolder: "/recording", folder: "/job")
     guard case .convert(let resampling)? = ConvertJob.work(of: attempt)?.work else {
       Issue.record("no conversion")
       return
@@ -99,8 +104,8 @@ import Testing
     // Without its working copy, the worker makes one.
     let undecoded = try #require(ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a)))
     #expect(undecoded.source == "/recording/audio.x")
-    var expected = ConvertWork(output: "/job/attempt-2.audio", format: .mp3)
-    expected.copy = WorkingCopy(try #require(MediaFacts(json: Self.m4a)), at: "/job/attempt-2.decoded")
+    var expected = ConvertWork(output: "/job/2-\(Self.nonce).audio", format: .mp3)
+    expected.copy = WorkingCopy(try #require(MediaFacts(json: Self.m4a)), at: "/job/2-\(Self.nonce).decoded")
     #expect(undecoded.work == .convert(expected))
   }
 

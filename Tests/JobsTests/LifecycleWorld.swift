@@ -171,7 +171,8 @@ struct LifecycleWorld {
     } else {
       row.job.state = .running
       row.job.attempts += 1
-      event = .claimed(id, attempts: row.job.attempts, failures: row.job.failures)
+      event = .claimed(
+        id, attempts: row.job.attempts, failures: row.job.failures, losses: row.job.interruptions)
     }
     rows[id] = row
     pending.append(.event(event))

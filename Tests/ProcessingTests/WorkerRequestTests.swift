@@ -10,7 +10,7 @@ import Testing
 struct WorkerRequestTests {
   private static let facts = MediaFacts(
     decodedInOrder: .caf, codec: "alac", sampleRate: 48_000, channels: 2, frames: nil, sampleBits: 24)
-  private static let copy = WorkingCopy(facts, at: "/jobs/1/attempt-1.working")
+  private static let copy = WorkingCopy(facts, at: "/jobs/1/1-0123456789abcdef.working")
   private static let settings = DenoiseSettings(
     method: .wiener, reductionDB: 7.5, sensitivity: 1.2, output: .residue)
 

@@ -35,7 +35,7 @@ import Testing
     let job = Job(kind: .denoise, recording: recording.id, output: made.id)
     try catalog.insert(made, jobs: [job])
     #expect(seen.take() == [false])
-    _ = try catalog.abandon(job.id) { ($0.state, $0.finishedAt) = (.cancelled, .now) }
+    try catalog.cancel(job.id)
     _ = try catalog.deleteRecording(recording.id)
     #expect(seen.take() == [true, true])
   }

@@ -21,7 +21,8 @@ import Testing
     let full = Job(
       kind: .denoise, recording: source.id, output: RecordingID(), state: .failed, progress: 0.37,
       createdAt: Timestamp(milliseconds: 1), startedAt: Timestamp(milliseconds: 2),
-      finishedAt: Timestamp(milliseconds: 3), attempts: 3, parameters: #"{"noise":"auto"}"#, result: "{}",
+      finishedAt: Timestamp(milliseconds: 3), attempts: 3, interruptions: 1, nonce: "0123456789abcdef",
+      node: "a/b", leaseUntil: Timestamp(milliseconds: 4), parameters: #"{"noise":"auto"}"#, result: "{}",
       error: #"{"code":"x"}"#)
     for job in [full, Job(kind: .convert, recording: source.id)] {
       try catalog.insert(job)
@@ -75,50 +76,44 @@ import Testing
     #expect(try catalog.recording(source.id) == changed && catalog.job(late.id) == nil)
   }
 
-  @Test("a job and its recording are finished together, and either may be missing")
+  /// Begins an attempt at a job.
+  private func claim(_ job: Job) throws -> AttemptToken { try #require(try catalog.claim(job.id).written?.token) }
+
+  @Test("a job and its recording are finished together")
   func finish() throws {
     let source = sample()
     let job = Job(kind: .waveform, recording: source.id)
     try catalog.insert(source, jobs: [job])
-    func finish(_ recording: RecordingID?) throws -> (job: Job?, recording: Recording?) {
-      try catalog.finish(
-        job: job.id, { $0.state = .succeeded }, recording: recording, { $0.waveformState = .ready })
-    }
-    let both = try finish(source.id)
-    #expect(both.job?.state == .succeeded && both.recording?.waveformState == .ready)
-    #expect(try catalog.job(job.id) == both.job)
-    #expect(try catalog.recording(source.id) == both.recording)
-    let jobOnly = try finish(RecordingID())
-    #expect(jobOnly.job != nil && jobOnly.recording == nil)
-    #expect(try finish(nil).recording == nil)
-    let neither = try catalog.finish(job: JobID(), { _ in }, recording: nil, { _ in })
-    #expect(neither.job == nil)
+    let ended = try catalog.finish(try claim(job), with: "{}") { $0.waveformState = .ready }
+    #expect(ended.written?.state == .succeeded && ended.written?.result == "{}")
+    #expect(try catalog.job(job.id) == ended.written)
+    #expect(try catalog.recording(source.id)?.waveformState == .ready)
+    let missing = AttemptToken(job: JobID(), attempt: 1, nonce: AttemptToken.newNonce())
+    #expect(try catalog.finish(missing, with: "{}").written == nil)
   }
 
-  @Test("abandoning a waveform's own job fails the waveform in the same transaction")
-  func abandonedWaveform() throws {
-    for isItsOwn in [true, false] {
-      let id = JobID()
-      let recording = Recording(
-        id: RecordingID(), name: "a.wav",
-        format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1, frames: 1),
-        waveformState: .building, waveformJob: isItsOwn ? id : JobID())
-      try catalog.insert(recording, jobs: [Job(id: id, kind: .waveform, recording: recording.id)])
-      let writes = catalog.changeCount
-      try catalog.abandon(id) { $0.state = .failed }
-      #expect(try catalog.recording(recording.id)?.waveformState == (isItsOwn ? .failed : .building))
-      #expect(catalog.changeCount == writes + 1)
-    }
+  @Test("a waveform fails with its own job, in the same transaction", arguments: [true, false])
+  func abandonedWaveform(isItsOwn: Bool) throws {
+    let id = JobID()
+    let recording = Recording(
+      id: RecordingID(), name: "a.wav",
+      format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1, frames: 1),
+      waveformState: .building, waveformJob: isItsOwn ? id : JobID())
+    try catalog.insert(recording, jobs: [Job(id: id, kind: .waveform, recording: recording.id)])
+    let writes = catalog.changeCount
+    _ = try catalog.failUnclaimed(id, error: "{}")
+    #expect(try catalog.recording(recording.id)?.waveformState == (isItsOwn ? .failed : .building))
+    #expect(catalog.changeCount == writes + 1)
   }
 
-  @Test("abandoning a job deletes its unfinished output, but not a finished job's")
+  @Test("a job that fails or is canceled takes its unfinished output along, but a finished one doesn't")
   func abandonment() throws {
     let (source, output) = (sample("source"), sample("output"))
-    let job = Job(kind: .denoise, recording: source.id, output: output.id, state: .running)
+    let job = Job(kind: .denoise, recording: source.id, output: output.id)
     let waveform = Job(kind: .waveform, recording: output.id)
     try catalog.insert(source)
     try catalog.insert(output, jobs: [job, waveform])
-    let ended = try catalog.abandon(job.id) { $0.state = .failed }
+    let ended = try catalog.fail(try claim(job), error: "{}", progress: 0.5).written
     #expect(ended?.map(\.id) == [job.id, waveform.id])
     #expect(ended?.map(\.state) == [.failed, .cancelled])
     #expect(try catalog.recordings(limit: 9).map(\.name) == ["source"])
@@ -126,10 +121,10 @@ import Testing
     let kept = sample("kept")
     let done = Job(kind: .denoise, recording: source.id, output: kept.id, state: .succeeded)
     try catalog.insert(kept, jobs: [done])
-    #expect(try catalog.abandon(done.id) { $0.state = .cancelled } == [done])
+    #expect(try catalog.cancel(done.id) == [done])
     #expect(try catalog.job(done.id) == done)
     #expect(try catalog.recording(kept.id) != nil)
-    #expect(try catalog.abandon(JobID()) { $0.state = .cancelled } == nil)
+    #expect(try catalog.cancel(JobID()) == nil)
   }
 
   @Test("only the last three states are final")

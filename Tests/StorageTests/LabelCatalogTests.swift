@@ -110,29 +110,30 @@ import Testing
   @Test("tracks found in a file come with the job's result, once, and only as many as fit")
   func embedded() throws {
     _ = try track()
-    let job = Job(kind: .waveform, recording: recording.id)
-    try catalog.insert(job)
     func finish(_ count: Int) throws -> [LabelTrack] {
+      let job = Job(kind: .waveform, recording: recording.id)
+      try catalog.insert(job)
+      let token = try #require(try catalog.claim(job.id).written?.token)
       let tracks = (0..<count).map { number in
         let name = "Chapters \(number)"
         return LabelTrack(of: recording.id, name: name, kind: .chapters, language: nil, source: .embedded)
       }
       let found = tracks.map { (track: $0, chunks: Self.chunks) }
-      let ended = try catalog.finish(
-        job: job.id, { $0.state = .succeeded }, recording: recording.id, { $0.waveformState = .ready },
-        adding: { found },
-        limit: 3)
-      #expect(ended.job?.state == .succeeded && ended.recording?.waveformState == .ready)
+      let ended = try catalog.finish(token, with: "{}", { $0.waveformState = .ready }, adding: found, limit: 3)
+      #expect(ended.written?.state == .succeeded)
+      #expect(try catalog.recording(recording.id)?.waveformState == .ready)
       return try catalog.labelTracks(of: recording.id)
     }
     let first = try finish(3)
     #expect(first.map(\.name) == ["Lyrics", "Chapters 0", "Chapters 1"] && first[1].source == .embedded)
     #expect(try catalog.labels(of: first[1].id)?.chunks.count == 3)
     #expect(try finish(1) == first)
+    let late = Job(kind: .waveform, recording: recording.id)
+    try catalog.insert(late)
+    let token = try #require(try catalog.claim(late.id).written?.token)
     _ = try catalog.deleteRecording(recording.id)
     let gone = [(track: first[1], chunks: Self.chunks)]
-    #expect(
-      try catalog.finish(job: job.id, { _ in }, recording: recording.id, { _ in }, adding: { gone }).recording == nil)
+    #expect(try catalog.finish(token, with: "{}", adding: gone).written == nil)
     #expect(try rowCount("label_tracks") == 0 && rowCount("label_chunks") == 0)
   }
 

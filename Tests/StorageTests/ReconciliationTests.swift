@@ -70,7 +70,7 @@ import Testing
   @Test("leftovers in their folders are removed: plain uploads, work folders, removed folders")
   func halfFinishedByPlace() throws {
     try write("half", to: store.directory + "/incoming/\(RecordingID()).part")
-    try write("part", to: store.makeWorkFolder(of: JobID()) + "/attempt-1.pyramid")
+    try write("part", to: store.makeWorkFolder(of: JobID()) + "/1-0123456789abcdef.pyramid")
     let halfRemoved = store.directory + "/removed/\(RecordingID())"
     try FileSystem.makeFolders(halfRemoved)
     try write("rest", to: halfRemoved + "/audio.wav")
@@ -361,7 +361,7 @@ import Testing
       try catalog.insert(row)
     }
     let row = Conversion(recording: id, format: "mp3", file: "converted-\(kept).mp3", bytes: 3, sha256: "")
-    _ = try catalog.keep(row, limit: 9)
+    try catalog.keep(row, limit: 9)
     try write("notes", to: store.folder(of: id) + "/converted-by-hand.mp3")
     #expect(try tend(verified: false).removed == 0)
     #expect(try tend().removed == 2)

@@ -40,7 +40,7 @@ import Testing
       #expect(try stranger.update(made.id) { $0.name = "stolen" } == nil)
       #expect(try stranger.update(made.id, if: { _ in true }, inserting: nil) { $0.name = "stolen" } == nil)
       #expect(try stranger.deleteRecording(made.id) == nil)
-      #expect(try stranger.abandon(job.id) { $0.state = .cancelled } == nil)
+      #expect(try stranger.cancel(job.id) == nil)
       #expect(try stranger.conversion(of: made.id, to: "mp3") == nil)
       let conversion = Job(kind: .convert, recording: made.id)
       #expect(throws: StorageError.noSuchRecording(made.id)) { try stranger.sharedJob(orElse: conversion) }
@@ -85,9 +85,8 @@ import Testing
     let job = Job(kind: .waveform, recording: made.id)
     try catalog.insert(job)
     let track = LabelTrack(of: made.id, name: "Chapters", kind: .chapters, language: nil, source: .embedded)
-    let found = [(track: track, chunks: [LabelChunk]())]
-    _ = try catalog.finish(
-      job: job.id, { $0.state = .succeeded }, recording: made.id, { $0.waveformState = .ready }, adding: { found })
+    let token = try #require(try catalog.claim(job.id).written?.token)
+    _ = try catalog.finish(token, with: "{}", { $0.waveformState = .ready }, adding: [(track: track, chunks: [])])
     #expect(try own.labelTracks(of: made.id).map(\.id) == [track.id])
     #expect(try catalog.of(.none).labelTrack(track.id) == nil && other.labelTrack(track.id) == nil)
   }

@@ -32,24 +32,20 @@ package enum ConvertJob: JobDefinition {
     return (work: .convert(work), source: source)
   }
 
-  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
     let (job, catalog) = (outcome.job, outcome.catalog)
-    guard case .convert(let work) = outcome.request.work, case .converted = outcome.report,
-      try catalog.recording(job.recording) != nil
-    else { return nil }
+    guard case .convert(let work) = outcome.request.work, case .converted = outcome.report else { return nil }
+    guard try catalog.recording(job.recording) != nil else { return try outcome.refused() }
     outcome.settings.willAddFiles(job.id)
-    let stored = try outcome.add(work.output, as: "converted-\(job.id).\(work.format)")
+    let stored = try outcome.add(work.output, as: outcome.token.fileName("converted", "\(work.format)"))
     let conversion = Conversion(
       recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
       sha256: stored.sha256)
-    let kept = try catalog.keep(conversion, limit: outcome.settings.maximumConversionBytes, finishing: job.id) {
-      $0.succeed(with: JobResult(recording: job.recording))
-    }
-    guard let kept else {
-      outcome.store.remove(stored.name, of: job.recording)
-      return nil
-    }
-    for one in kept.forgotten { outcome.store.remove(one.file, of: one.recording) }
-    return kept.job
+    let kept = try catalog.keep(
+      conversion, limit: outcome.settings.maximumConversionBytes, finishing: outcome.token,
+      with: RowJSON.text(JobResult(recording: job.recording)))
+    // Removes those that had to give way. If that fails, they are removed later.
+    if kept.written != nil { _ = try? GarbageCollection(catalog: catalog, store: outcome.store).run() }
+    return kept
   }
 }

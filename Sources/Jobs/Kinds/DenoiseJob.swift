@@ -43,7 +43,7 @@ enum DenoiseJob: JobDefinition {
 
   private static func profilePath(of attempt: JobAttempt) -> String { attempt.path("profile.json") }
 
-  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
     guard case .denoise(let work) = outcome.request.work, case .denoised(let cleaned) = outcome.report,
       let pyramid = work.pyramid
     else { return nil }

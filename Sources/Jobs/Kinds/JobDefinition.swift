@@ -20,9 +20,9 @@ protocol JobDefinition {
   /// if one of them can't be made.
   static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws
 
-  /// Stores the result in rows and files. Returns the job as stored, or nil if the job or its recording has been
-  /// deleted or the worker's report is for a different kind of work.
-  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job?
+  /// Stores the result in rows and files, unless the attempt has lost its job meanwhile. Returns nil if the worker's
+  /// report is for a different kind of work.
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>?
 }
 
 extension JobDefinition {
@@ -43,9 +43,10 @@ extension JobKind {
 }
 
 /// One attempt at a job, and the locations of its files. Each attempt writes new files in the job's folder, because
-/// files of earlier attempts may still be mapped.
+/// files of earlier attempts may still be mapped, or even written.
 struct JobAttempt: Sendable {
   let job: Job
+  let token: AttemptToken
   let source: Recording
   let sourceFolder: String
   let folder: String
@@ -61,5 +62,5 @@ struct JobAttempt: Sendable {
   }
 
   /// Returns the path of one of this attempt's files.
-  func path(_ fileExtension: String) -> String { "\(folder)/attempt-\(job.attempts).\(fileExtension)" }
+  func path(_ fileExtension: String) -> String { "\(folder)/\(token.shortName).\(fileExtension)" }
 }

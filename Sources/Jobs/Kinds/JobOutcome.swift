@@ -7,16 +7,16 @@ import Terms
 /// The result of a worker that succeeded, to be stored in rows and files.
 struct JobOutcome {
   let job: Job
+  let token: AttemptToken
   let report: WorkerReport
   let request: WorkerRequest
   let catalog: Catalog
   let store: MediaStore
   let settings: JobSettings
 
-  /// Makes the files durable, then finishes the job and the recording in one transaction. Returns the job as stored, or
-  /// nil if it has been deleted. A job that was canceled meanwhile stays canceled, and its files are removed with their
-  /// folder.
-  func record() throws(StorageError) -> Job? { try job.kind.definition.record(self) }
+  /// Makes the files durable, then finishes the job and the recording in one transaction, unless the attempt has lost
+  /// its job: then its files are unwanted. Returns nil if the report makes no sense for this work.
+  func record() throws(StorageError) -> Fenced<Job>? { try job.kind.definition.record(self) }
 
   /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
   /// folder is gone; a folder that still exists is removed later, with everything in it.
@@ -24,35 +24,24 @@ struct JobOutcome {
     try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
   }
 
-  /// Finishes the job and the recording named in its result. A job that was canceled meanwhile changes nothing. If the
-  /// recording has been deleted, removes the folder that adding files has created again.
+  /// Finishes the job and the recording that has its result.
   func finish(
     _ result: JobResult, adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
-    _ change: (inout Recording) -> Void
-  ) throws(StorageError) -> Job? {
-    var isWanted = false
-    let ended = try catalog.finish(
-      job: job.id, { isWanted = $0.succeed(with: result) }, recording: result.recording,
-      { if isWanted { change(&$0) } }, adding: { isWanted ? tracks : [] }, limit: LabelTrack.limit)
-    if ended.recording == nil, result.recording == job.output { try store.remove(result.recording) }
-    return ended.job
+    _ change: (inout Recording) -> Void = { _ in }
+  ) throws(StorageError) -> Fenced<Job> {
+    try catalog.finish(token, with: RowJSON.text(result), change, adding: tracks, limit: LabelTrack.limit)
   }
+
+  /// The outcome if the recording has been deleted, which has canceled the job.
+  func refused() throws(StorageError) -> Fenced<Job> { .refused(try catalog.job(job.id)) }
 }
 
-extension Job {
-  /// The name of the waveform file that the job writes in the recording's folder.
-  var pyramidName: String { "waveform-\(id).pyramid" }
+extension AttemptToken {
+  /// Returns the name of one of the attempt's files in a recording's folder.
+  func fileName(_ kind: String, _ fileExtension: String) -> String { "\(kind)-\(name).\(fileExtension)" }
 
-  /// Marks the job as succeeded. Returns false and changes nothing if it has finished already.
-  @discardableResult
-  mutating func succeed(with result: JobResult) -> Bool {
-    guard !state.isFinished else { return false }
-    state = .succeeded
-    progress = 1
-    finishedAt = .now
-    self.result = RowJSON.text(result)
-    return true
-  }
+  /// The name of the waveform that the attempt writes in the recording's folder.
+  var pyramidName: String { fileName("waveform", "pyramid") }
 }
 
 extension Warning {

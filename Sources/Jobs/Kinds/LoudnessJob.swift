@@ -16,9 +16,8 @@ enum LoudnessJob: JobDefinition {
     return (work: .loudness(copy), source: source)
   }
 
-  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
-    guard case .loudness(let measured) = outcome.report, try outcome.catalog.recording(outcome.job.recording) != nil
-    else { return nil }
-    return try outcome.finish(JobResult(recording: outcome.job.recording, measured: measured)) { _ in }
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
+    guard case .loudness(let measured) = outcome.report else { return nil }
+    return try outcome.finish(JobResult(recording: outcome.job.recording, measured: measured))
   }
 }

@@ -14,21 +14,22 @@ struct MadeSound {
 }
 
 extension JobOutcome {
-  /// Makes the files durable and finishes the job together with the recording that it makes. Returns nil if that has
-  /// been deleted. `result` gets the recording's ID.
+  /// Makes the files durable and finishes the job together with the recording that it makes. `result` gets the
+  /// recording's ID.
   func keep(
     _ sound: MadeSound, _ warnings: [Warning], adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
     _ result: (RecordingID) -> JobResult
-  ) throws(StorageError) -> Job? {
-    guard let output = job.output, let made = try catalog.recording(output) else { return nil }
+  ) throws(StorageError) -> Fenced<Job> {
+    guard let output = job.output, let made = try catalog.recording(output) else { return try refused() }
     settings.willAddFiles(job.id)
     let audio = try store.adopt(
-      path: sound.replacement?.output ?? sound.output, as: output, name: "audio.\(made.fileExtension ?? "audio")")
-    let pyramid = try store.adopt(path: sound.pyramid, as: output, name: job.pyramidName)
+      path: sound.replacement?.output ?? sound.output, as: output,
+      name: token.fileName("audio", made.fileExtension ?? "audio"))
+    let pyramid = try store.adopt(path: sound.pyramid, as: output, name: token.pyramidName)
     var working: StoredFile?
     if sound.replacement != nil {
       let ending = made.audioFormat?.fileExtension ?? "wav"
-      working = try store.adopt(path: sound.output, as: output, name: "working-\(job.id).\(ending)")
+      working = try store.adopt(path: sound.output, as: output, name: token.fileName("working", ending))
     }
     return try finish(result(output), adding: tracks) {
       $0.waveformState = .ready

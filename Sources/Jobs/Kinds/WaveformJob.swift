@@ -30,11 +30,12 @@ enum WaveformJob: JobDefinition {
     return (work: .waveform(work), source: attempt.original)
   }
 
-  static func record(_ outcome: JobOutcome) throws(StorageError) -> Job? {
+  static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
     let job = outcome.job
-    guard case .waveform(let work) = outcome.request.work, case .analyzed(let analysis) = outcome.report,
-      let recording = try outcome.catalog.recording(job.recording)
-    else { return nil }
+    guard case .waveform(let work) = outcome.request.work, case .analyzed(let analysis) = outcome.report else {
+      return nil
+    }
+    guard let recording = try outcome.catalog.recording(job.recording) else { return try outcome.refused() }
     outcome.settings.willAddFiles(job.id)
     if let map = work.soundMap, let audio = recording.audioFile {
       outcome.store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
@@ -42,10 +43,9 @@ enum WaveformJob: JobDefinition {
     var working: StoredFile?
     if let path = work.copy?.path {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
-      // Replaces a file with the same content, so that readers that have its path can continue.
-      working = try outcome.add(path, as: recording.workingFile ?? "working-\(job.id).\(ending)")
+      working = try outcome.add(path, as: outcome.token.fileName("working", ending))
     }
-    let file = try outcome.add(work.pyramid, as: job.pyramidName)
+    let file = try outcome.add(work.pyramid, as: outcome.token.pyramidName)
     let tracks = try embeddedTracks(of: recording, work, outcome)
     return try outcome.finish(JobResult(recording: job.recording), adding: tracks) {
       $0.waveformState = .ready

@@ -10,9 +10,10 @@ extension JobLifecycle {
     /// Another client waits for the job as well.
     case joined(JobID, Client)
     /// The row has been set to running. `attempts` includes this attempt; `failures` counts the earlier ones that
-    /// weren't interrupted.
-    case claimed(JobID, attempts: Int, failures: Int)
-    /// The job has finished or been deleted, according to its row. `cancelled` is the job if it was canceled.
+    /// weren't interrupted, and `losses` the others.
+    case claimed(JobID, attempts: Int, failures: Int, losses: Int = 0)
+    /// The job has finished or been deleted, or another node runs it, according to its row. `cancelled` is the job if
+    /// it was canceled.
     case refused(JobID, cancelled: Job?)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
@@ -24,6 +25,8 @@ extension JobLifecycle {
     case reported(JobID, Verdict?)
     /// The child has exited, or couldn't be started. All its reports came before.
     case exited(JobID, WorkerExit)
+    /// The attempt has lost its lease, or can't renew it in time.
+    case leaseLost(JobID)
     /// The end of an attempt has been recorded, or recording it failed.
     case recorded(JobID, Recorded)
     /// It's time to try again to claim a held job or to record its failure.
@@ -79,7 +82,7 @@ extension JobLifecycle {
     case retry(WorkerExit, WorkerFailure)
     /// The job has failed for good.
     case failure(WorkerFailure)
-    /// The service is stopping. The job begins again at the next start.
+    /// The service is stopping, or the lease is ending. The job begins again at the next start, or elsewhere.
     case interruption
   }
 
@@ -91,6 +94,8 @@ extension JobLifecycle {
     case again
     /// The job was canceled, according to its row.
     case unwanted(Job)
+    /// The attempt has lost its job, according to its row, which is now another attempt's.
+    case lost
     /// The failure couldn't be written to the catalog.
     case unwritten(WorkerFailure)
   }

@@ -6,7 +6,8 @@
 //   (none)                                                 submitted                  queued
 //   queued      waits for its turn                         (its turn)                 claimed      claim
 //   claimed     its row is being set to running, with      claimed                    preparing    prepare
-//               one more attempt; a place                  claimed, failed too often  ending       record failure
+//               one more attempt; a place                  claimed, failed or lost    ending       record failure
+//                                                          too often
 //                                                          refused, cancelled         clearing     forget, clear
 //                                                          refused                    (none)       forget
 //   preparing   its files are checked and its folder is    prepared                   running      start
@@ -21,9 +22,11 @@
 //                                                          limit
 //   overrun     its child is being killed for exceeding    (as running)
 //               a limit; a place, a child
+//                                                          leaseLost                  stopping     kill
 //   stopping    its child is being killed because the      exited                     ending       record interruption
-//               service stops; a place, a child
-//   ending      the attempt's end is being recorded;       recorded over              (none)       forget
+//               service stops or its lease is ending;
+//               a place, a child
+//   ending      the attempt's end is being recorded;       recorded over, lost        (none)       forget
 //               a place                                    recorded again             pausing      pause
 //                                                          recorded unwanted          clearing     forget, clear
 //                                                          recorded unwritten         held         hold
@@ -54,7 +57,7 @@
 //   - A stop completes as soon as the work under way has ended.
 //   - A child counts as a success only if it reported a result and then exited with 0.
 //   - A job has at most `maximumAttempts` attempts, not counting those that a stop or a crash of the service
-//     interrupted; the pause after each is twice as long as the one before.
+//     interrupted, of which it has at most `maximumLosses`; the pause after each is twice as long as the one before.
 
 import Processing
 import Storage
@@ -110,6 +113,16 @@ package struct JobLifecycle {
     code: "worker_failed", detail: "The work on this recording failed several times; the file may be damaged.",
     retry: false)
 
+  /// The failure of a job during which the service ended too often.
+  static let wasLostTooOften = WorkerFailure(
+    code: "worker_failed",
+    detail: "The service was stopped or crashed \(maximumLosses) times during this work. Request the work again.",
+    retry: false)
+
+  /// The maximum number of attempts that are lost with their node or given back because it stops. So work that brings
+  /// down every node ends.
+  static let maximumLosses = 10
+
   /// Handles an event and returns the actions to perform, in order. `now` is in seconds since any fixed moment and
   /// never decreases.
   ///
@@ -118,13 +131,14 @@ package struct JobLifecycle {
     switch event {
     case .submitted(let id, let work, let client): submit(id, work, client)
     case .joined(let id, let client): join(id, client)
-    case .claimed(let id, let attempts, let failures): claimed(id, attempts, failures)
+    case .claimed(let id, let attempts, let failures, let losses): claimed(id, attempts, failures, losses)
     case .refused(let id, let job): refused(id, job)
     case .notBegun(let id, let failure): notBegun(id, failure)
     case .prepared(let id, let fence): prepared(id, fence, now)
     case .progressed(let id, let diskIsFull): progressed(id, diskIsFull, now)
     case .reported(let id, let verdict): reported(id, verdict)
     case .exited(let id, let exit): exited(id, exit)
+    case .leaseLost(let id): loseLease(id)
     case .recorded(let id, let recorded): self.recorded(id, recorded)
     case .holdEnded(let id): holdEnded(id)
     case .pauseEnded(let id): pauseEnded(id)
@@ -165,7 +179,7 @@ package struct JobLifecycle {
     }
   }
 
-  private mutating func claimed(_ id: JobID, _ attempts: Int, _ failures: Int) {
+  private mutating func claimed(_ id: JobID, _ attempts: Int, _ failures: Int, _ losses: Int) {
     if clearIfCancelled(id) { return }
     guard case .claimed = jobs[id]?.state else { return }
     jobs[id]?.attempts = attempts
@@ -174,6 +188,8 @@ package struct JobLifecycle {
       record(id, .interruption)
     } else if failures >= limits.maximumAttempts {
       record(id, .failure(Self.gaveUp))
+    } else if losses >= Self.maximumLosses {
+      record(id, .failure(Self.wasLostTooOften))
     } else {
       jobs[id]?.state = .preparing
       actions.append(.prepare(id))
@@ -262,6 +278,15 @@ package struct JobLifecycle {
     }
   }
 
+  private mutating func loseLease(_ id: JobID) {
+    switch jobs[id]?.state {
+    case .running, .overrun:
+      jobs[id]?.state = .stopping
+      actions.append(.kill(id))
+    default: break
+    }
+  }
+
   /// A child that dies after its report counts as failed, because it may not have written everything.
   private mutating func ended(_ id: JobID, _ child: Child, _ exit: WorkerExit, _ overrun: Overrun?) {
     var failure = WorkerFailure(exit, overrun, child.fence)
@@ -286,7 +311,7 @@ package struct JobLifecycle {
     if clearIfCancelled(id) { return }
     guard case .ending = jobs[id]?.state else { return }
     switch recorded {
-    case .over: end(id)
+    case .over, .lost: end(id)
     case .again: pause(id)
     case .unwanted(let job): clearUnannounced(job)
     case .unwritten(let failure): hold(id, failure)

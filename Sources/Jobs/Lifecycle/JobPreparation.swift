@@ -12,9 +12,9 @@ struct JobPreparation: Sendable {
 
   /// The outcome of claiming a job.
   enum Claim {
-    /// The job's row has been set to running. The recording is the job's source.
-    case claimed(Job, Recording)
-    /// The job has finished or been deleted. The value is the job if it was canceled.
+    /// The job's row has been set to running.
+    case claimed(ClaimedJob)
+    /// The job has finished or been deleted, or another node runs it. The value is the job if it was canceled.
     case refused(Job?)
     /// The row couldn't be updated. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
@@ -28,35 +28,27 @@ struct JobPreparation: Sendable {
     case failed(WorkerFailure?)
   }
 
-  /// Sets a job's row to running and counts an attempt.
+  /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
   func claim(_ id: JobID) -> Claim {
     do {
-      let job = try catalog.update(id) { job in
-        guard !job.state.isFinished else { return }
-        job.state = .running
-        job.attempts += 1
-        job.startedAt = .now
+      switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
+      case .written(let claimed): return .claimed(claimed)
+      case .refused(let job): return .refused(job?.state == .cancelled ? job : nil)
       }
-      guard let job, job.state == .running, let source = try catalog.recording(job.recording) else {
-        return .refused(job?.state == .cancelled ? job : nil)
-      }
-      return .claimed(job, source)
     } catch { return .failed(failure(id, error)) }
   }
 
-  /// Checks the source's files, marks the waveform that the job writes as building, and creates the job's folder.
-  func prepare(_ job: Job, _ source: Recording) -> Preparation {
+  /// Checks the source's files and creates the job's folder.
+  func prepare(_ claimed: ClaimedJob) -> Preparation {
+    let job = claimed.job
     do {
-      var source = source
+      var source = claimed.source
       let files = MissingFiles(catalog: catalog, store: store)
       if let fault = try files.settle(source) { return .failed(fault.failure) }
       // The child writes one for itself.
       if files.hasLostWorkingCopy(source) { source.workingFile = nil }
-      if let written = job.kind.definition.writtenRecording(of: job) {
-        _ = try catalog.update(written) { $0.waveformState = .building }
-      }
       let attempt = JobAttempt(
-        job: job, source: source, sourceFolder: store.folder(of: source.id),
+        job: job, token: claimed.token, source: source, sourceFolder: store.folder(of: source.id),
         folder: try store.makeWorkFolder(of: job.id))
       try job.kind.definition.prepare(attempt, catalog, store)
       let request = try WorkerRequest(attempt, settings.workers)

@@ -13,98 +13,99 @@ struct JobRecords: Sendable {
   let jobError: @Sendable (WorkerFailure) -> JobError
 
   /// Stores the result of a child that succeeded.
-  func succeed(_ job: Job, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
+  func succeed(_ attempt: ClaimedJob, _ report: WorkerReport, of request: WorkerRequest) -> JobLifecycle.Recorded {
+    let (job, token) = (attempt.job, attempt.token)
     do {
-      let ended = try JobOutcome(
-        job: job, report: report, request: request, catalog: catalog, store: store, settings: settings
+      let outcome = try JobOutcome(
+        job: job, token: token, report: report, request: request, catalog: catalog, store: store, settings: settings
       ).record()
-      guard let ended else { return isWanted(job) ? fail(job, JobLifecycle.gaveUp) : .unwanted(job) }
-      log.job(ended)
-      // The job was canceled while its result was stored, so its files have no row or aren't wanted.
-      guard ended.state == .succeeded else { return .unwanted(job) }
+      switch outcome {
+      case .written(let ended): return succeeded(ended)
+      case .refused(let now): return refused(now, attempt)
+      case nil: return fail(attempt, JobLifecycle.gaveUp)
+      }
     } catch {
-      guard isWanted(job) else { return .unwanted(job) }
-      if case .diskFull = error { return fail(job, .diskFull) }
+      // A commit that only seemed to fail is found by whichever of these writes comes next.
+      guard mayWrite(attempt) else { return requeue(attempt, hasWritten: true) }
+      if case .diskFull = error { return fail(attempt, .diskFull, hasWritten: true) }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
-      return requeue(job)
+      return requeue(attempt, hasWritten: true)
     }
-    store.removeWorkFolder(of: job.id)
-    return .over(with: [])
   }
 
   /// Logs that a child has ended without a result, when a later attempt may succeed.
-  func retry(_ job: Job, _ exit: WorkerExit, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
-    guard isWanted(job) else { return .unwanted(job) }
-    log.failure(
-      "a worker ended without a result; its job will be tried again",
-      ["job": job.id.text, "exit": "\(exit)", "reason": failure.detail])
-    return requeue(job)
+  func retry(_ attempt: ClaimedJob, _ exit: WorkerExit, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
+    if mayWrite(attempt) {
+      log.failure(
+        "a worker ended without a result; its job will be tried again",
+        ["job": attempt.job.id.text, "exit": "\(exit)", "reason": failure.detail])
+    }
+    return requeue(attempt)
   }
 
   /// Puts a job back in the queue for another attempt. Otherwise, a restart would take the attempt for one that it
   /// interrupted, which doesn't count.
-  private func requeue(_ job: Job) -> JobLifecycle.Recorded {
-    // The next attempt writes new files and needs the room that these take.
-    store.removeWorkFolder(of: job.id)
+  private func requeue(_ attempt: ClaimedJob, hasWritten: Bool = false) -> JobLifecycle.Recorded {
+    // The next attempt needs the room that these files take.
+    store.removeWork(of: attempt.token)
     do {
-      let now = try catalog.update(job.id) { if !$0.state.isFinished { $0.state = .queued } }
-      if let now, now.state == .cancelled { return .unwanted(now) }
+      switch try catalog.giveBack(attempt.token, interrupted: false, hasWritten: hasWritten) {
+      case .written(let job): if hasWritten { store.removeResults(of: attempt.token, in: job.resultRecording) }
+      case .refused(let now): return refused(now, attempt)
+      }
     } catch {
-      log.failure("a job could not be queued again", ["job": job.id.text, "error": "\(error)"])
+      log.failure("a job could not be queued again", ["job": attempt.job.id.text, "error": "\(error)"])
     }
     return .again
   }
 
-  /// Puts a job back in the queue because the service is stopping. The job begins again at the next start.
-  func interrupt(_ job: Job) -> JobLifecycle.Recorded {
+  /// Puts a job back in the queue because the service is stopping, so that the job begins again at the next start, or
+  /// because the attempt's lease is about to end.
+  func interrupt(_ attempt: ClaimedJob) -> JobLifecycle.Recorded {
     do {
-      let now = try catalog.update(job.id) { job in
-        guard !job.state.isFinished else { return }
-        job.state = .queued
-        job.interruptions += 1
+      if case .refused(let now) = try catalog.giveBack(attempt.token, interrupted: true) {
+        return refused(now, attempt)
       }
-      if now?.state == .cancelled { return .unwanted(job) }
     } catch {
-      log.failure("an interruption could not be recorded", ["job": job.id.text, "error": "\(error)"])
+      log.failure("an interruption could not be recorded", ["job": attempt.job.id.text, "error": "\(error)"])
     }
     return .over(with: [])
   }
 
   /// Fails a job for good before its row could be claimed or read.
-  func fail(_ id: JobID, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
+  func failUnclaimed(_ id: JobID, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     do {
-      guard let job = try catalog.job(id) else { return .over(with: []) }
-      return fail(job, failure)
+      switch try catalog.failUnclaimed(id, error: RowJSON.text(jobError(failure))) {
+      case .written(let ended): return failed(ended)
+      case .refused(let now?) where now.state == .cancelled: return .unwanted(now)
+      case .refused: return .over(with: [])
+      }
     } catch {
-      log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
-      return .again
+      log.failure("the failure of a job could not be stored", ["job": id.text, "error": "\(error)"])
+      return .unwritten(failure)
     }
   }
 
   /// Fails a job for good.
-  func fail(_ job: Job, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
-    let reached = live[job.id]?.fraction ?? 0
-    let error = jobError(failure)
+  func fail(
+    _ attempt: ClaimedJob, _ failure: WorkerFailure, hasWritten: Bool = false
+  ) -> JobLifecycle.Recorded {
+    let (id, token) = (attempt.job.id, attempt.token)
     // Before the row is written: if the attempt has filled the disk, the catalog has no room either. No row names these
     // files.
-    store.removeWorkFolder(of: job.id)
+    store.removeWork(of: token)
     do {
-      let ended = try catalog.abandon(job.id) { job in
-        job.state = .failed
-        job.progress = reached
-        job.error = RowJSON.text(error)
-        job.finishedAt = .now
+      let error = RowJSON.text(jobError(failure))
+      let outcome = try catalog.fail(
+        token, error: error, progress: live[id]?.fraction ?? 0, hasWritten: hasWritten)
+      switch outcome {
+      case .written(let ended):
+        if hasWritten { store.removeResults(of: token, in: attempt.job.resultRecording) }
+        return failed(ended)
+      case .refused(let now): return refused(now, attempt)
       }
-      log.job(ended?.first ?? job)
-      switch ended?.first?.state {
-      case nil, .cancelled: return .unwanted(job)
-      // The commit of the result had only seemed to fail, so the result stays.
-      case .succeeded: break
-      default: removeLeftovers(of: job)
-      }
-      return .over(with: Array((ended ?? []).dropFirst()))
     } catch {
-      log.failure("the failure of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
+      log.failure("the failure of a job could not be stored", ["job": id.text, "error": "\(error)"])
       return .unwritten(failure)
     }
   }
@@ -118,18 +119,41 @@ struct JobRecords: Sendable {
     }
   }
 
-  /// Whether a job's result is still wanted. Deleting its recording cancels it in the same transaction, slightly before
-  /// its child is killed, and causes any failure from then on. If the catalog can't be read, every job is wanted.
-  private func isWanted(_ job: Job) -> Bool {
-    do {
-      guard let state = try catalog.job(job.id)?.state else { return false }
-      // A job that has succeeded keeps its result: the commit had only seemed to fail.
-      return !state.isFinished || state == .succeeded
-    } catch { return true }
+  private func succeeded(_ job: Job) -> JobLifecycle.Recorded {
+    log.job(job)
+    store.removeWorkFolder(of: job.id)
+    return .over(with: [])
   }
-}
 
-extension Job {
-  /// The number of earlier attempts that failed without being interrupted.
-  var failures: Int { attempts - interruptions - 1 }
+  /// Cleans up after a job that failed, the first of `ended`.
+  private func failed(_ ended: [Job]) -> JobLifecycle.Recorded {
+    guard let job = ended.first else { return .over(with: []) }
+    log.job(job)
+    removeLeftovers(of: job)
+    return .over(with: Array(ended.dropFirst()))
+  }
+
+  /// Cleans up after an attempt that doesn't hold its job any more, which is `now` according to its row. Files of other
+  /// attempts stay.
+  private func refused(_ now: Job?, _ attempt: ClaimedJob) -> JobLifecycle.Recorded {
+    guard let now else { return .unwanted(attempt.job) }
+    // The commit of the result had only seemed to fail, so the result stays.
+    if now.hasWon(attempt.token) { return succeeded(now) }
+    // Only a damaged catalog has lost the recording of a job that holds on.
+    if now.token == attempt.token { return fail(attempt, JobLifecycle.gaveUp, hasWritten: true) }
+    store.removeWork(of: attempt.token)
+    store.removeResults(of: attempt.token, in: now.resultRecording)
+    switch now.state {
+    case .cancelled: return .unwanted(now)
+    case .failed: removeLeftovers(of: now)
+    default: break
+    }
+    return .lost
+  }
+
+  /// Whether an attempt still holds its job. Deleting its recording cancels the job in the same transaction, slightly
+  /// before its child is killed, and causes any failure from then on. If the catalog can't be read, every attempt does.
+  private func mayWrite(_ attempt: ClaimedJob) -> Bool {
+    do { return try catalog.job(attempt.job.id)?.token == attempt.token } catch { return true }
+  }
 }

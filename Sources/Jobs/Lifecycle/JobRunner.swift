@@ -16,8 +16,7 @@ import Terms
 package final class JobRunner: Sendable {
   /// The data of an attempt, from its claim to its end.
   private struct Attempt {
-    let job: Job
-    let source: Recording
+    let claimed: ClaimedJob
     var request: WorkerRequest?
     var worker: WorkerProcess?
     /// The last report that wasn't about progress.
@@ -125,14 +124,9 @@ package final class JobRunner: Sendable {
 
   /// Queues the jobs that were unfinished when the service last ended.
   package func resume() throws(StorageError) {
-    for job in try catalog.unfinishedJobs() {
-      if job.state == .running {
-        // The service was killed, which isn't the job's fault, so it counts as an interruption.
-        try catalog.update(job.id) { job in
-          job.state = .queued
-          job.interruptions += 1
-        }
-      }
+    // The service was killed, which isn't the jobs' fault, so it counts as an interruption.
+    try catalog.endLostLeases()
+    for job in try catalog.unfinishedJobs() where job.state == .queued {
       submit(job, source: try catalog.recording(job.recording))
     }
   }
@@ -212,9 +206,10 @@ package final class JobRunner: Sendable {
 
   private func note(_ claim: JobPreparation.Claim, _ id: JobID) -> JobLifecycle.Event {
     switch claim {
-    case .claimed(let job, let source):
-      state.value.attempts[id] = Attempt(job: job, source: source)
-      return .claimed(id, attempts: job.attempts, failures: job.failures)
+    case .claimed(let claimed):
+      let job = claimed.job
+      state.value.attempts[id] = Attempt(claimed: claimed)
+      return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions)
     case .refused(let job): return .refused(id, cancelled: job)
     case .failed(let failure): return .notBegun(id, failure)
     }
@@ -222,7 +217,7 @@ package final class JobRunner: Sendable {
 
   private func prepare(_ id: JobID) {
     guard let attempt = state.value.attempts[id] else { preconditionFailure("the job has not been claimed") }
-    run({ [preparation] in preparation.prepare(attempt.job, attempt.source) }) { [self] preparation in
+    run({ [preparation] in preparation.prepare(attempt.claimed) }) { [self] preparation in
       switch preparation {
       case .ready(let request, let fence):
         state.value.attempts[id]?.request = request
@@ -233,14 +228,15 @@ package final class JobRunner: Sendable {
   }
 
   private func start(_ id: JobID, _ idlePlaces: Int) {
-    guard let job = state.value.attempts[id]?.job, var request = state.value.attempts[id]?.request else {
+    guard let claimed = state.value.attempts[id]?.claimed, var request = state.value.attempts[id]?.request else {
       preconditionFailure("the attempt has not been prepared")
     }
+    let job = claimed.job
     // One for its own place, and those that no other job uses or waits for.
     request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
-    let written = live[id]?.recording.map { store.folder(of: $0) + "/" + job.pyramidName }
+    let written = live[id]?.recording.map { store.folder(of: $0) + "/" + claimed.token.pyramidName }
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
@@ -277,16 +273,16 @@ package final class JobRunner: Sendable {
 
   private func record(_ ending: JobLifecycle.Ending, of id: JobID) {
     let (attempt, records) = (state.value.attempts[id], records)
-    let (job, request, report) = (attempt?.job, attempt?.request, attempt?.report)
+    let (claimed, request, report) = (attempt?.claimed, attempt?.request, attempt?.report)
     run({
-      switch (ending, job) {
-      case (.failure(let failure), let job?): return records.fail(job, failure)
-      case (.failure(let failure), nil): return records.fail(id, failure)
-      case (.interruption, let job?): return records.interrupt(job)
-      case (.retry(let exit, let failure), let job?): return records.retry(job, exit, failure)
-      case (.result, let job?):
-        guard let request, let report else { return records.fail(job, JobLifecycle.gaveUp) }
-        return records.succeed(job, report, of: request)
+      switch (ending, claimed) {
+      case (.failure(let failure), let claimed?): return records.fail(claimed, failure)
+      case (.failure(let failure), nil): return records.failUnclaimed(id, failure)
+      case (.interruption, let claimed?): return records.interrupt(claimed)
+      case (.retry(let exit, let failure), let claimed?): return records.retry(claimed, exit, failure)
+      case (.result, let claimed?):
+        guard let request, let report else { return records.fail(claimed, JobLifecycle.gaveUp) }
+        return records.succeed(claimed, report, of: request)
       case (_, nil): preconditionFailure("the job has not been claimed")
       }
     }) { .recorded(id, $0) }

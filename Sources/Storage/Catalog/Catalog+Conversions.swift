@@ -22,40 +22,48 @@ extension Catalog {
   }
 
   /// Inserts a conversion, replacing an older one to the same format, and deletes the least recently requested
-  /// conversions until all of them together have at most `limit` bytes. Returns the deleted ones, whose files the
-  /// caller must remove, and `job` as `finish` has changed it in the same transaction.
+  /// conversions until all of them together have at most `limit` bytes. In the same transaction, finishes the job of
+  /// the attempt that made it, with `result` in JSON. Returns the job.
   ///
-  /// If the recording was deleted, or if `finish` returns false, changes nothing and returns nil.
+  /// The files of the deleted ones become garbage.
   package func keep(
-    _ conversion: Conversion, limit: Int64, finishing job: JobID? = nil, _ finish: (inout Job) -> Bool = { _ in true }
-  ) throws(StorageError) -> (job: Job?, forgotten: [Conversion])? {
-    try write { db in
-      guard try Self.recording(conversion.recording, db) != nil else { return nil }
-      var finished: Job?
-      if let job {
-        guard var row = try Self.job(job, db), finish(&row) else { return nil }
-        try JobRow(row).update(db)
-        finished = row
-      }
-      var forgotten: [Conversion] = []
-      if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
-        older.file != conversion.file
-      {
-        forgotten.append(older)
-      }
-      try ConversionRow(conversion: conversion).insert(db, onConflict: .replace)
-      var total = try Int64.fetchOne(db, sql: "SELECT sum(bytes) FROM conversions") ?? 0
-      let others = try Self.intact(
-        Row.fetchAll(
-          db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
-      ) { try ConversionRow(row: $0).conversion }
-      for other in others where total > limit {
-        try Self.forget(other, db)
-        total -= other.bytes
-        forgotten.append(other)
-      }
-      return (finished, forgotten)
+    _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String
+  ) throws(StorageError) -> Fenced<Job> {
+    let now = holder.now()
+    return try write { db in
+      let moved = try move(token, hasWritten: true, db) { $0.succeed(token, with: result, at: now) }
+      // Deleting the recording would have canceled the job.
+      if moved.written != nil { try keep(conversion, limit: limit, db) }
+      return moved
     }
+  }
+
+  /// Inserts a conversion as above. For tests.
+  func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) {
+    try write { try keep(conversion, limit: limit, $0) }
+  }
+
+  private func keep(_ conversion: Conversion, limit: Int64, _ db: Database) throws {
+    if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
+      older.file != conversion.file
+    {
+      try discard(older, db)
+    }
+    try ConversionRow(conversion: conversion).insert(db, onConflict: .replace)
+    var total = try Int64.fetchOne(db, sql: "SELECT sum(bytes) FROM conversions") ?? 0
+    let others = try Self.intact(
+      Row.fetchAll(
+        db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
+    ) { try ConversionRow(row: $0).conversion }
+    for other in others where total > limit {
+      try discard(other, db)
+      total -= other.bytes
+    }
+  }
+
+  private func discard(_ conversion: Conversion, _ db: Database) throws {
+    try Self.forget(conversion, db)
+    try Self.addGarbage(conversion.file, of: conversion.recording, due: holder.now(), db)
   }
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.

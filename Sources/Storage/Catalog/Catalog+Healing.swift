@@ -68,10 +68,8 @@ extension Catalog {
     try write { db in
       _ = try Self.update(recording.id, db) { $0 = recording }
       for job in try Self.unfinishedJobs(touching: recording.id, db) where job.output == recording.id {
-        _ = try Self.update(job.id, db) { job in
-          (job.state, job.progress, job.finishedAt) = (.succeeded, 1, .now)
-          job.result = #"{"recording":"\#(recording.id)"}"#
-        }
+        let result = #"{"recording":"\#(recording.id)"}"#
+        _ = try move(job, hasWritten: false, db) { $0.succeed(asFound: result, at: holder.now()) }
       }
     }
   }
@@ -97,7 +95,7 @@ extension Catalog {
       guard let recording = try Self.recording(id, db), [.queued, .building].contains(recording.waveformState) else {
         return
       }
-      guard recording.audioFile != nil else { return _ = try Self.delete(id, db) }
+      guard recording.audioFile != nil else { return _ = try delete(id, db) }
       let job = Job(kind: .waveform, recording: id)
       try Self.insert(job, db)
       _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformFile) = (.queued, job.id, nil) }

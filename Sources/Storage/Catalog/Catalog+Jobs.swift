@@ -62,50 +62,6 @@ extension Catalog {
     try write { try Self.update(id, $0, change) }
   }
 
-  /// Changes a job and a recording in one transaction, so that a job's result and its success become visible together.
-  ///
-  /// Either may have been deleted; the other is changed regardless. Returns both as they are then. `tracks` is called
-  /// last and returns labels found in the recording's file; as many as make at most `limit` with those that it has are
-  /// inserted.
-  @discardableResult
-  package func finish(
-    job: JobID, _ changeJob: (inout Job) -> Void,
-    recording: RecordingID?, _ changeRecording: (inout Recording) -> Void,
-    adding tracks: () -> [(track: LabelTrack, chunks: [LabelChunk])] = { [] }, limit: Int = 64
-  ) throws(StorageError) -> (job: Job?, recording: Recording?) {
-    try write { db in
-      let job = try Self.update(job, db, changeJob)
-      let recording = try recording.flatMap { try Self.update($0, db, changeRecording) }
-      if let recording { try Self.insert(embedded: tracks(), of: recording, limit: limit, db) }
-      return (job, recording)
-    }
-  }
-
-  /// Ends a job that failed or was canceled, and deletes the recording it was producing, in one transaction.
-  ///
-  /// Returns the job followed by the unfinished jobs on that recording, which are canceled (as in `deleteRecording`),
-  /// or nil if there is no such job. `change` must finish the job; a job that has already finished is left alone, and
-  /// so is its result. Afterwards, the caller must remove the files. Throws `.changedMeanwhile`, without any change, if
-  /// `isExpected` returns false for the current job.
-  @discardableResult
-  package func abandon(
-    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, _ change: (inout Job) -> Void
-  ) throws(StorageError) -> [Job]? {
-    try write { db in
-      guard let before = try Self.job(id, db) else { return nil }
-      guard isExpected(before) else { throw StorageError.changedMeanwhile }
-      guard !before.state.isFinished, let job = try Self.update(id, db, change) else { return [before] }
-      precondition(job.state.isFinished, "an abandoned job is finished")
-      // In the same transaction: a crash in between would leave a waveform in state building forever.
-      if try Self.recording(job.recording, db)?.waveformJob == id {
-        _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
-      }
-      let others = try job.output.map { try Self.delete($0, db) } ?? []
-      for deleted in ([job] + others).compactMap(\.output) { changes.note(owner: job.tenant, of: deleted) }
-      return [job] + others
-    }
-  }
-
   /// Returns queued and running jobs, oldest first; a restart runs them again.
   package func unfinishedJobs() throws(StorageError) -> [Job] {
     try read { db in
@@ -144,13 +100,5 @@ extension Catalog {
             """),
         arguments: ["id": id.text])
     ) { try JobRow(row: $0).job }
-  }
-
-  static func cancel(_ job: Job, _ db: Database) throws -> Job {
-    var job = job
-    job.state = .cancelled
-    job.finishedAt = .now
-    try JobRow(job).update(db)
-    return job
   }
 }

@@ -106,7 +106,7 @@ extension Catalog {
     try write { db in
       guard let recording = try Self.recording(id, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
-      let cancelled = try Self.delete(id, db)
+      let cancelled = try delete(id, db)
       for deleted in [id] + cancelled.compactMap(\.output) { changes.note(owner: recording.tenant, of: deleted) }
       return cancelled
     }
@@ -126,18 +126,21 @@ extension Catalog {
   }
 
   /// Deletes `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
-  static func delete(_ id: RecordingID, _ db: Database) throws -> [Job] {
+  func delete(_ id: RecordingID, _ db: Database) throws -> [Job] {
+    let now = holder.now()
     var cancelled: [Job] = []
     var doomed = [id]
     while let id = doomed.popLast() {
       try db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ?").execute(arguments: [id.text])
-      try erase(id.text, db)
-      for job in try unfinishedJobs(touching: id, db) {
-        cancelled.append(try cancel(job, db))
+      try Self.erase(id.text, db)
+      for unfinished in try Self.unfinishedJobs(touching: id, db) {
+        let moved = try move(unfinished, hasWritten: true, db) { $0.cancel(at: now) }
+        guard let job = moved.written else { continue }
+        cancelled.append(job)
         if let output = job.output, output != id { doomed.append(output) }
       }
     }
-    try forgetOrphanedConversions(db)
+    try Self.forgetOrphanedConversions(db)
     return cancelled
   }
 

@@ -10,6 +10,8 @@ import Terms
 /// transaction: they must be brief and must not call the catalog.
 package final class Catalog: Sendable {
   let pool: DatabasePool
+  /// The process that opened the catalog, as the owner of the attempts that it begins.
+  package let holder: LeaseHolder
   private let file: CatalogFile
   let changes: ChangedRecordings
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
@@ -27,11 +29,12 @@ package final class Catalog: Sendable {
   /// Opens the catalog at `path`: creates it if missing, and migrates an older one.
   ///
   /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
-  package convenience init(path: String) throws(StorageError) {
-    try self.init(path: path, migrator: Schema.migrator)
+  package convenience init(path: String, holder: LeaseHolder = LeaseHolder()) throws(StorageError) {
+    try self.init(path: path, migrator: Schema.migrator, holder: holder)
   }
 
-  init(path: String, migrator: DatabaseMigrator) throws(StorageError) {
+  init(path: String, migrator: DatabaseMigrator, holder: LeaseHolder = LeaseHolder()) throws(StorageError) {
+    self.holder = holder
     do {
       pool = try Self.open(path)
       if try pool.read(migrator.hasBeenSuperseded) { throw StorageError.newerSchema(path: path) }
@@ -48,6 +51,7 @@ package final class Catalog: Sendable {
   /// Wraps a catalog that `pool` has opened for reading. It isn't modified, whatever its version.
   init(reading pool: DatabasePool, path: String) {
     self.pool = pool
+    holder = LeaseHolder()
     file = CatalogFile(path: path, makesPrivate: false)
     changes = ChangedRecordings()
   }

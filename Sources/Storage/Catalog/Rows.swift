@@ -87,6 +87,7 @@ struct JobRow: FetchableRecord, PersistableRecord {
       progress: try value(row, "progress"), createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       startedAt: try instant(row, "started_at"), finishedAt: try instant(row, "finished_at"),
       attempts: try value(row, "attempts"), interruptions: try value(row, "interruptions"),
+      nonce: try nullable(row, "nonce"), node: try nullable(row, "node"), leaseUntil: try instant(row, "lease_until"),
       parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"),
       client: try value(row, "client"))
     job.tenant = try tenant(row)
@@ -106,6 +107,9 @@ struct JobRow: FetchableRecord, PersistableRecord {
     container["finished_at"] = job.finishedAt?.milliseconds
     container["attempts"] = job.attempts
     container["interruptions"] = job.interruptions
+    container["nonce"] = job.nonce
+    container["node"] = job.node
+    container["lease_until"] = job.leaseUntil?.milliseconds
     container["parameters"] = job.parameters
     container["result"] = job.result
     container["error"] = job.error
@@ -144,9 +148,9 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
 extension Job {
   /// Whether every value is one that the program could have written.
   fileprivate var isPlausible: Bool {
-    let instants = [createdAt, startedAt, finishedAt].compactMap { $0 }
+    let instants = [createdAt, startedAt, finishedAt, leaseUntil].compactMap { $0 }
     return (0...1).contains(progress) && (0...1_000_000).contains(attempts) && (0...1_000_000).contains(interruptions)
-      && instants.allSatisfy(\.isPlausible)
+      && nonce.map(AttemptToken.isNonce) ?? true && instants.allSatisfy(\.isPlausible)
   }
 }
 

@@ -120,6 +120,7 @@ enum Schema {
           """)
     }
     migrator.registerMigration("18 usage of labels and noise profiles") { try $0.execute(sql: usageOfLabels) }
+    migrator.registerMigration("19 leases of jobs") { try $0.execute(sql: leases) }
     return migrator
   }
 
@@ -355,6 +356,36 @@ enum Schema {
     WHEN new.is_deleted AND NOT old.is_deleted BEGIN
       UPDATE usage SET bytes = bytes - length(old.spectrum) WHERE tenant = old.tenant;
     END;
+    """
+
+  /// `nonce`, `node` and `lease_until` describe a job's latest attempt (see Job+Lease.swift). `attempts` has one row
+  /// per attempt, inserted before the attempt writes any file: `folder` is the recording whose folder gets its files,
+  /// and `due` is when those may be removed, null if there are none or they are a result. `garbage` names other objects
+  /// that no row names any more, such as `recordings/<id>/<name>`.
+  private static let leases = """
+    ALTER TABLE jobs ADD COLUMN nonce TEXT;
+    ALTER TABLE jobs ADD COLUMN node TEXT;
+    ALTER TABLE jobs ADD COLUMN lease_until INTEGER;
+
+    CREATE TABLE attempts (
+      job TEXT NOT NULL,
+      attempt INTEGER NOT NULL,
+      nonce TEXT NOT NULL,
+      node TEXT NOT NULL,
+      folder TEXT NOT NULL,
+      begun_at INTEGER NOT NULL,
+      ended_at INTEGER,
+      ending TEXT,
+      due INTEGER,
+      PRIMARY KEY (job, attempt)
+    ) STRICT;
+    CREATE INDEX attempts_to_clear ON attempts (due) WHERE due IS NOT NULL;
+
+    CREATE TABLE garbage (
+      object TEXT NOT NULL PRIMARY KEY,
+      due INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX garbage_by_due ON garbage (due);
     """
 
   /// The first `offset` bytes of an upload are durable. An answer is identified by the request (`scope`) and the

@@ -96,12 +96,12 @@ extension TenantCatalog {
     try whole.jobs(of: tenant, state: state, recording: recording, limit: limit, before: before)
   }
 
-  /// Ends a job that was canceled, and deletes the recording it was producing; see `Catalog.abandon`.
-  package func abandon(
-    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, _ change: (inout Job) -> Void
+  /// Cancels a job, and deletes the recording it was producing; see `Catalog.cancel`.
+  package func cancel(
+    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
     guard try job(id) != nil else { return nil }
-    return try whole.abandon(id, if: isExpected, change)
+    return try whole.cancel(id, if: isExpected, progress: progress)
   }
 
   /// Returns the newest job of a kind, in this state, with `recording` as its source; see `Catalog.latestJob`.

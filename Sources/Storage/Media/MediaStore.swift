@@ -159,7 +159,34 @@ package final class MediaStore: Sendable {
     try FileSystem.replace(path, with: bytes)
   }
 
-  /// Removes a job's work folder with its contents. If this fails, the next start's sweep removes it.
+  /// Removes an attempt's files in its job's work folder, but not those of other attempts, which may be working. If
+  /// this fails, the end of the job or the next start's sweep removes them.
+  package func removeWork(of token: AttemptToken) {
+    let folder = workFolder(of: token.job)
+    for name in (try? FileSystem.names(in: folder)) ?? [] where name.hasPrefix(token.shortName + ".") {
+      try? FileSystem.remove(folder + "/" + name)
+    }
+  }
+
+  /// Removes an attempt's files in a recording's folder. No row may name one, and the attempt must have ended. If this
+  /// fails, the next collection removes them.
+  package func removeResults(of token: AttemptToken, in id: RecordingID) {
+    let garbage = Garbage.files(of: token, folder: id)
+    for name in (try? fileNames(of: id)) ?? [] where garbage.includes(name) { try? removeFile(name, of: id) }
+  }
+
+  /// Returns the names of the files in a recording's folder; none if there is no folder.
+  func fileNames(of id: RecordingID) throws(StorageError) -> [String] {
+    do { return try FileSystem.names(in: folder(of: id)) } catch .io(_, _, ENOENT) { return [] }
+  }
+
+  /// Removes a file from a recording's folder, if it exists.
+  func removeFile(_ name: String, of id: RecordingID) throws(StorageError) {
+    _ = try FileSystem.removeFile(finalPath(of: id, name: name))
+  }
+
+  /// Removes a job's work folder with its contents, when no attempt at the job can follow. If this fails, the next
+  /// start's sweep removes it.
   package func removeWorkFolder(of id: JobID) {
     try? FileSystem.remove(workFolder(of: id))
   }
@@ -176,7 +203,7 @@ package final class MediaStore: Sendable {
   /// Removes a file derived from a recording and no longer named by any row; on failure it is removed with the
   /// recording. Never removes the recording's own file, even if a damaged row names it.
   package func remove(_ name: String, of id: RecordingID) {
-    guard !name.hasPrefix("audio."), Self.isFileName(name) else { return }
+    guard !name.hasPrefix("audio"), Self.isFileName(name) else { return }
     try? FileSystem.remove(finalPath(of: id, name: name))
   }
 

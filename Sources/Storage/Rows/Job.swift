@@ -20,10 +20,17 @@ package struct Job: Sendable, Equatable {
   package var startedAt: Timestamp?
   /// When it reached its last state.
   package var finishedAt: Timestamp?
-  /// Number of attempts so far.
+  /// Number of attempts so far, which is also the number of the latest one.
   package var attempts: Int
-  /// Number of attempts that ended because the service was stopped, which isn't the job's fault.
+  /// Number of attempts that were lost with their node or given back because it stopped, which isn't the job's fault.
   package var interruptions: Int
+  /// The random part of the latest attempt's token; nil before the first attempt. See Job+Lease.swift.
+  package var nonce: String?
+  /// The node that began the latest attempt.
+  package var node: String?
+  /// When the lease of the running attempt ends; nil if it lasts as long as the process that has locked the data
+  /// folder.
+  package var leaseUntil: Timestamp?
   /// The request, in JSON.
   package var parameters: String
   /// The result, in JSON.
@@ -37,8 +44,8 @@ package struct Job: Sendable, Equatable {
   package init(
     id: JobID = JobID(), kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp = .now, startedAt: Timestamp? = nil,
-    finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, parameters: String = "{}",
-    result: String? = nil,
+    finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, nonce: String? = nil,
+    node: String? = nil, leaseUntil: Timestamp? = nil, parameters: String = "{}", result: String? = nil,
     error: String? = nil, client: String = ""
   ) {
     self.id = id
@@ -52,6 +59,9 @@ package struct Job: Sendable, Equatable {
     self.finishedAt = finishedAt
     self.attempts = attempts
     self.interruptions = interruptions
+    self.nonce = nonce
+    self.node = node
+    self.leaseUntil = leaseUntil
     self.parameters = parameters
     self.result = result
     self.error = error

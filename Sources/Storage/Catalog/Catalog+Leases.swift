@@ -1,0 +1,252 @@
+import GRDB
+
+// The transitions of Job+Lease.swift as transactions. Each reads the job, applies one transition and writes the job
+// back on condition that its state and its token are still those that were read: on a catalog whose transactions run
+// side by side, that is what makes a late worker's write fail.
+
+/// The outcome of a write that needs an attempt's token.
+package enum Fenced<Value: Sendable>: Sendable {
+  /// The attempt held its job, and the write was committed.
+  case written(Value)
+  /// The attempt doesn't hold its job any more, and nothing was written. The value is the job as it is now, or nil if
+  /// there is no such job.
+  case refused(Job?)
+
+  /// The value, if it was written.
+  package var written: Value? {
+    if case .written(let value) = self { value } else { nil }
+  }
+}
+
+/// An attempt that has begun.
+package struct ClaimedJob: Sendable {
+  /// The job, as its row says now.
+  package let job: Job
+  /// The job's source.
+  package let source: Recording
+  /// The right to write for the job.
+  package let token: AttemptToken
+}
+
+extension Catalog {
+  /// Begins an attempt at a job, for as long as the holder's terms say. In the same transaction, marks the waveform of
+  /// the recording that `building` returns as being built.
+  ///
+  /// Refused if the job has ended, another node runs it, or its source is gone.
+  package func claim(
+    _ id: JobID, building: (Job) -> RecordingID? = { _ in nil }
+  ) throws(StorageError) -> Fenced<ClaimedJob> {
+    let (now, nonce) = (holder.now(), AttemptToken.newNonce())
+    return try write { db in
+      guard let before = try Self.job(id, db), let source = try Self.recording(before.recording, db) else {
+        return .refused(try Self.job(id, db))
+      }
+      let moved = try move(before, hasWritten: true, db) {
+        $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
+      }
+      guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO attempts (job, attempt, nonce, node, folder, begun_at) VALUES (?, ?, ?, ?, ?, ?)
+          """
+      ).execute(
+        arguments: [
+          job.id.text, token.attempt, token.nonce, holder.node, job.resultRecording.text, now.milliseconds,
+        ])
+      if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }
+      return .written(ClaimedJob(job: job, source: source, token: token))
+    }
+  }
+
+  /// Prolongs an attempt's lease by the holder's terms. Returns false if the attempt has lost it.
+  package func renew(_ token: AttemptToken) throws(StorageError) -> Bool {
+    let end = holder.now() + (holder.terms?.seconds ?? 0)
+    return try fenced(token) { $0.renew(token, until: end) }.written != nil
+  }
+
+  /// Changes a job and the recording that has its result in one transaction, so that both become visible together.
+  ///
+  /// Inserts `tracks`, labels found in the recording's file, but at most as many as make `limit` with those that it
+  /// has. A waveform or working copy that the recording no longer names becomes garbage, after an hour, because it may
+  /// be in use.
+  package func finish(
+    _ token: AttemptToken, with result: String, _ change: (inout Recording) -> Void = { _ in },
+    adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64
+  ) throws(StorageError) -> Fenced<Job> {
+    let now = holder.now()
+    return try write { db in
+      let moved = try move(token, hasWritten: true, db) { $0.succeed(token, with: result, at: now) }
+      guard case .written(let job) = moved, let before = try Self.recording(job.resultRecording, db) else {
+        return moved
+      }
+      if let recording = try Self.update(before.id, db, change) {
+        for name in before.derivedFiles where !recording.derivedFiles.contains(name) {
+          try Self.addGarbage(name, of: before.id, due: now + Self.supersededSeconds, db)
+        }
+        try Self.insert(embedded: tracks, of: recording, limit: limit, db)
+      }
+      return moved
+    }
+  }
+
+  /// Fails a job for good, and deletes the recording it was producing, in one transaction. `error` is a problem object
+  /// in JSON, `progress` how far the attempt has come.
+  ///
+  /// Returns the job followed by the unfinished jobs on that recording, which are canceled (as in `deleteRecording`).
+  /// Afterward, the caller must remove the files.
+  package func fail(
+    _ token: AttemptToken, error: String, progress: Double, hasWritten: Bool = false
+  ) throws(StorageError) -> Fenced<[Job]> {
+    let now = holder.now()
+    return try write { db in
+      try abandoning(
+        try move(token, hasWritten: hasWritten, db) { $0.fail(token, error: error, progress: progress, at: now) }, db)
+    }
+  }
+
+  /// The same for a job that could not be claimed.
+  package func failUnclaimed(_ id: JobID, error: String) throws(StorageError) -> Fenced<[Job]> {
+    let now = holder.now()
+    return try write { db in
+      guard let before = try Self.job(id, db) else { return .refused(nil) }
+      return try abandoning(
+        try move(before, hasWritten: true, db) { $0.failUnclaimed(by: holder.node, error: error, at: now) }, db)
+    }
+  }
+
+  /// Cancels a job, which has come as far as `progress`, and deletes the recording it was producing, in one
+  /// transaction.
+  ///
+  /// Returns the job followed by the unfinished jobs on that recording, which are canceled too, or nil if there is no
+  /// such job. A job that has already finished is left alone, and so is its result. Afterward, the caller must remove
+  /// the files. Throws `.changedMeanwhile`, without any change, if `isExpected` returns false for the current job.
+  @discardableResult
+  package func cancel(
+    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, progress: Double? = nil
+  ) throws(StorageError) -> [Job]? {
+    let now = holder.now()
+    return try write { db in
+      guard let before = try Self.job(id, db) else { return nil }
+      guard isExpected(before) else { throw StorageError.changedMeanwhile }
+      let moved = try move(before, hasWritten: true, db) { $0.cancel(progress: progress, at: now) }
+      return try abandoning(moved, db).written ?? [before]
+    }
+  }
+
+  /// Returns a job to the queue for another attempt. An interrupted attempt doesn't count as failed. `hasWritten` is
+  /// whether the attempt may have begun to write its result.
+  package func giveBack(
+    _ token: AttemptToken, interrupted: Bool, hasWritten: Bool = false
+  ) throws(StorageError) -> Fenced<Job> {
+    try fenced(token, hasWritten: hasWritten) { $0.giveBack(token, interrupted: interrupted) }
+  }
+
+  /// Returns the jobs to the queue whose lease has ended; under the data folder's lock, those that another process ran,
+  /// which is gone. Their number is returned.
+  @discardableResult
+  package func endLostLeases() throws(StorageError) -> Int {
+    let now = holder.now()
+    let lost = try jobs(of: nil, state: .running, recording: nil, limit: .max, before: nil).filter {
+      isLost($0, at: now)
+    }
+    // Usually there are none, and nothing is written.
+    guard !lost.isEmpty else { return 0 }
+    return try write { db in
+      try lost.count { job in
+        guard let current = try Self.job(job.id, db) else { return false }
+        let moved = try move(current, hasWritten: true, db) { $0.expire(at: now, orIf: isOthers) }
+        return moved.written != nil
+      }
+    }
+  }
+
+  private func isLost(_ job: Job, at now: Timestamp) -> Bool {
+    var job = job
+    return job.expire(at: now, orIf: isOthers)
+  }
+
+  /// Whether another process ran the job, which is gone if this one has the lock.
+  private func isOthers(_ job: Job) -> Bool { holder.terms == nil && job.node != holder.node }
+
+  // MARK: In a transaction
+
+  private func fenced(
+    _ token: AttemptToken, hasWritten: Bool = false, _ transition: (inout Job) -> Bool
+  ) throws(StorageError) -> Fenced<Job> {
+    try write { try move(token, hasWritten: hasWritten, $0, transition) }
+  }
+
+  /// Applies a transition of an attempt to its job.
+  func move(
+    _ token: AttemptToken, hasWritten: Bool, _ db: Database, _ transition: (inout Job) -> Bool
+  ) throws -> Fenced<Job> {
+    guard let before = try Self.job(token.job, db) else { return .refused(nil) }
+    return try move(before, hasWritten: hasWritten, db, transition)
+  }
+
+  /// Applies a transition to a job that was read in this transaction, and records how its attempt ended.
+  func move(
+    _ before: Job, hasWritten: Bool, _ db: Database, _ transition: (inout Job) -> Bool
+  ) throws -> Fenced<Job> {
+    var job = before
+    guard transition(&job) else { return .refused(before) }
+    try Self.write(job, over: before, db)
+    if let ended = EndedAttempt(before, job, hasWritten: hasWritten) { try record(ended, db) }
+    return .written(job)
+  }
+
+  /// Writes the columns that transitions change.
+  private static func write(_ job: Job, over before: Job, _ db: Database) throws {
+    try db.cachedStatement(
+      sql: """
+        UPDATE jobs SET state = :state, progress = :progress, started_at = :started, finished_at = :finished,
+          attempts = :attempts, interruptions = :interruptions, nonce = :nonce, node = :node, lease_until = :until,
+          result = :result, error = :error
+        WHERE id = :id AND state = :before AND attempts = :attempt AND nonce IS :token
+        """
+    ).execute(
+      arguments: [
+        "state": job.state.rawValue, "progress": job.progress, "started": job.startedAt?.milliseconds,
+        "finished": job.finishedAt?.milliseconds, "attempts": job.attempts, "interruptions": job.interruptions,
+        "nonce": job.nonce, "node": job.node, "until": job.leaseUntil?.milliseconds, "result": job.result,
+        "error": job.error, "id": job.id.text, "before": before.state.rawValue, "attempt": before.attempts,
+        "token": before.nonce,
+      ])
+    guard db.changesCount == 1 else { throw StorageError.changedMeanwhile }
+  }
+
+  private func record(_ ended: EndedAttempt, _ db: Database) throws {
+    let now = holder.now()
+    let due = ended.mayHaveFiles ? now + (holder.terms?.graceSeconds ?? 0) : nil
+    try db.cachedStatement(
+      sql: "UPDATE attempts SET ended_at = ?, ending = ?, due = ? WHERE job = ? AND attempt = ? AND nonce = ?"
+    ).execute(
+      arguments: [
+        now.milliseconds, ended.ending.rawValue, due?.milliseconds, ended.token.job.text, ended.token.attempt,
+        ended.token.nonce,
+      ])
+  }
+
+  /// Cleans up after a job that failed or was canceled.
+  private func abandoning(_ moved: Fenced<Job>, _ db: Database) throws -> Fenced<[Job]> {
+    guard case .written(let job) = moved else {
+      if case .refused(let job) = moved { return .refused(job) }
+      return .refused(nil)
+    }
+    // In the same transaction: a crash in between would leave a waveform in state building forever.
+    if try Self.recording(job.recording, db)?.waveformJob == job.id {
+      _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
+    }
+    let others = try job.output.map { try delete($0, db) } ?? []
+    for deleted in ([job] + others).compactMap(\.output) { changes.note(owner: job.tenant, of: deleted) }
+    return .written([job] + others)
+  }
+
+  /// Files that were replaced may still be in use for this long.
+  private static let supersededSeconds = 3600.0
+}
+
+extension Recording {
+  /// The files that are made from the audio.
+  fileprivate var derivedFiles: [String] { [workingFile, waveformFile].compactMap { $0 } }
+}
