@@ -167,6 +167,43 @@ import Testing
     #expect(driver.on(.claimed(other, attempts: 4, failures: 3)) == ["failure worker_failed"])
   }
 
+  @Test func aJobThatWasLostTenTimesFails() {
+    let driver = Driver()
+    let (id, other) = (JobID(), JobID())
+    driver.submit(id)
+    #expect(driver.on(.claimed(id, attempts: 10, failures: 0, losses: 9)) == ["prepare"])
+    driver.on(.prepared(id, Self.fence))
+    driver.on(.exited(id, .signal(9)))
+    driver.on(.recorded(id, .over(with: [])))
+    driver.submit(other)
+    #expect(driver.on(.claimed(other, attempts: 11, failures: 0, losses: 10)) == ["failure worker_failed"])
+  }
+
+  // MARK: Leases
+
+  @Test func aChildWhoseLeaseIsLostIsKilledAndItsJobGivenBack() {
+    let driver = Driver()
+    let id = driver.running()
+    #expect(driver.on(.leaseLost(id)) == ["kill"])
+    #expect(driver.on(.leaseLost(id)) == [], "it is killed once")
+    // Even if it has just succeeded.
+    driver.on(.reported(id, .result))
+    #expect(driver.on(.exited(id, .status(0))) == ["interruption"])
+    #expect(driver.on(.recorded(id, .over(with: []))) == ["forget"])
+  }
+
+  @Test func aJobThatIsAnotherAttemptsIsForgotten() {
+    let driver = Driver()
+    let (id, next) = (driver.running(), JobID())
+    driver.on(.reported(id, .result))
+    #expect(driver.on(.exited(id, .status(0))) == ["result"])
+    // The lease ends while the result is recorded.
+    #expect(driver.on(.leaseLost(id)) == [])
+    driver.submit(next)
+    #expect(driver.on(.recorded(id, .lost)) == ["forget", "claim"])
+    #expect(driver.on(.leaseLost(id)) == [])
+  }
+
   // MARK: Limits
 
   @Test func aChildWithoutProgressIsKilled() {

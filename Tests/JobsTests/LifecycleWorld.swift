@@ -37,6 +37,8 @@ struct LifecycleWorld {
     var forgets = 0
     /// Whether it has been submitted since the service started.
     var isLive = false
+    /// Whether its child's lease was lost.
+    var leaseIsLost = false
   }
 
   static let limits = JobLifecycle.Limits(
@@ -103,6 +105,9 @@ struct LifecycleWorld {
         coming -= 1
       } else if cancelling, chance(4) {
         cancelAny()
+      } else if ending, chance(2), let id = order.filter({ rows[$0]?.child != nil }).randomElement(using: &random) {
+        rows[id]?.leaseIsLost = true
+        take(.leaseLost(id))
       } else {
         go(pending.remove(at: Int.random(in: pending.indices, using: &random)))
       }
@@ -249,6 +254,7 @@ struct LifecycleWorld {
       check(!isStopping && rows[id]?.cancelHasCome == false, "started after a stop or a cancellation")
       check((0..<Self.limits.places).contains(idlePlaces), "more idle places than exist")
       rows[id]?.child = Child()
+      rows[id]?.leaseIsLost = false
       rows[id]?.starts += 1
       check(rows.values.count { $0.child != nil } <= Self.limits.places, "more children than places")
       let started = (rows[id]?.starts ?? 0) - (rows[id]?.job.interruptions ?? 0)
@@ -296,7 +302,7 @@ struct LifecycleWorld {
       check(!row.cancelHasCome, "a result after a cancellation")
     case .retry(let exit, let failure):
       check(failure.retry && exit == row.lastChild?.exit, "a retry of a permanent failure")
-    case .interruption: check(isStopping, "an interruption without a stop")
+    case .interruption: check(isStopping || row.leaseIsLost, "an interruption without a stop or a lost lease")
     case .failure: break
     }
   }

@@ -146,7 +146,8 @@ struct JobRecords: Sendable {
     switch now.state {
     case .cancelled: return .unwanted(now)
     case .failed: removeLeftovers(of: now)
-    default: break
+    case .succeeded: store.removeWorkFolder(of: now.id)
+    case .queued, .running: break
     }
     return .lost
   }

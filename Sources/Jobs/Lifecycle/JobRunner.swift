@@ -15,7 +15,7 @@ import Terms
 /// recording, and a discarded result loses its row before its files.
 package final class JobRunner: Sendable {
   /// The data of an attempt, from its claim to its end.
-  private struct Attempt {
+  struct Attempt {
     let claimed: ClaimedJob
     var request: WorkerRequest?
     var worker: WorkerProcess?
@@ -23,9 +23,12 @@ package final class JobRunner: Sendable {
     var report: WorkerReport?
   }
 
-  private struct State {
+  struct State {
     var lifecycle: JobLifecycle
     var attempts: [JobID: Attempt] = [:]
+    /// nil under the data folder's lock, where leases last as long as this process.
+    var leases: LeaseKeeper?
+    var isStopping = false
     var hasNotedUnfenced = false
     var onStopped: [CheckedContinuation<Void, Never>] = []
   }
@@ -33,14 +36,14 @@ package final class JobRunner: Sendable {
   /// The jobs that wait or run.
   package let live = LiveJobs()
   private let settings: JobSettings
-  private let catalog: Catalog
+  let catalog: Catalog
   private let store: MediaStore
-  private let work: WorkQueue
-  private let log: any JobLog
+  let work: WorkQueue
+  let log: any JobLog
   private let preparation: JobPreparation
   private let records: JobRecords
-  private let queue = DispatchQueue(label: "jobs")
-  private let state: Confined<State>
+  let queue = DispatchQueue(label: "jobs")
+  let state: Confined<State>
   private let started = ContinuousClock.now
   /// Counts jobs that wait or run, and requests that are about to submit one.
   private let tally: ClientTally
@@ -61,7 +64,10 @@ package final class JobRunner: Sendable {
     records = JobRecords(
       settings: settings, catalog: catalog, store: store, live: live, log: log, jobError: jobError)
     let limits = settings.clientLimits
-    state = Confined(State(lifecycle: JobLifecycle(settings.lifecycle, runningLimit: limits.running)))
+    state = Confined(
+      State(
+        lifecycle: JobLifecycle(settings.lifecycle, runningLimit: limits.running),
+        leases: catalog.holder.terms.map(LeaseKeeper.init)))
     tally = ClientTally(limit: settings.maximumQueued) { [common = settings.maximumQueuedPerClient] in
       limits.queued($0) ?? common
     }
@@ -105,11 +111,16 @@ package final class JobRunner: Sendable {
 
   /// Queues a job whose row is in the catalog, for the client named in the row. The work is estimated from `source`;
   /// without it, the job counts as short. `room` is the room reserved for the job; without it, the job is queued
-  /// regardless of the limits.
+  /// regardless of the limits. A job that waits or runs already isn't queued again.
   package func submit(_ job: Job, source: Recording? = nil, room: TallyPlace? = nil) {
     let client = Client(key: job.client)
     let room = room ?? TallyPlace(adding: client, to: tally)
-    rooms.withLock { $0[job.id] = room }
+    let isNew = rooms.withLock { rooms in
+      guard rooms[job.id] == nil else { return false }
+      rooms[job.id] = room
+      return true
+    }
+    guard isNew else { return }
     let kind = job.kind.definition
     live.insert(job.id, LiveJob(attempts: job.attempts, tenant: job.tenant, recording: kind.writtenRecording(of: job)))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
@@ -129,6 +140,7 @@ package final class JobRunner: Sendable {
     for job in try catalog.unfinishedJobs() where job.state == .queued {
       submit(job, source: try catalog.recording(job.recording))
     }
+    keepLeases()
   }
 
   /// Ends the children of jobs whose rows already say `cancelled`, and removes the jobs' files.
@@ -143,6 +155,7 @@ package final class JobRunner: Sendable {
   package func stop() async {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
+        state.value.isStopping = true
         state.value.onStopped.append(continuation)
         take(.stop)
       }
@@ -156,10 +169,13 @@ package final class JobRunner: Sendable {
 
   // MARK: Events
 
-  private func take(_ event: JobLifecycle.Event) {
+  func take(_ event: JobLifecycle.Event) {
     dispatchPrecondition(condition: .onQueue(queue))
-    for action in state.value.lifecycle.on(event, at: (.now - started) / .seconds(1)) { perform(action) }
+    for action in state.value.lifecycle.on(event, at: now) { perform(action) }
   }
+
+  /// The seconds since the start.
+  var now: Double { (.now - started) / .seconds(1) }
 
   /// Handles an event after `seconds`.
   private func take(_ event: JobLifecycle.Event, after seconds: Double) {
@@ -180,21 +196,23 @@ package final class JobRunner: Sendable {
 
   private func perform(_ action: JobLifecycle.Action) {
     switch action {
-    case .claim(let id): run({ [preparation] in preparation.claim(id) }, then: { [self] in note($0, id) })
+    case .claim(let id):
+      let askedAt = now
+      run({ [preparation] in preparation.claim(id) }, then: { [self] in note($0, id, askedAt) })
     case .prepare(let id): prepare(id)
     case .start(let id, let idlePlaces): start(id, idlePlaces)
     case .kill(let id): state.value.attempts[id]?.worker?.kill()
     case .record(let id, let ending): record(ending, of: id)
     case .hold(let id, let seconds): take(.holdEnded(id), after: seconds)
     case .pause(let id, let seconds):
-      state.value.attempts[id] = nil
+      end(id)
       live.update(id) { $0.isRunning = false }
       take(.pauseEnded(id), after: seconds)
     case .clear(let job):
-      state.value.attempts[job.id] = nil
+      end(job.id)
       run({ [records] in records.removeLeftovers(of: job) }, then: { .cleared(job.id) })
     case .forget(let id):
-      state.value.attempts[id] = nil
+      end(id)
       _ = rooms.withLock { $0.removeValue(forKey: id) }
       live.remove(id)
     case .watch(let seconds): take(.tick, after: seconds)
@@ -204,11 +222,18 @@ package final class JobRunner: Sendable {
     }
   }
 
-  private func note(_ claim: JobPreparation.Claim, _ id: JobID) -> JobLifecycle.Event {
+  /// Forgets the attempt at a job.
+  private func end(_ id: JobID) {
+    guard let attempt = state.value.attempts.removeValue(forKey: id) else { return }
+    state.value.leases?.ended(attempt.claimed.token)
+  }
+
+  private func note(_ claim: JobPreparation.Claim, _ id: JobID, _ askedAt: Double) -> JobLifecycle.Event {
     switch claim {
     case .claimed(let claimed):
       let job = claimed.job
       state.value.attempts[id] = Attempt(claimed: claimed)
+      granted(claimed.token, askedAt: askedAt)
       return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions)
     case .refused(let job): return .refused(id, cancelled: job)
     case .failed(let failure): return .notBegun(id, failure)
@@ -297,7 +322,7 @@ extension WorkerReport {
 }
 
 /// A value that a serial queue protects. The owner accesses it only on that queue.
-private final class Confined<Value>: @unchecked Sendable {
+final class Confined<Value>: @unchecked Sendable {
   var value: Value
 
   init(_ value: Value) { self.value = value }

@@ -73,3 +73,19 @@ extension Catalog {
     }
   }
 }
+
+extension Catalog {
+  /// Returns the attempts at a job that have ended, oldest first.
+  package func attempts(of id: JobID) throws(StorageError) -> [(token: AttemptToken, ending: AttemptEnding)] {
+    try read { db in
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT * FROM attempts WHERE job = ? AND ending IS NOT NULL ORDER BY attempt", arguments: [id.text])
+      return try Self.intact(rows) { row in
+        (
+          AttemptToken(job: id, attempt: try value(row, "attempt"), nonce: try value(row, "nonce")),
+          try choice(row, "ending")
+        )
+      }
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import Dispatch
+import Storage
+
+// Only if several processes share the catalog: renewing the leases of running attempts, stopping those whose leases
+// can't be renewed, ending the leases of others that are gone, and beginning the jobs that nobody works on.
+
+extension JobRunner {
+  /// Keeps leases from now on, until the service stops. Does nothing under the data folder's lock.
+  func keepLeases() {
+    guard let terms = catalog.holder.terms else { return }
+    queue.asyncAfter(deadline: .now() + terms.renewalSeconds) { [weak self] in
+      guard let self, !state.value.isStopping else { return }
+      for token in state.value.leases?.tokens ?? [] { renew(token) }
+      adoptJobs()
+      keepLeases()
+    }
+  }
+
+  /// Notes a lease, and stops its attempt in time if it isn't prolonged.
+  func granted(_ token: AttemptToken, askedAt time: Double) {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard let limit = state.value.leases?.granted(token, askedAt: time) else { return }
+    queue.asyncAfter(deadline: .now() + max(limit - now, 0)) { [weak self] in
+      guard let self, state.value.leases?.isEnding(token, at: now) == true else { return }
+      lost(token)
+    }
+  }
+
+  private func renew(_ token: AttemptToken) {
+    let askedAt = now
+    work.start { [self] in
+      // nil if the catalog can't be reached, so that the lease stays what it is.
+      let isRenewed = try? catalog.renew(token)
+      queue.async { [self] in
+        if isRenewed == true { return granted(token, askedAt: askedAt) }
+        if isRenewed == false || state.value.leases?.isEnding(token, at: now) == true { lost(token) }
+      }
+    }
+  }
+
+  private func lost(_ token: AttemptToken) {
+    guard state.value.attempts[token.job]?.claimed.token == token else { return }
+    take(.leaseLost(token.job))
+  }
+
+  /// Queues the jobs that nobody works on, after ending the leases of processes that are gone.
+  private func adoptJobs() {
+    work.start { [self] in
+      do {
+        try catalog.endLostLeases()
+        for job in try catalog.unfinishedJobs() where job.state == .queued && live[job.id] == nil {
+          submit(job, source: try catalog.recording(job.recording))
+        }
+      } catch { log.failure("the queue of jobs could not be read", ["error": "\(error)"]) }
+    }
+  }
+}
