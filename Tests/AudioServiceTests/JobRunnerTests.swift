@@ -21,6 +21,19 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 
+  /// Nothing is written while a job runs.
+  @Test func aJobTakesOneTransactionToBeginAndOneToEnd() async throws {
+    let bench = try TestBench(script: "progress 0.1; progress 0.5; gate; progress 0.9; finish")
+    let job = try bench.waveformJob()
+    let writes = bench.catalog.changeCount
+    bench.runner.submit(job)
+    try await bench.eventually { bench.isRunning(job.id) }
+    #expect(bench.catalog.changeCount == writes + 1)
+    try await bench.openGate(job.id)
+    #expect(try await bench.finished(job.id).state == .succeeded)
+    #expect(bench.catalog.changeCount == writes + 2)
+  }
+
   @Test func noMoreChildrenRunAtOnceThanThereAreWorkers() async throws {
     let bench = try TestBench(script: "progress 0; gate; finish") { $0.workerCount = 2 }
     let jobs = try (0..<5).map { _ in try bench.waveformJob() }

@@ -1,0 +1,262 @@
+import Foundation
+import GRDB
+import Synchronization
+import Terms
+import Testing
+
+@testable import Storage
+
+/// The transitions of a job's lease as transactions; `LeaseSimulationTests` checks the transitions themselves.
+@Suite struct LeaseCatalogTests {
+  /// A clock that the test sets.
+  private final class Clock: Sendable {
+    let seconds = Mutex(0.0)
+    func now() -> Timestamp { Timestamp(milliseconds: 1_800_000_000_000) + seconds.withLock { $0 } }
+    func advance(_ more: Double) { seconds.withLock { $0 += more } }
+  }
+
+  private let folder: TemporaryFolder
+  private let clock = Clock()
+  private let store: MediaStore
+  private var path: String { store.catalogPath }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    store = try MediaStore(directory: folder("data"))
+  }
+
+  /// Opens the catalog as another process would, with or without the lock.
+  private func node(locked: Bool = false, grace: Double = 3600) throws -> Catalog {
+    let terms = LeaseHolder.Terms(graceSeconds: grace)
+    return try Catalog(
+      path: path, holder: LeaseHolder(name: "node", terms: locked ? nil : terms, now: { [clock] in clock.now() }))
+  }
+
+  private func insertJob(_ catalog: Catalog) throws -> Job {
+    let id = JobID()
+    let recording = sample(job: id)
+    let job = Job(id: id, kind: .waveform, recording: recording.id)
+    try catalog.insert(recording, jobs: [job])
+    return job
+  }
+
+  private func claim(_ job: Job, _ catalog: Catalog) throws -> AttemptToken {
+    try #require(try catalog.claim(job.id).written?.token)
+  }
+
+  private func endings(_ job: Job, _ catalog: Catalog) throws -> [AttemptEnding] {
+    try catalog.attempts(of: job.id).map(\.ending)
+  }
+
+  @Test("a claim counts an attempt, marks the waveform, and is written before any file")
+  func claim() throws {
+    let catalog = try node()
+    let job = try insertJob(catalog)
+    let claimed = try #require(try catalog.claim(job.id, building: { $0.recording }).written)
+    #expect(claimed.job.state == .running && claimed.job.attempts == 1 && claimed.job.node == catalog.holder.node)
+    #expect(claimed.job.leaseUntil == clock.now() + 30 && claimed.source.id == job.recording)
+    #expect(try catalog.job(job.id) == claimed.job && claimed.job.token == claimed.token)
+    #expect(try catalog.recording(job.recording)?.waveformState == .building)
+    let row = try catalog.pool.read { try Row.fetchOne($0, sql: "SELECT * FROM attempts") }
+    #expect(row?["nonce"] as String? == claimed.token.nonce && row?["folder"] as String? == job.recording.text)
+    #expect(row?["ending"] as String? == nil)
+  }
+
+  @Test("a job is claimed by one node at a time")
+  func oneHolder() throws {
+    let (first, second) = (try node(), try node())
+    #expect(first.holder.node != second.holder.node)
+    let job = try insertJob(first)
+    _ = try claim(job, first)
+    guard case .refused(let now) = try second.claim(job.id) else {
+      Issue.record("claimed twice")
+      return
+    }
+    #expect(now?.state == .running)
+    #expect(try first.claim(JobID()).written == nil)
+  }
+
+  @Test("a node that couldn't write how its attempt ended may claim the job again")
+  func unknownEnd() throws {
+    let catalog = try node()
+    let job = try insertJob(catalog)
+    let first = try claim(job, catalog)
+    let second = try claim(job, catalog)
+    #expect(second.attempt == 2 && second.nonce != first.nonce)
+    #expect(try catalog.job(job.id)?.failures == 1)
+    #expect(try endings(job, catalog) == [.failed])
+    #expect(try catalog.finish(first, with: "{}").written == nil)
+  }
+
+  @Test("a lease that is renewed lasts; one that isn't ends, and then nothing of its attempt is accepted")
+  func expiry() throws {
+    let (first, second) = (try node(), try node())
+    let job = try insertJob(first)
+    let lost = try claim(job, first)
+    for _ in 0..<3 {
+      clock.advance(29)
+      #expect(try first.renew(lost) && second.endLostLeases() == 0)
+    }
+    clock.advance(31)
+    #expect(try second.endLostLeases() == 1)
+    let queued = try #require(try first.job(job.id))
+    #expect(queued.state == .queued && queued.interruptions == 1 && queued.failures == 0 && queued.leaseUntil == nil)
+    let holding = try claim(job, second)
+    let before = try first.job(job.id)
+    #expect(try !first.renew(lost))
+    #expect(try first.finish(lost, with: "{}") { $0.waveformState = .ready }.written == nil)
+    #expect(try first.fail(lost, error: "{}", progress: 1).written == nil)
+    for interrupted in [true, false] {
+      #expect(try first.giveBack(lost, interrupted: interrupted).written == nil)
+    }
+    #expect(try first.job(job.id) == before)
+    #expect(try first.recording(job.recording)?.waveformState == .queued)
+    #expect(try second.finish(holding, with: "{}").written?.hasWon(holding) == true)
+    // A repeated write learns that its attempt has won.
+    guard case .refused(let now?) = try second.finish(holding, with: "{}") else {
+      Issue.record("finished twice")
+      return
+    }
+    #expect(now.hasWon(holding) && !now.hasWon(lost))
+    #expect(try endings(job, second) == [.interrupted, .succeeded])
+  }
+
+  @Test("under the lock, a lease lasts as long as its process, and a start ends those of others")
+  func locked() throws {
+    let first = try node(locked: true)
+    let (job, waiting) = (try insertJob(first), try insertJob(first))
+    let token = try claim(job, first)
+    #expect(try first.job(job.id)?.leaseUntil == nil)
+    clock.advance(1e6)
+    let writes = first.changeCount
+    #expect(try first.endLostLeases() == 0 && first.changeCount == writes)
+    #expect(try first.job(job.id)?.token == token)
+    // Another process has the lock now.
+    let second = try node(locked: true)
+    #expect(try second.endLostLeases() == 1)
+    #expect(try second.job(job.id)?.state == .queued && second.job(job.id)?.interruptions == 1)
+    #expect(try second.job(waiting.id)?.interruptions == 0)
+    #expect(try second.unfinishedJobs().count == 2)
+  }
+
+  @Test("a running job of an earlier version, which has no token, is queued again")
+  func earlierVersion() throws {
+    let catalog = try node(locked: true)
+    let recording = sample()
+    let job = Job(kind: .waveform, recording: recording.id, state: .running, attempts: 1)
+    try catalog.insert(recording, jobs: [job])
+    #expect(try catalog.endLostLeases() == 1)
+    #expect(try catalog.job(job.id)?.state == .queued && catalog.job(job.id)?.interruptions == 1)
+    #expect(try claim(job, catalog).attempt == 2)
+  }
+
+  @Test("a canceled job refuses its attempt")
+  func cancelled() throws {
+    let catalog = try node()
+    let (job, other) = (try insertJob(catalog), try insertJob(catalog))
+    let (token, otherToken) = (try claim(job, catalog), try claim(other, catalog))
+    #expect(try catalog.cancel(job.id, progress: 0.5)?.first?.progress == 0.5)
+    _ = try catalog.deleteRecording(other.recording)
+    for (job, token) in [(job, token), (other, otherToken)] {
+      #expect(try catalog.finish(token, with: "{}").written == nil)
+      #expect(try catalog.job(job.id)?.state == .cancelled && endings(job, catalog) == [.cancelled])
+    }
+  }
+
+  // MARK: Garbage
+
+  /// Writes a file of an attempt into the recording's folder.
+  private func write(_ kind: String, of token: AttemptToken, to id: RecordingID) throws -> String {
+    let name = "\(kind)-\(token.name).x"
+    try store.makeFolder(of: id)
+    try StorageTests.write("text", to: store.folder(of: id) + "/" + name)
+    return name
+  }
+
+  private func names(of job: Job) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: store.folder(of: job.recording)).filter { $0 != "unfinished" }
+      .sorted()
+  }
+
+  @Test("files of an attempt that was lost are removed after a while, and those of the result stay")
+  func lostFiles() throws {
+    let catalog = try node(grace: 100)
+    let job = try insertJob(catalog)
+    let lost = try claim(job, catalog)
+    let stray = try write("waveform", of: lost, to: job.recording)
+    clock.advance(31)
+    #expect(try catalog.endLostLeases() == 1)
+    let token = try claim(job, catalog)
+    let result = try write("waveform", of: token, to: job.recording)
+    _ = try catalog.finish(token, with: "{}") { $0.waveformFile = result }
+    let collection = GarbageCollection(catalog: catalog, store: store)
+    #expect(try collection.run() == 0)
+    #expect(try names(of: job) == [stray, result].sorted())
+    clock.advance(100)
+    #expect(try collection.run() == 1 && collection.run() == 0)
+    #expect(try names(of: job) == [result])
+    #expect(try catalog.dueGarbage().isEmpty)
+  }
+
+  @Test("an attempt that ended before it wrote a result leaves nothing to look for")
+  func nothingWritten() throws {
+    let catalog = try node(locked: true)
+    let job = try insertJob(catalog)
+    _ = try catalog.giveBack(try claim(job, catalog), interrupted: false)
+    #expect(try catalog.dueGarbage().isEmpty && endings(job, catalog) == [.failed])
+    let token = try claim(job, catalog)
+    _ = try catalog.fail(token, error: "{}", progress: 0, hasWritten: true)
+    #expect(try catalog.dueGarbage() == [.files(of: token, folder: job.recording)])
+  }
+
+  @Test("a file that a result replaces is removed an hour later")
+  func replaced() throws {
+    let catalog = try node(locked: true)
+    let first = try insertJob(catalog)
+    let token = try claim(first, catalog)
+    let old = try write("working", of: token, to: first.recording)
+    _ = try catalog.finish(token, with: "{}") { $0.workingFile = old }
+    let job = Job(kind: .waveform, recording: first.recording)
+    try catalog.insert(job)
+    let next = try claim(job, catalog)
+    let new = try write("working", of: next, to: first.recording)
+    _ = try catalog.finish(next, with: "{}") { $0.workingFile = new }
+    let collection = GarbageCollection(catalog: catalog, store: store)
+    #expect(try collection.run() == 0)
+    clock.advance(3601)
+    #expect(try collection.run() == 1)
+    #expect(try names(of: first) == [new])
+  }
+
+  @Test("a catalog from a backup, which takes a finished attempt for a lost one, doesn't remove its result")
+  func olderCatalog() throws {
+    let catalog = try node(locked: true)
+    let job = try insertJob(catalog)
+    let token = try claim(job, catalog)
+    let (audio, waveform) = (
+      try write("audio", of: token, to: job.recording), try write("waveform", of: token, to: job.recording)
+    )
+    let stray = try write("working", of: token, to: job.recording)
+    // The folder's description is of the finished recording; the row isn't.
+    var finished = try #require(try catalog.recording(job.recording))
+    (finished.audioFile, finished.waveformFile, finished.waveformState) = (audio, waveform, .ready)
+    try store.describe(finished)
+    let started = try node(locked: true)
+    #expect(try started.endLostLeases() == 1)
+    #expect(try GarbageCollection(catalog: started, store: store).run() == 1)
+    #expect(try !names(of: job).contains(stray))
+    #expect(try names(of: job) == [audio, waveform, "recording.json"].sorted())
+  }
+
+  @Test("a name in the table that is no file of a recording is ignored")
+  func oddNames() throws {
+    let catalog = try node(locked: true)
+    try catalog.pool.write { db in
+      for name in ["/etc/passwd", "recordings/x/y", "recordings/\(RecordingID())/../../catalog.sqlite", ""] {
+        try db.execute(sql: "INSERT INTO garbage VALUES (?, 0)", arguments: [name])
+      }
+    }
+    #expect(try catalog.dueGarbage().isEmpty)
+    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 0)
+  }
+}
