@@ -31,8 +31,9 @@ enum ViewerFiles {
     for index in 0..<stillwave_viewer_file_count {
       let file = unsafe table[index]
       let name = unsafe String(cString: file.name)
-      files[name] = representation(
-        unsafe Array(UnsafeBufferPointer(start: file.bytes, count: file.size)), name: name)
+      let source = PageSource(bytes: unsafe Array(UnsafeBufferPointer(start: file.bytes, count: file.size)))
+      let hasComments = name.hasSuffix(".js") || name.hasSuffix(".css")
+      files[name] = representation(hasComments ? source.withoutComments : source.bytes, name: name)
     }
     return files
   }()
