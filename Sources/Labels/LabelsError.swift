@@ -93,3 +93,31 @@ extension LabelsFault {
     }
   }
 }
+
+extension LabelsFault {
+  /// Names the fault to programs.
+  package var code: String {
+    switch self {
+    case .notText: "not_text"
+    case .unknownFormat: "unknown_format"
+    case .missingHeader: "missing_header"
+    case .missingTimes: "missing_times"
+    case .badTime: "bad_time"
+    case .negativeTime: "negative_time"
+    case .timeTooLarge: "time_too_large"
+    case .endBeforeStart: "end_before_start"
+    case .wordOutsideLabel: "word_outside_label"
+    case .wordsRunBackward: "words_run_backward"
+    case .tagsTooDeep: "tags_too_deep"
+    case .tooManyLabels: "too_many_labels"
+    case .tooManyWords: "too_many_words"
+    case .tooMuchText: "too_much_text"
+    case .malformedJSON: "malformed_json"
+    case .jsonTooDeep: "json_too_deep"
+    case .missingMember: "missing_member"
+    case .unknownMember: "unknown_member"
+    case .repeatedMember: "repeated_member"
+    case .wrongType: "wrong_type"
+    }
+  }
+}

@@ -165,6 +165,7 @@ import Testing
     let bad = Self.json.replacing("2.5", with: "0.5")
     let refused = try await bench.send(.put, path, fields: ["If-Match": etag], body: bad, 400).text
     #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains("Line 1, column 29: the end is before"))
+    #expect(refused.contains("\"fault\":\"end_before_start\",\"line\":1,\"column\":29}"))
     _ = try await bench.send(.post, tracks, body: bad, 400)
     _ = try await bench.send(.post, tracks, body: "", 400)
     _ = try await bench.send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)
@@ -195,6 +196,8 @@ import Testing
     ] as [(HTTPMethod, String, HTTPFields)] {
       let refused = try await bench.send(method, target, fields: fields, body: body, 400).text
       #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains(place + ": "), "\(refused)")
+      let numbers = place.matches(of: /\d+/).map(\.output)
+      #expect(refused.contains("\"line\":\(numbers[0]),\"column\":\(numbers[1])}"), "\(refused)")
     }
     #expect(try bench.catalog.labelTracks(of: recording.id).count == 1)
     #expect(try await labels(path) == Self.json)

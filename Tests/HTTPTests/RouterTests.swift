@@ -83,6 +83,12 @@ private func answer(_ method: HTTPMethod, _ target: String) async throws -> (
     let json = String(decoding: problem.json(), as: UTF8.self)
     #expect(json.contains("\"detail\":\"a\\\"b\\\\c\\u000a\\u0001é\",\"code\":\"c\",\"parameter\":\"p\"}"))
   }
+
+  @Test func aProblemSaysWhereInATextItIs() {
+    let problem = Problem(.badRequest, code: "c", detail: "d", text: Problem.TextFault("bad_time", line: 3, column: 7))
+    let json = String(decoding: problem.json(), as: UTF8.self)
+    #expect(json.hasSuffix("\"code\":\"c\",\"fault\":\"bad_time\",\"line\":3,\"column\":7}\n"))
+  }
 }
 
 @Suite struct RequestTargetTests {

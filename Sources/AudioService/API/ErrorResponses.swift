@@ -23,7 +23,10 @@ func problem(for error: any Error) -> Problem {
   case let error as WaveformError: problem(for: error)
   case let error as StorageError: problem(for: error)
   case let error as AudioIOError: problem(for: error)
-  case let error as LabelsError: Problem(.badRequest, code: "invalid_labels", detail: error.words)
+  case let error as LabelsError:
+    Problem(
+      .badRequest, code: "invalid_labels", detail: error.words,
+      text: Problem.TextFault(error.fault.code, line: error.position.line, column: error.position.column))
   case FileContentError.io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case let error as RequestBodyError: error.problem
   case let error as MultipartError: error.problem

@@ -1,4 +1,5 @@
 // @ts-check
+import { listed } from "./language.js";
 import { announce, tell } from "./messages.js";
 import { copy, find, label, part } from "./page.js";
 import { explain } from "./problems.js";
@@ -15,6 +16,11 @@ const trackKinds = /** @type {const} */ (["labels", "transcript", "lyrics", "cha
 const formats = /** @type {Record<string, { ending: string, name: string }>} */ ({
   vtt: { ending: "vtt", name: "WebVTT" }, srt: { ending: "srt", name: "SRT" }, lrc: { ending: "lrc", name: "LRC" },
   audacity: { ending: "txt", name: "Audacity" }, json: { ending: "json", name: "JSON" }, chapters: { ending: "chapters.json", name: "Podcasting 2.0" },
+});
+/** What a format can't hold, by the name that the service gives it. */
+const lost = /** @type {Record<string, string>} */ ({
+  "empty-labels": texts.lostEmpty, ends: texts.lostEnds, "line-breaks": texts.lostBreaks, markup: texts.lostMarkup, precision: texts.lostPrecision,
+  speakers: texts.lostSpeakers, "word-ends": texts.lostWordEnds, words: texts.lostWords,
 });
 /** The largest file of labels that the service reads, in bytes. */
 const mostBytes = 16 * 2 ** 20;
@@ -125,7 +131,7 @@ export class Labelling {
       link.click();
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
       const left = answer.headers.get("Stillwave-Left-Out");
-      if (left) tell(texts.leftOut(formats[format].name, left));
+      if (left) tell(texts.leftOut(formats[format].name, listed(left.split(", ").map(name => lost[name] ?? name))));
     } catch (error) {
       this.#complain(error);
     }

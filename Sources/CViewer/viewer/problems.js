@@ -45,20 +45,30 @@ const warnings = /** @type {const} */ ({
   warningLabels: "labels_past_end",
 });
 
-/** @type {Map<string, keyof typeof codes | keyof typeof warnings>} */
+/** The same for what is wrong in a file of labels. */
+const faults = /** @type {const} */ ({
+  faultTime: "bad_time missing_times negative_time time_too_large",
+  faultEnd: "end_before_start",
+  faultWords: "word_outside_label words_run_backward",
+  faultMuch: "too_many_labels too_many_words too_much_text tags_too_deep json_too_deep",
+  faultJSON: "malformed_json missing_member repeated_member unknown_member wrong_type",
+  faultFormat: "not_text unknown_format missing_header",
+});
+
+/** @type {Map<string, keyof typeof codes | keyof typeof warnings | keyof typeof faults>} */
 const sentences = new Map();
-for (const [sentence, list] of Object.entries({ ...codes, ...warnings })) {
+for (const [sentence, list] of Object.entries({ ...codes, ...warnings, ...faults })) {
   for (const code of list.split(" ")) sentences.set(code, /** @type {any} */ (sentence));
 }
 
 /**
  * Returns what a person can read about a problem of the service (RFC 9457), or about a job's error.
- * @param {{ code?: string, detail?: string, title?: string } | null | undefined} problem
+ * @param {{ code?: string, detail?: string, title?: string, fault?: string, line?: number, column?: number } | null | undefined} problem
  * @param {string} otherwise the text if the service hasn't described it
  */
 export function explain(problem, otherwise) {
-  const { code = "", detail, title } = problem ?? {}, told = detail || title || otherwise, sentence = sentences.get(code);
-  if (language === "en") return told;
-  if (sentence) return texts[sentence];
-  return code === "invalid_labels" ? texts.problemLabels(told) : told;
+  const { code = "", detail, title, fault = code, line, column } = problem ?? {}, told = detail || title || otherwise;
+  const sentence = sentences.get(fault);
+  if (language === "en" || !sentence) return told;
+  return line && column ? texts.faultAt(line, column, texts[sentence]) : texts[sentence];
 }

@@ -1,4 +1,5 @@
-// application/problem+json (RFC 9457), with two members of our own, `code` and `parameter`:
+// application/problem+json (RFC 9457), with members of our own: `code`, `parameter`, and for text in the request's content
+// `fault`, `line` and `column`:
 //
 //   {"type":"/problems/not_found","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
 
@@ -14,6 +15,8 @@ package struct Problem: Sendable, Error {
   package var detail: String
   /// The offending parameter, if there is one.
   package var parameter: String?
+  /// What is wrong in the text that was sent, and where, if that is the problem.
+  package var text: TextFault?
   /// Additional header fields, such as `Retry-After` or `Allow`.
   package var fields: HTTPFields
   /// The page on which the service explains the code.
@@ -21,10 +24,24 @@ package struct Problem: Sendable, Error {
 
   /// Creates a problem from its parts.
   package init(
-    _ status: HTTPStatus, code: String, detail: String, parameter: String? = nil, fields: HTTPFields = [:]
+    _ status: HTTPStatus, code: String, detail: String, parameter: String? = nil, text: TextFault? = nil,
+    fields: HTTPFields = [:]
   ) {
     (self.status, self.code, self.detail) = (status, code, detail)
-    (self.parameter, self.fields) = (parameter, fields)
+    (self.parameter, self.text, self.fields) = (parameter, text, fields)
+  }
+
+  /// What is wrong at a place in a text.
+  package struct TextFault: Sendable, Equatable {
+    /// A stable identifier for programs, in snake_case.
+    package var fault: String
+    /// Counted from 1; the column in characters (code points).
+    package var line, column: Int
+
+    /// Creates a fault from its parts.
+    package init(_ fault: String, line: Int, column: Int) {
+      (self.fault, self.line, self.column) = (fault, line, column)
+    }
   }
 
   /// Returns the path of the page that explains a code, relative to the service's own address (RFC 9457 §3.1.1).
@@ -62,6 +79,11 @@ package struct Problem: Sendable, Error {
     if let parameter {
       json.append(contentsOf: ",\"parameter\":".utf8)
       Self.append(quoted: parameter, to: &json)
+    }
+    if let text {
+      json.append(contentsOf: ",\"fault\":".utf8)
+      Self.append(quoted: text.fault, to: &json)
+      json.append(contentsOf: ",\"line\":\(text.line),\"column\":\(text.column)".utf8)
     }
     json.append(contentsOf: "}\n".utf8)
     return json
