@@ -106,12 +106,10 @@ export class LabelEditor {
 
   #listenToKeys() {
     this.lane.area.addEventListener("keydown", event => {
-      if (event.target !== this.lane.area || event.ctrlKey || event.metaKey || event.altKey) return;
-      const { chosen } = this.lane, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (side && event.shiftKey && chosen) {
-        const step = side * Math.max(1 / this.view.sampleRate, this.view.span / this.lane.surface.width * 4);
-        this.#change(chosen, moved(chosen, chosen.start, Math.min(this.view.duration, Math.max(chosen.start, chosen.end + step))));
-      } else if (side) this.#step(side);
+      const { chosen } = this.lane, side = { ArrowLeft: -1, ArrowRight: 1 }[event.key], isOther = event.ctrlKey || event.metaKey;
+      if (event.target !== this.lane.area || event.altKey || isOther && !(side && event.shiftKey && chosen)) return;
+      if (side && event.shiftKey && chosen) this.#moveEdge(chosen, isOther ? "start" : "end", side);
+      else if (side) this.#step(side);
       else if ((event.key === "Enter" || event.key === "F2") && chosen) this.edit(chosen);
       else if ((event.key === "Delete" || event.key === "Backspace") && chosen) this.remove(chosen);
       else if (event.key === "Escape" && chosen) this.lane.chosen = null;
@@ -119,6 +117,14 @@ export class LabelEditor {
       event.preventDefault();
       this.lane.redraw();
     });
+  }
+
+  /** Moves an edge of a label by a few pixels. */
+  #moveEdge(/** @type {Label} */ label, /** @type {"start" | "end"} */ edge, /** @type {number} */ side) {
+    const step = side * Math.max(1 / this.view.sampleRate, this.view.span / this.lane.surface.width * 4), { start, end } = label;
+    const at = Math.min(this.view.duration, Math.max(0, label[edge] + step));
+    this.#change(label, edge === "start" ? moved(label, Math.min(at, end), end) : moved(label, start, Math.max(start, at)));
+    if (this.lane.chosen) this.#choose(this.lane.chosen);
   }
 
   /** Chooses the next label or the one before, and shows it. */
