@@ -1,6 +1,6 @@
 // @ts-check
 import { byStart, LabelTiles } from "./labeltiles.js";
-import { isAbort, pause, recordingPath, Refusal } from "./service.js";
+import { growingPause, isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { isSame, normal } from "./words.js";
@@ -24,8 +24,6 @@ import { isSame, normal } from "./words.js";
 
 /** How long changes are collected before they are saved, in milliseconds. */
 const savePace = 400;
-/** The first and the longest pause before a save is repeated, in milliseconds. */
-const firstPause = 500, longestPause = 30_000;
 
 export class Labels {
   /**
@@ -206,9 +204,7 @@ export class Labels {
     this.#edits.set(path, edits);
     // A single failure isn't worth a word.
     if (this.#setbacks === 1) this.#complain(error);
-    const growing = Math.min(longestPause, firstPause * 2 ** this.#setbacks++);
-    // Clients that were turned away together should not return together.
-    await pause(Math.max(growing * (0.75 + Math.random() / 2), error instanceof Refusal ? error.seconds * 1000 : 0));
+    await pause(growingPause(this.#setbacks++, error instanceof Refusal ? error.seconds : 0));
   }
 
   /** Applies changes to the service's version, also if it is newer than the one in which they were made. */

@@ -20,6 +20,20 @@ export class Refusal extends Error {
   }
 }
 
+/** The first and the longest pause before another attempt, in milliseconds. */
+const firstPause = 500, longestPause = 30_000;
+/** How many attempts in a row may be turned away without a time for the next one. */
+const mostSetbacks = 4;
+
+/**
+ * Returns how long to wait before another attempt, in milliseconds: twice as long each time, and never the same for clients
+ * that were turned away together.
+ * @param {number} setbacks how many attempts in a row have failed before this one
+ * @param {number} [least] in seconds
+ */
+export const growingPause = (setbacks, least = 0) => (
+  Math.max(Math.min(longestPause, firstPause * 2 ** setbacks) * (0.75 + Math.random() / 2), least * 1000));
+
 /** @param {unknown} error */
 export const isAbort = error => error instanceof DOMException && error.name === "AbortError";
 
@@ -62,7 +76,7 @@ export class Service {
    * @param {string} path
    * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, keepalive?: boolean, range?: string, key?: string, match?: string }} options
    *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key;
-   *   a repeatable request is sent again when the service is back, or has time
+   *   a repeatable request is sent again when the service is back, or has time; if the service doesn't say when, a few times
    * @returns {Promise<Response>}
    */
   async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), body, content, signal, keepalive, range, key, match } = {}) {
@@ -74,7 +88,7 @@ export class Service {
     if (key) headers.set("Idempotency-Key", key);
     if (match) headers.set("If-Match", match);
     const sent = body === undefined ? content : JSON.stringify(body);
-    for (;;) {
+    for (let setbacks = 0; ;) {
       const used = this.credentials.authorize(headers);
       /** @type {Response} */
       let answer;
@@ -96,8 +110,8 @@ export class Service {
       }
       const busy = answer.status === 429 || answer.status === 503;
       const delay = retrySeconds(answer.headers.get("Retry-After"));
-      if (busy && repeatable && delay > 0) {
-        await pause(delay * 1000, signal);
+      if (busy && repeatable && (delay > 0 || setbacks < mostSetbacks)) {
+        await pause(delay > 0 ? delay * 1000 : growingPause(setbacks++), signal);
         continue;
       }
       const problem = await answer.json().catch(() => ({}));

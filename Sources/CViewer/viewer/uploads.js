@@ -1,6 +1,6 @@
 // @ts-check
 import { explain } from "./problems.js";
-import { pause, retrySeconds } from "./service.js";
+import { growingPause, pause, retrySeconds } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
@@ -21,7 +21,6 @@ import { texts } from "./texts.js";
 
 const pieceBytes = 16 * 1024 * 1024;
 const tus = { "Tus-Resumable": "1.0.0" };
-const longestPause = 30_000;
 
 /** The upload of one file. */
 export class Upload {
@@ -189,11 +188,9 @@ export class Upload {
       await this.file.slice(0, 1).arrayBuffer();
       await this.service.untilBack();
     }
-    const growing = Math.min(longestPause, 500 * 2 ** this.#setbacks++);
     this.setback = setback.message;
     this.changed.emit();
-    // Clients that were turned away together should not return together.
-    await pause(Math.max(growing * (0.75 + Math.random() / 2), setback.seconds * 1000), this.#control.signal);
+    await pause(growingPause(this.#setbacks++, setback.seconds), this.#control.signal);
   }
 
   /** @param {string} recording */
