@@ -16,7 +16,10 @@ package struct CopiedTracks: Sendable, Equatable {
   package let facts: MediaFacts
   private let extent: Extent
 
-  private enum Extent { case all, withoutExtras, picturesAlone }
+  private enum Extent { case all, withoutExtras, picturesAlone, none }
+
+  /// Nothing but the new sound.
+  package static func none(of facts: MediaFacts) -> CopiedTracks { CopiedTracks(facts, .none) }
 
   private init(_ facts: MediaFacts, _ extent: Extent) {
     (self.facts, self.extent) = (facts, extent)
@@ -48,6 +51,8 @@ package struct CopiedTracks: Sendable, Equatable {
 
   private var others: MediaFacts.OtherTracks { facts.others ?? MediaFacts.OtherTracks() }
 
+  private var isAlone: Bool { [.picturesAlone, .none].contains(extent) }
+
   private var needsTrial: Bool { !extras.isEmpty || others.subtitles > 0 || facts.audioTracks > 1 }
 
   var hasCovers: Bool { !covers.isEmpty }
@@ -66,19 +71,22 @@ package struct CopiedTracks: Sendable, Equatable {
   func words(sound: [String], cut: MediaCut? = nil) -> [String] {
     let beside = ["-map", "0:a?", "-map", "-0:a:0", "-map", "0:s?"]
     // A video cut out of a longer one may begin with frames that depend on earlier ones.
-    return ["-map", "0:V?"] + sound + (extent == .picturesAlone ? [] : beside) + extras
+    return (extent == .none ? [] : ["-map", "0:V?"]) + sound + (isAlone ? [] : beside) + extras
       + ["-c", "copy"] + (cut?.copyWords ?? ["-copyinkf"])
   }
 
+  /// Whether the file's pictures are left out.
+  package var lacksPictures: Bool { extent == .none && facts.hasPictures }
+
   /// The tracks left out, as text: "1 cover", "2 tracks of data".
   package var leftOut: [String] {
-    let isAlone = extent == .picturesAlone
     let counts = [
       (isAlone ? facts.audioTracks - 1 : 0, "track of sound", "tracks of sound"),
       (isAlone ? others.subtitles : 0, "track of subtitles", "tracks of subtitles"),
       (others.data - sensors.count, "track of data", "tracks of data"),
       (others.attachments - attachments, "attachment", "attachments"),
       (others.covers - covers.count, "cover", "covers"),
+      (lacksPictures ? 1 : 0, "track of pictures (no key picture begins in the part)", ""),
     ]
     return counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.0 == 1 ? $0.1 : $0.2)" }
   }

@@ -71,7 +71,7 @@ extension MediaEncoding {
     replacingSoundOf original: String, _ facts: MediaFacts, keeping tracks: CopiedTracks, cut: MediaCut? = nil,
     into path: String, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    var zero = cut == nil ? facts.writtenStart : 0
+    var zero = cut?.soundStart ?? facts.writtenStart
     if facts.writtenCodec == "opus" {
       zero += try Self.opusLead(facts.muxer, tryingAt: path, with: ffmpeg, in: fencing)
     }

@@ -15,6 +15,8 @@ package struct TrimOutcome: Codable, Sendable, Equatable {
   package var noiseRegions: [NoiseRegion]?
   /// Errors in the source's sound, and what couldn't be copied.
   package var warnings: [Warning]
+  /// Whether the part of a video has no pictures.
+  package var lacksPictures = false
 }
 
 /// Cuts a part out of a recording. Writes the result and its waveform in the same pass.

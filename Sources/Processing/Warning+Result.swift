@@ -4,14 +4,14 @@ import Media
 import Terms
 
 extension Warning {
-  /// Names the source's tracks that are missing from the cleaned file.
+  /// Names the source's tracks that are missing from the result.
   package static func leftOut(_ tracks: CopiedTracks) -> [Warning] {
     let parts = tracks.leftOut
     guard !parts.isEmpty else { return [] }
     return [
       Warning(
         code: "tracks_left_out",
-        detail: "These could not be written to the cleaned file and are left out: \(parts.joined(separator: ", ")).")
+        detail: "These could not be written to the result and are left out: \(parts.joined(separator: ", ")).")
     ]
   }
 

@@ -103,8 +103,13 @@ extension WorkerRequest {
     return try media { () throws(MediaError) in
       let (ffmpeg, fencing) = (try encoder(), encoderFencing)
       let cut = window.map { MediaCut(start: $0.start, seconds: $0.end - $0.start, of: facts) }
-      let tracks = try CopiedTracks.writable(
-        of: original, facts, tryingAt: path, isCut: cut != nil, with: ffmpeg, in: fencing)
+      let tracks =
+        if let cut, facts.video != nil, try !cut.hasPictures(of: original, facts, with: ffmpeg, in: fencing) {
+          CopiedTracks.none(of: facts)
+        } else {
+          try CopiedTracks.writable(
+            of: original, facts, tryingAt: path, isCut: cut != nil, with: ffmpeg, in: fencing)
+        }
       let encoding = try MediaEncoding(
         replacingSoundOf: original, facts, keeping: tracks, cut: cut, into: path, with: ffmpeg, in: fencing)
       return (encoding, tracks)
@@ -122,6 +127,7 @@ extension WorkerRequest {
         limits: limits, encoding: copied
       ).run(progress: progress)
       if let kept { outcome.warnings += Warning.leftOut(kept) }
+      outcome.lacksPictures = kept?.lacksPictures ?? false
       return .trimmed(outcome)
     }
   }

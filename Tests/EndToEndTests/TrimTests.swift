@@ -76,6 +76,92 @@ import Testing
     try server.stop()
   }
 
+  /// A clip of a kind of file that is cut at key pictures.
+  private static func plainClip(_ name: String, keyEvery pictures: Int) throws -> MediaClip {
+    let clip = try #require(MoreFormatsTests.clips.first { $0.0.fileName == name }).0
+    return MediaClip(
+      fileName: name, container: clip.container, codec: clip.codec, rate: clip.rate, hasVideo: true,
+      words: clip.words + ["-g", "\(pictures)"])
+  }
+
+  @Test(
+    "a part of AVI and Flash video begins with its first key picture, in step with the sound",
+    arguments: ["film.avi", "camera.avi", "film.flv"])
+  func keyPictures(_ name: String) throws {
+    let server = try TestServer()
+    let path = try Self.plainClip(name, keyEvery: 12).make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let id = try #require(source["id"].string)
+    let part = try trim(server.client, id, #"{"start":1.373,"end":4.219}"#)
+    let partID = try #require(part["id"].string)
+    #expect(part["video"] == source["video"] && part["video"] != .null)
+    #expect(part["format"]["frames"].double == (4.219 * 48_000).rounded() - (1.373 * 48_000).rounded())
+    let whole = try WAVFile(reading: server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body)
+    let cut = try WAVFile(reading: server.client.conversion("/v1/recordings/\(partID)/audio?format=wav").body)
+    let (frame, first) = (whole.channels * whole.bits / 8, Int((1.373 * 48_000).rounded()))
+    #expect(cut.data == Array(whole.data[first * frame..<first * frame + cut.data.count]))
+    let file = server.folder.file("part-\(name)")
+    let bytes = try server.client.get("/v1/recordings/\(partID)/video").body
+    try write(bytes, to: file)
+    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
+    let before = try flashes(in: path).filter { (1.373..<4.219).contains($0) }
+    let after = try flashes(in: file)
+    try #require(before.count == 3 && after.count == 3, "\(before) \(after)")
+    // AVI has a place for each picture, and no times.
+    let tolerance = name.hasSuffix("avi") ? 0.0205 : 0.0012
+    for (old, new) in zip(before, after) {
+      #expect(abs(new + 1.373 - old) < tolerance, "\(new) \(old)")
+      let late = try #require(try server.client.beeps(in: id, near: [old]).first) - old
+      let beep = try #require(try server.client.beeps(in: again, near: [new]).first)
+      #expect(abs(beep - new - late) < tolerance, "\(beep) \(new) \(late)")
+    }
+    try server.stop()
+  }
+
+  @Test(
+    "a part from the very start has all pictures, in step with the sound",
+    arguments: ["film.avi", "film.flv", "film.ts", "film.mpg"])
+  func beginning(_ name: String) throws {
+    let server = try TestServer()
+    let path = try Self.plainClip(name, keyEvery: 250).make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let id = try #require(source["id"].string)
+    let part = try trim(server.client, id, #"{"start":0,"end":3.5}"#)
+    #expect(part["video"] == source["video"] && part["video"] != .null)
+    let bytes = try server.client.get("/v1/recordings/\(try #require(part["id"].string))/video").body
+    let file = server.folder.file("part-\(name)")
+    try write(bytes, to: file)
+    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
+    let (old, new) = (try server.client.lateness(of: id, at: path), try server.client.lateness(of: again, at: file))
+    try #require(old.count == 4 && new.count == 3, "\(old) \(new)")
+    for (before, after) in zip(old, new) { #expect(abs(before - after) < 0.0012, "\(old) \(new)") }
+    try server.stop()
+  }
+
+  @Test(
+    "a part of such a file in which no key picture begins has no pictures, and says so",
+    arguments: ["film.avi", "film.flv"])
+  func noKeyPicture(_ name: String) throws {
+    let server = try TestServer()
+    let path = try Self.plainClip(name, keyEvery: 250).make(in: server.folder)
+    let source = try server.client.uploadReady(contents(path), name: name)
+    let part = try trim(server.client, try #require(source["id"].string), #"{"start":1.373,"end":4.219}"#)
+    #expect(source["video"] != .null && part["video"] == .null)
+    let left = part["warnings"].array?.first { $0["code"] == .string("tracks_left_out") }
+    #expect(left?["detail"].string?.contains("no key picture begins in the part") == true, "\(part["warnings"])")
+    let partID = try #require(part["id"].string)
+    #expect(try server.client.get("/v1/recordings/\(partID)/video").status == 404)
+    let bytes = try server.client.get("/v1/recordings/\(partID)/audio").body
+    let again = try server.client.uploadReady(bytes, name: name)
+    #expect(again["video"] == .null && again["format"]["container"] == source["format"]["container"])
+    let (found, wanted) = (
+      try #require(again["format"]["frames"].double), try #require(part["format"]["frames"].double)
+    )
+    // Coded with loss, it may end with silence.
+    #expect(abs(found - wanted) < 2000, "\(again["format"])")
+    try server.stop()
+  }
+
   @Test("sound coded with loss becomes lossless and says so; lossless sound in MP4 stays what it is")
   func kinds() throws {
     let server = try TestServer()
@@ -146,5 +232,19 @@ import Testing
       return try #require(line?.split(separator: " ").compactMap { Double($0) }.first, "\(name): \(finished.errors)")
     }
     return (try value("I:"), try value("LRA:"), try value("Peak:"))
+  }
+}
+
+extension HTTPClient {
+  /// Returns how much later a recording's beeps come than the flashes of its file, on the file's clock.
+  fileprivate func lateness(of id: String, at path: String) throws -> [Double] {
+    let times = try flashes(in: path)
+    // Transport and program streams don't begin at 0.
+    let found = try Command(
+      "/usr/bin/env", ["ffprobe", "-v", "error", "-show_entries", "format=start_time", "-of", "csv=p=0", path]
+    ).finish().lines
+    let hasClock = path.hasSuffix(".ts") || path.hasSuffix(".mpg")
+    let zero = hasClock ? try #require(found.lazy.compactMap { Double($0) }.first) : 0
+    return try zip(times, beeps(in: id, near: times.map { $0 - zero })).map { $1 + zero - $0 }
   }
 }

@@ -34,7 +34,7 @@ struct TrimRequests: Sendable {
       length.estimatedFrames = Int64(((end - start) * Double(format.sampleRate)).rounded())
     }
     let facts = source.mediaFacts
-    let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(frames: length.frames) : nil
+    let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(from: start, frames: length.frames) : nil
     return DerivedRecordings.Plan(
       kind: .trim, parameters: RowJSON.text(TrimJob.Parameters(start: start, end: end)), operation: "trim",
       target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length,

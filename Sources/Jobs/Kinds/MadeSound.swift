@@ -11,6 +11,8 @@ struct MadeSound {
   let pyramid: String
   let frames: Int64
   let noiseRegions: [NoiseRegion]?
+  /// Whether the file lacks the pictures that it was expected to have.
+  var lacksPictures = false
 }
 
 extension JobOutcome {
@@ -36,6 +38,7 @@ extension JobOutcome {
       $0.waveformFile = pyramid.name
       $0.warnings = warnings
       $0.noiseRegions = sound.noiseRegions
+      if sound.lacksPictures, let facts = $0.mediaFacts { $0.media = facts.withoutPictures.json }
       $0.audioFile = audio.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
       $0.bytes = audio.bytes

@@ -42,7 +42,7 @@ package enum TrimJob: JobDefinition {
     guard case .trim(let work) = outcome.request.work, case .trimmed(let trimmed) = outcome.report else { return nil }
     let made = MadeSound(
       output: work.output, replacement: work.replacement, pyramid: work.pyramid, frames: trimmed.frames,
-      noiseRegions: trimmed.noiseRegions)
+      noiseRegions: trimmed.noiseRegions, lacksPictures: trimmed.lacksPictures)
     let labels = try labelTracks(outcome)
     let warnings = try self.warnings(trimmed, outcome) + Warning.ofLabels(leftOut: labels.leftOut)
     return try outcome.keep(made, warnings, adding: labels.tracks) { JobResult(recording: $0) }
