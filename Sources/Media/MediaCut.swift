@@ -6,10 +6,11 @@
 //              only begin at a picture (ffmpeg's reader would show all of them up to one picture early).
 //   mkv, webm  The same pictures are copied. There are no edit lists, so those before the start get the start as their
 //              timestamp: a player decodes them at once and shows the last one.
-//   others     have neither: the first key picture at or after the start is the first that is copied. A part in which none
-//              begins has no pictures. AVI has no timestamps, only places for pictures: the first is shown from the
-//              start, and those after it are shown up to half a picture early or late. Sound and pictures seldom begin
-//              at the same time, so a part from the very start keeps the file's clock, and with it the first key picture.
+//   others     have neither: the first key picture at or after the start is the first that is copied. A part in which
+//              none begins has no pictures. AVI has no timestamps, only places for pictures: the first is shown from
+//              the start, and those after it are shown up to half a picture early or late. Sound and pictures seldom
+//              begin at the same time, so a part from the very start keeps the file's clock, and with it the first key
+//              picture.
 //
 // All others keep their distance to the sound. Pictures that begin at or after the end are left out.
 
@@ -50,8 +51,8 @@ package struct MediaCut: Sendable, Equatable {
     return keepsClock ? ["-itsoffset", microseconds(-start)] + seeking : seeking + ["-t", microseconds(seconds)]
   }
 
-  /// Whether pictures of the file at `original` are copied: in files that are cut at key pictures, one must begin in the
-  /// part. Blocks while ffmpeg looks for it.
+  /// Whether pictures of the file at `original` are copied: in files that are cut at key pictures, one must begin in
+  /// the part. Blocks while ffmpeg looks for it.
   ///
   /// Throws `.system` if ffmpeg can't be started.
   package func hasPictures(

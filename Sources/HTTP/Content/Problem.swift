@@ -1,5 +1,5 @@
-// application/problem+json (RFC 9457), with members of our own: `code`, `parameter`, and for text in the request's content
-// `fault`, `line` and `column`:
+// application/problem+json (RFC 9457), with members of our own: `code`, `parameter`, and for text in the request's
+// content `fault`, `line` and `column`:
 //
 //   {"type":"/problems/not_found","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
 
