@@ -148,9 +148,31 @@ export class Reels {
     if (!original || !finished.includes(original) || finished.length < 2 && channels <= mostSpeakers && !isAlone) return false;
     if (rate < 3000 || rate > 384000 || finished.some(layer => layer?.recording.format.sample_rate !== rate)) return false;
     this.#original = original;
+    this.#keep(new Set(finished.map(layer => layer?.recording.id)));
     const opening = finished.map(layer => layer && this.#open(layer.recording));
     if (channels > mostSpeakers || finished.every(layer => layer && isWAV(layer.recording))) await Promise.all(opening);
     return finished.every(layer => layer && this.#tapes.has(layer.recording.id));
+  }
+
+  /** Forgets the sounds of other recordings, which may have been deleted. */
+  #keep(/** @type {Set<string>} */ recordings) {
+    for (const map of [this.#tapes, this.#opening, this.#strands, this.#balances]) {
+      for (const key of map.keys()) {
+        if (recordings.has(key.replace("residue ", ""))) continue;
+        if (map === this.#strands) this.#strands.get(key)?.output.disconnect();
+        map.delete(key);
+      }
+    }
+  }
+
+  /** Reads a piece of a sound. One that can't be heard now may fail: it is read again when it is to be heard. */
+  async #read(/** @type {string} */ key, /** @type {number} */ frame, /** @type {number} */ count) {
+    try {
+      return await this.#strands.get(key)?.read(frame, count);
+    } catch (error) {
+      if (key === this.#heard) throw error;
+      return undefined;
+    }
   }
 
   /** One that can't be opened is streamed instead. */
@@ -303,7 +325,7 @@ export class Reels {
         /** @type {Piece} */
         const piece = { at: this.#at, frame, count, sources: new Map() };
         const keys = [...this.#strands.keys()].sort(key => key === this.#heard ? -1 : 1);
-        const sounds = await Promise.all(keys.map(key => this.#strands.get(key)?.read(frame, count)));
+        const sounds = await Promise.all(keys.map(key => this.#read(key, frame, count)));
         if (run !== this.#run) break;
         if (frame !== this.#cursor) continue;
         // On a whole frame of the context, so that pieces join without resampling.
@@ -330,7 +352,7 @@ export class Reels {
     const run = this.#run;
     for (const key of keys) {
       if (piece.sources.has(key)) continue;
-      const sound = await this.#strands.get(key)?.read(piece.frame, piece.count);
+      const sound = await this.#read(key, piece.frame, piece.count);
       if (run === this.#run && sound && !piece.sources.has(key)) this.#schedule(piece, key, sound);
     }
   }
