@@ -18,6 +18,7 @@ const known = /^(aac|mp3|opus|vorbis|flac|pcm_.*)$/;
  * @property {HTMLMediaElement} element
  * @property {string} path
  * @property {boolean} isUnreadable whether the browser can't read it, until it is converted
+ * @property {number | null} lost where it goes on when a lost connection is back, in seconds
  */
 
 export class Media {
@@ -129,17 +130,22 @@ export class Media {
    */
   #add(layer) {
     const { recording, role } = layer, element = document.createElement("audio");
+    /** @type {Track} */
     const track = {
       element, path: `${recordingPath(recording.id)}/audio`,
-      isUnreadable: Boolean(recording.video) && !known.test(recording.format.codec),
+      isUnreadable: Boolean(recording.video) && !known.test(recording.format.codec), lost: null,
     };
     element.preload = "auto";
     element.muted = true;
     element.dataset.role = role;
-    element.addEventListener("ended", () => { if (layer === this.#heard) this.ended.emit(); });
+    // After a lost connection, Firefox jumps to the end.
+    element.addEventListener("ended", () => { if (layer === this.#heard && !element.error) this.ended.emit(); });
     element.addEventListener("error", () => {
       // Retrying helps after a lost connection, not with a format that can't be played.
-      if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) return void this.#resume(layer, track);
+      if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) {
+        track.lost = element.currentTime;
+        return void this.#resume(layer, track);
+      }
       track.isUnreadable = true;
       void this.#convert(layer, track);
     });
@@ -164,10 +170,12 @@ export class Media {
     }
   }
 
-  async #resume(/** @type {Layer} */ layer, /** @type {Track} */ { element }) {
-    const at = element.currentTime;
+  async #resume(/** @type {Layer} */ layer, /** @type {Track} */ track) {
+    const { element } = track;
     await this.service.untilBack();
     await this.service.admit(layer.recording.id).catch(() => { });
+    const at = track.lost ?? element.currentTime;
+    track.lost = null;
     await this.#goOn(layer, element, element.dataset.path ?? "", at).catch(() => { });
   }
 
@@ -187,7 +195,7 @@ export class Media {
 
   get #track() { return this.#heard && this.#tracks.get(this.#heard); }
   /** The position of the sound, in seconds. */
-  get position() { return this.#track?.element.currentTime ?? 0; }
+  get position() { return this.#track?.lost ?? this.#track?.element.currentTime ?? 0; }
 
   /**
    * Plays a layer from a position; the others run along muted.
@@ -196,8 +204,10 @@ export class Media {
    */
   async play(layer, position) {
     this.isPlaying = true;
-    for (const { element } of this.#tracks.values()) {
-      if (element.src && Math.abs(element.currentTime - position) > 0.005) element.currentTime = position;
+    for (const track of this.#tracks.values()) {
+      const { element } = track;
+      if (track.lost !== null) track.lost = position;
+      else if (element.src && Math.abs(element.currentTime - position) > 0.005) element.currentTime = position;
     }
     this.#turnTo(layer);
     const { element } = this.#tracks.get(layer) ?? {};
