@@ -298,7 +298,10 @@ export function drawRuler(surface, window, palette) {
   for (let k = first; k * small <= window.end + step; k++) {
     const x = Math.round((k * small - window.start) / perPixel * ratio) / ratio, isMain = k % parts === 0;
     pen.fillRect(x, isMain ? 0 : height - 5, 1 / ratio, isMain ? height : 5);
-    if (isMain) pen.fillText(formatTime(k * small, digits), x + 4, 3);
+    if (!isMain) continue;
+    const text = formatTime(k * small, digits);
+    // The end of a recording can be a label's beginning.
+    if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, 3);
   }
 }
 

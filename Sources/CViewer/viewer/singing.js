@@ -110,6 +110,8 @@ export class SingingView {
     }
     find("sing").setAttribute("aria-pressed", String(isShown));
     this.#refresh();
+    // On a small screen, it is below the waveform.
+    if (isShown) this.area.scrollIntoView({ block: "nearest" });
   }
 
   async #toggleFull() {

@@ -165,7 +165,7 @@ export const texts = {
   percent,
   left: seconds => seconds < 1 ? "gleich fertig"
     : seconds < 90 ? `noch ${number(Math.ceil(seconds))} s` : `noch ${number(Math.ceil(seconds / 60))} min`,
-  done: "Das Rauschen ist entfernt. Vergleiche beim Abspielen mit den Tasten 1 und 2.",
+  done: "Das Rauschen ist entfernt. Vergleiche beim Abspielen Original und Bereinigt.",
   read: "Die Aufnahme ist gelesen.",
   notRead: "Diese Aufnahme konnte nicht gelesen werden.",
   unread: "nicht lesbar",

@@ -165,7 +165,7 @@ export const texts = {
   percent,
   left: seconds => seconds < 1 ? "casi listo"
     : seconds < 90 ? `quedan ${number(Math.ceil(seconds))} s` : `quedan ${number(Math.ceil(seconds / 60))} min`,
-  done: "El ruido se ha eliminado. Pulsa 1 y 2 durante la reproducción para comparar.",
+  done: "El ruido se ha eliminado. Compara Original y Limpio durante la reproducción.",
   read: "La grabación se ha leído.",
   notRead: "No se ha podido leer esta grabación.",
   unread: "no se ha podido leer",

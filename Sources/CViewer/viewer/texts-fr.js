@@ -165,7 +165,7 @@ export const texts = {
   percent,
   left: seconds => seconds < 1 ? "presque terminé"
     : seconds < 90 ? `encore ${number(Math.ceil(seconds))} s` : `encore ${number(Math.ceil(seconds / 60))} min`,
-  done: "Le bruit est retiré. Appuyez sur 1 et 2 pendant la lecture pour comparer.",
+  done: "Le bruit est retiré. Comparez Original et Nettoyé pendant la lecture.",
   read: "L’enregistrement a été lu.",
   notRead: "Cet enregistrement n’a pas pu être lu.",
   unread: "illisible",

@@ -165,7 +165,7 @@ export const texts = {
   percent,
   left: seconds => seconds < 1 ? "まもなく完了"
     : seconds < 90 ? `残り${number(Math.ceil(seconds))}秒` : `残り${number(Math.ceil(seconds / 60))}分`,
-  done: "ノイズを除去しました。再生中に1と2を押すと聴き比べられます。",
+  done: "ノイズを除去しました。再生中に「元の音」と「除去後」を聴き比べられます。",
   read: "録音を読み込みました。",
   notRead: "この録音を読み込めませんでした。",
   unread: "読み込めません",

@@ -1,5 +1,5 @@
 // @ts-check
-import { direction, isolated, language, leftToRight, listed, number, percent, plural } from "./language.js";
+import { direction, directed, isolated, language, leftToRight, listed, number, percent, plural } from "./language.js";
 import { formatTime } from "./time.js";
 
 // Every text of the page, in English: the reference for the files of other languages (texts-de.js and so on), each of which
@@ -170,7 +170,7 @@ export const texts = {
   percent,
   left: (/** @type {number} */ seconds) => seconds < 1 ? "almost done"
     : seconds < 90 ? `${number(Math.ceil(seconds))} s left` : `${number(Math.ceil(seconds / 60))} min left`,
-  done: "The noise is removed. Press 1 and 2 while it plays to compare.",
+  done: "The noise is removed. Compare Original and Cleaned while it plays.",
   read: "The recording has been read.",
   notRead: "This recording could not be read.",
   unread: "could not be read",
@@ -339,10 +339,10 @@ export const translations = {
 
 // Without the file, the texts stay English.
 Object.assign(texts, (await translations[language]?.().catch(() => null))?.texts);
-// Sentences isolate the names that are put into them.
+// Sentences isolate the names that are put into them, and keep their own direction if they begin with one.
 for (const [name, text] of Object.entries(/** @type {any} */ (texts))) {
   if (typeof text !== "function") continue;
-  Object.assign(texts, { [name]: new Proxy(text, { apply: (said, _, values) => said(...values.map(isolated)) }) });
+  Object.assign(texts, { [name]: new Proxy(text, { apply: (said, _, values) => directed(said(...values.map(isolated))) }) });
 }
 document.documentElement.lang = language;
 document.documentElement.dir = direction;

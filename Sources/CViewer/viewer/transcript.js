@@ -92,6 +92,8 @@ export class Transcript {
     this.#scrolled = 0;
     this.#lay();
     this.view.moved.emit();
+    // On a small screen, it is below the waveform.
+    if (isShown) this.area.scrollIntoView({ block: "nearest" });
   }
 
   // Blocks
