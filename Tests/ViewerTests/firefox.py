@@ -1,10 +1,11 @@
 """Firefox, driven by WebDriver BiDi (W3C) over its remote-debugging socket, with only the standard library.
 
-Debian has no geckodriver, and BiDi needs none. What only DevTools can do (slow networks, dark mode, touch emulation,
-languages, drops) is left to Chromium.
+Debian has no geckodriver, and BiDi needs none. What only DevTools can do (slow networks, dark mode, touch screens, the
+tree of screen readers, pages without their policy) is left to Chromium; files are chosen instead of dropped.
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -86,6 +87,7 @@ class Firefox(Actions):
     """Firefox without a window. Its methods are those of `Browser`, except for DevTools."""
 
     has_devtools = False
+    shades = (False,)
 
     def __init__(self, width=1440, height=900):
         self.profile = tempfile.TemporaryDirectory(prefix="stillwave-firefox-", ignore_cleanup_errors=True)
@@ -158,6 +160,27 @@ class Firefox(Actions):
     def size(self, width, height, ratio=1, touch=False):
         self.call("browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height},
                   devicePixelRatio=ratio)
+
+    def language(self, tags):
+        """Sets the preferred one of the languages, as there can be only one."""
+        self.call("emulation.setLocaleOverride", locale=tags.split(",")[0], contexts=[self.context])
+
+    def dark(self, is_dark, is_forced=False):
+        """Firefox stays light, and keeps its colors."""
+
+    def policy(self, is_on):
+        """Firefox keeps to the policy, but not for scripts from here."""
+
+    def inject(self, source):
+        self.run(source)
+
+    @contextlib.contextmanager
+    def preload(self, script):
+        identifier = self.call("script.addPreloadScript", functionDeclaration=f"() => {{ {script} }}")["script"]
+        try:
+            yield
+        finally:
+            self.call("script.removePreloadScript", script=identifier)
 
     def run(self, script, *arguments):
         result = self.call(

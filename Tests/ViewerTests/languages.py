@@ -53,6 +53,20 @@ EXPLAINED = os.path.join(SOURCES, "CViewer/viewer/problems.js")
 WARNINGS = [os.path.join(SOURCES, path) for path in (
     "Processing/Warnings.swift", "Processing/Warning+Result.swift", "AudioService/Labels/LabelDocuments.swift")]
 
+# What a format of labels can't hold, and how the service names it to programs.
+LOSSES, API = os.path.join(SOURCES, "CViewer/viewer/labelling.js"), os.path.join(SOURCES, "../openapi.yaml")
+
+# The direction in which a message is shown that consists of names.
+DIRECTION = """return import("./viewer/texts.js").then(({ texts }) => {
+  const element = document.createElement("span");
+  element.dir = "auto";
+  element.textContent = texts.uploadFailed("interview.wav", texts.emptyFile);
+  document.body.append(element);
+  const found = getComputedStyle(element).direction;
+  element.remove();
+  return found;
+});"""
+
 # Whether a name is isolated within a sentence (UAX #9): FSI, the name, PDI.
 ISOLATED = """return import("./viewer/texts.js").then(({ texts }) => {
   const holds = name => texts.remove(name).includes(`\u2068${name}\u2069`);
@@ -64,7 +78,7 @@ def check_texts(browser, service):
     tags, found = browser.run(COMPARE)
     assert sorted(tags) == sorted(TAGS) and not found, found
     with open(EXPLAINED, encoding="utf-8") as file:
-        _, problems, warnings = file.read().split("({", 2)
+        _, problems, warnings, faults = file.read().split("({", 3)
     codes = re.findall(r"[a-z]+(?:_[a-z]+)+|unavailable|stalled|unauthorized|measuring|converting", problems.split("})")[0])
     unknown = [code for code in codes if service.request("GET", f"/problems/{code}")[0] != 200]
     assert len(codes) > 50 and not unknown, unknown
@@ -75,11 +89,23 @@ def check_texts(browser, service):
                 written.update(re.findall(r'"(\w+)"', line.split("detail:")[0]))
     explained = set(" ".join(re.findall(r'"([a-z_ ]+)"', warnings.split("})")[0])).split())
     assert len(written) > 15 and written == explained, written ^ explained
+    with open(API, encoding="utf-8") as file:
+        api = file.read()
+    named = set(re.findall(r"- (\w+)", re.search(r"\n        fault:.*?(?=\n        line:)", api, re.DOTALL)[0]))
+    explained = set(" ".join(re.findall(r'"([a-z_ ]+)"', faults.split("})")[0])).split())
+    assert len(named) > 15 and named == explained, named ^ explained
+    named = set(re.findall(r"`([a-z-]+)`", re.search(r"can't hold, separated by commas;(.*?)schema:", api, re.DOTALL)[1]))
+    with open(LOSSES, encoding="utf-8") as file:
+        told = set(re.findall(r'"?([a-z-]+)"?: texts\.lost', file.read()))
+    assert len(named) > 4 and named <= told, named ^ told
     assert browser.run(ISOLATED) == [False, True]
 
 
-def check_room(browser, page, recording, pictures):
+def check_room(browser, page, recording, folder, pictures):
     """Opens a result in each language and size, with a selection and marked noise."""
+    labels = os.path.join(folder, "backward.srt")
+    with open(labels, "w", encoding="utf-8") as file:
+        file.write("1\n00:00:05,000 --> 00:00:02,000\nbackward\n")
     try:
         for tag in TAGS:
             browser.size(1440, 900)
@@ -91,13 +117,18 @@ def check_room(browser, page, recording, pictures):
             mark = "." if tag in ("ja", "ar") else ","
             assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
             assert browser.run(ISOLATED) == [tag == "ar", True], tag
+            assert browser.run(DIRECTION) == kind[1], tag
             page.open()
             browser.run("location.hash = '#00000000-0000-7000-8000-000000000000'")
             sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.problemDeleted)")
             wait("a problem is explained in the language", lambda: page.toast() == sentence)
-            browser.console()
             page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
             wait("the result is described", lambda: browser.text("#result-figures"))
+            browser.choose("#label-file", [labels])
+            sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.faultAt(2, 18, texts.faultEnd))")
+            wait("and what is wrong in a file, with its place", lambda: sentence in page.toast())
+            browser.click(".toast [data-part=close]")
+            browser.console()
             for width, height in SIZES:
                 browser.size(width, height, touch=min(width, height) < 400)
                 browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")

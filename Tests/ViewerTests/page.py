@@ -5,7 +5,7 @@ import re
 from webdriver import wait
 
 SHIFT, ENTER, ESCAPE, END, HOME, DELETE, TAB = "\ue008", "\ue007", "\ue00c", "\ue010", "\ue011", "\ue017", "\ue004"
-LEFT, UP, RIGHT, DOWN, F2 = "\ue012", "\ue013", "\ue014", "\ue015", "\ue032"
+LEFT, UP, RIGHT, DOWN, F2, CONTROL = "\ue012", "\ue013", "\ue014", "\ue015", "\ue032", "\ue009"
 
 # Canvases are read through a copy: Chromium stops drawing a canvas with the graphics processor if it is read often.
 COPY = """
@@ -51,10 +51,12 @@ return found;
 """
 
 
-def in_chromium(step):
-    """Marks a step for Chromium alone: it needs DevTools, or it takes long and isn't about the browser."""
-    step.is_for_chromium = True
-    return step
+def in_chromium(why):
+    """Marks a step for Chromium alone, and says why: most need its DevTools. Firefox lists these steps at the end."""
+    def mark(step):
+        step.why_chromium = why
+        return step
+    return mark
 
 
 class Page:

@@ -44,7 +44,10 @@ def converted(service, path):
 
 
 def check(browser, service, folder):
-    """Uploads and cleans each kind. Fails if two of the positions are more than a millisecond apart."""
+    """Uploads and cleans each kind. Fails if two of the positions are more than a millisecond apart.
+
+    The page must not be open: it would ask for pictures of recordings that are gone.
+    """
     paths = [write_media(os.path.join(folder, name), *BEEPS, *words) for name, words in MADE.items()]
     wrong = []
     for path in paths + [os.path.join(FIXTURES, name) for name in FOREIGN]:

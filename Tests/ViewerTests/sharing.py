@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from languages import TAGS
+from languages import SIZES, TAGS
 from material import Service, speech_like, write_wav
 from page import ENTER, Page
 from webdriver import wait
@@ -21,6 +21,21 @@ SHORT = """
     if (path !== "v1/tokens") return ask(path, options);
     minted++;
     return ask(path, { ...options, body: JSON.stringify({ ...JSON.parse(options.body), expires_in: 4 }) });
+  };
+"""
+
+
+# Turns requests for tokens away: by recording, [status, Retry-After or null] one after another, then as the service answers.
+TURNED_AWAY = """
+  const ask = window.fetch, refusals = %s;
+  window.asked = {};
+  window.fetch = (path, options) => {
+    if (path !== "v1/tokens") return ask(path, options);
+    const { recording } = JSON.parse(options.body);
+    (asked[recording] ??= []).push(performance.now());
+    const [status, seconds] = refusals[recording]?.shift() ?? [];
+    if (!status) return ask(path, options);
+    return Promise.resolve(new Response("", { status, headers: seconds ? { "Retry-After": seconds } : {} }));
   };
 """
 
@@ -70,7 +85,8 @@ class Sharing:
 
     def steps(self):
         return [self.without_keys_nothing_is_asked_and_nothing_more_requested, self.a_key_is_asked_for_once_and_opens_its_tenants_recordings, self.tokens_of_elements_are_renewed,
-                self.a_link_shares_one_recording_and_nothing_else, self.axe_finds_nothing_in_sharing, self.what_is_asked_fits_in_every_language,
+                self.tokens_that_are_turned_away_are_asked_for_again,
+                self.a_link_shares_one_recording_and_nothing_else, self.axe_finds_nothing_in_sharing, self.what_is_asked_and_shared_fits_in_every_language,
                 self.a_link_may_allow_labels]
 
     @property
@@ -98,7 +114,7 @@ class Sharing:
         self.page.open(recording)
 
     def is_asked(self):
-        return self.browser.run("return document.querySelector('#ask-key').open")
+        return self.browser.run("return !!document.querySelector('#ask-key')?.open")
 
     def plays(self, from_seconds=0):
         self.browser.run("document.querySelector('#wave').focus()")
@@ -179,7 +195,7 @@ class Sharing:
         wait("a stranger's recording isn't shown", lambda: secret in page.toast())
         assert browser.shown("#welcome") and browser.text("#name") == ""
         self.expect_refusals(404)
-        for width, height in ((390, 844), (1440, 900)) if browser.has_devtools else ():
+        for width, height in ((390, 844), (1440, 900)):
             browser.size(width, height)
             page.open(own)
             assert browser.shown("#share") and browser.shown("#sign-out") and not page.overflow(), page.overflow()
@@ -190,12 +206,9 @@ class Sharing:
 
     def tokens_of_elements_are_renewed(self):
         browser, page = self.browser, self.page
-        if not browser.has_devtools:
-            return
         long = self.service.upload_as("acme", self.sound("long.wav", 900, 33), "long.wav")
         wait("it is read", lambda: self.service.json(f"/v1/recordings/{long}")["waveform"]["state"] == "ready")
-        script = browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=SHORT)["identifier"]
-        try:
+        with browser.preload(SHORT):
             self.open_with_key(long)
             address = "return document.querySelector('audio').src"
             first = wait("sound has an address", lambda: browser.run(address))
@@ -208,10 +221,30 @@ class Sharing:
             self.plays(700)
             wait("tokens go on being renewed", lambda: browser.run("return minted") >= 6)
             self.story.check_console()
-        finally:
-            browser.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-            browser.open("about:blank")
-            self.service.request("DELETE", f"/v1/recordings/{long}")
+        browser.open("about:blank")
+        self.service.request("DELETE", f"/v1/recordings/{long}")
+
+    def tokens_that_are_turned_away_are_asked_for_again(self):
+        browser, page, service = self.browser, self.page, self.service
+        late, never = (service.upload_as("acme", self.sound(name, 3, seed), name) for name, seed in (("late.wav", 36), ("never.wav", 37)))
+        for recording in (late, never):
+            wait("it is read", lambda: service.json(f"/v1/recordings/{recording}")["waveform"]["state"] == "ready")
+        refusals = {late: [[503, None], [429, "2"], [503, None]], never: [[503, None]] * 100}
+        with browser.preload(TURNED_AWAY % json.dumps(refusals)):
+            self.open_with_key(late)
+            wait("sound has a token all the same", lambda: late in browser.run("return document.querySelector('audio')?.src ?? ''"))
+            asked = browser.run("return asked[arguments[0]]", late)
+            pauses = [after - before for before, after in zip(asked, asked[1:])]
+            # Half a second, as long as the service says, and twice half a second; a busy machine may take longer, but not less.
+            assert len(pauses) == 3 and pauses[0] > 370 and pauses[1] > 1990 and pauses[2] > 740, pauses
+            self.plays()
+            browser.click("#list li:first-child .open")
+            wait("it is said if there is none in the end", lambda: "status 503" in page.toast())
+            assert len(browser.run("return asked[arguments[0]]", never)) >= 5
+        browser.open("about:blank")
+        browser.console()
+        for recording in (late, never):
+            service.request("DELETE", f"/v1/recordings/{recording}")
 
     def share(self, rights):
         self.page.press("#share")
@@ -247,7 +280,7 @@ class Sharing:
         page.window()
         calls = [address for address in browser.run(ADDRESSES)[1:] if "/v1/" in address]
         assert calls and all(f"/v1/recordings/{shared}" in address for address in calls), calls
-        for width, height in ((390, 844), (844, 390), (1440, 900)) if browser.has_devtools else ():
+        for width, height in ((390, 844), (844, 390), (1440, 900)):
             browser.size(width, height)
             page.settle()
             assert not page.overflow(), page.overflow()
@@ -274,10 +307,10 @@ class Sharing:
 
     def axe_finds_nothing_in_sharing(self):
         browser, page, check = self.browser, self.page, self.story.check_axe
-        if not browser.has_devtools or not os.environ.get("STILLWAVE_AXE"):
+        if not os.environ.get("STILLWAVE_AXE"):
             return
-        browser.devtools("Page.setBypassCSP", enabled=True)
-        for is_dark in (False, True):
+        browser.policy(False)
+        for is_dark in browser.shades:
             browser.dark(is_dark)
             self.ask_for_key()
             check("a key is asked for")
@@ -296,14 +329,12 @@ class Sharing:
             wait("it says that the link doesn't work", lambda: browser.shown("#share-ended"))
             check("a link doesn't work")
         browser.dark(False)
-        browser.devtools("Page.setBypassCSP", enabled=False)
+        browser.policy(True)
         browser.console()
         browser.open("about:blank")
 
-    def what_is_asked_fits_in_every_language(self):
+    def what_is_asked_and_shared_fits_in_every_language(self):
         browser, page = self.browser, self.page
-        if not browser.has_devtools:
-            return
         try:
             for tag in TAGS:
                 browser.language(f"{tag},en")
@@ -316,6 +347,17 @@ class Sharing:
                     page.press("#share-make")
                     wait("there is a link", lambda: browser.shown("#share-made"))
                     assert not page.overflow(), f"{tag} at {width} x {height}: {page.overflow()}"
+                link = browser.value("#share-link")
+                browser.run("sessionStorage.clear()")
+                for address, is_shared in ((link, lambda: page.ink("#waves") > 1000), (link[:-9], lambda: browser.shown("#share-ended"))):
+                    browser.open("about:blank")
+                    browser.open(address)
+                    wait("what the link has is shown", is_shared)
+                    for width, height in SIZES:
+                        browser.size(width, height)
+                        page.settle()
+                        found = page.overflow()
+                        assert not found, f"{tag}, shared, at {width} x {height}: {found}"
         finally:
             browser.language("en-US,en")
             browser.size(1440, 900)

@@ -1,6 +1,7 @@
 """A small client for WebDriver (W3C) and chromedriver's access to DevTools, with only the standard library."""
 
 import base64
+import contextlib
 import json
 import os
 import socket
@@ -93,6 +94,8 @@ class Browser(Actions):
     """Chromium without a window, driven by chromedriver."""
 
     has_devtools = True
+    # Whether the page is dark, for steps that try both.
+    shades = (False, True)
 
     def __init__(self, width=1440, height=900, trace=""):
         self.port = free_port()
@@ -162,9 +165,26 @@ class Browser(Actions):
             {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"},
             {"name": "forced-colors", "value": "active" if is_forced else "none"}])
 
+    def policy(self, is_on):
+        """Sets whether pages that are opened from now on keep to their content security policy."""
+        self.devtools("Page.setBypassCSP", enabled=not is_on)
+
+    def inject(self, source):
+        """Runs a script of another program as if it were the page's own."""
+        self.devtools("Runtime.evaluate", expression=source)
+
     def language(self, tags):
         """Sets the languages of pages that are opened from now on, the preferred ones first."""
         self.devtools("Emulation.setUserAgentOverride", userAgent=self.run("return navigator.userAgent"), acceptLanguage=tags)
+
+    @contextlib.contextmanager
+    def preload(self, script):
+        """Runs a script in each page that is opened, before the page's own."""
+        identifier = self.devtools("Page.addScriptToEvaluateOnNewDocument", source=script)["identifier"]
+        try:
+            yield
+        finally:
+            self.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=identifier)
 
     def run(self, script, *arguments):
         """Runs a script and returns its value, after waiting for promises."""

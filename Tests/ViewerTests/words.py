@@ -3,7 +3,7 @@
 import json
 import os
 
-from page import DELETE, ENTER, ESCAPE, RIGHT, SHIFT, in_chromium
+from page import CONTROL, DELETE, ENTER, ESCAPE, RIGHT, SHIFT, in_chromium
 from webdriver import wait
 
 # Lines at any tempo, in scripts that run either way, with words that have times and words that don't.
@@ -129,16 +129,27 @@ class Words:
         browser.type("#label-text", "and the harbor sleeps" + ENTER)
         wait("it is typed", lambda: any(label["text"] == "and the harbor sleeps" for label in self.stored()))
         assert browser.run("return document.activeElement.id") == "lane"
+        typed = next(label for label in self.stored() if label["text"] == "and the harbor sleeps")
+        browser.keys((CONTROL, SHIFT, RIGHT), (SHIFT, RIGHT), (SHIFT, RIGHT))
+
+        def edges():
+            found = next(label for label in self.stored() if label["text"] == typed["text"])
+            return found["start"] - typed["start"], found["end"] - typed["end"]
+        wait("its start is moved by keys, and its end further", lambda: 0 < edges()[0] < edges()[1] < 1)
+        assert "and the harbor sleeps, 0:08.7" in browser.text("#live"), browser.text("#live")
+        for _ in range(3):
+            browser.keys((CONTROL, "z"))
+        wait("both are undone", lambda: edges() == (0, 0))
         browser.keys(RIGHT)
         browser.keys(DELETE)
         wait("the next one is removed", lambda: len(self.stored()) == len(before) - 1)
         assert "one" not in [label["text"] for label in self.stored()]
         for _ in range(3):
-            browser.keys(("\ue009", "z"))
+            browser.keys((CONTROL, "z"))
         wait("all is undone", lambda: self.stored() == before)
-        browser.keys(("\ue009", SHIFT, "z"))
+        browser.keys((CONTROL, SHIFT, "z"))
         wait("and one is done again", lambda: self.stored() != before)
-        browser.keys(("\ue009", "z"))
+        browser.keys((CONTROL, "z"))
         wait("and undone", lambda: self.stored() == before)
 
     def keys_add_labels_while_it_plays(self):
@@ -157,7 +168,7 @@ class Words:
         assert point["start"] == point["end"] and held["end"] - held["start"] > 0.3, (point, held)
         assert not browser.shown("#label-editor"), "nothing is opened while it plays"
         for _ in range(2):
-            browser.keys(("\ue009", "z"))
+            browser.keys((CONTROL, "z"))
         wait("they are gone", lambda: len(self.stored()) == count)
 
     def a_change_elsewhere_is_kept_and_said(self):
@@ -277,7 +288,7 @@ class Words:
         assert edges == sorted(edges) and edges[-1] > edges[0], edges
         browser.keys(" ")
 
-    @in_chromium
+    @in_chromium("it asks for less motion")
     def singing_respects_reduced_motion_and_fills_the_screen(self):
         browser, page = self.browser, self.page
         browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
@@ -321,16 +332,15 @@ class Words:
         wait("it is removed", lambda: len(self.tracks()) == 1)
         browser.click("#close-tracks")
         browser.run("document.querySelector('#wave').focus()")
-        browser.keys(("\ue009", "z"))
+        browser.keys((CONTROL, "z"))
         wait("and back", lambda: [track["name"] for track in self.tracks()] == ["Harbor", "Parts"])
         assert len(self.stored(self.tracks()[1]["id"])) == 2
 
-    @in_chromium
     def axe_finds_nothing_in_words(self):
         if not os.environ.get("STILLWAVE_AXE"):
             return
         browser, page = self.browser, self.page
-        browser.devtools("Page.setBypassCSP", enabled=True)
+        browser.policy(False)
         for is_dark, width in ((False, 1440), (True, 390)):
             browser.dark(is_dark)
             browser.size(width, 900, touch=width == 390)
@@ -347,25 +357,24 @@ class Words:
             self.check_axe("the tracks are shown")
         browser.dark(False)
         browser.size(1440, 900)
-        browser.devtools("Page.setBypassCSP", enabled=False)
+        browser.policy(True)
         page.open(self.recording)
 
-    @in_chromium
     def words_are_photographed(self):
         if not self.pictures:
             return
         browser, page = self.browser, self.page
         for width, height, ratio in ((1440, 900, 1), (390, 844, 2)):
             browser.size(width, height, ratio=ratio, touch=width == 390)
-            for is_dark in (False, True):
+            for is_dark in browser.shades:
                 browser.dark(is_dark)
                 page.open(f"{self.recording}&view=2-16")
                 wait("the labels are drawn", lambda: page.ink("#labels") > 1000)
                 name = f"{width * ratio} x {height * ratio} {'dark' if is_dark else 'light'}.png"
-                browser.click("#read")
-                browser.click("#sing")
                 x, y = page.point((5.7 - 2) / 14, 0.5, "#ruler")
                 browser.drag((x, y), (x, y))
+                browser.click("#read")
+                browser.click("#sing")
                 page.window()
                 browser.screenshot(os.path.join(self.pictures, f"words {name}"))
                 browser.run("document.querySelector('#singing').scrollIntoView()")
