@@ -348,26 +348,27 @@ import Testing
   }
 
   @Test(
-    "conversions without a row are removed, unless their job is running or the catalog is unverified")
-  func lostConversions() throws {
+    "conversions without a row are removed, unless their job is running or the catalog is unverified",
+    arguments: ["", "-1-0123456789abcdef"])
+  func lostConversions(attempt: String) throws {
     let id = try upload("sound").id
     let (unknown, kept, ended, running) = (JobID(), JobID(), JobID(), JobID())
     for job in [unknown, kept, ended, running] {
-      try write("mp3", to: store.folder(of: id) + "/converted-\(job).mp3")
+      try write("mp3", to: store.folder(of: id) + "/converted-\(job)\(attempt).mp3")
     }
     for (job, state) in [(ended, JobState.succeeded), (running, .running)] {
       var row = Job(id: job, kind: .convert, recording: id)
       row.state = state
       try catalog.insert(row)
     }
-    let row = Conversion(recording: id, format: "mp3", file: "converted-\(kept).mp3", bytes: 3, sha256: "")
+    let row = Conversion(recording: id, format: "mp3", file: "converted-\(kept)\(attempt).mp3", bytes: 3, sha256: "")
     try catalog.keep(row, limit: 9)
     try write("notes", to: store.folder(of: id) + "/converted-by-hand.mp3")
     #expect(try tend(verified: false).removed == 0)
     #expect(try tend().removed == 2)
     #expect(
       try files(of: id).filter { $0.hasPrefix("converted-") }
-        == [kept, running].map { "converted-\($0).mp3" }.sorted() + ["converted-by-hand.mp3"])
+        == [kept, running].map { "converted-\($0)\(attempt).mp3" }.sorted() + ["converted-by-hand.mp3"])
   }
 
   @Test("a description with any change is invalid")

@@ -53,10 +53,8 @@ extension Catalog {
     }
   }
 
-  /// Applies `change` to a job and returns the result, or nil if there is no such job.
-  ///
-  /// The job passed to `change` is current. If it was canceled meanwhile, its state says so, and `change` should leave
-  /// it alone.
+  /// Applies `change` to a job and returns the result, or nil if there is no such job. For tests: what changes a job's
+  /// state otherwise is in Catalog+Leases.
   @discardableResult
   package func update(_ id: JobID, _ change: (inout Job) -> Void) throws(StorageError) -> Job? {
     try write { try Self.update(id, $0, change) }

@@ -26,9 +26,12 @@ extension Reconciliation {
     return lost.count
   }
 
-  /// Returns the job that made a conversion, from its file's name: `converted-<job>.<format>`.
+  /// Returns the job that made a conversion, from its file's name: `converted-<job>-<attempt>-<nonce>.<format>`, or
+  /// `converted-<job>.<format>` if an earlier version made it.
   private static func converter(of file: String) -> JobID? {
-    guard file.hasPrefix("converted-"), let dot = file.lastIndex(of: ".") else { return nil }
-    return JobID(String(file[..<dot].dropFirst("converted-".count)))
+    guard file.hasPrefix("converted-"), file.contains(".") else { return nil }
+    let rest = file.dropFirst("converted-".count)
+    let end = rest.dropFirst(36).first
+    return end == "." || end == "-" ? JobID(String(rest.prefix(36))) : nil
   }
 }
