@@ -1096,6 +1096,8 @@ class Story:
     def sound_is_where_the_browser_has_it(self):
         self.browser.open(self.service.address + "/healthz")
         positions.check(self.browser, self.service, self.folder)
+        # The browser asks for an icon of what isn't a page.
+        self.browser.console()
         self.page.open()
 
     @in_chromium("it has a touch screen")

@@ -285,7 +285,8 @@ class Words:
             };
             look();
           });""")
-        assert edges == sorted(edges) and edges[-1] > edges[0], edges
+        # The clock of a stream is corrected by a millisecond or two now and then: less than half a pixel.
+        assert all(after > before - 0.5 for before, after in zip(edges, edges[1:])) and edges[-1] > edges[0], edges
         browser.keys(" ")
 
     @in_chromium("it asks for less motion")
