@@ -24,14 +24,23 @@ const mostGain = { original: 2, residue: 16 };
 export const mostSpeakers = 6;
 
 /**
+ * The latest instant of each context that has been heard.
+ * @type {WeakMap<AudioContext, number>}
+ */
+const heard = new WeakMap();
+
+/**
  * The instant of a context that leaves the loudspeaker now, in its seconds. `currentTime` would be ahead by the latency of
- * the output, and advances in blocks.
+ * the output, and advances in blocks. Browsers correct their estimate now and then, but it never goes back here.
  * @param {AudioContext} context
  */
 export function heardTime(context) {
-  const { contextTime = 0, performanceTime = 0 } = context.getOutputTimestamp?.() ?? {};
-  if (!performanceTime) return context.currentTime - (context.outputLatency || 0);
-  return Math.min(context.currentTime, contextTime + Math.max(0, performance.now() - performanceTime) / 1000);
+  const { contextTime = 0, performanceTime = 0 } = context.getOutputTimestamp?.() ?? {}, { currentTime } = context;
+  const estimate = performanceTime ? Math.min(currentTime, contextTime + Math.max(0, performance.now() - performanceTime) / 1000)
+    : currentTime - (context.outputLatency || 0);
+  const time = Math.max(estimate, heard.get(context) ?? 0);
+  heard.set(context, time);
+  return time;
 }
 
 export class Comparison {
