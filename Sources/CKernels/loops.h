@@ -319,6 +319,27 @@ static void wiener_gain(
   }
 }
 
+static void band_sums(float *restrict sums, const float *restrict a, const float *restrict b, long count) {
+  enum { before = 16, after = 15 };
+  for (long k = 0; k < before; k++) sums[k] = a[0] + b[0];
+  EACH(k) sums[before + k] = a[k] + b[k];
+  for (long k = 0; k < after; k++) sums[before + count + k] = a[count - 1] + b[count - 1];
+  // Each loop reads only values that it hasn't changed.
+  const long all = before + count + after;
+  for (long k = 0; k < all - 3; k++) sums[k] = (sums[k] + sums[k + 1]) + (sums[k + 2] + sums[k + 3]);
+  for (long k = 0; k < all - 15; k++) sums[k] = (sums[k] + sums[k + 4]) + (sums[k + 8] + sums[k + 12]);
+}
+
+static void draw_to_floor(
+  float *restrict gain, const float *restrict floor, const float *restrict sums, struct gate_rule rule, long count
+) {
+  EACH(k) {
+    const float band = sums[k] + sums[k + 16];
+    const float speech = smaller(1, larger(0, rule.slope * (band - rule.least)));
+    gain[k] = floor[k] + (1 - rule.share * (1 - speech)) * (gain[k] - floor[k]);
+  }
+}
+
 static inline float limited(float sample, float limit) {
   // Unlike `isfinite`, a comparison lets the loop vectorize.
   return __builtin_fabsf(sample) <= __FLT_MAX__ ? smaller(limit, larger(-limit, sample)) : 0;
@@ -398,6 +419,8 @@ const struct kernels KERNELS = {
   .advance_prior = advance_prior,
   .amplitude_gain = amplitude_gain,
   .wiener_gain = wiener_gain,
+  .band_sums = band_sums,
+  .draw_to_floor = draw_to_floor,
   .deinterleave = deinterleave,
   .interleave = interleave,
   .requantise = requantise,

@@ -55,7 +55,7 @@ package struct Denoiser: ~Copyable {
     let frame = AnalysisFrame(sampleRate: sampleRate)
     let grid = SegmentGrid(
       frame: frame, channels: budgetedChannels ?? channels, isTracked: settings.adaptation != nil)
-    let level = Self.level(of: noise, settings, hop: frame.hop)
+    let level = Self.level(of: noise, settings, frame, sampleRate: sampleRate)
     let firstHop = startFrame / Int64(frame.hop)
     self.channels = channels
     self.frame = frame
@@ -145,10 +145,15 @@ package struct Denoiser: ~Copyable {
 
   /// The sum of the channels' λ, scaled. The rules based on the a-priori SNR use a factor of 0.85 (PESQ 1.934, against
   /// 1.909 without); Berouti's α has the same effect.
-  private static func level(of noise: NoiseCourse, _ settings: DenoiseSettings, hop: Int) -> FrameNoise {
+  private static func level(
+    of noise: NoiseCourse, _ settings: DenoiseSettings, _ frame: AnalysisFrame, sampleRate: Int
+  ) -> FrameNoise {
     let factor = settings.method == .spectralSubtraction ? 1 : 0.85
     let sensitivity = Float(factor * min(2, max(0.5, settings.sensitivity)))
-    return FrameNoise(
-      noise.parts.map { $0.profile.summed.map { $0 * sensitivity } }, at: noise.parts.map(\.frames), hop: hop)
+    let levels = noise.parts.map { $0.profile.summed.map { $0 * sensitivity } }
+    let hiss = zip(noise.parts, levels).map { part, level in
+      part.profile.leastSteadiness * Hiss.breadth(of: level, frame: frame, sampleRate: sampleRate)
+    }
+    return FrameNoise(levels, hiss: hiss, at: noise.parts.map(\.frames), hop: frame.hop)
   }
 }

@@ -199,6 +199,24 @@ private func bits(_ values: some Sequence<Float>) -> [UInt32] { values.map(\.bit
     }
   }
 
+  @Test(arguments: counts) func hiss(count: Int) {
+    var numbers = Numbers(count)
+    let forward = numbers.powers(count, -8, 2), backward = numbers.powers(count, -8, 2)
+    let floor = numbers.uniform(count, 0...0.2), gain = floor.map { $0 + 0.7 }
+    let rule = gate_rule(least: 9, slope: 0.2, share: 0.8)
+    let sums = PlainLoops.bandSums(forward, backward)
+    let drawn = (0..<count).map {
+      PlainLoops.drawn(gain[$0], floor: floor[$0], band: sums[$0] + sums[$0 + 16], rule)
+    }
+    withEachSet { loops in
+      var found = [Float](repeating: 7, count: count + 31), out = gain
+      unsafe loops.band_sums(&found, forward, backward, count)
+      #expect(bits(Array(found[..<(count + 16)])) == bits(sums))
+      unsafe loops.draw_to_floor(&out, floor, found, rule, count)
+      #expect(bits(out) == bits(drawn))
+    }
+  }
+
   @Test(arguments: [1, 2, 3, 8]) func channels(channels: Int) {
     for count in [1, 17, 1025] {
       var numbers = Numbers(channels)

@@ -51,6 +51,27 @@ enum PlainLoops {
     return larger(rule.least, rule.memory * cleaned + rule.novelty * larger(0, entered - 1))
   }
 
+  /// Returns the sums of 16 values of a + b around each bin and beyond the last.
+  static func bandSums(_ a: [Float], _ b: [Float]) -> [Float] {
+    let sums = (-16..<(a.count + 15)).map { (index: Int) -> Float in
+      let bin = min(a.count - 1, max(0, index))
+      return a[bin] + b[bin]
+    }
+    return inFours(inFours(sums, apart: 1), apart: 4)
+  }
+
+  private static func inFours(_ row: [Float], apart step: Int) -> [Float] {
+    (0..<(row.count - 3 * step)).map { index -> Float in
+      let first = row[index] + row[index + step], second = row[index + 2 * step] + row[index + 3 * step]
+      return first + second
+    }
+  }
+
+  static func drawn(_ gain: Float, floor: Float, band: Float, _ rule: gate_rule) -> Float {
+    let speech = smaller(1, larger(0, rule.slope * (band - rule.least)))
+    return floor + (1 - rule.share * (1 - speech)) * (gain - floor)
+  }
+
   static func followNoise(
     level: Float, presence: Float, power: Float, novelty: Float, _ rule: tracking_rule
   ) -> (level: Float, presence: Float) {

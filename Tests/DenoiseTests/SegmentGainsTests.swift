@@ -11,6 +11,7 @@ private struct ReferenceGains {
   let sampleRate: Int
   let least: Double
   let floor: Double
+  var hiss = 0.0
 
   private var hops: Double { Double(frame.hop) / Double(sampleRate) }
 
@@ -18,20 +19,27 @@ private struct ReferenceGains {
     let bins = posterior[0].indices
     let lanes = bins.map { bin in directed(posterior.map { $0[bin] }) }
     let cepstral = cepstral(posterior)
+    let means = bins.map { bin in directed(posterior.map { $0[bin] }, isGeometric: false) }
     return segment.map { time in
       bins.map { bin in
         let prior = max(least, pow(lanes[bin][time], 0.6) * exp2(0.4 * cepstral[time][bin]))
         let gain =
           method == .wiener
           ? prior / (1 + prior) : referenceLogSpectralGain(prior: prior, posterior: posterior[time][bin])
-        return max(floor, gain)
+        guard hiss > 0 else { return max(floor, gain) }
+        let near: [Double] = ((bin - 16)..<(bin + 16)).map { means[min(bins.count - 1, max(0, $0))][time] }
+        let band: Double = near.reduce(0, +) / 32, low = pow(10, -0.85), high = pow(10, -0.65)
+        let speech: Double = min(1, max(0, (band - low) / (high - low)))
+        return floor + (1 - hiss * (1 - speech)) * (max(floor, gain) - floor)
       }
     }
   }
 
-  /// √(ξf ξb) of one bin.
-  private func directed(_ posterior: [Double]) -> [Double] {
-    let memory = pow(0.98, hops / 0.016)
+  /// √(ξf ξb) of one bin, or ½ (ξf + ξb).
+  private func directed(_ posterior: [Double], isGeometric: Bool = true) -> [Double] {
+    let usual = pow(0.98, hops / 0.016)
+    // With a floor of −25 dB.
+    let memory = usual + hiss * (pow(0.97, hops / 0.016) - usual)
     func follow(_ posterior: [Double]) -> [Double] {
       var prior = [max(posterior[0] - 1, least)]
       for time in 1..<posterior.count {
@@ -42,7 +50,7 @@ private struct ReferenceGains {
       return prior
     }
     let backward = follow(posterior.reversed()).reversed()
-    return zip(follow(posterior), backward).map { ($0 * $1).squareRoot() }
+    return zip(follow(posterior), backward).map { isGeometric ? ($0 * $1).squareRoot() : ($0 + $1) / 2 }
   }
 
   /// log2 ξc
@@ -99,10 +107,12 @@ private struct ReferenceGains {
   }
 
   private func gains(
-    _ posterior: [Float], rows: Int, segment: Range<Int>, _ settings: DenoiseSettings, noise: [Float]? = nil
+    _ posterior: [Float], rows: Int, segment: Range<Int>, _ settings: DenoiseSettings, noise: [Float]? = nil,
+    hiss: Float = 0
   ) -> [Float] {
     let noise = noise ?? [Float](repeating: 1, count: frame.binCount)
-    let rule = SegmentGains(settings: settings, noise: FrameNoise(noise), frame: frame, sampleRate: sampleRate)
+    let rule = SegmentGains(
+      settings: settings, noise: FrameNoise(noise, hiss: hiss), frame: frame, sampleRate: sampleRate)
     let material = FrameRows(frame: frame, channels: 1, count: rows, segmentHops: segment.count)
     let workspace = Workspace(frame: frame), bins = frame.binCount
     for row in 0..<rows {
@@ -116,13 +126,14 @@ private struct ReferenceGains {
     return own.flatMap { frame in (0..<bins).map { unsafe material.gains[frame][$0] } }
   }
 
-  @Test("the gains match the equations", arguments: [DenoiseMethod.mmseLSA, .wiener])
-  func equations(method: DenoiseMethod) {
+  @Test("the gains match the equations", arguments: [DenoiseMethod.mmseLSA, .wiener], [0, 0.6, 1])
+  func equations(method: DenoiseMethod, hiss: Double) {
     let rows = 120, segment = 30..<90, bins = frame.binCount
     let posterior = posterior(rows: rows)
-    let gains = gains(posterior, rows: rows, segment: segment, DenoiseSettings(method: method, reductionDB: 25))
+    let settings = DenoiseSettings(method: method, reductionDB: 25)
+    let gains = gains(posterior, rows: rows, segment: segment, settings, hiss: Float(hiss))
     let reference = ReferenceGains(
-      method: method, frame: frame, sampleRate: sampleRate, least: pow(10, -2.4), floor: pow(10, -1.25))
+      method: method, frame: frame, sampleRate: sampleRate, least: pow(10, -2.4), floor: pow(10, -1.25), hiss: hiss)
     let exact = reference.gains(
       (0..<rows).map { row in (0..<bins).map { Double(posterior[row * bins + $0]) } }, segment: segment)
     for row in 0..<segment.count {
@@ -151,8 +162,10 @@ private struct ReferenceGains {
     for reduction in [0.0, 12, 18, 60, 99] {
       let settings = DenoiseSettings(method: method, reductionDB: reduction)
       let floor = Float(pow(10, -min(60, reduction) / 20))
-      let gains = gains(posterior, rows: 60, segment: 10..<50, settings)
-      #expect(gains.allSatisfy { $0 >= floor && $0 <= 1 })
+      for hiss: Float in [0, 0.3, 1] {
+        let gains = gains(posterior, rows: 60, segment: 10..<50, settings, hiss: hiss)
+        #expect(gains.allSatisfy { $0 >= floor && $0 <= 1 })
+      }
     }
   }
 
@@ -161,19 +174,22 @@ private struct ReferenceGains {
     var noise = [Float](repeating: 1, count: frame.binCount)
     noise[7] = 0
     let gains = gains(
-      posterior(rows: 60), rows: 60, segment: 10..<50, DenoiseSettings(method: method, reductionDB: 40), noise: noise)
+      posterior(rows: 60), rows: 60, segment: 10..<50, DenoiseSettings(method: method, reductionDB: 40), noise: noise,
+      hiss: 1)
     for row in 0..<40 { #expect(gains[row * frame.binCount + 7] == 1) }
   }
 
-  @Test func samplesBeyondTheContextDoNotMatter() {
+  @Test("samples beyond the context don't matter", arguments: [0, 1] as [Float])
+  func context(hiss: Float) {
     let grid = SegmentGrid(frame: frame, channels: 1)
     let far = grid.contextHops + 100, bins = frame.binCount
     let rows = 2 * far + 10
     let posterior = posterior(rows: rows)
     let settings = DenoiseSettings(reductionDB: 25)
-    let whole = gains(posterior, rows: rows, segment: far..<(far + 10), settings)
+    let whole = gains(posterior, rows: rows, segment: far..<(far + 10), settings, hiss: hiss)
     let near = Array(posterior[(100 * bins)..<((rows - 100) * bins)])
-    let cut = gains(near, rows: rows - 200, segment: grid.contextHops..<(grid.contextHops + 10), settings)
+    let cut = gains(
+      near, rows: rows - 200, segment: grid.contextHops..<(grid.contextHops + 10), settings, hiss: hiss)
     let worst = zip(whole, cut).map { abs(20 * log10(Double($0 / $1))) }.max() ?? 0
     #expect(worst < 0.2)
   }

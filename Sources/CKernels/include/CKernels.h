@@ -29,6 +29,14 @@ struct tracking_rule {
   float least, silence;
 };
 
+/// Parameters of what is drawn to the floor in hiss; see HissGate.swift.
+struct gate_rule {
+  /// The sum over a band up to which nothing is speech, and the reciprocal of how much more is.
+  float least, slope;
+  /// How much of the noise is hiss.
+  float share;
+};
+
 /// The loops for one instruction set. The pointers are to separate memory unless stated otherwise.
 struct kernels {
   // Two real frames a and b of N samples as one complex sequence z = a + i b: 2 N numbers, real and imaginary parts in
@@ -90,6 +98,13 @@ struct kernels {
   void (*wiener_gain)(
     float *gain, const float *backward, const float *cepstral, const float *posterior, const float *floor,
     float share, float least, long count);
+  /// With s = a + b, repeated beyond its ends, sums[k] = s[k − 16] + … + s[k − 1], in pairs of pairs. `sums` has
+  /// `count` + 31 values.
+  void (*band_sums)(float *sums, const float *a, const float *b, long count);
+  /// Draws G to the floor where there is no speech in the band around it; see HissGate.swift. `sums` are from
+  /// `band_sums`, and a band is sums[k] + sums[k + 16].
+  void (*draw_to_floor)(
+    float *gain, const float *floor, const float *sums, struct gate_rule rule, long count);
 
   // Samples.
 

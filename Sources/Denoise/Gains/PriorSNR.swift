@@ -10,6 +10,7 @@ import Glibc
 //   ξ[t]  = ξd[t]^0.6 ξc[t]^0.4, at least ξmin                               ξc: see CepstralPrior.swift
 //
 //   a = 0.98^(hop / 16 ms), 0.985 at a hop of 12 ms
+//   in hiss (see Hiss.swift), 0.97 instead of 0.98 if ξmin is −24 dB, and 0.975 if it's −18
 //   ξmin = the user's maximum reduction, clamped to −24 … −18 dB
 //   without a previous frame, G² γ is max(γ − 1, 0) of the frame itself
 //
@@ -48,28 +49,37 @@ import Glibc
 struct PriorSNR {
   static let largestPosterior: Float = 1e4
 
-  private let rule: prior_rule
   /// ξmin
-  var least: Float { rule.least }
+  let least: Float
+  /// a
+  private let memory: Double
+  /// What is added to a in hiss.
+  private let change: Double
 
   init(frame: AnalysisFrame, sampleRate: Int, reductionDB: Double) {
     let hopSeconds = Double(frame.hop) / Double(sampleRate)
-    let memory = pow(0.98, hopSeconds / 0.016)
-    rule = prior_rule(
-      least: Float(pow(10, -min(24, max(18, reductionDB)) / 10)), memory: Float(memory), novelty: Float(1 - memory))
+    memory = pow(0.98, hopSeconds / 0.016)
+    let leastDB = -min(24, max(18, reductionDB))
+    change = pow(0.99 + leastDB / 1200, hopSeconds / 0.016) - memory
+    least = Float(pow(10, leastDB / 10))
   }
 
   /// Computes ξ of a frame.
   /// - Parameters:
   ///   - frame: the frame.
   ///   - neighbor: the frame before it in the direction of the recursion; nil for the first.
+  ///   - hiss: how much of the frame's noise is hiss, from 0 to 1.
   ///   - posterior: γ of both.
   ///   - old: ξ of the neighbor.
   ///   - new: receives ξ; may be `old`.
   @unsafe
-  func advance(to frame: Int64, from neighbor: Int64?, _ posterior: PosteriorRows, _ old: Row, into new: Row) {
+  func advance(
+    to frame: Int64, from neighbor: Int64?, hiss: Float, _ posterior: PosteriorRows, _ old: Row, into new: Row
+  ) {
     let entered = unsafe posterior[frame]
     if let neighbor {
+      let memory = memory + Double(hiss) * change
+      let rule = prior_rule(least: least, memory: Float(memory), novelty: Float(1 - memory))
       unsafe loops.advance_prior(new, old, posterior[neighbor], entered, rule, posterior.measured.width)
     } else {
       for bin in 0..<posterior.measured.width { unsafe new[bin] = max(entered[bin] - 1, least) }

@@ -5,6 +5,7 @@ struct SegmentGains: Sendable {
   private let method: DenoiseMethod
   let isResidue: Bool
   private let priorSNR: PriorSNR
+  private let hissGate = HissGate()
   /// The smoothing of speech in the cepstrum; nil if the method doesn't use it.
   let cepstralPrior: CepstralPrior?
   private let binCount: Int
@@ -72,7 +73,8 @@ struct SegmentGains: Sendable {
     for frame in context.lowerBound..<segment.upperBound {
       let next = unsafe segment.contains(frame) ? gains[frame] : state
       let neighbor = frame == context.lowerBound ? nil : frame - 1
-      unsafe priorSNR.advance(to: frame, from: neighbor, posterior, prior, into: next)
+      unsafe priorSNR.advance(
+        to: frame, from: neighbor, hiss: noise.hiss(of: frame), posterior, prior, into: next)
       unsafe prior = next
     }
     let apply = unsafe method == .wiener ? loops.wiener_gain : loops.amplitude_gain
@@ -82,12 +84,16 @@ struct SegmentGains: Sendable {
         // ξb = ξf, because γ alone would let noise through.
         unsafe state.update(from: gains[frame], count: binCount)
       } else {
-        unsafe priorSNR.advance(to: frame, from: neighbor, posterior, state, into: state)
+        unsafe priorSNR.advance(
+          to: frame, from: neighbor, hiss: noise.hiss(of: frame), posterior, state, into: state)
       }
       guard segment.contains(frame) else { continue }
+      let hiss = noise.hiss(of: frame), sums = unsafe workspace.sums[0]
+      if hiss > 0 { unsafe loops.band_sums(sums, gains[frame], state, binCount) }
       unsafe apply(
         gains[frame], state, rows.logs[frame], posterior[frame], floor, CepstralPrior.share, priorSNR.least,
         binCount)
+      if hiss > 0 { unsafe loops.draw_to_floor(gains[frame], floor, sums, hissGate.rule(hiss: hiss), binCount) }
     }
   }
 

@@ -61,7 +61,9 @@ package struct NoiseCourse: Sendable, Equatable {
     NoiseCourse(
       parts.map { part in
         let power = channels.map { part.profile.power[$0] }
-        return Part(NoiseProfile(power: power, sampleRate: part.profile.sampleRate), at: part.frames)
+        let steadiness = channels.map { part.profile.steadiness[$0] }
+        return Part(
+          NoiseProfile(power: power, steadiness: steadiness, sampleRate: part.profile.sampleRate), at: part.frames)
       })
   }
 }
@@ -84,15 +86,18 @@ struct FrameNoise: Sendable {
   private let bias: [Float]
   /// The octaves from λ of each part to the next one's.
   private let steps: [[Float]]
+  /// How much of each part is hiss, from 0 to 1.
+  private let hiss: [Float]
   /// Samples of each channel.
   private let places: [Range<Int64>]
   private let hop: Int64
 
   /// - Parameters:
   ///   - levels: λ of each part, at least 0.
+  ///   - hiss: how much of each part is hiss, from 0 to 1; nil for none.
   ///   - places: frames of the recording where each part was learned.
   ///   - hop: of the analysis frames.
-  init(_ levels: [[Float]], at places: [Range<Int64>], hop: Int) {
+  init(_ levels: [[Float]], hiss: [Float]? = nil, at places: [Range<Int64>], hop: Int) {
     let bins = levels[0].indices
     let isNoisy = bins.map { bin in levels.contains { $0[bin] > Self.least } }
     let bounded = levels.map { level in bins.map { isNoisy[$0] ? max(level[$0], Self.least) : 0 } }
@@ -102,12 +107,13 @@ struct FrameNoise: Sendable {
     steps = zip(bounded, bounded.dropFirst()).map { level, next in
       bins.map { isNoisy[$0] ? log2(next[$0] / level[$0]) : 0 }
     }
+    self.hiss = hiss ?? [Float](repeating: 0, count: levels.count)
     self.places = places
     self.hop = Int64(hop)
   }
 
   /// Creates noise that is the same everywhere.
-  init(_ level: [Float]) { self.init([level], at: [0..<0], hop: 1) }
+  init(_ level: [Float], hiss: Float = 0) { self.init([level], hiss: [hiss], at: [0..<0], hop: 1) }
 
   /// Whether a bin has any noise.
   func hasNoise(inBin bin: Int) -> Bool { levels[0][bin] > 0 }
@@ -121,6 +127,14 @@ struct FrameNoise: Sendable {
     let (start, end) = (places[next - 1].upperBound, places[next].lowerBound)
     guard middle > start else { return .part(next - 1) }
     return .between(next - 1, share: Float(middle - start) / Float(end - start))
+  }
+
+  /// Returns how much of a frame's noise is hiss, from 0 to 1.
+  func hiss(of frame: Int64) -> Float {
+    switch place(of: frame) {
+    case .part(let part): hiss[part]
+    case .between(let part, let share): hiss[part] + share * (hiss[part + 1] - hiss[part])
+    }
   }
 
   /// Turns a frame's power, four times |Y|² summed over the channels, into γ.

@@ -5,15 +5,23 @@ package struct NoiseProfile: Sendable, Equatable {
   package let power: [[Float]]
   /// The sample rate of the sound that the profile was made from, in Hz.
   package let sampleRate: Int
+  /// How steady the noise was in each channel, from 0 to 1; 0 if that isn't known. See Hiss.swift.
+  let steadiness: [Float]
 
-  /// Creates a profile from its values.
+  /// Creates a profile from its values, of noise that isn't known to be steady.
   /// - Parameters:
   ///   - power: for each channel, `AnalysisFrame(sampleRate:).binCount` finite values, 0 or more.
   ///   - sampleRate: in Hz.
   package init(power: [[Float]], sampleRate: Int) {
+    self.init(power: power, steadiness: [Float](repeating: 0, count: power.count), sampleRate: sampleRate)
+  }
+
+  init(power: [[Float]], steadiness: [Float], sampleRate: Int) {
+    precondition(steadiness.count == power.count, "a value for each channel")
     let bins = AnalysisFrame(sampleRate: sampleRate).binCount
     precondition(!power.isEmpty && power.allSatisfy { $0.count == bins }, "a value for each channel and bin")
     self.power = power
+    self.steadiness = steadiness
     self.sampleRate = sampleRate
   }
 
@@ -30,6 +38,13 @@ package struct NoiseProfile: Sendable, Equatable {
     }
     return sum
   }
+
+  /// How steady the noise of all channels together is: that of the least steady one with any noise.
+  var leastSteadiness: Float {
+    zip(power, steadiness).reduce(nil as Float?) { least, channel in
+      channel.0.contains { $0 > 0 } ? min(least ?? 1, channel.1) : least
+    } ?? 0
+  }
 }
 
 /// Learns a profile from a region that contains only noise: the mean power of the frames entirely inside it.
@@ -44,6 +59,7 @@ package struct NoiseProfileBuilder: ~Copyable {
   private let countsSilence: Bool
   private var spectra: PowerSpectra
   private var sums: [[Double]]
+  private var meters: [SteadinessMeter]
   /// Frames that count in each channel.
   private var counts: [Int64]
 
@@ -59,6 +75,8 @@ package struct NoiseProfileBuilder: ~Copyable {
     spectra = PowerSpectra(
       frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, silence: countsSilence ? .none : .constant)
     sums = [[Double]](repeating: [Double](repeating: 0, count: spectra.frame.binCount), count: channels)
+    meters = [SteadinessMeter](
+      repeating: SteadinessMeter(frame: spectra.frame, sampleRate: sampleRate), count: channels)
     counts = [Int64](repeating: 0, count: channels)
   }
 
@@ -68,6 +86,7 @@ package struct NoiseProfileBuilder: ~Copyable {
     spectra.append(samples) { channel, power, isSilent in
       if isSilent { return }
       counts[channel] += 1
+      if !countsSilence { meters[channel].append(power) }
       for bin in 0..<power.count { sums[channel][bin] += Double(power[bin]) }
     }
   }
@@ -82,7 +101,7 @@ package struct NoiseProfileBuilder: ~Copyable {
       let mean = sums.map { Float($0 / Double(max(count, 1))) }
       return countsSilence || count == 0 ? mean : NoiseProfile.shrunk(mean, frames: count)
     }
-    return NoiseProfile(power: power, sampleRate: sampleRate)
+    return NoiseProfile(power: power, steadiness: meters.map(\.steadiness), sampleRate: sampleRate)
   }
 }
 

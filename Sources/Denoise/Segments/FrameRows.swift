@@ -69,9 +69,12 @@ final class Workspace: @unchecked Sendable {  // only its thread uses it
   let transform: PairTransform
   /// Two rows for anything.
   let scratch: RowRing
+  /// A row for `band_sums`.
+  let sums: RowRing
 
   init(frame: AnalysisFrame) {
     transform = PairTransform(length: frame.length)
     scratch = RowRing(width: frame.binCount, count: 2)
+    sums = RowRing(width: frame.binCount + HissGate.width - 1, count: 1)
   }
 }
