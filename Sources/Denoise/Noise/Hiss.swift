@@ -24,7 +24,7 @@ import Glibc
 //   café, train                         3.4 … 4.3    −7.9 … −8.7
 //
 // Noise that is broad but unsteady must be left out: with crackle, gusts of white noise, and a train and a café made as
-// bright as rain, all with E over 2.3, the gate costs .04, .04, .03, and .01 PESQ.
+// bright as rain, all with E over 2.3, a gate with somewhat lower limits cost .04, .04, .03, and .01 PESQ.
 
 /// Measures how steady the noise of a region is, in one channel.
 struct SteadinessMeter {
