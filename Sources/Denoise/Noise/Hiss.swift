@@ -1,7 +1,7 @@
 import Glibc
 
-// How much of a noise is hiss: steady and broad, such as that of a preamplifier, a tape, a fan, or rain. In hiss, a band
-// in which speech doesn't clearly stand out holds only noise, so everything in it can go; see HissGate.swift. In other
+// How much of a noise is hiss: steady and broad, such as that of a preamplifier, a tape, or rain. In hiss, a band in
+// which speech doesn't clearly stand out holds only noise, so everything in it can go; see HissGate.swift. In other
 // noise it can't: a street's bands are loud or quiet by the moment, and its high ones hold more speech than noise.
 //
 // Both are measured in the noise's bands (NoiseBands) whose middle is at least 200 Hz and which end below 7.6 kHz, or
