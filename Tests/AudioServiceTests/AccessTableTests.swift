@@ -71,8 +71,8 @@ import Webhooks
     rows.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for route in routes(keyed.bench.context) + [ViewerFiles.route] {
       let path = ours.path(of: route).replacing("{file}", with: "index.html")
-      // An admin's key is the only one with the scope of an operator's route, and has no other. A key can't mint a scope
-      // that it hasn't.
+      // An admin's key is the only one with the scope of an operator's route, and has no other. A key can't mint a
+      // scope that it hasn't.
       let wrongScope = route.rule == .operators ? "ours" : route.rule == .anyKey ? "reader" : "root"
       let body = route.rule == .anyKey ? "{\"recording\":\"\(ours.recording)\",\"scopes\":[\"write\"]}" : ""
       var cells: [String] = []

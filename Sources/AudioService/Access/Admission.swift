@@ -1,8 +1,8 @@
 import Jobs
 import Storage
 
-/// A credential that was found valid, remembered by the connection that it came on: hashing it and looking it up for each
-/// request took 9 % of a slice's instructions.
+/// A credential that was found valid, remembered by the connection that it came on: hashing it and looking it up for
+/// each request took 6.5 % of a slice's instructions.
 ///
 /// It counts only for a request with the same credential, only until the files of keys or secrets change, and only
 /// until it expires.
