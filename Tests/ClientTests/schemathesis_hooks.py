@@ -49,8 +49,9 @@ def is_consistent(path, body):
         density = [body.get("frequencies"), body.get("power_db")]
         if None in density:
             others = ["sample_rate", "channels", "id", "created_at", "changed_at"]
-            return (density == [None, None] and body.get("recording") is not None
-                    and all(body.get(name) is None for name in others))
+            if (density != [None, None] or body.get("recording") is None
+                    or any(body.get(name) is not None for name in others)):
+                return False
         # Frequencies ascend, which no JSON Schema can say, and each channel has a number for each of them.
         if isinstance(density[0], list) and not all(map(is_below, density[0], density[0][1:])):
             return False
