@@ -99,7 +99,7 @@ final class TestBench: Sendable {
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
           convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;
           loudness) echo '{"loudness":{"integrated_lufs":-20.512,"range_lu":3.25,"true_peak_dbtp":-1}}' ;;
-          trim) echo x > "$pyramid"; echo sound > "$output"; echo '{"trimmed":{"frames":500,"warnings":[]}}' ;;
+          trim) echo x > "$pyramid"; echo sound > "$output"; echo '{"trimmed":{"frames":500,"warnings":[],"lacksPictures":false}}' ;;
           denoise) echo x > "${pyramid:-/dev/null}"; echo sound > "$output"
             echo '{"denoised":{"frames":1000,"noise":{"quantile":0.2},"link":"all",'\
       '"clipped_samples":3,"warnings":[]}}' ;;
