@@ -7,7 +7,7 @@ import Testing
 @testable import AudioService
 @testable import Jobs
 
-/// A connection remembers its last credential; nobody may gain from that.
+/// A connection remembers its last credential; it must not let anyone else in.
 @Suite struct AdmissionTests {
   @Test("a key ends for its connections, too: when it is revoked, loses a scope, or gets another secret")
   func revoked() async throws {

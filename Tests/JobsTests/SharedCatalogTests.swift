@@ -118,7 +118,8 @@ import Testing
         #expect(text == token.shortName + "\n")
       }
     }
-    #expect(attempts == jobs.count + losses)
+    // That something was lost at all.
+    #expect(losses > 0 && attempts == jobs.count + losses)
     try GarbageCollection(catalog: catalog, store: store).run()
     for recording in try catalog.recordings(limit: 99) {
       let files = try FileManager.default.contentsOfDirectory(atPath: store.folder(of: recording.id)).sorted()

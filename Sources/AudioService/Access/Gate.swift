@@ -76,7 +76,7 @@ final class Gate: Sendable {
     throw error
   }
 
-  /// Notes whose request it is, and takes it off the tenant's share. Returns the fields that tell what is left of it.
+  /// Notes whose request it is and counts it toward the tenant's rate. Returns the fields that say how much is left.
   @discardableResult
   private func count(_ request: HTTPRequest, _ admission: Admission, route: String = "") throws -> HTTPFields? {
     let grant = admission.grant
@@ -105,7 +105,7 @@ final class Gate: Sendable {
     }
   }
 
-  /// Returns the connection's last admission if it is for this credential and still counts; otherwise finds out anew.
+  /// Returns the connection's last admission if it is for this credential and still valid; otherwise makes a new one.
   private func remembered(
     _ credential: ArraySlice<UInt8>, _ request: HTTPRequest, _ find: () throws(AccessError) -> Caller.Grant
   ) throws(AccessError) -> Admission {

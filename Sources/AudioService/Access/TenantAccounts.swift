@@ -101,6 +101,6 @@ final class TenantAccounts: Sendable {
     return (limit, Int((day + 1) * 86_400 - access.clock.now.milliseconds / 1000))
   }
 
-  /// The day by the clock that never runs backward: no limit begins anew because the system's clock was set back.
+  /// The day by the clock that never runs backward: setting the system's clock back resets no limit.
   private var today: Int64 { access.clock.now.milliseconds / 86_400_000 }
 }
