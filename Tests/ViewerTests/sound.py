@@ -7,7 +7,7 @@ from webdriver import wait
 TAP = """
 (() => {
   const connect = AudioNode.prototype.connect, ends = new WeakMap();
-  const tap = window.tap = { chunks: [], frames: 0, rate: 0, isOn: false, clicked: 0, heard: 0 };
+  const tap = window.tap = { chunks: [], frames: 0, rate: 0, isOn: false, clicked: 0, heard: 0, delay: 0 };
   const processor = `registerProcessor("tap", class extends AudioWorkletProcessor {
     process([[samples]]) {
       if (samples) this.port.postMessage(samples.slice());
@@ -45,6 +45,11 @@ TAP = """
       connect.call(this, ends.get(context));
     }
     return connect.call(this, target, ...rest);
+  };
+  const start = AudioBufferSourceNode.prototype.start;
+  AudioBufferSourceNode.prototype.start = function (...words) {
+    for (const until = performance.now() + tap.delay; performance.now() < until;);
+    start.apply(this, words);
   };
   addEventListener("click", event => {
     if (event.target.closest("#preview")) [tap.clicked, tap.heard] = [performance.now(), 0];
@@ -124,6 +129,10 @@ class Tap:
     def start(self):
         wait("the tap is open", lambda: self.browser.run("return tap.isReady"))
         self.browser.run("tap.start()")
+
+    def delay(self, milliseconds):
+        """From now on, the page's thread has to wait for so long before it starts a sound, as on a busy machine."""
+        self.browser.run("tap.delay = arguments[0]", milliseconds)
 
     def seconds(self):
         return self.browser.run("return tap.frames / tap.rate")

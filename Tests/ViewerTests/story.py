@@ -393,11 +393,13 @@ class Story:
         browser.keys("l", "1", " ")
         wait("it plays", lambda: page.is_playing() and page.playhead() > 4.2)
         tap.start()
+        tap.delay(15)
         # Original, first result, second result: each for a moment, across the end of the loop.
         for key in ("2", "2", "1", "2", "2", "2", "1", "2", "1", "2"):
             until = tap.seconds() + 0.55
             browser.keys(key)
             wait("it is heard for a while", lambda: tap.seconds() > until)
+        tap.delay(0)
         grid, gap = browser.run("return [tap.offGrid(4410), tap.longestGap()]")
         loudness, pressed = {}, {}
         tap.start()

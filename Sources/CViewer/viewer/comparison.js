@@ -14,6 +14,8 @@ export const voices = /** @type {const} */ (["original", "cleaned", "residue"]);
 export const fade = 0.012;
 /** Sounds are scheduled this many seconds ahead, so that none starts late. */
 export const lead = 0.01;
+/** A start that reaches the thread of the sound less than this many seconds ahead may be late. */
+const margin = 0.006;
 /**
  * Limits of the factors by which the original and the removed noise are made louder or softer. If there is only noise, an
  * original as soft as the cleaned sound would hide the effect.
@@ -41,6 +43,31 @@ export function heardTime(context) {
   const time = Math.max(estimate, heard.get(context) ?? 0);
   heard.set(context, time);
   return time;
+}
+
+/**
+ * Starts a source so that it is in step with others. If the instant of its beginning has passed, or passes meanwhile because
+ * the page's thread has to wait, it starts later, and as much further into the sound.
+ * @param {AudioContext} context
+ * @param {number} begun when the sound begins, in seconds of the context
+ * @param {(late: number) => number} offset where it starts when it is late, in seconds of the buffer
+ * @param {() => AudioBufferSourceNode} make a source that is connected
+ * @param {number} [duration] of the sound, in seconds
+ * @returns {AudioBufferSourceNode | null} null: the sound is over before it could start
+ */
+export function startInStep(context, begun, offset, make, duration = Infinity) {
+  for (let ahead = lead; ; ahead *= 2) {
+    const source = make(), { sampleRate: rate } = context;
+    // By whole frames, lest it be resampled.
+    const late = Math.max(0, Math.ceil((context.currentTime + ahead - begun) * rate)) / rate;
+    if (late < duration) {
+      source.start(begun + late, offset(late));
+      if (context.currentTime + margin < begun + late || ahead > 1) return source;
+      source.stop();
+    }
+    source.disconnect();
+    if (late >= duration) return null;
+  }
 }
 
 export class Comparison {
@@ -122,12 +149,15 @@ export class Comparison {
   get #length() { return this.#loop.end - this.#loop.start; }
 
   #run(/** @type {Take} */ take) {
-    const { context, window } = this, at = Math.max(this.#begun, context.currentTime + lead);
+    const { context, window } = this, { buffer } = take, output = new GainNode(context, { gain: 0 });
     const loopStart = this.#loop.start - window.start, loopEnd = this.#loop.end - window.start;
-    take.output = new GainNode(context, { gain: 0 });
-    take.source = new AudioBufferSourceNode(context, { buffer: take.buffer, loop: true, loopStart, loopEnd });
-    take.source.connect(take.output).connect(context.destination);
-    take.source.start(at, loopStart + (at - this.#begun + this.#offset) % this.#length);
+    output.connect(context.destination);
+    take.output = output;
+    take.source = startInStep(context, this.#begun, late => loopStart + (late + this.#offset) % this.#length, () => {
+      const source = new AudioBufferSourceNode(context, { buffer, loop: true, loopStart, loopEnd });
+      source.connect(output);
+      return source;
+    });
   }
 
   /**

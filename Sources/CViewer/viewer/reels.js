@@ -1,5 +1,5 @@
 // @ts-check
-import { equalGains, fade, heardTime, lead, mostSpeakers } from "./comparison.js";
+import { equalGains, fade, heardTime, lead, mostSpeakers, startInStep } from "./comparison.js";
 import { breathe } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
@@ -360,13 +360,14 @@ export class Reels {
   #schedule(/** @type {Piece} */ piece, /** @type {string} */ key, /** @type {Float32Array[]} */ lanes) {
     const { context } = this, strand = this.#strands.get(key), rate = this.#rate;
     if (!context || !strand || !lanes.length) return;
-    const late = Math.max(0, Math.ceil((context.currentTime + lead - piece.at) * rate)) / rate;
-    if (late >= piece.count / rate) return;
     const buffer = new AudioBuffer({ length: piece.count, sampleRate: rate, numberOfChannels: lanes.length });
     lanes.forEach((lane, channel) => buffer.copyToChannel(lane, channel));
-    const source = new AudioBufferSourceNode(context, { buffer });
-    source.connect(strand.output);
-    source.start(piece.at + late, late);
+    const source = startInStep(context, piece.at, late => late, () => {
+      const source = new AudioBufferSourceNode(context, { buffer });
+      source.connect(strand.output);
+      return source;
+    }, piece.count / rate);
+    if (!source) return;
     piece.sources.set(key, source);
   }
 
