@@ -146,7 +146,7 @@ let package = Package(
       name: "FailingProgram", path: "Tests/FailingProgram", linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     .executableTarget(
       name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
-      exclude: ["denoise.md", "changing-noise.py", "Anchors"],
+      exclude: ["denoise.md", "changing-noise.py", "noise-levels.sh", "Anchors"],
       swiftSettings: strict),
   ],
   swiftLanguageModes: [.v6],

@@ -3,7 +3,7 @@
     python3 Tests/OperationsTests/floods.py [PROGRAM]      default: .build/release/stillwave
 
 Prints a table: for each flood, what the flooding tenant got, and the other tenant's slowest upload, slice and waveform (from
-the upload's answer to the finished waveform) of five. The flood is a process of its own.
+the upload's answer to the finished waveform) of 20. The flood is a process of its own.
 """
 
 import collections
@@ -26,7 +26,7 @@ from walk import Process
 from webdriver import free_port, wait
 
 THREADS = 64
-TRIES = 5
+TRIES = 20
 
 
 def sound(seconds, seed, rate=16000):
@@ -133,14 +133,17 @@ def floods(tenant, recording):
 
     def previews(number, step):
         start = (step * 64 + number) % 300 / 10
-        return ask("POST", f"{own}/denoise/preview", json.dumps({"noise": {"start": 0, "end": 1}, "start": start, "end": start + 20}), body)
+        return ask("POST", f"{own}/denoise/preview", json.dumps({"noise": {"start": 0, "end": 1}, "window": {"start": start, "end": start + 20}}), body)
 
     def parts(number, step):
         return ask("GET", f"{own}/audio?format=mp3&start={(step * 64 + number) % 300 / 10}&end=50")
 
     def labels(number, step):
-        track = {"name": "Words", "kind": "words", "labels": [{"start": k / 10, "end": k / 10 + 0.1, "text": "word"} for k in range(500)]}
-        return ask("POST", f"{own}/labels", json.dumps(track), body)
+        words = [{"start": k / 10, "end": k / 10 + 0.1, "text": "word"} for k in range(500)]
+        status, made = tenant.ask(tenant.connection(), "POST", f"{own}/labels?name=Words&kind=transcript", json.dumps({"labels": words}), body)
+        if status == 201:
+            ask("DELETE", f"{own}/labels/{json.loads(made)['id']}", None, {"If-Match": "*"})
+        return status
 
     def waits(number, step):
         return ask("GET", "/v1/jobs?state=running&limit=100")
@@ -218,6 +221,7 @@ def main():
                 with Flood(name, port, flooding, recording) if name else contextlib.nullcontext() as running:
                     slowest = measure(other, number)
                 answers = running.answers if name else collections.Counter()
+                assert "400" not in answers, f"{name}: not a flood but bad requests: {dict(answers)}"
                 got = ", ".join(f"{count} × {kind}" for kind, count in answers.most_common(4))
             print(f"| {name or 'nothing'} | {got} | " + " | ".join(f"{slowest[what]:.2f} s" for what in ("upload", "slice", "waveform")) + " |", flush=True)
 
