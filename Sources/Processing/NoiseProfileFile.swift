@@ -6,10 +6,11 @@ import Terms
 // A noise profile as a file, which `stillwave noise-profile` writes, `denoise --noise` reads and the service accepts:
 //
 //   {"channels":2,"frequencies":[0,21.53,…],"name":"interview.wav","noise":{"end":2.75,"start":1.25},
-//    "power_db":[[-98.2,…],[…]],"sample_rate":44100}
+//    "power_db":[[-98.2,…],[…]],"sample_rate":44100,"steadiness":[0.97,1]}
 //
-// `power_db[channel][i]` is in dB relative to full scale² per Hz at `frequencies[i]`; see NoiseDensity. Only these two
-// members are needed, and others are ignored: a profile of the service can be read as well.
+// `power_db[channel][i]` is in dB relative to full scale² per Hz at `frequencies[i]`; see NoiseDensity.
+// `steadiness[channel]` is from 0 to 1; see Hiss.swift. Only `frequencies` and `power_db` are needed, and unknown
+// members are ignored: a profile of the service can be read as well.
 
 /// A noise profile with what is known about where it was learned.
 package struct NoiseProfileFile: Sendable, Equatable {
@@ -63,7 +64,10 @@ package struct NoiseProfileFile: Sendable, Equatable {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     guard let members = try? decoder.decode(Members.self, from: Data(bytes)) else { throw .malformed }
-    do { density = try NoiseDensity(frequencies: members.frequencies, powerDB: members.powerDb) } catch {
+    do {
+      density = try NoiseDensity(
+        frequencies: members.frequencies, powerDB: members.powerDb, steadiness: members.steadiness)
+    } catch {
       throw .density(error)
     }
     (name, noise, sampleRate) = (members.name, members.noise, members.sampleRate)
@@ -76,7 +80,7 @@ package struct NoiseProfileFile: Sendable, Equatable {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     let members = Members(
       name: name, noise: noise, sampleRate: sampleRate, channels: density.powerDB.count,
-      frequencies: density.frequencies, powerDb: density.powerDB)
+      frequencies: density.frequencies, powerDb: density.powerDB, steadiness: density.steadiness)
     guard let data = try? encoder.encode(members) else { preconditionFailure("a profile's numbers are finite") }
     return Array(data) + [UInt8(ascii: "\n")]
   }
@@ -87,6 +91,7 @@ package struct NoiseProfileFile: Sendable, Equatable {
     var sampleRate, channels: Int?
     var frequencies: [Double]
     var powerDb: [[Double]]
+    var steadiness: [Double]?
   }
 }
 
@@ -104,6 +109,8 @@ extension NoiseDensity.Fault {
     case .power(let channel):
       return "“power_db” of channel \(channel) must have a number from \(Int(NoiseDensity.powerRange.lowerBound)) to "
         + "\(Int(NoiseDensity.powerRange.upperBound)) for each frequency"
+    case .steadiness:
+      return "“steadiness” must have a number from 0 to 1 for each channel"
     case .silent:
       return "“power_db” must have a channel with noise, which is more than \(Int(NoiseDensity.none)) dB"
     }

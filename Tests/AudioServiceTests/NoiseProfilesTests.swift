@@ -9,8 +9,8 @@ import Testing
 
 /// Noise profiles that are kept, and their use in denoise requests.
 @Suite struct NoiseProfilesTests {
-  private static let file = #"{"name":"Fan","frequencies":[0,1000.5,4000],"power_db":[[-80,-91.25,-300]]}"#
-  private static let numbers = #""frequencies":[0,1000.5,4000],"power_db":[[-80,-91.25,-300]]}"#
+  private static let numbers = #""frequencies":[0,1000.5,4000],"power_db":[[-80,-91.25,-300]],"steadiness":[0.5]}"#
+  private static let file = #"{"name":"Fan","# + numbers
 
   /// The child writes a profile, and keeps the one that it gets.
   private static let script = """
@@ -125,6 +125,10 @@ import Testing
       (#"{"frequencies":[0,1],"power_db":[[1,1],[1]]}"#, 400, "power_db"),
       (#"{"frequencies":[0,1],"power_db":[[1,1e9]]}"#, 400, "power_db"),
       (#"{"frequencies":[0,1],"power_db":[[-300,-300]]}"#, 400, "power_db"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"steadiness":[0,1]}"#, 400, "steadiness"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"steadiness":[2]}"#, 400, "steadiness"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"steadiness":["1"]}"#, 400, "steadiness"),
+      (#"{"frequencies":[0,1],"power_db":[[1,1]],"steadiness":1}"#, 400, "steadiness"),
       (#"{"frequencies":[0,1],"power_db":[[1,1]],"sample_rate":0}"#, 400, "sample_rate"),
       (#"{"frequencies":[0,1],"power_db":[[1,1]],"recording":5}"#, 400, "recording"),
       (#"{"frequencies":[0,1],"power_db":[[1,1]],"recording":""}"#, 400, "recording"),

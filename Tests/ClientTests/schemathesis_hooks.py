@@ -48,10 +48,14 @@ def is_consistent(path, body):
     if path == "/v1/noise-profiles":
         density = [body.get("frequencies"), body.get("power_db")]
         if None in density:
-            others = ["sample_rate", "channels", "id", "created_at", "changed_at"]
+            others = ["steadiness", "sample_rate", "channels", "id", "created_at", "changed_at"]
             if (density != [None, None] or body.get("recording") is None
                     or any(body.get(name) is not None for name in others)):
                 return False
+        # One value for each channel.
+        steadiness = body.get("steadiness")
+        if isinstance(steadiness, list) and isinstance(density[1], list) and len(steadiness) != len(density[1]):
+            return False
         # Frequencies ascend, which no JSON Schema can say, and each channel has a number for each of them.
         if isinstance(density[0], list) and not all(map(is_below, density[0], density[0][1:])):
             return False

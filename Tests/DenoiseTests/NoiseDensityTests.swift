@@ -40,6 +40,7 @@ import Testing
     let profile = try profile(noise(rate: 44100), rate: 44100)
     let again = try NoiseDensity(profile).profile(sampleRate: 44100, channels: 1)
     for (old, new) in zip(profile.power[0], again.power[0]) { #expect(abs(10 * log10(new / old)) < 0.02) }
+    #expect(profile.steadiness == [1] && again.steadiness == [1])
   }
 
   @Test(
@@ -61,9 +62,7 @@ import Testing
     func left(_ profile: NoiseProfile) -> Double {
       TestSignals.levelDB(cleaning.clean(sound, profile)[(rate / 2)..<(3 * rate)])
     }
-    // A density doesn't say how steady the noise was; see Hiss.swift.
-    let power = try profile(noise(rate: rate, seed: 2), rate: rate).power
-    let own = left(NoiseProfile(power: power, sampleRate: rate))
+    let own = left(try profile(noise(rate: rate, seed: 2), rate: rate))
     // At 48 kHz, nothing is removed above 22.05 kHz: −90 dB per Hz of 1.95 kHz.
     let kept = rate == 48000 ? 1e-9 * 1950 : 0
     let other = left(try density(noise(rate: 44100), rate: 44100).profile(sampleRate: rate, channels: 1))
@@ -98,6 +97,21 @@ import Testing
     }
     let mono = try NoiseDensity(frequencies: [0, 4000], powerDB: [[-60, -60]])
     #expect(mono.profile(sampleRate: 8000, channels: 2).power == [own[0], own[0]])
+  }
+
+  @Test("a profile is as steady as its channels, or the least steady of them")
+  func steadiness() throws {
+    let density = try NoiseDensity(
+      frequencies: [0, 4000], powerDB: [[-60, -60], [-70, -70]], steadiness: [1, 0.25])
+    #expect(density.profile(sampleRate: 8000, channels: 2).steadiness == [1, 0.25])
+    #expect(density.profile(sampleRate: 8000, channels: 3).steadiness == [0.25, 0.25, 0.25])
+    let unknown = try NoiseDensity(frequencies: [0, 4000], powerDB: [[-60, -60]])
+    #expect(unknown.profile(sampleRate: 8000, channels: 1).steadiness == [0])
+    for steadiness in [[], [1], [0, 1, 1], [0, 1.1], [-0.1, 0], [.nan, 0]] as [[Double]] {
+      #expect(throws: NoiseDensity.Fault.steadiness) {
+        try NoiseDensity(frequencies: [0, 4000], powerDB: [[-60, -60], [-70, -70]], steadiness: steadiness)
+      }
+    }
   }
 
   @Test("between frequencies, decibels follow a straight line; above the last one and next to “none” there is no line")

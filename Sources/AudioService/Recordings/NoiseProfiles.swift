@@ -18,7 +18,7 @@ struct NoiseProfiles: Sendable {
 
   private static let known: JSONMembers.Known = [
     "recording": [], "noise": ["start", "end", "regions", "quantile"], "name": [], "frequencies": [], "power_db": [],
-    "sample_rate": [], "channels": [], "id": [], "created_at": [], "changed_at": [],
+    "steadiness": [], "sample_rate": [], "channels": [], "id": [], "created_at": [], "changed_at": [],
   ]
 
   /// What a client wants kept.
@@ -123,7 +123,8 @@ struct NoiseProfiles: Sendable {
     let (frequencies, power) = (members.value("frequencies"), members.value("power_db"))
     guard frequencies != nil || power != nil else {
       guard let recording else { throw members.invalid("recording", .recordingID) }
-      for member in ["sample_rate", "channels", "id", "created_at", "changed_at"] where members.value(member) != nil {
+      for member in ["steadiness", "sample_rate", "channels", "id", "created_at", "changed_at"]
+      where members.value(member) != nil {
         throw members.invalid(member, .givenWith("power_db"))
       }
       return .learned(from: recording, noise, name: name)
@@ -140,13 +141,19 @@ struct NoiseProfiles: Sendable {
       }
       return numbers
     }
+    let steadiness = try members.value("steadiness").map { value in
+      guard let numbers = value.numbers(upTo: rows.count) else {
+        throw members.invalid("steadiness", .noiseDensity(.steadiness))
+      }
+      return numbers
+    }
     let rate = try members.number("sample_rate", in: 1...1e9).map { Int($0) }
     let file: NoiseProfileFile
     do {
-      let density = try NoiseDensity(frequencies: frequencies, powerDB: rows)
+      let density = try NoiseDensity(frequencies: frequencies, powerDB: rows, steadiness: steadiness)
       file = NoiseProfileFile(noise: noise, sampleRate: rate, density: density)
     } catch {
-      throw members.invalid(error == .frequencies ? "frequencies" : "power_db", .noiseDensity(error))
+      throw members.invalid(error.member, .noiseDensity(error))
     }
     let profile = try KeptProfile(file, name: name ?? Self.defaultName, of: nil)
     // Jobs read it as a file, and some numbers are longer when they are written again, such as 1e-5.
@@ -231,6 +238,7 @@ extension KeptProfile {
   private struct Spectrum: Encodable {
     let frequencies: [Double]
     let powerDb: [[Double]]
+    let steadiness: [Double]
   }
 
   fileprivate init(_ file: NoiseProfileFile, name: String, of recording: RecordingID?) throws {
@@ -238,7 +246,9 @@ extension KeptProfile {
     self.init(
       name: name, recording: recording, noise: file.noise.map { RowJSON.text($0) }, sampleRate: file.sampleRate,
       channels: density.powerDB.count,
-      spectrum: try JSONDocument.encoded(Spectrum(frequencies: density.frequencies, powerDb: density.powerDB)))
+      spectrum: try JSONDocument.encoded(
+        Spectrum(
+          frequencies: density.frequencies, powerDb: density.powerDB, steadiness: density.steadiness)))
   }
 
   /// A strong tag, which changes with each change. Contains the time, because a restored backup counts changes from an
@@ -254,6 +264,17 @@ extension KeptProfile {
     json[json.count - 1] = UInt8(ascii: ",")
     json += spectrum.dropFirst()
     return json
+  }
+}
+
+extension NoiseDensity.Fault {
+  /// The member that it is about.
+  fileprivate var member: String {
+    switch self {
+    case .frequencies: "frequencies"
+    case .channels, .power, .silent: "power_db"
+    case .steadiness: "steadiness"
+    }
   }
 }
 

@@ -11,6 +11,8 @@ import Glibc
 // At another rate, log D is interpolated between the frequencies. Frames have about 48 ms at every rate, so the bins
 // have nearly the same width, and tones keep their level within half a decibel. Above the highest frequency there is no
 // noise: nothing is known of it.
+//
+// How steady the noise was can't be told from its density, so it is kept beside it; see Hiss.swift.
 
 /// The power density of noise by frequency in each channel, valid at any sample rate.
 package struct NoiseDensity: Sendable, Equatable {
@@ -22,6 +24,8 @@ package struct NoiseDensity: Sendable, Equatable {
     case channels
     /// A channel doesn't have a value for each frequency, or one is out of range.
     case power(channel: Int)
+    /// There isn't a value for each channel, or one is out of range.
+    case steadiness
     /// No channel has any noise.
     case silent
   }
@@ -36,13 +40,18 @@ package struct NoiseDensity: Sendable, Equatable {
   package static let channelCount = 1...1024
   /// The range of a density, in dB relative to full scale² per Hz.
   package static let powerRange = none...200.0
+  /// The range of a channel's steadiness.
+  package static let steadinessRange = 0.0...1.0
 
   /// In Hz, ascending.
   package let frequencies: [Double]
   /// For each channel, the density at each frequency in dB relative to full scale² per Hz; `none` if there is none.
   package let powerDB: [[Double]]
+  /// How steady the noise was in each channel, from 0 to 1; 0 if that isn't known.
+  package let steadiness: [Double]
 
-  /// Creates the density of a profile, rounded to 0.01 dB and 0.01 Hz. Throws `.silent` if there is no noise in it.
+  /// Creates the density of a profile, rounded to 0.01 dB, 0.01 Hz, and 0.01 of steadiness. Throws `.silent` if there
+  /// is no noise in it.
   package init(_ profile: NoiseProfile) throws(Fault) {
     let scale = Self.scale(sampleRate: profile.sampleRate)
     frequencies = profile.power[0].indices.map { Self.rounded(profile.frequency(ofBin: $0)) }
@@ -53,13 +62,16 @@ package struct NoiseDensity: Sendable, Equatable {
         return min(Self.powerRange.upperBound, max(Self.powerRange.lowerBound, decibels))
       }
     }
+    steadiness = profile.steadiness.map { Self.rounded(Double($0)) }
     try check()
   }
 
   /// Creates a density from values that may come from anywhere.
-  package init(frequencies: [Double], powerDB: [[Double]]) throws(Fault) {
+  /// - Parameter steadiness: of each channel; nil if it isn't known.
+  package init(frequencies: [Double], powerDB: [[Double]], steadiness: [Double]? = nil) throws(Fault) {
     self.frequencies = frequencies
     self.powerDB = powerDB
+    self.steadiness = steadiness ?? [Double](repeating: 0, count: powerDB.count)
     try check()
   }
 
@@ -74,6 +86,9 @@ package struct NoiseDensity: Sendable, Equatable {
         throw .power(channel: channel)
       }
     }
+    guard steadiness.count == powerDB.count, steadiness.allSatisfy(Self.steadinessRange.contains) else {
+      throw .steadiness
+    }
     guard powerDB.contains(where: { $0.contains { $0 > Self.none } }) else { throw .silent }
   }
 
@@ -83,15 +98,19 @@ package struct NoiseDensity: Sendable, Equatable {
   /// Returns the profile for a sound.
   ///
   /// A density of as many channels as the sound has applies channel by channel. One of another number applies to every
-  /// channel of the sound with the mean power of its channels.
+  /// channel of the sound with the mean power of its channels, and as steady as the least steady of them.
   /// - Parameters:
   ///   - sampleRate: in Hz, at least 1.
   ///   - channels: at least 1.
   package func profile(sampleRate: Int, channels: Int) -> NoiseProfile {
-    let own = powerDB.map { bins($0, sampleRate: sampleRate) }
-    guard own.count != channels else { return NoiseProfile(power: own, sampleRate: sampleRate) }
-    let mean = own[0].indices.map { bin in own.reduce(0) { $0 + $1[bin] } / Float(own.count) }
-    return NoiseProfile(power: [[Float]](repeating: mean, count: channels), sampleRate: sampleRate)
+    let own = NoiseProfile(
+      power: powerDB.map { bins($0, sampleRate: sampleRate) }, steadiness: steadiness.map { Float($0) },
+      sampleRate: sampleRate)
+    guard powerDB.count != channels else { return own }
+    let mean = own.summed.map { $0 / Float(powerDB.count) }
+    return NoiseProfile(
+      power: [[Float]](repeating: mean, count: channels),
+      steadiness: [Float](repeating: own.leastSteadiness, count: channels), sampleRate: sampleRate)
   }
 
   /// Returns |X|² in each bin of one channel.
