@@ -7,93 +7,101 @@ import Testing
 @testable import AudioService
 @testable import Jobs
 
-/// A connection remembers its last credential; it must not let anyone else in.
+/// The service remembers valid credentials; that must not let anyone else in.
 @Suite struct AdmissionTests {
-  @Test("a key ends for its connections, too: when it is revoked, loses a scope, or gets another secret")
+  @Test("a key that was revoked, narrowed, or rotated stops working at once")
   func revoked() async throws {
     let keyed = try KeyedBench()
-    let connection = TestBench.Connection()
     func status(_ method: HTTPMethod = .get, _ path: String = "/v1/recordings") async throws -> Int {
-      try await keyed.status(method, path, body: method == .post ? "RIFF" : "", over: connection)
-    }
-    func write(_ line: String) throws {
-      try line.write(toFile: keyed.keysPath, atomically: true, encoding: .utf8)
-      keyed.bench.context.reloadAccess()
+      try await keyed.status(method, path, body: method == .post ? "RIFF" : "")
     }
     for _ in 0..<2 { #expect(try await status() == 200) }
-    try write(KeyedBench.line("ours", tenant: "ours", ["read"]))
+    try keyed.replaceKeys(KeyedBench.line("ours", tenant: "ours", ["read"]))
     #expect(try await status() == 200)
     #expect(try await status(.post) == 403)
-    try write(KeyedBench.line("theirs", tenant: "theirs", ["read"]))
+    try keyed.replaceKeys(KeyedBench.line("theirs", tenant: "theirs", ["read"]))
     #expect(try await status() == 401)
-    try write(KeyedBench.line("ours", tenant: "theirs", ["read"]))
+    try keyed.replaceKeys(KeyedBench.line("ours", tenant: "theirs", ["read"]))
     #expect(try await status() == 200)
     let rotated = KeyLine.replacingHash(
       in: Array(KeyedBench.line("ours", tenant: "ours", ["read"]).utf8.dropLast()), with: RandomText.secret())
-    try write(String(decoding: rotated, as: UTF8.self) + "\n")
+    try keyed.replaceKeys(String(decoding: rotated, as: UTF8.self) + "\n")
     #expect(try await status() == 401)
   }
 
-  @Test("clients that share a proxy's connection don't share its credentials")
+  @Test("no client gets another's access, whoever asks in between")
   func proxied() async throws {
     let keyed = try KeyedBench()
     let (ours, theirs) = (try await keyed.recording(), try await keyed.recording(key: "theirs"))
     let token = try await keyed.token("{\"recording\":\"\(ours)\"}")
-    let connection = TestBench.Connection()
     for _ in 0..<2 {
       for (key, id, expected) in [
         ("ours", ours, 200), ("theirs", ours, 404), (nil, ours, 401), ("theirs", theirs, 200), ("ours", theirs, 404),
         ("x", ours, 401), (token, ours, 200), (token, theirs, 403),
       ] as [(String?, RecordingID, Int)] {
-        let found = try await keyed.status(.get, "/v1/recordings/\(id)", key: key, over: connection)
+        let found = try await keyed.status(.get, "/v1/recordings/\(id)", key: key)
         #expect(found == expected, "\(key ?? "none") \(id == ours)")
       }
     }
     let path = "/v1/recordings/\(ours)?token=\(token)"
-    for _ in 0..<2 { #expect(try await keyed.status(.get, path, key: nil, over: connection) == 200) }
+    for _ in 0..<2 { #expect(try await keyed.status(.get, path, key: nil) == 200) }
     for suffix in ["x", "%20", "A"] {
-      #expect(try await keyed.status(.get, path + suffix, key: nil, over: connection) == 401)
+      #expect(try await keyed.status(.get, path + suffix, key: nil) == 401)
     }
     await keyed.bench.runner.stop()
   }
 
-  @Test("two credentials in one request are none, whichever comes first")
+  @Test("a credential counts only where it may be, whatever is remembered")
+  func place() async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    let (key, token) = (KeyedBench.secrets["ours"] ?? "", try await keyed.token("{\"recording\":\"\(id)\"}"))
+    let path = "/v1/recordings/\(id)"
+    for _ in 0..<2 {
+      #expect(try await keyed.status(.get, path) == 200)
+      for query in ["Bearer%20\(key)", key] {
+        #expect(try await keyed.status(.get, path + "?token=\(query)", key: nil) == 401)
+      }
+      #expect(try await keyed.status(.get, path + "?token=\(token)", key: nil) == 200)
+      let fields: HTTPFields = ["Authorization": token]
+      #expect(try await keyed.status(.get, path, key: nil, fields: fields) == 401)
+    }
+    await keyed.bench.runner.stop()
+  }
+
+  @Test("a request with two fields Authorization gets 401, in either order")
   func doubled() async throws {
     let keyed = try KeyedBench()
+    let own = "Bearer \(KeyedBench.secrets["ours"] ?? "")"
     for other in ["Bearer \(KeyedBench.secrets["theirs"] ?? "")", "Bearer x", "Basic dTpw"] {
-      let fields: HTTPFields = ["Authorization": other]
-      let connection = TestBench.Connection()
-      #expect(try await keyed.status(.get, "/v1/recordings", over: connection) == 200)
-      var both = fields
-      both.append("Authorization", "Bearer \(KeyedBench.secrets["ours"] ?? "")")
-      #expect(try await keyed.status(.get, "/v1/recordings", key: nil, fields: both, over: connection) == 401)
+      for values in [[own, other], [other, own]] {
+        #expect(try await keyed.status(.get, "/v1/recordings") == 200)
+        var both = HTTPFields()
+        for value in values { both.append("Authorization", value) }
+        #expect(try await keyed.status(.get, "/v1/recordings", key: nil, fields: both) == 401)
+      }
     }
   }
 
-  @Test("a token ends for its connections when its secret is replaced")
+  @Test("a token stops working at once when its secret is removed")
   func replacedSecret() async throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path + "/secrets"
-    try "the first secret of tokens\n".write(toFile: path, atomically: true, encoding: .utf8)
-    let keyed = try KeyedBench { $0.tokenSecretPath = path }
+    let keyed = try KeyedBench(tokenSecrets: "the first secret of tokens\n")
     let id = try await keyed.recording()
     let token = try await keyed.token("{\"recording\":\"\(id)\"}")
-    let connection = TestBench.Connection()
     func status() async throws -> Int {
-      try await keyed.status(.get, "/v1/recordings/\(id)?token=\(token)", key: nil, over: connection)
+      try await keyed.status(.get, "/v1/recordings/\(id)?token=\(token)", key: nil)
     }
     for _ in 0..<2 { #expect(try await status() == 200) }
     for (secrets, expected) in [
       ("another secret of tokens\nthe first secret of tokens\n", 200), ("another secret of tokens\n", 401),
     ] {
-      try secrets.write(toFile: path, atomically: true, encoding: .utf8)
-      keyed.bench.context.reloadAccess()
+      try keyed.replaceSecrets(secrets)
       #expect(try await status() == expected)
     }
     await keyed.bench.runner.stop()
   }
 
-  @Test("what is remembered ends when the key or the token expires, even if the clock is set back then")
+  @Test("a remembered key or token expires, even if the clock is set back then")
   func expired() throws {
     let now = Mutex(Timestamp(milliseconds: 1_000_000))
     let clock = AccessClock { now.withLock { $0 } }
@@ -108,20 +116,21 @@ import Testing
     let admissions = [
       Caller.Grant.key(key(expiresAt: 2_000_000)), .token(token, key(expiresAt: nil)),
       .token(AccessToken(id: "t", key: key(expiresAt: nil), exp: 3000), key(expiresAt: 2_000_000)),
-    ].map { Admission($0, limits: nil, for: text, generation: 1) }
+    ].map { Admission($0, limits: nil, for: .field(text[...]), generation: 1) }
     for admission in admissions {
-      #expect(admission.covers(text[...], generation: 1, clock))
-      #expect(!admission.covers(text[...], generation: 2, clock))
-      #expect(!admission.covers(text.dropLast(), generation: 1, clock))
+      #expect(admission.covers(.field(text[...]), generation: 1, clock))
+      #expect(!admission.covers(.parameter(text), generation: 1, clock))
+      #expect(!admission.covers(.field(text[...]), generation: 2, clock))
+      #expect(!admission.covers(.field(text.dropLast()), generation: 1, clock))
       for index in text.indices {
         var other = text
         other[index] ^= 1
-        #expect(!admission.covers(other[...], generation: 1, clock))
+        #expect(!admission.covers(.field(other[...]), generation: 1, clock))
       }
     }
     for milliseconds: Int64 in [2_000_000, 1_500_000] {
       now.withLock { $0 = Timestamp(milliseconds: milliseconds) }
-      #expect(admissions.allSatisfy { !$0.covers(text[...], generation: 1, clock) })
+      #expect(admissions.allSatisfy { !$0.covers(.field(text[...]), generation: 1, clock) })
     }
   }
 }

@@ -33,36 +33,51 @@ struct KeyedBench {
   }
 
   init(
-    _ lines: String = KeyedBench.lines(), script: String = "finish",
+    _ lines: String = KeyedBench.lines(), script: String = "finish", tokenSecrets: String? = nil,
     _ change: (inout Configuration) -> Void = { _ in }
   ) throws {
     let folder = try TemporaryFolder()
     self.folder = folder
     let path = folder.path + "/keys.jsonl"
     try lines.write(toFile: path, atomically: true, encoding: .utf8)
+    let secretsPath = folder.path + "/token-secrets"
+    try tokenSecrets?.write(toFile: secretsPath, atomically: true, encoding: .utf8)
     bench = try TestBench(script: script, in: folder) { configuration in
       configuration.keysPath = path
+      if tokenSecrets != nil { configuration.tokenSecretPath = secretsPath }
       change(&configuration)
     }
   }
 
   var keysPath: String { folder.path + "/keys.jsonl" }
 
+  /// Replaces the file of keys, and has the service read it.
+  func replaceKeys(_ lines: String) throws {
+    try lines.write(toFile: keysPath, atomically: true, encoding: .utf8)
+    bench.context.reloadAccess()
+  }
+
+  /// Replaces the file of `tokenSecrets`, and has the service read it.
+  func replaceSecrets(_ lines: String) throws {
+    try lines.write(toFile: folder.path + "/token-secrets", atomically: true, encoding: .utf8)
+    bench.context.reloadAccess()
+  }
+
   func respond(
     _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process", over connection: TestBench.Connection = TestBench.Connection()
+    from peer: String = "in-process"
   ) async throws -> HTTPResponse {
     var fields = fields
     if let key { fields["Authorization"] = "Bearer \(Self.secrets[key] ?? key)" }
     if target.hasPrefix("/v1/uploads") { fields["Tus-Resumable"] = "1.0.0" }
-    return try await bench.respond(method, target, fields: fields, body: body, from: peer, over: connection)
+    return try await bench.respond(method, target, fields: fields, body: body, from: peer)
   }
 
   func status(
     _ method: HTTPMethod, _ target: String, key: String? = "ours", fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process", over connection: TestBench.Connection = TestBench.Connection()
+    from peer: String = "in-process"
   ) async throws -> Int {
-    try await respond(method, target, key: key, fields: fields, body: body, from: peer, over: connection).status.code
+    try await respond(method, target, key: key, fields: fields, body: body, from: peer).status.code
   }
 
   /// Returns a member of the JSON object in a response.

@@ -81,8 +81,7 @@ private final class EndlessBody: BodySource {
     let fields: HTTPFields = ["Authorization": "Bearer \(KeyedBench.secrets["ours"] ?? "")"]
     let request = HTTPRequest(
       head: RequestHead(method: .post, target: target, fields: fields),
-      body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload",
-      memory: ConnectionMemory())
+      body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload")
     try await says("limit_stored_bytes", 413, try await keyed.bench.responder.respond(to: request).response)
     #expect(source.pieces.load(ordering: .relaxed) == 4)
     #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
@@ -265,7 +264,7 @@ private final class EndlessBody: BodySource {
     }
     try keyed.bench.catalog.update(job) { ($0.state, $0.finishedAt) = (.succeeded, .now) }
     #expect(try keyed.bench.catalog.of(tenant).usage().jobSecondsToday >= 1)
-    keyed.bench.context.accounts.note(jobSeconds: try keyed.bench.catalog.jobSecondsToday())
+    keyed.bench.context.accounts.note(jobSeconds: try keyed.bench.catalog.jobSeconds())
     try await says("limit_job_seconds_per_day", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
     // The count survives a restart.
     let again = try KeyedBench(KeyedBench.lines(limits: ["job_seconds_per_day": 0.5])) {

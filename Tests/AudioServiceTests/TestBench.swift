@@ -233,16 +233,10 @@ final class TestBench: Sendable {
 
   func respond(
     _ method: HTTPMethod, _ target: String, fields: HTTPFields = [:], body: String = "",
-    from peer: String = "in-process", over connection: Connection = Connection()
+    from peer: String = "in-process"
   ) async throws -> HTTPResponse {
     let request = try HTTPRequest(
-      method: method, target: target, fields: fields, body: Array(body.utf8), peer: peer, after: connection.last)
-    connection.last = request
+      method: method, target: target, fields: fields, body: Array(body.utf8), peer: peer)
     return try await responder.respond(to: request).response
-  }
-
-  /// A connection that one request after the other comes on.
-  final class Connection {
-    fileprivate var last: HTTPRequest?
   }
 }

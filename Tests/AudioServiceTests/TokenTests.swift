@@ -81,12 +81,9 @@ import Testing
     foreign.tenant = try #require(Tenant("theirs"))
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: foreign.text(signedWith: secret)) == 401)
     // The key may read no longer, and so may the token.
-    try KeyedBench.line("ours", tenant: "ours", ["write"]).write(
-      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceKeys(KeyedBench.line("ours", tenant: "ours", ["write"]))
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 403)
-    try "".write(toFile: keyed.keysPath, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceKeys("")
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 401)
   }
 
@@ -102,8 +99,7 @@ import Testing
     for token in [token, foreign] { #expect(try await keyed.status(.get, path, key: token) == 200) }
     let line = Array(KeyedBench.line("ours", tenant: "ours", ["read"]).utf8.dropLast())
     let rotated = KeyLine.replacingHash(in: line, with: "another secret of at least 32 characters")
-    try Data(rotated).write(to: URL(fileURLWithPath: keyed.keysPath))
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceKeys(String(decoding: rotated, as: UTF8.self))
     #expect(try await keyed.status(.get, path, key: token) == 401)
     #expect(try await keyed.status(.get, path, key: foreign) == 200)
   }
@@ -145,31 +141,23 @@ import Testing
     let made = try await keyed.respond(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "6"])
     let path = try #require(made.fields["Location"])
     #expect(try await keyed.status(.head, path, key: token) == 200)
-    try KeyedBench.line("writer", tenant: "ours", ["read"]).write(
-      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceKeys(KeyedBench.line("writer", tenant: "ours", ["read"]))
     for method in [HTTPMethod.head, .delete] { #expect(try await keyed.status(method, path, key: token) == 403) }
   }
 
   @Test func theFirstSecretSignsAndAllVerify() async throws {
-    let folder = try TemporaryFolder()
-    let path = folder.path + "/secrets"
-    try "the first secret of all\n".write(toFile: path, atomically: true, encoding: .utf8)
-    let keyed = try KeyedBench { $0.tokenSecretPath = path }
+    let keyed = try KeyedBench(tokenSecrets: "the first secret of all\n")
     let id = try await keyed.recording()
     let old = try await keyed.token("{\"recording\":\"\(id)\"}")
-    try "the second secret of all\r\nthe first secret of all".write(toFile: path, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceSecrets("the second secret of all\r\nthe first secret of all")
     let new = try await keyed.token("{\"recording\":\"\(id)\"}")
     #expect(AccessToken(Array(new.utf8), secrets: [Array("the second secret of all".utf8)]) != nil)
     for token in [old, new] { #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: token) == 200) }
-    try "the second secret of all".write(toFile: path, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceSecrets("the second secret of all")
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: old) == 401)
-    try "short".write(toFile: path, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    try keyed.replaceSecrets("short")
     #expect(try await keyed.status(.get, "/v1/recordings/\(id)", key: new) == 200)
-    #expect(performing: { try KeyedBench { $0.tokenSecretPath = path } }, throws: { "\($0)".contains("line 1") })
+    #expect(performing: { try KeyedBench(tokenSecrets: "short") }, throws: { "\($0)".contains("line 1") })
   }
 
   @Test func theServicesOwnSecretIsKeptPrivatelyInTheDataFolder() async throws {
@@ -265,19 +253,24 @@ import Testing
 }
 
 extension TokenTests {
-  @Test func anEventStreamEndsWithItsKey() async throws {
-    let keyed = try KeyedBench(script: "case $command in waveform) gate ;; esac; finish")
+  @Test("an event stream ends when its key is gone, or the secret of its token", arguments: [false, true])
+  func stream(hasToken: Bool) async throws {
+    let keyed = try KeyedBench(
+      script: "case $command in waveform) gate ;; esac; finish", tokenSecrets: "the first secret of all")
     let id = try await keyed.recording()
     let job = try #require(try keyed.bench.catalog.recording(id)?.waveformJob)
-    let answer = try await keyed.respond(.get, "/v1/jobs/\(job)/events")
+    let key = hasToken ? try await keyed.token("{\"recording\":\"\(id)\"}") : "ours"
+    let answer = try await keyed.respond(.get, "/v1/jobs/\(job)/events", key: key)
     guard case .stream(_, let next) = answer.body else {
       Issue.record("no stream")
       return
     }
     #expect(try await next() != nil)
-    try KeyedBench.line("theirs", tenant: "theirs", ["read"]).write(
-      toFile: keyed.keysPath, atomically: true, encoding: .utf8)
-    keyed.bench.context.reloadAccess()
+    if hasToken {
+      try keyed.replaceSecrets("the second secret of all")
+    } else {
+      try keyed.replaceKeys(KeyedBench.line("theirs", tenant: "theirs", ["read"]))
+    }
     #expect(try await next() == nil)
     await keyed.bench.runner.stop()
   }

@@ -104,12 +104,9 @@ final class Context: Sendable {
   /// Returns a tenant's part of the catalog.
   func catalog(of tenant: Tenant) -> TenantCatalog { wholeCatalog.of(tenant) }
 
-  /// Reads the files of keys and secrets again that have changed; returns whether any has. Blocks.
-  @discardableResult
-  func reloadAccess() -> Bool {
-    let lines = access.reload()
-    for line in lines { line.isFailure ? log.failure(line.message) : log.notice(line.message) }
-    return !lines.isEmpty
+  /// Reads the files of keys and secrets again that have changed. Blocks.
+  func reloadAccess() {
+    for line in access.reload() { line.isFailure ? log.failure(line.message) : log.notice(line.message) }
   }
 
   /// Opens the audit log again, after it was renamed. Blocks.

@@ -10,6 +10,7 @@ final class Access: Sendable {
   /// nil if there is none.
   let audit: AuditLog?
   let clock: AccessClock
+  let admissions = Admissions()
   private let generations = Atomic<UInt64>(0)
   private let failures = Mutex(FailedAttempts())
   private let seconds: @Sendable () -> Double
@@ -40,8 +41,7 @@ final class Access: Sendable {
 
   var hasKeys: Bool { ring != nil }
 
-  /// Changes after the keys or the secrets of tokens have changed: whatever was looked up at an earlier one is to be
-  /// looked up again.
+  /// Increases when keys or token secrets change. Repeat any lookup made at an earlier generation.
   var generation: UInt64 { generations.load(ordering: .acquiring) }
 
   /// Counts a wrong key or token of a client. Returns the seconds that the refusal must wait.

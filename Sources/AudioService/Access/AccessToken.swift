@@ -39,6 +39,10 @@ struct AccessToken: Sendable, Equatable, Codable {
   var convert: Bool?
   var upload: Bool?
   var limits: Limits?
+  /// The secret that it was signed with; nil if its text was not read. Not in the payload.
+  private var signer: [UInt8]?
+
+  private enum CodingKeys: CodingKey { case id, key, tenant, exp, hash, recording, scopes, convert, upload, limits }
 
   /// Maximum length of a token, in bytes. Those of this program are shorter than half of that.
   static let byteLimit = 2048
@@ -61,13 +65,14 @@ struct AccessToken: Sendable, Equatable, Codable {
       let payload = Base64URL.bytes(text[..<dot]), Base64URL.text(payload).utf8.elementsEqual(text[..<dot])
     else { return nil }
     let signature = Array(text[(dot + 1)...])
-    var isSigned = false
+    var signer: [UInt8]?
     for secret in secrets {
       let right = Array(Self.signature(of: payload, secret).utf8)
-      isSigned = signature.span.equalsInConstantTime(right.span) || isSigned
+      if signature.span.equalsInConstantTime(right.span) { signer = secret }
     }
-    guard isSigned, let token = try? JSONDecoder().decode(Self.self, from: Data(payload)) else { return nil }
+    guard signer != nil, let token = try? JSONDecoder().decode(Self.self, from: Data(payload)) else { return nil }
     self = token
+    self.signer = signer
   }
 
   init(id: String, key: Key, exp: Int64) {
@@ -85,6 +90,9 @@ struct AccessToken: Sendable, Equatable, Codable {
     guard exp > 0, exp - now.milliseconds / 1000 <= longest else { return false }
     return now.milliseconds < exp * 1000
   }
+
+  /// Whether the secret that it was signed with still verifies tokens.
+  func isSigned(byOneOf secrets: [[UInt8]]) -> Bool { signer.map(secrets.contains) ?? false }
 
   /// Whether a key is the one that minted it.
   func isMinted(by key: Key) -> Bool {

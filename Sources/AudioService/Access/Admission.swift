@@ -1,12 +1,29 @@
 import Jobs
 import Storage
+import Synchronization
 
-/// A credential that was found valid, remembered by the connection that it came on: hashing it and looking it up for
-/// each request took 6.5 % of a slice's instructions.
+/// A credential that was found valid.
 ///
-/// It counts only for a request with the same credential, only until the files of keys or secrets change, and only
-/// until it expires.
+/// It counts only for a request with the same credential in the same place, only until the files of keys or secrets
+/// change, and only until it expires.
 final class Admission: Sendable {
+  /// A credential, and where it was.
+  enum Credential {
+    /// The value of the field Authorization.
+    case field(ArraySlice<UInt8>)
+    /// The value of the parameter `token`.
+    case parameter([UInt8])
+
+    fileprivate var isParameter: Bool { if case .parameter = self { true } else { false } }
+
+    fileprivate var bytes: ArraySlice<UInt8> {
+      switch self {
+      case .field(let bytes): bytes
+      case .parameter(let bytes): bytes[...]
+      }
+    }
+  }
+
   /// What the credential grants.
   let grant: Caller.Grant
   /// The client that requests with it count toward.
@@ -14,18 +31,51 @@ final class Admission: Sendable {
   /// The limits of its tenant.
   let limits: KeyRing.NamedLimits?
   private let credential: [UInt8]
+  private let isParameter: Bool
   private let generation: UInt64
 
-  /// `credential` is the value of the field Authorization or of the parameter `token`; `generation` is that of the
-  /// files, read before the credential was looked up.
-  init(_ grant: Caller.Grant, limits: KeyRing.NamedLimits?, for credential: [UInt8], generation: UInt64) {
-    (self.grant, self.limits, self.credential, self.generation) = (grant, limits, credential, generation)
+  /// `generation` is that of the files, read before the credential was looked up.
+  init(_ grant: Caller.Grant, limits: KeyRing.NamedLimits?, for credential: Credential, generation: UInt64) {
+    (self.grant, self.limits, self.generation) = (grant, limits, generation)
+    (self.credential, isParameter) = (Array(credential.bytes), credential.isParameter)
     client = Client(grant.tenant)
   }
 
   /// Whether it counts for a request with this credential. Takes the same time wherever the credentials differ.
-  func covers(_ credential: ArraySlice<UInt8>, generation: UInt64, _ clock: AccessClock) -> Bool {
+  func covers(_ credential: Credential, generation: UInt64, _ clock: AccessClock) -> Bool {
     let own = self.credential
-    return generation == self.generation && credential.span.equalsInConstantTime(own.span) && grant.isCurrent(clock)
+    return generation == self.generation && credential.isParameter == isParameter
+      && credential.bytes.span.equalsInConstantTime(own.span) && grant.isCurrent(clock)
+  }
+}
+
+/// Remembers credentials that were found valid: hashing one and looking it up for each request took 6.5 % of a slice's
+/// instructions.
+final class Admissions: Sendable {
+  /// One for each value of `place`; the latest stays.
+  private let kept = Mutex([Admission?](repeating: nil, count: 256))
+  private let seed = UInt64.random(in: .min ... .max)
+
+  /// Returns what a credential was found to grant; nil if it must be looked up.
+  func find(_ credential: Admission.Credential, generation: UInt64, _ clock: AccessClock) -> Admission? {
+    let place = place(of: credential)
+    guard let found = kept.withLock({ $0[place] }), found.covers(credential, generation: generation, clock) else {
+      return nil
+    }
+    return found
+  }
+
+  /// Remembers what a credential grants.
+  func keep(_ admission: Admission, for credential: Admission.Credential) {
+    let place = place(of: credential)
+    kept.withLock { $0[place] = admission }
+  }
+
+  /// A hash (FNV-1a) from a random start, so that how long a request takes tells nothing about other credentials.
+  private func place(of credential: Admission.Credential) -> Int {
+    let bytes = credential.bytes
+    var hash = seed
+    for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return Int(hash >> 56)
   }
 }

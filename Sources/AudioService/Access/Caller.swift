@@ -70,7 +70,8 @@ struct Caller: Sendable {
       current.scopes.isSuperset(of: key.scopes)
     else { return false }
     guard case .token(let token, _) = grant else { return true }
-    return token.isCurrent(at: context.access.clock.now)
+    let access = context.access
+    return token.isCurrent(at: access.clock.now) && token.isSigned(byOneOf: access.secrets.all)
   }
 
   /// Returns the current Job together with its step, or nil if there is none that the caller may follow.

@@ -4,7 +4,7 @@ import Storage
 
 /// Decides who a request is from and whether the rule of its route admits it, before the handler is called.
 ///
-/// A key is looked up for each request, so that one that was revoked or has expired ends at once.
+/// A valid credential is remembered until the files of keys or secrets have changed, or it expires.
 final class Gate: Sendable {
   private let context: Context
   private var access: Access { context.access }
@@ -93,10 +93,11 @@ final class Gate: Sendable {
     case 0:
       guard let item = request.target.query.first(where: { $0.name == "token" }) else { throw .missingKey }
       let text = Array(item.value.utf8)
-      return try remembered(text[...], request) { () throws(AccessError) in try token(text, ring) }
+      let credential = Admission.Credential.parameter(text)
+      return try remembered(credential) { () throws(AccessError) in try token(text, ring) }
     case 1:
       guard let field = request.fields.bytes(of: "Authorization") else { throw .invalidKey }
-      return try remembered(field, request) { () throws(AccessError) in
+      return try remembered(.field(field)) { () throws(AccessError) in
         guard let secret = Self.bearer(field) else { throw .invalidKey }
         if let key = ring.key(for: secret) { return .key(key) }
         return try token(secret, ring)
@@ -105,18 +106,16 @@ final class Gate: Sendable {
     }
   }
 
-  /// Returns the connection's last admission if it is for this credential and still valid; otherwise makes a new one.
+  /// Returns what is remembered of a credential; otherwise finds what it grants.
   private func remembered(
-    _ credential: ArraySlice<UInt8>, _ request: HTTPRequest, _ find: () throws(AccessError) -> Caller.Grant
+    _ credential: Admission.Credential, _ find: () throws(AccessError) -> Caller.Grant
   ) throws(AccessError) -> Admission {
-    let generation = access.generation
-    if let last = request.memory.recall(Admission.self), last.covers(credential, generation: generation, access.clock) {
-      return last
-    }
+    let (admissions, generation) = (access.admissions, access.generation)
+    if let found = admissions.find(credential, generation: generation, access.clock) { return found }
     let grant = try find()
     let limits = access.ring?.namedLimits(of: grant.tenant)
-    let admission = Admission(grant, limits: limits, for: Array(credential), generation: generation)
-    request.memory.keep(admission)
+    let admission = Admission(grant, limits: limits, for: credential, generation: generation)
+    admissions.keep(admission, for: credential)
     return admission
   }
 
@@ -142,10 +141,10 @@ final class Gate: Sendable {
   /// Looks for a key that was added a moment ago, then refuses the request, which waits its client's turn.
   private func lastTry(_ request: HTTPRequest, _ ring: KeyRing) async throws -> Admission {
     let context = context
-    if await context.work.run({ context.reloadAccess() }) {
-      do throws(AccessError) { return try admit(request, ring) } catch {
-        guard error == .invalidKey else { throw error }
-      }
+    await context.work.run { context.reloadAccess() }
+    // Another request or the watcher may have read the file first, so whether this one did doesn't matter.
+    do throws(AccessError) { return try admit(request, ring) } catch {
+      guard error == .invalidKey else { throw error }
     }
     guard let client = Client.distinct(request, trusting: context.configuration.trustedProxies) else {
       throw AccessError.invalidKey

@@ -9,7 +9,6 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   let loop: EventLoop
   let socket: Socket
   let peer: String
-  let memory = ConnectionMemory()
   /// The client that the connection counts toward, or nil for none.
   let client: String?
   var state: ConnectionState
@@ -150,7 +149,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
   func beginRefusal(_ head: RequestHead) {
     exchangeCount += 1
     let id = requestID(RequestIdentifier.callers(head.fields))
-    begin(HTTPRequest(head: head, body: .none, peer: peer, id: id, memory: memory), head.fields, id: id)
+    begin(HTTPRequest(head: head, body: .none, peer: peer, id: id), head.fields, id: id)
   }
 
   /// Starts answering a request that is refused before its head is complete.
@@ -176,7 +175,7 @@ final class HTTPConnection: EventHandler, @unchecked Sendable {
       body = RequestBody(declaredLength: length, source: ConnectionBody(connection: self, exchange: id))
     }
     let identifier = requestID(RequestIdentifier.callers(head.fields))
-    let request = HTTPRequest(head: head, body: body, peer: peer, id: identifier, memory: memory)
+    let request = HTTPRequest(head: head, body: body, peer: peer, id: identifier)
     begin(request, head.fields, id: identifier)
     switch core.responder.respond(to: request) {
     case .now(let response):

@@ -8,8 +8,6 @@ package final class HTTPRequest: Sendable {
   package let id: String
   /// What responders note about the request.
   package let notes: RequestNotes
-  /// What responders remember about the connection.
-  package let memory: ConnectionMemory
   private let head: RequestHead
 
   /// One of the known methods.
@@ -25,31 +23,27 @@ package final class HTTPRequest: Sendable {
   var isPlain: Bool { head.isPlain }
 
   init(
-    head: RequestHead, body: RequestBody, peer: String, id: String, memory: ConnectionMemory,
-    notes: RequestNotes = RequestNotes()
+    head: RequestHead, body: RequestBody, peer: String, id: String, notes: RequestNotes = RequestNotes()
   ) {
-    (self.head, self.body, self.peer, self.id) = (head, body, peer, id)
-    (self.memory, self.notes) = (memory, notes)
+    (self.head, self.body, self.peer, self.id, self.notes) = (head, body, peer, id, notes)
   }
 
   /// Creates a copy of `other` with another target.
   convenience init(retargeting other: HTTPRequest, to target: RequestTarget) {
     self.init(
       head: RequestHead(other.head, target: target), body: other.body, peer: other.peer, id: other.id,
-      memory: other.memory, notes: other.notes)
+      notes: other.notes)
   }
 
   /// Creates a request without a socket, for tests of handlers. `target` is validated like one from the wire; `fields`
-  /// are not. `peer`: the client's address and port; `last`: an earlier request of the same connection.
+  /// are not. `peer`: the client's address and port.
   package convenience init(
-    method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = [], peer: String = "in-process",
-    after last: HTTPRequest? = nil
+    method: HTTPMethod, target: String, fields: HTTPFields = [:], body: [UInt8] = [], peer: String = "in-process"
   ) throws(HTTPParseError) {
     let target = try RequestTarget(parsing: Array(target.utf8)[...], method: method)
     let head = RequestHead(method: method, target: target, fields: fields)
     self.init(
       head: head, body: body.isEmpty ? .none : RequestBody(body), peer: peer,
-      id: RequestIdentifier.callers(fields) ?? RequestIdentifier.make(UInt64.random(in: .min ... .max)),
-      memory: last?.memory ?? ConnectionMemory())
+      id: RequestIdentifier.callers(fields) ?? RequestIdentifier.make(UInt64.random(in: .min ... .max)))
   }
 }
