@@ -119,6 +119,26 @@ import Testing
     #expect(try other.answer(scope: "POST /v1/recordings", key: "k") != nil)
   }
 
+  @Test("seconds of jobs count on the days that have come, also after the clock was set back")
+  func jobSeconds() throws {
+    let today = Timestamp.now.milliseconds / 86_400_000
+    try catalog.write { db in
+      for (day, milliseconds) in [(today - 1, 1000), (today, 2000), (today + 1, 4000), (today + 2, 8000)] {
+        try db.execute(
+          sql: "INSERT INTO job_seconds (tenant, day, milliseconds) VALUES ('ours', ?, ?)",
+          arguments: [day, milliseconds])
+      }
+    }
+    let ours = own.tenant
+    #expect(try catalog.jobSeconds() == [ours: 2])
+    #expect(try catalog.jobSeconds(through: today - 5) == [ours: 2])
+    // The accounts have seen tomorrow, and then the clock was set back to today.
+    #expect(try catalog.jobSeconds(through: today + 1) == [ours: 6])
+    #expect(try own.usage(through: today + 1).jobSecondsToday == 6)
+    try catalog.forgetJobSeconds()
+    #expect(try catalog.jobSeconds(through: today + 2) == [ours: 14])
+  }
+
   @Test func aDescriptionCarriesTheTenantUnlessThereIsNone() throws {
     var made = recording()
     #expect(!String(decoding: RecordingDescription(made).json(), as: UTF8.self).contains("owner"))

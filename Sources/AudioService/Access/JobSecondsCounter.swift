@@ -15,7 +15,7 @@ final class JobSecondsCounter: Sendable {
   /// Reads the catalog's figures soon.
   func count() {
     work.start { [self] in
-      do { accounts.note(jobSeconds: try catalog.jobSecondsToday()) } catch {
+      do { accounts.note(jobSeconds: try catalog.jobSeconds(through: accounts.today)) } catch {
         log.failure("the seconds of jobs could not be counted", ["error": logText(error)])
       }
     }

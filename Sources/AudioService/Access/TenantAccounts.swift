@@ -102,5 +102,5 @@ final class TenantAccounts: Sendable {
   }
 
   /// The day by the clock that never runs backward: setting the system's clock back resets no limit.
-  private var today: Int64 { access.clock.now.milliseconds / 86_400_000 }
+  var today: Int64 { access.clock.now.milliseconds / 86_400_000 }
 }

@@ -21,7 +21,8 @@ struct UsageRequests: Sendable {
   ) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let catalog = caller.catalog
-    let usage = try await context.work.run { () throws(StorageError) in try catalog.usage() }
+    let today = context.accounts.today
+    let usage = try await context.work.run { () throws(StorageError) in try catalog.usage(through: today) }
     func figure(_ used: Double, _ name: TenantLimits.Name) -> Figure {
       Figure(used: used, limit: context.accounts.limit(name, of: caller.tenant))
     }

@@ -43,8 +43,9 @@ extension TenantCatalog {
     WHERE state IN ('queued', 'running') AND output IS NOT NULL AND jobs.tenant = ?
     """
 
-  /// Returns what the tenant has and has used. Reads its unfinished jobs and uploads.
-  package func usage() throws(StorageError) -> TenantUsage {
+  /// Returns what the tenant has and has used, its jobs' seconds as in `jobSeconds`. Reads its unfinished jobs and
+  /// uploads.
+  package func usage(through day: Int64 = 0) throws(StorageError) -> TenantUsage {
     try whole.read { db in
       var usage = TenantUsage()
       let name = tenant.name
@@ -63,7 +64,7 @@ extension TenantCatalog {
         let count: Int64 = try value(row, "jobs")
         if try value(row, "state") == "running" { usage.runningJobs = count } else { usage.queuedJobs = count }
       }
-      usage.jobSecondsToday = try Catalog.jobSeconds(db)[tenant] ?? 0
+      usage.jobSecondsToday = try Catalog.jobSeconds(through: day, db)[tenant] ?? 0
       return usage
     }
   }
@@ -84,18 +85,24 @@ extension Catalog {
     }
   }
 
-  /// Returns the seconds for which each tenant's jobs have run today (UTC).
-  package func jobSecondsToday() throws(StorageError) -> [Tenant: Double] { try read(Self.jobSeconds) }
+  /// Returns the seconds for which each tenant's jobs have run from today (UTC) through `day`, in days since 1970. That
+  /// is later than today if the system's clock was set back.
+  package func jobSeconds(through day: Int64 = 0) throws(StorageError) -> [Tenant: Double] {
+    try read { try Self.jobSeconds(through: day, $0) }
+  }
 
   /// Forgets on which days jobs ran that ended before today.
   package func forgetJobSeconds() throws(StorageError) {
     try write { try $0.execute(sql: "DELETE FROM job_seconds WHERE day < strftime('%s', 'now') / 86400") }
   }
 
-  fileprivate static func jobSeconds(_ db: Database) throws -> [Tenant: Double] {
+  fileprivate static func jobSeconds(through day: Int64, _ db: Database) throws -> [Tenant: Double] {
     let rows = try Row.fetchAll(
       db.cachedStatement(
-        sql: "SELECT tenant, milliseconds FROM job_seconds WHERE day = strftime('%s', 'now') / 86400"))
+        sql: """
+          SELECT tenant, milliseconds FROM job_seconds
+          WHERE day >= strftime('%s', 'now') / 86400 AND day <= max(?, strftime('%s', 'now') / 86400)
+          """), arguments: [day])
     return Dictionary(
       try rows.map { (try tenant($0), Double(try value($0, "milliseconds") as Int64) / 1000) }, uniquingKeysWith: +)
   }
