@@ -58,6 +58,23 @@ import Testing
     #expect(try catalog.job(job.id)?.result == nil)
     #expect(throws: StorageError.noSuchRecording(recording.id)) { try catalog.insert(profile, limit: 9) }
   }
+
+  @Test(
+    "what a denoise job measured is forgotten with the last of its source and its output", arguments: [false, true])
+  func measured(sourceIsFirst: Bool) throws {
+    let source = sample()
+    var output = sample()
+    var job = Job(kind: .denoise, recording: source.id, output: output.id)
+    output.derivedFrom = Derivation(recording: source.id, job: job.id, operation: "denoise")
+    for recording in [source, output] { try catalog.insert(recording) }
+    (job.state, job.finishedAt, job.result) = (.succeeded, .now, "{\"recording\":\"\(output.id)\"}")
+    try catalog.insert(job)
+    let order = sourceIsFirst ? [source.id, output.id] : [output.id, source.id]
+    _ = try catalog.deleteRecording(order[0])
+    #expect(try catalog.job(job.id)?.result != nil)
+    _ = try catalog.deleteRecording(order[1])
+    #expect(try catalog.job(job.id)?.result == nil)
+  }
 }
 
 /// What the catalog told about its commits.

@@ -131,8 +131,9 @@ extension Catalog {
     var cancelled: [Job] = []
     var doomed = [id]
     while let id = doomed.popLast() {
-      try db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ?").execute(arguments: [id.text])
-      try Self.erase(id.text, db)
+      let row = try Row.fetchOne(
+        db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ? RETURNING derived_job"), arguments: [id.text])
+      try Self.erase(id.text, madeBy: row.flatMap { try nullable($0, "derived_job") }, db)
       for unfinished in try Self.unfinishedJobs(touching: id, db) {
         let moved = try move(unfinished, hasWritten: true, db) { $0.cancel(at: now) }
         guard let job = moved.written else { continue }

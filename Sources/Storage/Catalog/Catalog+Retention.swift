@@ -23,22 +23,22 @@ extension Catalog {
                 SELECT 1 FROM jobs
                 WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
               ORDER BY id LIMIT :limit)
-            RETURNING id, tenant
+            RETURNING id, tenant, derived_job
             """),
         arguments: [
           "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
           "tenants": list,
         ]
-      ).compactMap { row -> Owned<Recording>? in
+      ).compactMap { row -> (owned: Owned<Recording>, job: String?)? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
-        return Owned(id, of: Tenant(stored: try value(row, "tenant")))
+        return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), try nullable(row, "derived_job"))
       }
-      for deletion in deleted {
-        changes.note(owner: deletion.tenant, of: deletion.id)
-        try Self.erase(deletion.id.text, db)
+      for (owned, job) in deleted {
+        changes.note(owner: owned.tenant, of: owned.id)
+        try Self.erase(owned.id.text, madeBy: job, db)
       }
       try Self.forgetOrphanedConversions(db)
-      return deleted
+      return deleted.map(\.owned)
     }
   }
 
