@@ -10,7 +10,7 @@ import struct
 import subprocess
 import threading
 
-from walk import Process, blocks, replaced
+from walk import LOG, Process, blocks, replaced
 from webdriver import free_port, wait
 
 CLIENTS = 50
@@ -147,10 +147,11 @@ server {{
 def restart(binary, folder):
     """Requests wait in Caddy while the service is restarted at the same address, as docs/proxies.md prints it."""
     service, port = Service(binary, folder, "restarted"), free_port()
-    site = replaced(blocks("caddyfile")[0], ("audio.example.com {\n", f"http://127.0.0.1:{port} {{\n"), ("127.0.0.1:8080", f"127.0.0.1:{service.port}"))
+    site = replaced(blocks("caddyfile")[0], ("audio.example.com {\n", f"http://127.0.0.1:{port} {{\n"), ("127.0.0.1:8080", f"127.0.0.1:{service.port}"),
+                    (LOG, "{\n\tadmin off\n\tlog {"))
     path = os.path.join(folder, "Caddyfile-restart")
     with open(path, "w") as file:
-        file.write("{\n\tadmin off\n}\n" + site)
+        file.write(site)
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
     status, content = send(connection, "POST", "/v1/recordings?name=shared.wav", tiny_wave(0))
     assert status == 201, content

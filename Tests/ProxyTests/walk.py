@@ -25,6 +25,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # What a proxy may take of memory, and hold back of a body, however long the body is.
 PROXY_MEMORY = 48 << 20
 HELD_BACK = 8 << 20
+# How Caddy's configuration begins.
+LOG = "{\n\t# All logs, of errors too, have neither keys nor tokens.\n\tlog {"
+TOKEN = "a-token-that-no-log-may-have"
 
 
 def blocks(language):
@@ -78,7 +81,8 @@ def proxy(kind, text, folder, upstream, port):
     if kind == "nginx":
         site = replaced(
             text, ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("127.0.0.1:8080", f"127.0.0.1:{upstream}"),
-            (f"/etc/ssl/{NAME}.pem", certificate), (f"/etc/ssl/{NAME}.key", key))
+            (f"/etc/ssl/{NAME}.pem", certificate), (f"/etc/ssl/{NAME}.key", key),
+            ("/var/log/nginx/stillwave.log", folder + "/access.log"))
         folders = "".join(
             f"{name}_temp_path {folder}/held/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         path = os.path.join(folder, "nginx.conf")
@@ -88,12 +92,20 @@ def proxy(kind, text, folder, upstream, port):
         return Process("nginx", [shutil.which("nginx") or "/usr/sbin/nginx", "-p", folder, "-c", path], folder)
     site = replaced(
         text, (NAME + " {\n", f"https://{NAME}:{port} {{\n\tbind 127.0.0.1\n\ttls {certificate} {key}\n"),
-        ("127.0.0.1:8080", f"127.0.0.1:{upstream}"))
+        ("127.0.0.1:8080", f"127.0.0.1:{upstream}"), (LOG, "{\n\tadmin off\n\tauto_https disable_redirects\n\tlog {"))
     path = os.path.join(folder, "Caddyfile")
     with open(path, "w") as file:
-        file.write("{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + site)
+        file.write(site)
     environment = dict(os.environ, HOME=folder, XDG_DATA_HOME=folder, XDG_CONFIG_HOME=folder, TMPDIR=folder + "/held")
     return Process("caddy", ["caddy", "run", "--adapter", "caddyfile", "--config", path], folder, env=environment)
+
+
+def check_logs(kind, front, folder):
+    """The proxy has logged the request with a token, but not the token. nginx's log of errors may have it."""
+    with open(folder + "/access.log" if kind == "nginx" else front.log, encoding="utf-8", errors="replace") as file:
+        log = file.read()
+    assert "/v1/recordings" in log, log[-2000:]
+    assert TOKEN not in log, log[log.index(TOKEN) - 500:][:1000]
 
 
 def wave(length):
@@ -158,6 +170,12 @@ class Walk:
         self.events(recording)
         self.pieces()
         self.origins()
+        self.send_tokens(200)
+
+    def send_tokens(self, expected):
+        fields = {"Referer": f"{self.origin}/?token={TOKEN}", "Authorization": f"Bearer {TOKEN}"}
+        status, _, body = self.ask("GET", f"{self.prefix}/v1/recordings?token={TOKEN}", None, fields)
+        assert status == expected, (status, body)
 
     def page(self):
         if self.prefix:
@@ -302,7 +320,13 @@ def main():
             with Process("service", words, folder) as service, proxy(kind, text, folder, upstream, port) as front:
                 wait("the service answers", lambda: service.answers(upstream))
                 wait("the proxy answers", lambda: front.answers(port))
-                Walk(service, front, port, folder, prefix, parsed.bytes).run()
+                walk = Walk(service, front, port, folder, prefix, parsed.bytes)
+                walk.run()
+                # Where requests don't wait for the next service, one without a service is logged as an error.
+                if kind == "caddy" and "lb_try_duration" not in text:
+                    service.__exit__()
+                    walk.send_tokens(502)
+            check_logs(kind, front, folder)
     # It imports this module.
     import drain
     with tempfile.TemporaryDirectory(prefix="stillwave-drain-") as folder:
