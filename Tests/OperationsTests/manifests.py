@@ -81,8 +81,14 @@ def compose_accepts_its_files(program, folder):
             pass
         else:
             raise AssertionError("a misspelled member is refused")
-        for service in yaml.safe_load(text)["services"].values():
+        manifest = yaml.safe_load(text)
+        for service in manifest["services"].values():
             check_settings(program, [key for key in service.get("environment", {}) if key != "STILLWAVE_NAME"])
+            # Otherwise compose looks for the image in a registry.
+            assert service["image"] != "stillwave" or "build" in service, service
+            # A folder of the host's belongs to another user than the container's.
+            for volume in service.get("volumes", []):
+                assert volume.split(":")[0] in manifest["volumes"] or volume.endswith(":ro"), volume
 
 
 def caddy_accepts_its_file(program, folder):
@@ -91,6 +97,10 @@ def caddy_accepts_its_file(program, folder):
     answer = subprocess.run(["caddy", "validate", "--config", "deploy/Caddyfile", "--adapter", "caddyfile"],
                             capture_output=True, text=True, env=environment)
     assert answer.returncode == 0 and "Valid configuration" in answer.stdout + answer.stderr, answer.stderr
+    # What deploy/proxies tests of the log.
+    with open("deploy/Caddyfile") as file, open("docs/proxies.md") as document:
+        settings = re.search(r"^\{\n.*?^\}\n", file.read(), re.M | re.S)[0]
+        assert document.read().count(settings) == 2, settings
 
 
 def the_image_has_what_the_program_needs(program, folder):
