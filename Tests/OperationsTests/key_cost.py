@@ -33,15 +33,18 @@ def serve(words, folder, port):
     return service
 
 
-def instructions(program, folder, recording, form, count, fields, keys):
-    """Returns the instructions of a service that answers so many different slices and stops."""
+def instructions(program, folder, recording, count, secrets, is_kept, keys):
+    """Returns the instructions of a service that answers so many different slices, to keys by turns, and stops."""
     port, out = free_port(), os.path.join(folder, "callgrind")
     words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program, "serve", "--listen", f"127.0.0.1:{port}",
              "--data", folder + "/data", "--log-level", "critical", *keys]
     with serve(words, folder, port) as service:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         for number in range(count):
-            connection.request("GET", f"/v1/recordings/{recording}/waveform?start={number / 100}&{form}", headers=fields)
+            fields = {"Authorization": f"Bearer {secrets[number % len(secrets)]}"} if secrets else {}
+            if not is_kept:
+                fields["Connection"] = "close"
+            connection.request("GET", f"/v1/recordings/{recording}/waveform?start={number / 100}&width=1000", headers=fields)
             answer = connection.getresponse()
             content = answer.read()
             assert answer.status == 200, content
@@ -71,17 +74,20 @@ def main():
             wait("the waveform is ready", is_ready)
             connection.close()
         path = folder + "/keys.jsonl"
-        secret = subprocess.run([program, "keys", "add", "app", "--keys", path, "--scopes", "read"], check=True,
-                                capture_output=True, text=True).stdout.strip()
-        for form in ("width=1000", "width=100"):
-            cost = {}
-            for name, keys, fields in (("open", [], {}), ("keyed", ["--keys", path, "--admin-listen", "127.0.0.1:0"],
-                                                          {"Authorization": f"Bearer {secret}"})):
-                few, many = (instructions(program, folder, recording, form, count, fields, keys) for count in (FEW, MANY))
-                cost[name] = (many - few) / (MANY - FEW)
-            more = cost["keyed"] - cost["open"]
-            print(f"slice {form}: {cost['open']:.0f} instructions without keys, {cost['keyed']:.0f} with: {more:.0f} more, "
-                  f"{100 * more / cost['open']:.2f} %", flush=True)
+        secrets = [subprocess.run([program, "keys", "add", name, "--keys", path, "--scopes", "read"], check=True,
+                                  capture_output=True, text=True).stdout.strip() for name in ("app", "other")]
+        settings = ["--keys", path, "--admin-listen", "127.0.0.1:0"]
+
+        def cost(secrets, is_kept, keys):
+            few, many = (instructions(program, folder, recording, count, secrets, is_kept, keys) for count in (FEW, MANY))
+            return (many - few) / (MANY - FEW)
+
+        for is_kept, way in ((True, "one connection"), (False, "a connection for each request")):
+            free = cost([], is_kept, [])
+            for count in (1, 2):
+                more = cost(secrets[:count], is_kept, settings) - free
+                print(f"{way}, keys by turns: {count}: {more:.0f} instructions more than {free:.0f}, {100 * more / free:.2f} %",
+                      flush=True)
 
 
 main()

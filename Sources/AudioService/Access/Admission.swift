@@ -52,8 +52,8 @@ final class Admission: Sendable {
 /// Remembers credentials that were found valid: hashing one and looking it up for each request took 6.5 % of a slice's
 /// instructions.
 final class Admissions: Sendable {
-  /// One for each value of `place`; the latest stays.
-  private let kept = Mutex([Admission?](repeating: nil, count: 256))
+  /// One for each value of `place`; the latest stays. There are many, so that hardly ever two keys take turns in one.
+  private let kept = Mutex([Admission?](repeating: nil, count: 4096))
   private let seed = UInt64.random(in: .min ... .max)
 
   /// Returns what a credential was found to grant; nil if it must be looked up.
@@ -76,6 +76,6 @@ final class Admissions: Sendable {
     let bytes = credential.bytes
     var hash = seed
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    return Int(hash >> 56)
+    return Int(hash >> 52)
   }
 }

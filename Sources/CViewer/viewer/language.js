@@ -85,8 +85,8 @@ const foreign = direction === "rtl" ? /\p{L}/u : /[\u0590-\u08ff\ufb1d-\ufdff\uf
 export const isolated = value => (typeof value === "string" && foreign.test(value) ? `\u2068${value}\u2069` : value);
 
 /**
- * Marks a sentence that begins with an isolated name as one of the page's language, because elements that choose their
- * direction by the content leave out what is isolated (UAX #9, P2).
+ * Marks a sentence that begins with an isolated name as one of the page's language, because `dir="auto"` skips isolated
+ * text when it looks for a direction (UAX #9, P2).
  * @template Value
  * @param {Value} sentence
  */

@@ -1,8 +1,8 @@
 import Dispatch
 import Storage
 
-// Only if several processes share the catalog: renewing the leases of running attempts, stopping those whose leases
-// can't be renewed, ending the leases of others that are gone, and beginning the jobs that nobody works on.
+// Used only if several processes share the catalog. Renews the leases of running attempts, stops attempts whose leases
+// can't be renewed, ends the leases of processes that are gone, and starts jobs that no process is running.
 
 extension JobRunner {
   /// Keeps leases from now on, until the service stops. Does nothing under the data folder's lock.

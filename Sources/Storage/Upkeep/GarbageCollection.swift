@@ -13,8 +13,8 @@ package struct GarbageCollection: Sendable {
   /// Creates a collection of the files in `store`.
   package init(catalog: Catalog, store: MediaStore) { (self.catalog, self.store) = (catalog, store) }
 
-  /// Removes what is due. Returns the number of files removed. If the disk or the catalog fails, throws, and the rest
-  /// stays due. Blocks.
+  /// Removes the files that are due, and returns how many. If the disk or the catalog fails, throws and leaves the rest
+  /// for the next run. Blocks.
   @discardableResult
   package func run() throws(StorageError) -> Int {
     var count = 0
