@@ -33,6 +33,39 @@ import Testing
     try server.stop()
   }
 
+  /// A video, a part of it, and the part's file uploaded again.
+  private struct Trimmed {
+    let source, part: JSON
+    let id, partID: String
+    /// Path of the part's file, as users get it.
+    let file: String
+    let again: String
+  }
+
+  private func trimmed(_ path: String, _ json: String, on server: TestServer) throws -> Trimmed {
+    let (client, name) = (server.client, String(path.split(separator: "/").last ?? ""))
+    let source = try client.uploadReady(contents(path), name: name)
+    let id = try #require(source["id"].string)
+    let part = try trim(client, id, json)
+    #expect(part["video"]["codec"] == source["video"]["codec"] && part["video"] != .null)
+    let partID = try #require(part["id"].string)
+    let file = server.folder.file("part-\(name)")
+    let bytes = try client.get("/v1/recordings/\(partID)/video").body
+    try write(bytes, to: file)
+    let again = try #require(try client.uploadReady(bytes, name: name)["id"].string)
+    return Trimmed(source: source, part: part, id: id, partID: partID, file: file, again: again)
+  }
+
+  /// The part from 1.373 to 4.219 s has the samples that the service reads there in the source.
+  private func checkSound(of clip: Trimmed, _ client: HTTPClient) throws {
+    let rate = try #require(clip.source["format"]["sample_rate"].double)
+    #expect(clip.part["format"]["frames"].double == (4.219 * rate).rounded() - (1.373 * rate).rounded())
+    let whole = try WAVFile(reading: client.conversion("/v1/recordings/\(clip.id)/audio?format=wav").body)
+    let cut = try WAVFile(reading: client.conversion("/v1/recordings/\(clip.partID)/audio?format=wav").body)
+    let (frame, first) = (whole.channels * whole.bits / 8, Int((1.373 * rate).rounded()))
+    #expect(cut.data == Array(whole.data[first * frame..<first * frame + cut.data.count]))
+  }
+
   /// A clip, and how much later than its flashes its beeps come.
   private static func clip(_ name: String) throws -> (MediaClip, Double) {
     try #require(MediaUploadTests.videos.first { $0.0.fileName == name })
@@ -45,30 +78,15 @@ import Testing
     let server = try TestServer()
     let (clip, late) = try Self.clip(name)
     let path = try clip.make(in: server.folder)
-    let source = try server.client.uploadReady(contents(path), name: name)
-    let id = try #require(source["id"].string)
     // Between two pictures, and between two key pictures.
-    let part = try trim(server.client, id, #"{"start":1.373,"end":4.219}"#)
-    let partID = try #require(part["id"].string)
-    #expect(part["video"]["codec"] == source["video"]["codec"] && part["video"] != .null)
-    let rate = try #require(source["format"]["sample_rate"].double)
-    #expect(part["format"]["frames"].double == (4.219 * rate).rounded() - (1.373 * rate).rounded())
-    // The sound as the service reads it is the source's.
-    let whole = try WAVFile(reading: server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body)
-    let cut = try WAVFile(reading: server.client.conversion("/v1/recordings/\(partID)/audio?format=wav").body)
-    let frame = whole.channels * whole.bits / 8
-    let first = Int((1.373 * rate).rounded())
-    #expect(cut.data == Array(whole.data[first * frame..<first * frame + cut.data.count]))
-    // The file that users get, uploaded again: its beeps and flashes are where they were, less the start.
-    let file = server.folder.file("part-\(name)")
-    let bytes = try server.client.get("/v1/recordings/\(partID)/video").body
-    try write(bytes, to: file)
-    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
+    let clipped = try trimmed(path, #"{"start":1.373,"end":4.219}"#, on: server)
+    try checkSound(of: clipped, server.client)
+    // In the file that users get, beeps and flashes are where they were, less the start.
     let before = try flashes(in: path).map { $0 - 1.373 }.filter { (0..<2.846).contains($0) }
     // Those shown at the very beginning are the pictures that came before.
-    let after = try flashes(in: file).filter { $0 > 0.1 }
+    let after = try flashes(in: clipped.file).filter { $0 > 0.1 }
     try #require(before.count == 3 && after.count == 3, "\(before) \(after)")
-    let beeps = try server.client.beeps(in: again, near: before)
+    let beeps = try server.client.beeps(in: clipped.again, near: before)
     for ((flash, beep), expected) in zip(zip(after, beeps), before) {
       #expect(abs(flash - expected) < 0.001, "\(flash) \(expected)")
       #expect(abs(beep - flash - late) < 0.0012, "\(beep) \(flash)")
@@ -90,29 +108,17 @@ import Testing
   func keyPictures(_ name: String) throws {
     let server = try TestServer()
     let path = try Self.plainClip(name, keyEvery: 12).make(in: server.folder)
-    let source = try server.client.uploadReady(contents(path), name: name)
-    let id = try #require(source["id"].string)
-    let part = try trim(server.client, id, #"{"start":1.373,"end":4.219}"#)
-    let partID = try #require(part["id"].string)
-    #expect(part["video"] == source["video"] && part["video"] != .null)
-    #expect(part["format"]["frames"].double == (4.219 * 48_000).rounded() - (1.373 * 48_000).rounded())
-    let whole = try WAVFile(reading: server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body)
-    let cut = try WAVFile(reading: server.client.conversion("/v1/recordings/\(partID)/audio?format=wav").body)
-    let (frame, first) = (whole.channels * whole.bits / 8, Int((1.373 * 48_000).rounded()))
-    #expect(cut.data == Array(whole.data[first * frame..<first * frame + cut.data.count]))
-    let file = server.folder.file("part-\(name)")
-    let bytes = try server.client.get("/v1/recordings/\(partID)/video").body
-    try write(bytes, to: file)
-    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
+    let clipped = try trimmed(path, #"{"start":1.373,"end":4.219}"#, on: server)
+    try checkSound(of: clipped, server.client)
     let before = try flashes(in: path).filter { (1.373..<4.219).contains($0) }
-    let after = try flashes(in: file)
+    let after = try flashes(in: clipped.file)
     try #require(before.count == 3 && after.count == 3, "\(before) \(after)")
     // AVI has a place for each picture, and no times.
     let tolerance = name.hasSuffix("avi") ? 0.0205 : 0.0012
     for (old, new) in zip(before, after) {
       #expect(abs(new + 1.373 - old) < tolerance, "\(new) \(old)")
-      let late = try #require(try server.client.beeps(in: id, near: [old]).first) - old
-      let beep = try #require(try server.client.beeps(in: again, near: [new]).first)
+      let late = try #require(try server.client.beeps(in: clipped.id, near: [old]).first) - old
+      let beep = try #require(try server.client.beeps(in: clipped.again, near: [new]).first)
       #expect(abs(beep - new - late) < tolerance, "\(beep) \(new) \(late)")
     }
     try server.stop()
@@ -124,15 +130,9 @@ import Testing
   func beginning(_ name: String) throws {
     let server = try TestServer()
     let path = try Self.plainClip(name, keyEvery: 250).make(in: server.folder)
-    let source = try server.client.uploadReady(contents(path), name: name)
-    let id = try #require(source["id"].string)
-    let part = try trim(server.client, id, #"{"start":0,"end":3.5}"#)
-    #expect(part["video"] == source["video"] && part["video"] != .null)
-    let bytes = try server.client.get("/v1/recordings/\(try #require(part["id"].string))/video").body
-    let file = server.folder.file("part-\(name)")
-    try write(bytes, to: file)
-    let again = try #require(try server.client.uploadReady(bytes, name: name)["id"].string)
-    let (old, new) = (try server.client.lateness(of: id, at: path), try server.client.lateness(of: again, at: file))
+    let clipped = try trimmed(path, #"{"start":0,"end":3.5}"#, on: server)
+    let old = try server.client.lateness(of: clipped.id, at: path)
+    let new = try server.client.lateness(of: clipped.again, at: clipped.file)
     try #require(old.count == 4 && new.count == 3, "\(old) \(new)")
     for (before, after) in zip(old, new) { #expect(abs(before - after) < 0.0012, "\(old) \(new)") }
     try server.stop()

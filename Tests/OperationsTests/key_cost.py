@@ -1,5 +1,5 @@
-"""What a key costs: the instructions of a slice with and without `--keys`, counted by callgrind, which doesn't depend on what
-else the machine does. Instructions of the kernel, which are most of a small answer, aren't counted, so the true share is less.
+"""What checking a key costs: the instructions of a slice with and without `--keys`, counted by callgrind, which doesn't
+depend on what else the machine does. Instructions of the kernel aren't counted, so the true share is less.
 
     python3 Tests/OperationsTests/key_cost.py [PROGRAM]      default: .build/release/stillwave; needs valgrind
 """
@@ -82,9 +82,10 @@ def main():
             few, many = (instructions(program, folder, recording, count, secrets, is_kept, keys) for count in (FEW, MANY))
             return (many - few) / (MANY - FEW)
 
+        # The same requests, to a service that has no keys and to one that has.
         for is_kept, way in ((True, "one connection"), (False, "a connection for each request")):
-            free = cost([], is_kept, [])
             for count in (1, 2):
+                free = cost(secrets[:count], is_kept, [])
                 more = cost(secrets[:count], is_kept, settings) - free
                 print(f"{way}, keys by turns: {count}: {more:.0f} instructions more than {free:.0f}, {100 * more / free:.2f} %",
                       flush=True)
