@@ -49,6 +49,18 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
 }
 
 @Suite struct ContentCodingTests {
+  @Test(
+    "a word is found in a list, whatever its case and the blanks around it",
+    arguments: [
+      ("Origin", true), ("a, origin", true), (" ,\tORIGIN ,b", true), ("a,origin", true), ("origin;q=1", false),
+      ("origi", false), ("origins", false), ("or igin", false), ("", false), (",,", false), ("a b origin", false),
+    ])
+  func list(value: String, hasWord: Bool) {
+    let fields: HTTPFields = ["Vary": "x", "VARY": value]
+    #expect(fields.list("vary", contains: "Origin") == hasWord)
+    #expect(!fields.list("Var", contains: "Origin"))
+  }
+
   @Test func longTextIsCompressedForClientsThatAcceptIt() async throws {
     let response = try await answer(Fixed(body: .bytes(long)), ["Accept-Encoding": "br, gzip;q=0.8"])
     #expect(response.fields["Content-Encoding"] == "gzip")

@@ -89,20 +89,19 @@ final class Gate: Sendable {
   /// Returns what the request's key or token grants. A key is never accepted in the query, where it would end up in
   /// logs and histories.
   private func admit(_ request: HTTPRequest, _ ring: KeyRing) throws(AccessError) -> Admission {
-    switch request.fields.count(of: "Authorization") {
-    case 0:
+    switch request.fields.occurrence(of: "Authorization") {
+    case .never:
       guard let item = request.target.query.first(where: { $0.name == "token" }) else { throw .missingKey }
       let text = Array(item.value.utf8)
       let credential = Admission.Credential.parameter(text)
       return try remembered(credential) { () throws(AccessError) in try token(text, ring) }
-    case 1:
-      guard let field = request.fields.bytes(of: "Authorization") else { throw .invalidKey }
+    case .once(let field):
       return try remembered(.field(field)) { () throws(AccessError) in
         guard let secret = Self.bearer(field) else { throw .invalidKey }
         if let key = ring.key(for: secret) { return .key(key) }
         return try token(secret, ring)
       }
-    default: throw .invalidKey
+    case .repeatedly: throw .invalidKey
     }
   }
 

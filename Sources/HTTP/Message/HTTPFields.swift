@@ -62,6 +62,20 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// Returns the number of fields with that name.
   package func count(of name: String) -> Int { shared?.section.count(of: name) ?? 0 }
 
+  /// How often a name occurs, with the bytes of a single value.
+  package enum Occurrence {
+    case never
+    case once(ArraySlice<UInt8>)
+    case repeatedly
+  }
+
+  /// Returns how often a name occurs, for a field that must not be repeated.
+  package func occurrence(of name: String) -> Occurrence {
+    guard let section = shared?.section, let first = section.first(name) else { return .never }
+    guard section.first(name.utf8.span, from: first + 1) == nil else { return .repeatedly }
+    return .once(section.lines[section.entries[first].value])
+  }
+
   /// Adds a field after the others. The name must be a token. Control bytes in the value become spaces, so that no
   /// value from any source can end its line and start another field.
   package mutating func append(_ name: String, _ value: String) { append([(name, value)]) }
@@ -99,11 +113,8 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   /// Whether such a list contains this word, ignoring case. Creates no Strings.
   func list(_ name: String, contains word: String) -> Bool {
     guard let section = shared?.section else { return false }
-    return section.entries.contains { entry in
-      guard section.matches(entry, name.utf8.span) else { return false }
-      return section.lines[entry.value].split(separator: ASCII.comma).contains {
-        $0.trimmingBlanks().equalsIgnoringCase(word)
-      }
+    return section.entries.contains {
+      section.matches($0, name.utf8.span) && section.list(at: $0.value, contains: word.utf8.span)
     }
   }
 
@@ -182,22 +193,41 @@ struct FieldSection: Sendable {
 
   fileprivate func first(_ name: String) -> Int? { first(name.utf8.span) }
 
-  fileprivate func first(_ name: borrowing Span<UInt8>) -> Int? {
+  fileprivate func first(_ name: borrowing Span<UInt8>, from start: Int = 0) -> Int? {
     let entries = entries.span
-    for index in entries.indices where matches(entries[index], name) { return index }
+    for index in start..<entries.count where matches(entries[index], name) { return index }
     return nil
   }
 
   fileprivate func count(of name: String) -> Int { entries.count { matches($0, name.utf8.span) } }
 
-  fileprivate func matches(_ entry: Entry, _ name: borrowing Span<UInt8>) -> Bool {
-    guard entry.nameLength == name.count else { return false }
+  fileprivate func matches(_ entry: Entry, _ name: borrowing Span<UInt8>) -> Bool { matches(entry.name, name) }
+
+  /// Whether these bytes are a word, ignoring case.
+  private func matches(_ range: Range<Int>, _ word: borrowing Span<UInt8>) -> Bool {
+    guard range.count == word.count else { return false }
     let bytes = lines.span
-    for index in 0..<name.count
-    where ASCII.lowercased(bytes[entry.start + index]) != ASCII.lowercased(name[index]) {
+    for index in 0..<word.count
+    where ASCII.lowercased(bytes[range.lowerBound + index]) != ASCII.lowercased(word[index]) {
       return false
     }
     return true
+  }
+
+  /// Whether an element of a list between commas is a word, ignoring case and blanks around it.
+  fileprivate func list(at value: Range<Int>, contains word: borrowing Span<UInt8>) -> Bool {
+    let bytes = lines.span
+    var start = value.lowerBound
+    while start < value.upperBound {
+      var end = start
+      while end < value.upperBound, bytes[end] != ASCII.comma { end += 1 }
+      var (first, last) = (start, end)
+      while first < last, ASCII.isBlank(bytes[first]) { first += 1 }
+      while first < last, ASCII.isBlank(bytes[last - 1]) { last -= 1 }
+      if matches(first..<last, word) { return true }
+      start = end + 1
+    }
+    return false
   }
 
   fileprivate func string(_ range: Range<Int>) -> String { String(decoding: lines[range], as: UTF8.self) }
