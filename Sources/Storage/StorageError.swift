@@ -12,6 +12,20 @@ package enum StorageError: Error, Equatable, Sendable {
   /// SQLite failed with this extended result code and message.
   case database(code: Int32, message: String)
 
+  /// A database server refused a statement, with this SQLSTATE and message.
+  case server(state: String, message: String)
+
+  /// Other writers were in the way for too long: locks weren't released, or each try of a transaction failed because of
+  /// them. Nothing was changed, and the same call may succeed later.
+  case busy
+
+  /// The database server can't be reached or ended the connection. Nothing was changed. `detail` has no secrets.
+  case unreachable(detail: String)
+
+  /// The connection was lost while a transaction was being committed, and the server couldn't be asked afterward
+  /// whether it was.
+  case outcomeUnknown
+
   /// The catalog was written by a newer version of the program than this one.
   case newerSchema(path: String)
 

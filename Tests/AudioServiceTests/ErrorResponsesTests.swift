@@ -35,6 +35,10 @@ import Waveform
     (StorageError.io(operation: "open", path: "/secret", errno: EMFILE), 503, "unavailable", nil),
     (StorageError.database(code: 1, message: "secret"), 500, "internal_error", nil),
     (StorageError.database(code: 5, message: "secret"), 503, "catalog_busy", nil),
+    (StorageError.busy, 503, "catalog_busy", nil),
+    (StorageError.unreachable(detail: "secret"), 503, "catalog_unwritable", nil),
+    (StorageError.server(state: "42601", message: "secret"), 500, "internal_error", nil),
+    (StorageError.outcomeUnknown, 500, "internal_error", nil),
     (StorageError.database(code: 8, message: "secret"), 503, "catalog_unwritable", nil),
     // SQLITE_IOERR_WRITE, as reported if a disk turns read-only under an open catalog.
     (StorageError.database(code: 778, message: "secret"), 503, "catalog_unwritable", nil),

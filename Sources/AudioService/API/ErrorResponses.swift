@@ -208,6 +208,9 @@ private func problem(for error: StorageError) -> Problem {
   case .io(_, _, let number) where [EROFS, EACCES, EPERM].contains(number):
     unwritableProblem("disk_unwritable", "The service can't write to its disk right now; nothing was changed.")
   case .database(let code, _): problem(forDatabaseCode: code)
+  case .busy: unwritableProblem("catalog_busy", "The service's catalog is busy; nothing was changed.")
+  case .unreachable:
+    unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
   default: internalProblem
   }
 }

@@ -11,6 +11,8 @@ func logText(_ error: any Error) -> String {
     "\(path): \(operation) failed: \(systemWords(number))"
   case StorageError.cancelled: "canceled; nothing was changed"
   case StorageError.database(let code, let message): "SQLite error \(code): \(message)"
+  case StorageError.server(let state, let message): "SQLSTATE \(state): \(message)"
+  case StorageError.unreachable(let detail): "the database server can't be reached: \(detail)"
   case StorageError.diskFull, ServiceError.diskFull: "the disk is full"
   case ServiceError.storage(let error): logText(error)
   case ServiceError.workerUnavailable(let reason): reason

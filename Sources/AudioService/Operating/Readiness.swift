@@ -110,6 +110,7 @@ extension Readiness.Finding {
         switch error {
         case .diskFull: .diskIsFull
         case .database(let code, _) where code & 0xFF == Self.busy: .catalogIsBusy
+        case .busy: .catalogIsBusy
         case .damagedCatalog(_, let detail): .catalogIsDamaged(detail)
         case .catalogReplaced: .dataFolderIsReplaced("\(error)")
         default: .catalogFails("\(error)")

@@ -1,0 +1,63 @@
+/// What differs between the engines in the text of a statement. All members return SQL without arguments, or say where
+/// they take one.
+package enum SQLDialect: Sendable {
+  case sqlite
+  case postgres
+
+  /// A condition: whether the text `column` contains an argument, compared by bytes.
+  package func contains(_ column: String) -> String {
+    switch self {
+    case .sqlite: "instr(\(column), ?) > 0"
+    case .postgres: "strpos(\(column), ?) > 0"
+    }
+  }
+
+  /// An expression: whether the text `column` contains the text of another column.
+  package func contains(_ column: String, other: String) -> String {
+    switch self {
+    case .sqlite: "instr(\(column), \(other)) > 0"
+    case .postgres: "strpos(\(column), \(other)) > 0"
+    }
+  }
+
+  /// A column that identifies a row of any table even if its key is damaged, for as long as a transaction.
+  package var rowIdentity: String {
+    switch self {
+    case .sqlite: "rowid"
+    case .postgres: "ctid"
+    }
+  }
+
+  /// An expression: the days since 1970 (UTC) by the database's clock.
+  package var today: String {
+    switch self {
+    case .sqlite: "strftime('%s', 'now') / 86400"
+    case .postgres: "CAST(floor(extract(epoch FROM now()) / 86400) AS bigint)"
+    }
+  }
+
+  /// An expression: a number in the JSON object `column`, or NULL if it has no such member.
+  package func number(_ member: String, in column: String) -> String {
+    switch self {
+    case .sqlite: "CASE WHEN json_valid(\(column)) THEN json_extract(\(column), '$.\(member)') END"
+    case .postgres: "CAST(CAST(\(column) AS json) ->> '\(member)' AS double precision)"
+    }
+  }
+
+  /// Ends a SELECT: locks its rows until the end of the transaction, skipping those that others have locked. SQLite has
+  /// one writer at a time, so there is nothing to lock.
+  package var skippingLocked: String {
+    switch self {
+    case .sqlite: ""
+    case .postgres: " FOR UPDATE SKIP LOCKED"
+    }
+  }
+
+  /// Ends a SELECT: keeps its rows from being changed or deleted until the end of the transaction.
+  package var holdingRows: String {
+    switch self {
+    case .sqlite: ""
+    case .postgres: " FOR SHARE"
+    }
+  }
+}
