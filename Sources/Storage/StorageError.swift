@@ -1,4 +1,3 @@
-import GRDB
 import Glibc
 
 /// Errors in storing recordings. The cases carry facts; the text is added elsewhere.
@@ -81,21 +80,5 @@ package enum StorageError: Error, Equatable, Sendable {
   /// RLIMIT_FSIZE reports EFBIG; to a client, all of these mean that the disk is full.
   init(errno code: Int32, _ operation: String, _ path: String) {
     self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .diskFull : .io(operation: operation, path: path, errno: code)
-  }
-
-  /// Converts an error from GRDB.
-  init(_ error: any Error) {
-    switch error {
-    case let error as StorageError:
-      self = error
-    case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
-      self = .diskFull
-    case let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode):
-      self = .damagedCatalog(path: "", detail: error.message ?? "")
-    case let error as DatabaseError:
-      self = .database(code: error.extendedResultCode.rawValue, message: error.message ?? "")
-    default:
-      self = .database(code: ResultCode.SQLITE_ERROR.rawValue, message: String(describing: error))
-    }
   }
 }

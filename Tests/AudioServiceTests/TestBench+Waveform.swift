@@ -34,6 +34,7 @@ extension TestBench {
     file += Data("data".utf8) + little(samples.count * 2, 4)
     for sample in samples { file += little(Int(sample), 2) }
     try file.write(to: URL(fileURLWithPath: store.folder(of: recording.id) + "/audio.wav"))
-    try catalog.update(recording.id) { $0.bytes = Int64(file.count) }
+    let length = Int64(file.count)
+    try catalog.update(recording.id) { $0.bytes = length }
   }
 }

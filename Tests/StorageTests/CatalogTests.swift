@@ -128,7 +128,10 @@ import Testing
       all.append(sample(text(1...9)))
       try catalog.insert(all[all.count - 1])
     }
-    for index in stride(from: 0, to: 300, by: 7) { try catalog.update(all[index].id) { $0.name = text(1...9) } }
+    for index in stride(from: 0, to: 300, by: 7) {
+      let name = text(1...9)
+      try catalog.update(all[index].id) { $0.name = name }
+    }
     for index in stride(from: 5, to: 300, by: 11) { _ = try catalog.deleteRecording(all[index].id) }
     let left = try catalog.recordings(limit: 1000)
     for _ in 0..<200 {

@@ -145,7 +145,7 @@ import Testing
       var count = 0
       while !checked.isSet {
         count += 1
-        _ = try? catalog.update(ids[count % ids.count]) { $0.name = "talk \(count).wav" }
+        _ = try? catalog.update(ids[count % ids.count]) { [count] in $0.name = "talk \(count).wav" }
       }
       ended.signal()
     }

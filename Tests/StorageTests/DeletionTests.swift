@@ -49,12 +49,12 @@ import Testing
     try catalog.write { db in
       // 25,000 rows in several parts of the index.
       for part in 0..<5 {
-        try db.execute(
-          sql: """
-            INSERT INTO recording_names (rowid, name_folded)
-            WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
-            SELECT k, printf('interview %05d', k) FROM n
-            """, arguments: [1 + part * 5000])
+        try db.run(
+          """
+          INSERT INTO recording_names (rowid, name_folded)
+          WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
+          SELECT k, printf('interview %05d', k) FROM n
+          """, [1 + part * 5000])
       }
     }
     let named = sample("Qwxyzkj")

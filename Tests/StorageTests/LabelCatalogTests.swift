@@ -29,7 +29,7 @@ import Testing
   ]
 
   private func rowCount(_ table: String) throws -> Int {
-    try catalog.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? -1 }
+    try catalog.read { try $0.first("SELECT count(*) FROM \(table)") ?? -1 }
   }
 
   @Test("a track is read back after a restart")

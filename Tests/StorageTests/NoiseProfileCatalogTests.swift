@@ -23,7 +23,7 @@ import Testing
   }
 
   private func rowCount() throws -> Int {
-    try catalog.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM noise_profiles") ?? -1 }
+    try catalog.read { try $0.first("SELECT count(*) FROM noise_profiles") ?? -1 }
   }
 
   @Test("a profile is read back after a restart, without its recording")

@@ -124,9 +124,7 @@ import Testing
     let today = Timestamp.now.milliseconds / 86_400_000
     try catalog.write { db in
       for (day, milliseconds) in [(today - 1, 1000), (today, 2000), (today + 1, 4000), (today + 2, 8000)] {
-        try db.execute(
-          sql: "INSERT INTO job_seconds (tenant, day, milliseconds) VALUES ('ours', ?, ?)",
-          arguments: [day, milliseconds])
+        try db.run("INSERT INTO job_seconds (tenant, day, milliseconds) VALUES ('ours', ?, ?)", [day, milliseconds])
       }
     }
     let ours = own.tenant

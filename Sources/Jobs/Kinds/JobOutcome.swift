@@ -27,7 +27,7 @@ struct JobOutcome {
   /// Finishes the job and the recording that has its result.
   func finish(
     _ result: JobResult, adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
-    _ change: (inout Recording) -> Void = { _ in }
+    _ change: @Sendable (inout Recording) -> Void = { _ in }
   ) throws(StorageError) -> Fenced<Job> {
     try catalog.finish(token, with: RowJSON.text(result), change, adding: tracks, limit: LabelTrack.limit)
   }

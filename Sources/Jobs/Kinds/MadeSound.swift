@@ -33,7 +33,7 @@ extension JobOutcome {
       let ending = made.audioFormat?.fileExtension ?? "wav"
       working = try store.adopt(path: sound.output, as: output, name: token.fileName("working", ending))
     }
-    return try finish(result(output), adding: tracks) {
+    return try finish(result(output), adding: tracks) { [working] in
       $0.waveformState = .ready
       $0.waveformFile = pyramid.name
       $0.warnings = warnings

@@ -47,7 +47,7 @@ enum WaveformJob: JobDefinition {
     }
     let file = try outcome.add(work.pyramid, as: outcome.token.pyramidName)
     let tracks = try embeddedTracks(of: recording, work, outcome)
-    return try outcome.finish(JobResult(recording: job.recording), adding: tracks) {
+    return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working] in
       $0.waveformState = .ready
       $0.waveformFile = file.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }

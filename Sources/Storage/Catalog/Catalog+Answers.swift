@@ -1,12 +1,9 @@
-import GRDB
-
 extension Catalog {
   /// Returns the answer stored under a tenant's key, or nil.
   func answer(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeptAnswer? {
     try read { db in
-      try AnswerRow.fetchOne(
-        db.cachedStatement(sql: "SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?"),
-        arguments: [tenant.name, scope, key])?.answer
+      try db.row("SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key]).map(
+        AnswerRow.init(row:))?.answer
     }
   }
 
@@ -14,37 +11,36 @@ extension Catalog {
   @discardableResult
   package func removeAnswers(before instant: Timestamp) throws(StorageError) -> Int {
     try write { db in
-      try db.execute(sql: "DELETE FROM answers WHERE created_at < ?", arguments: [instant.milliseconds])
-      return db.changesCount
+      try db.run("DELETE FROM answers WHERE created_at < ?", [instant.milliseconds])
     }
   }
 
   /// Deletes the answer stored under a tenant's key, if there is one.
   func removeAnswer(of tenant: Tenant, scope: String, key: String) throws(StorageError) {
     try write { db in
-      try db.execute(
-        sql: "DELETE FROM answers WHERE tenant = ? AND scope = ? AND key = ?", arguments: [tenant.name, scope, key])
+      try db.run("DELETE FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key])
     }
   }
 
   /// Stores an answer for a tenant in the transaction that performs the operation, replacing an older one with the same
   /// key.
-  static func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: Database) throws {
+  static func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: CatalogTransaction) throws {
     guard var answer else { return }
     answer.tenant = tenant
-    try AnswerRow(answer: answer).insert(db, onConflict: .replace)
+    try AnswerRow(answer: answer).insertOrReplace(db)
   }
 }
 
 /// A stored answer as a row of `answers`.
-private struct AnswerRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "answers"
+private struct AnswerRow: TableRow {
+  static let table = "answers"
+  static let key = ["tenant", "scope", "key"]
 
   let answer: KeptAnswer
 
   init(answer: KeptAnswer) { self.answer = answer }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     var answer = KeptAnswer(
       scope: try value(row, "scope"), key: try value(row, "key"), fingerprint: try value(row, "fingerprint"),
       status: try value(row, "status"), location: try value(row, "location"), body: try value(row, "body"),
@@ -53,7 +49,7 @@ private struct AnswerRow: FetchableRecord, PersistableRecord {
     self.answer = answer
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["tenant"] = answer.tenant.name
     container["scope"] = answer.scope
     container["key"] = answer.key

@@ -1,5 +1,3 @@
-import GRDB
-
 // Queries used only for checking.
 
 extension Catalog {
@@ -7,8 +5,7 @@ extension Catalog {
   func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
     try read { db in
       try Self.intact(
-        Row.fetchAll(
-          db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ?"), arguments: [id.text])
+        db.rows("SELECT * FROM conversions WHERE recording = ?", [id.text])
       ) { try ConversionRow(row: $0).conversion.file }
     }
   }
@@ -16,11 +13,11 @@ extension Catalog {
   /// Returns the number of unreadable rows per table, except recordings (see `unreadableRecordings`). Reads every row.
   func unreadableCounts() throws(StorageError) -> [(table: String, count: Int)] {
     try read { db in
-      func count(_ table: String, _ make: (Row) throws -> Void) throws -> (String, Int) {
+      func count(_ table: String, _ make: (SQLRow) throws -> Void) throws -> (String, Int) {
         var count = 0
-        let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table)")
-        while let row = try rows.next() {
+        try db.eachRow("SELECT * FROM \(table)") { row in
           do { try make(row) } catch { count += 1 }
+          return true
         }
         return (table, count)
       }

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Catalog {
   /// Returns the conversion of a recording to `format`, or nil.
   package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
@@ -43,17 +41,16 @@ extension Catalog {
     try write { try keep(conversion, limit: limit, $0) }
   }
 
-  private func keep(_ conversion: Conversion, limit: Int64, _ db: Database) throws {
+  private func keep(_ conversion: Conversion, limit: Int64, _ db: CatalogTransaction) throws {
     if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
       older.file != conversion.file
     {
       try discard(older, db)
     }
-    try ConversionRow(conversion: conversion).insert(db, onConflict: .replace)
-    var total = try Int64.fetchOne(db, sql: "SELECT sum(bytes) FROM conversions") ?? 0
+    try ConversionRow(conversion: conversion).insertOrReplace(db)
+    var total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
     let others = try Self.intact(
-      Row.fetchAll(
-        db, sql: "SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", arguments: [conversion.file])
+      db.rows("SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", [conversion.file])
     ) { try ConversionRow(row: $0).conversion }
     for other in others where total > limit {
       try discard(other, db)
@@ -61,7 +58,7 @@ extension Catalog {
     }
   }
 
-  private func discard(_ conversion: Conversion, _ db: Database) throws {
+  private func discard(_ conversion: Conversion, _ db: CatalogTransaction) throws {
     try Self.forget(conversion, db)
     try Self.addGarbage(conversion.file, of: conversion.recording, due: holder.now(), db)
   }
@@ -70,9 +67,7 @@ extension Catalog {
   package func touch(_ conversion: Conversion) throws(StorageError) {
     guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write { db in
-      try db.execute(
-        sql: "UPDATE conversions SET used_at = ? WHERE file = ?",
-        arguments: [Timestamp.now.milliseconds, conversion.file])
+      try db.run("UPDATE conversions SET used_at = ? WHERE file = ?", [Timestamp.now.milliseconds, conversion.file])
     }
   }
 
@@ -80,35 +75,33 @@ extension Catalog {
   package func forget(_ conversion: Conversion) throws(StorageError) { try write { try Self.forget(conversion, $0) } }
 
   /// Deletes the conversions of deleted recordings; their files were removed with the recordings.
-  static func forgetOrphanedConversions(_ db: Database) throws {
-    try db.cachedStatement(
-      sql: "DELETE FROM conversions WHERE recording NOT IN (SELECT id FROM recordings)"
-    ).execute()
+  static func forgetOrphanedConversions(_ db: CatalogTransaction) throws {
+    try db.run("DELETE FROM conversions WHERE recording NOT IN (SELECT id FROM recordings)")
   }
 
-  private static func forget(_ conversion: Conversion, _ db: Database) throws {
-    try db.cachedStatement(sql: "DELETE FROM conversions WHERE file = ?").execute(arguments: [conversion.file])
+  private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {
+    try db.run("DELETE FROM conversions WHERE file = ?", [conversion.file])
   }
 
-  private static func conversion(of id: RecordingID, to format: String, _ db: Database) throws -> Conversion? {
+  private static func conversion(of id: RecordingID, to format: String, _ db: CatalogTransaction) throws -> Conversion?
+  {
     // Ignores an unreadable row: the conversion is made again and replaces it.
     try intact(
-      Row.fetchAll(
-        db.cachedStatement(sql: "SELECT * FROM conversions WHERE recording = ? AND format = ?"),
-        arguments: [id.text, format])
+      db.rows("SELECT * FROM conversions WHERE recording = ? AND format = ?", [id.text, format])
     ) { try ConversionRow(row: $0).conversion }.first
   }
 }
 
 /// A conversion as a row of `conversions`.
-struct ConversionRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "conversions"
+struct ConversionRow: TableRow {
+  static let table = "conversions"
+  static let key = ["recording", "format"]
 
   let conversion: Conversion
 
   init(conversion: Conversion) { self.conversion = conversion }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     conversion = Conversion(
       recording: try identifier(row, "recording"), format: try value(row, "format"), file: try value(row, "file"),
       bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
@@ -120,7 +113,7 @@ struct ConversionRow: FetchableRecord, PersistableRecord {
     }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["recording"] = conversion.recording.text
     container["format"] = conversion.format
     container["file"] = conversion.file

@@ -1,5 +1,3 @@
-import GRDB
-
 /// What may be removed from a recording's folder, according to the catalog.
 enum Garbage: Sendable, Hashable {
   /// All files of an attempt that isn't the result of its job.
@@ -25,18 +23,20 @@ enum Garbage: Sendable, Hashable {
 
 extension Catalog {
   /// Records that a file in a recording's folder may be removed from `due` on.
-  static func addGarbage(_ name: String, of id: RecordingID, due: Timestamp, _ db: Database) throws {
-    try db.cachedStatement(sql: "INSERT OR REPLACE INTO garbage (object, due) VALUES (?, ?)")
-      .execute(arguments: ["recordings/\(id)/\(name)", due.milliseconds])
+  static func addGarbage(_ name: String, of id: RecordingID, due: Timestamp, _ db: CatalogTransaction) throws {
+    try db.run(
+      "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET due = excluded.due",
+      ["recordings/\(id)/\(name)", due.milliseconds])
   }
 
   /// Returns what may be removed now. Unreadable rows are skipped.
   func dueGarbage() throws(StorageError) -> [Garbage] {
     let now = holder.now().milliseconds
     return try read { db in
-      let attempts = try Row.fetchAll(
-        db, sql: "SELECT job, attempt, nonce, folder FROM attempts WHERE due <= ?", arguments: [now])
-      let objects = try String.fetchAll(db, sql: "SELECT object FROM garbage WHERE due <= ?", arguments: [now])
+      let attempts = try db.rows("SELECT job, attempt, nonce, folder FROM attempts WHERE due <= ?", [now])
+      let objects = try db.rows("SELECT object FROM garbage WHERE due <= ?", [now]).map {
+        try value($0, "object") as String
+      }
       return try Self.intact(attempts) { row in
         let token = AttemptToken(
           job: try identifier(row, "job"), attempt: try value(row, "attempt"), nonce: try value(row, "nonce"))
@@ -63,11 +63,11 @@ extension Catalog {
       for garbage in removed {
         switch garbage {
         case .files(let token, _):
-          try db.cachedStatement(sql: "UPDATE attempts SET due = NULL WHERE job = ? AND attempt = ? AND nonce = ?")
-            .execute(arguments: [token.job.text, token.attempt, token.nonce])
+          try db.run(
+            "UPDATE attempts SET due = NULL WHERE job = ? AND attempt = ? AND nonce = ?",
+            [token.job.text, token.attempt, token.nonce])
         case .file(let name, let folder):
-          try db.cachedStatement(sql: "DELETE FROM garbage WHERE object = ?")
-            .execute(arguments: ["recordings/\(folder)/\(name)"])
+          try db.run("DELETE FROM garbage WHERE object = ?", ["recordings/\(folder)/\(name)"])
         }
       }
     }
@@ -78,8 +78,7 @@ extension Catalog {
   /// Returns the attempts at a job that have ended, oldest first.
   package func attempts(of id: JobID) throws(StorageError) -> [(token: AttemptToken, ending: AttemptEnding)] {
     try read { db in
-      let rows = try Row.fetchAll(
-        db, sql: "SELECT * FROM attempts WHERE job = ? AND ending IS NOT NULL ORDER BY attempt", arguments: [id.text])
+      let rows = try db.rows("SELECT * FROM attempts WHERE job = ? AND ending IS NOT NULL ORDER BY attempt", [id.text])
       return try Self.intact(rows) { row in
         (
           AttemptToken(job: id, attempt: try value(row, "attempt"), nonce: try value(row, "nonce")),

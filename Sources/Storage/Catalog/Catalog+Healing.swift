@@ -1,5 +1,3 @@
-import GRDB
-
 // Repairs rows that disk damage has made unreadable, using the description in the recording's folder, and restarts work
 // whose job was lost.
 
@@ -8,11 +6,9 @@ extension Catalog {
   func unreadableRecordings() throws(StorageError) -> [String] {
     try read { db in
       var unreadable: [String] = []
-      let rows = try Row.fetchCursor(db, sql: "SELECT * FROM recordings")
-      while let row = try rows.next() {
-        do { _ = try RecordingRow(row: row) } catch {
-          unreadable.append((row["id"] as DatabaseValue?).flatMap(String.fromDatabaseValue) ?? "")
-        }
+      try db.eachRow("SELECT * FROM recordings") { row in
+        do { _ = try RecordingRow(row: row) } catch { unreadable.append(row["id"].flatMap(String.init) ?? "") }
+        return true
       }
       return unreadable
     }
@@ -21,7 +17,7 @@ extension Catalog {
   /// Replaces the unreadable row with the ID of `recording`.
   func replaceUnreadable(with recording: Recording) throws(StorageError) {
     try write { db in
-      try db.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [recording.id.text])
+      try db.erase("DELETE FROM recordings WHERE id = ?", [recording.id.text])
       try RecordingRow(recording).insert(db)
     }
   }
@@ -29,7 +25,7 @@ extension Catalog {
   /// Deletes a row whose ID is invalid. It names no folder, so nothing else is lost.
   func deleteUnreadable(_ id: String) throws(StorageError) {
     guard RecordingID(id) == nil else { return }
-    try write { try $0.execute(sql: "DELETE FROM recordings WHERE id = ?", arguments: [id]) }
+    try write { _ = try $0.erase("DELETE FROM recordings WHERE id = ?", [id]) }
   }
 
   /// Deletes the unreadable rows of jobs, uploads, and webhooks, and returns their number. A recording that waits for
@@ -37,10 +33,11 @@ extension Catalog {
   func deleteUnreadableWork() throws(StorageError) -> Int {
     try write { db in
       var count = 0
-      func check(_ table: String, _ make: (Row) throws -> Void) throws {
-        for row in try Row.fetchAll(db, sql: "SELECT rowid AS row, * FROM \(table)") {
+      func check(_ table: String, _ make: (SQLRow) throws -> Void) throws {
+        let identity = db.dialect.rowIdentity
+        for row in try db.rows("SELECT \(identity) AS row, * FROM \(table)") {
           do { try make(row) } catch {
-            try db.execute(sql: "DELETE FROM \(table) WHERE rowid = ?", arguments: [row["row"] as DatabaseValue?])
+            try db.erase("DELETE FROM \(table) WHERE \(identity) = ?", [row["row"]])
             count += 1
           }
         }
@@ -78,12 +75,11 @@ extension Catalog {
   func strandedRecordings() throws(StorageError) -> [Recording] {
     try read { db in
       try Self.intact(
-        Row.fetchAll(
-          db,
-          sql: """
-            SELECT * FROM recordings WHERE waveform_state IN ('queued', 'building') AND NOT EXISTS (
-              SELECT 1 FROM jobs WHERE jobs.id = waveform_job AND jobs.state IN ('queued', 'running'))
-            """)
+        db.rows(
+          """
+          SELECT * FROM recordings WHERE waveform_state IN ('queued', 'building') AND NOT EXISTS (
+            SELECT 1 FROM jobs WHERE jobs.id = waveform_job AND jobs.state IN ('queued', 'running'))
+          """)
       ) { try RecordingRow(row: $0).recording }
     }
   }
@@ -95,7 +91,7 @@ extension Catalog {
       guard let recording = try Self.recording(id, db), [.queued, .building].contains(recording.waveformState) else {
         return
       }
-      guard recording.audioFile != nil else { return _ = try delete(id, db) }
+      guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, db) }
       let job = Job(kind: .waveform, recording: id)
       try Self.insert(job, db)
       _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformFile) = (.queued, job.id, nil) }

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Catalog {
   /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog.
   package func insert(_ job: Job) throws(StorageError) {
@@ -23,20 +21,15 @@ extension Catalog {
   func jobs(
     of tenant: Tenant?, state: JobState?, recording: RecordingID?, limit: Int, before: JobID?
   ) throws(StorageError) -> [Job] {
-    var conditions: [String] = []
-    var arguments: [String: (any DatabaseValueConvertible)?] = ["limit": max(0, limit)]
-    for (column, comparison, value) in [
-      ("tenant", "=", tenant?.name), ("state", "=", state?.rawValue), ("recording", "=", recording?.text),
-      ("id", "<", before?.text),
-    ] {
-      guard let value else { continue }
-      conditions.append("\(column) \(comparison) :\(column)")
-      arguments[column] = value
-    }
-    let sql = "SELECT * FROM jobs\(Self.filter(conditions)) ORDER BY id DESC LIMIT :limit"
-    let bound = StatementArguments(arguments)
+    var filter = Filter()
+    if let tenant { filter.add("tenant = ?", tenant.name) }
+    if let state { filter.add("state = ?", state.rawValue) }
+    if let recording { filter.add("recording = ?", recording.text) }
+    if let before { filter.add("id < ?", before.text) }
+    let sql = "SELECT * FROM jobs\(filter.text) ORDER BY id DESC LIMIT ?"
+    let arguments = filter.arguments + [max(0, limit)]
     return try read { db in
-      try Self.intact(Row.fetchAll(db.cachedStatement(sql: sql), arguments: bound)) { try JobRow(row: $0).job }
+      try Self.intact(db.rows(sql, arguments)) { try JobRow(row: $0).job }
     }
   }
 
@@ -47,8 +40,7 @@ extension Catalog {
     let sql = "SELECT * FROM jobs WHERE recording = ? AND kind = ? AND state = ? ORDER BY id DESC LIMIT 1"
     return try read { db in
       try Self.intact(
-        Row.fetchAll(
-          db.cachedStatement(sql: sql), arguments: [recording.text, kind.rawValue, state.rawValue])
+        db.rows(sql, [recording.text, kind.rawValue, state.rawValue])
       ) { try JobRow(row: $0).job }.first
     }
   }
@@ -56,7 +48,7 @@ extension Catalog {
   /// Applies `change` to a job and returns the result, or nil if there is no such job. For tests: what changes a job's
   /// state otherwise is in Catalog+Leases.
   @discardableResult
-  package func update(_ id: JobID, _ change: (inout Job) -> Void) throws(StorageError) -> Job? {
+  package func update(_ id: JobID, _ change: @Sendable (inout Job) -> Void) throws(StorageError) -> Job? {
     try write { try Self.update(id, $0, change) }
   }
 
@@ -64,23 +56,23 @@ extension Catalog {
   package func unfinishedJobs() throws(StorageError) -> [Job] {
     try read { db in
       try Self.intact(
-        Row.fetchAll(db.cachedStatement(sql: "SELECT * FROM jobs WHERE state IN ('queued', 'running') ORDER BY id"))
+        db.rows("SELECT * FROM jobs WHERE state IN ('queued', 'running') ORDER BY id")
       ) { try JobRow(row: $0).job }
     }
   }
 
-  static func insert(_ job: Job, _ db: Database) throws {
+  static func insert(_ job: Job, _ db: CatalogTransaction) throws {
     guard let source = try recording(job.recording, db) else { throw StorageError.noSuchRecording(job.recording) }
     var job = job
     job.tenant = source.tenant
     try JobRow(job).insert(db)
   }
 
-  static func job(_ id: JobID, _ db: Database) throws -> Job? {
-    try JobRow.fetchOne(db.cachedStatement(sql: "SELECT * FROM jobs WHERE id = ?"), arguments: [id.text])?.job
+  static func job(_ id: JobID, _ db: CatalogTransaction) throws -> Job? {
+    try db.row("SELECT * FROM jobs WHERE id = ?", [id.text]).map(JobRow.init(row:))?.job
   }
 
-  static func update(_ id: JobID, _ db: Database, _ change: (inout Job) -> Void) throws -> Job? {
+  static func update(_ id: JobID, _ db: CatalogTransaction, _ change: @Sendable (inout Job) -> Void) throws -> Job? {
     guard var job = try job(id, db) else { return nil }
     change(&job)
     precondition(job.id == id, "an update keeps the id")
@@ -89,14 +81,12 @@ extension Catalog {
   }
 
   /// Returns the queued and running jobs that read or produce `id`. Scans all unfinished jobs, of which there are few.
-  static func unfinishedJobs(touching id: RecordingID, _ db: Database) throws -> [Job] {
+  static func unfinishedJobs(touching id: RecordingID, _ db: CatalogTransaction) throws -> [Job] {
     try intact(
-      Row.fetchAll(
-        db.cachedStatement(
-          sql: """
-            SELECT * FROM jobs WHERE (recording = :id OR output = :id) AND state IN ('queued', 'running') ORDER BY id
-            """),
-        arguments: ["id": id.text])
+      db.rows(
+        """
+        SELECT * FROM jobs WHERE (recording = ? OR output = ?) AND state IN ('queued', 'running') ORDER BY id
+        """, [id.text, id.text])
     ) { try JobRow(row: $0).job }
   }
 }

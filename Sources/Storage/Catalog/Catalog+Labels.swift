@@ -6,15 +6,13 @@
 // search reads only the chunks that contain what is searched for.
 
 import FoundationEssentials
-import GRDB
 
 extension Catalog {
   /// Returns the tracks of a recording, oldest first.
   package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] {
     try read { db in
       try Self.intact(
-        Row.fetchAll(
-          db.cachedStatement(sql: "SELECT * FROM label_tracks WHERE recording = ? ORDER BY id"), arguments: [id.text])
+        db.rows("SELECT * FROM label_tracks WHERE recording = ? ORDER BY id", [id.text])
       ) { try LabelTrackRow(row: $0).track }
     }
   }
@@ -48,19 +46,16 @@ extension Catalog {
     let folded = text.flatMap { $0.isEmpty ? nil : Self.folded($0) }
     return try read { db in
       guard let track = try Self.labelTrack(id, db) else { return nil }
-      var arguments: [String: (any DatabaseValueConvertible)?] = ["track": id.text, "start": start, "end": end]
-      if let folded { arguments["text"] = folded }
-      let search = folded == nil ? "" : " AND instr(folded, :text) > 0"
-      let rows = try Row.fetchAll(
-        db.cachedStatement(
-          sql: """
-            SELECT start, until, labels\(folded == nil ? "" : ", folded") FROM label_chunks
-            WHERE track = :track AND start < :end AND until >= :start\(search) ORDER BY number
-            """),
-        arguments: StatementArguments(arguments))
+      var filter = Filter()
+      filter.add("track = ?", id.text)
+      filter.add("start < ?", end)
+      filter.add("until >= ?", start)
+      if let folded { filter.add(db.dialect.contains("folded"), folded) }
+      let columns = folded == nil ? "start, until, labels" : "start, until, labels, folded"
+      let rows = try db.rows("SELECT \(columns) FROM label_chunks\(filter.text) ORDER BY number", filter.arguments)
       let chunks = try rows.map { row in
         FoundLabels(
-          start: try value(row, "start"), end: try value(row, "until"), labels: Array(try value(row, "labels") as Data),
+          start: try value(row, "start"), end: try value(row, "until"), labels: try value(row, "labels"),
           matches: try folded.map { Self.lines(of: try value(row, "folded"), containing: Array($0.utf8)) })
       }
       return (track, chunks)
@@ -73,16 +68,10 @@ extension Catalog {
     of id: LabelTrackID, from start: Int64, to end: Int64, _ body: ([UInt8]) -> Bool
   ) throws(StorageError) {
     try read { db in
-      let rows = try Row.fetchCursor(
-        db.cachedStatement(
-          sql: """
-            SELECT labels FROM label_chunks
-            WHERE track = ? AND start < ? AND until >= ? ORDER BY number
-            """),
-        arguments: [id.text, end, start])
-      while let row = try rows.next() {
-        guard body(Array(try value(row, "labels") as Data)) else { return }
-      }
+      try db.eachRow(
+        "SELECT labels FROM label_chunks WHERE track = ? AND start < ? AND until >= ? ORDER BY number",
+        [id.text, end, start]
+      ) { body(try value($0, "labels")) }
     }
   }
 
@@ -98,8 +87,7 @@ extension Catalog {
       var track = track
       track.tenant = recording.tenant
       let count =
-        try Int.fetchOne(
-          db, sql: "SELECT count(*) FROM label_tracks WHERE recording = ?", arguments: [track.recording.text]) ?? 0
+        try db.first("SELECT count(*) FROM label_tracks WHERE recording = ?", [track.recording.text], as: Int.self) ?? 0
       guard count < limit else { throw StorageError.tooManyLabelTracks(limit: limit) }
       try Self.insert(track, chunks, db)
       try Self.checkBytes(limits, of: track.tenant, db)
@@ -108,10 +96,10 @@ extension Catalog {
 
   /// Inserts tracks found in a recording's file, as many as fit, unless it has such tracks already.
   static func insert(
-    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of recording: Recording, limit: Int, _ db: Database
+    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of recording: Recording, limit: Int,
+    _ db: CatalogTransaction
   ) throws {
-    let rows = try Row.fetchAll(
-      db.cachedStatement(sql: "SELECT source FROM label_tracks WHERE recording = ?"), arguments: [recording.id.text])
+    let rows = try db.rows("SELECT source FROM label_tracks WHERE recording = ?", [recording.id.text])
     guard try !rows.contains(where: { try choice($0, "source") == LabelTrack.Source.embedded }) else { return }
     for (track, chunks) in tracks.prefix(max(0, limit - rows.count)) {
       var track = track
@@ -124,8 +112,8 @@ extension Catalog {
   /// Throws, without any change, `.changedMeanwhile` if `isExpected` returns false for the current track, and
   /// `.limitReached` if the labels would need more bytes than before and the tenant would have more than `limits`.
   package func update(
-    _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
-    within limits: StoredLimits? = nil, _ change: (inout LabelTrack) -> Void
+    _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
+    within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     try write { db in
       guard var track = try Self.labelTrack(id, db) else { return nil }
@@ -135,7 +123,7 @@ extension Catalog {
       track.version += 1
       track.changedAt = .now
       if let chunks {
-        try db.execute(sql: "DELETE FROM label_chunks WHERE track = ?", arguments: [id.text])
+        try db.erase("DELETE FROM label_chunks WHERE track = ?", [id.text])
         track.bytes = try Self.insert(chunks, of: id, db)
       }
       try LabelTrackRow(track: track).update(db)
@@ -146,26 +134,27 @@ extension Catalog {
 
   /// Deletes a track; returns false if there is none. Throws `.changedMeanwhile`, without any change, if `isExpected`
   /// returns false for the current track.
-  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool) throws(StorageError) -> Bool {
+  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool) throws(StorageError)
+    -> Bool
+  {
     try write { db in
       guard let track = try Self.labelTrack(id, db) else { return false }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
-      try db.execute(sql: "DELETE FROM label_tracks WHERE id = ?", arguments: [id.text])
+      try db.erase("DELETE FROM label_tracks WHERE id = ?", [id.text])
       return true
     }
   }
 
   /// Deletes the tracks of a recording whose row is deleted in the same transaction.
-  static func deleteLabels(of id: String, _ db: Database) throws {
-    try db.cachedStatement(sql: "DELETE FROM label_tracks WHERE recording = ?").execute(arguments: [id])
+  static func deleteLabels(of id: String, _ db: CatalogTransaction) throws {
+    try db.erase("DELETE FROM label_tracks WHERE recording = ?", [id])
   }
 
-  private static func labelTrack(_ id: LabelTrackID, _ db: Database) throws -> LabelTrack? {
-    try LabelTrackRow.fetchOne(
-      db.cachedStatement(sql: "SELECT * FROM label_tracks WHERE id = ?"), arguments: [id.text])?.track
+  private static func labelTrack(_ id: LabelTrackID, _ db: CatalogTransaction) throws -> LabelTrack? {
+    try db.row("SELECT * FROM label_tracks WHERE id = ?", [id.text]).map(LabelTrackRow.init(row:))?.track
   }
 
-  private static func insert(_ track: LabelTrack, _ chunks: [LabelChunk], _ db: Database) throws {
+  private static func insert(_ track: LabelTrack, _ chunks: [LabelChunk], _ db: CatalogTransaction) throws {
     // The chunks need the track's row, which gets their length once it is known.
     try LabelTrackRow(track: track).insert(db)
     var track = track
@@ -174,14 +163,13 @@ extension Catalog {
   }
 
   /// Returns how many bytes the chunks have.
-  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: Database) throws -> Int64 {
+  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: CatalogTransaction) throws -> Int64 {
     var bytes: Int64 = 0
-    let statement = try db.cachedStatement(
-      sql: "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)")
+    let sql = "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)"
     for (number, chunk) in chunks.enumerated() {
       let folded = folded(chunk.texts)
       bytes += Int64(chunk.labels.count + folded.utf8.count)
-      try statement.execute(arguments: [id.text, number, chunk.start, chunk.end, folded, Data(chunk.labels)])
+      try db.run(sql, [id.text, number, chunk.start, chunk.end, folded, chunk.labels])
     }
     return bytes
   }
@@ -217,14 +205,14 @@ extension Catalog {
 }
 
 /// A track as a row of `label_tracks`.
-struct LabelTrackRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "label_tracks"
+struct LabelTrackRow: TableRow {
+  static let table = "label_tracks"
 
   let track: LabelTrack
 
   init(track: LabelTrack) { self.track = track }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     var track = LabelTrack(
       id: try identifier(row, "id"), recording: try identifier(row, "recording"), name: try value(row, "name"),
       kind: try choice(row, "kind"), language: try nullable(row, "language"), source: try choice(row, "source"),
@@ -243,7 +231,7 @@ struct LabelTrackRow: FetchableRecord, PersistableRecord {
     }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["id"] = track.id.text
     container["tenant"] = track.tenant.name
     container["recording"] = track.recording.text

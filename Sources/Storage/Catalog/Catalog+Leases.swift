@@ -1,5 +1,3 @@
-import GRDB
-
 // The transitions of Job+Lease.swift as transactions. Each reads the job, applies one transition and writes the job
 // back on condition that its state and its token are still those that were read: on a catalog whose transactions run
 // side by side, that is what makes a late worker's write fail.
@@ -34,7 +32,7 @@ extension Catalog {
   ///
   /// Refused if the job has ended, another node runs it, or its source is gone.
   package func claim(
-    _ id: JobID, building: (Job) -> RecordingID? = { _ in nil }
+    _ id: JobID, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
     let (now, nonce) = (holder.now(), AttemptToken.newNonce())
     return try write { db in
@@ -45,12 +43,11 @@ extension Catalog {
         $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
       }
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
-      try db.cachedStatement(
-        sql: """
-          INSERT INTO attempts (job, attempt, nonce, node, folder, begun_at) VALUES (?, ?, ?, ?, ?, ?)
-          """
-      ).execute(
-        arguments: [
+      try db.run(
+        """
+        INSERT INTO attempts (job, attempt, nonce, node, folder, begun_at) VALUES (?, ?, ?, ?, ?, ?)
+        """,
+        [
           job.id.text, token.attempt, token.nonce, holder.node, job.resultRecording.text, now.milliseconds,
         ])
       if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }
@@ -70,7 +67,7 @@ extension Catalog {
   /// has. A waveform or working copy that the recording no longer names becomes garbage, after an hour, because it may
   /// be in use.
   package func finish(
-    _ token: AttemptToken, with result: String, _ change: (inout Recording) -> Void = { _ in },
+    _ token: AttemptToken, with result: String, _ change: @Sendable (inout Recording) -> Void = { _ in },
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64
   ) throws(StorageError) -> Fenced<Job> {
     let now = holder.now()
@@ -122,7 +119,7 @@ extension Catalog {
   /// the files. Throws `.changedMeanwhile`, without any change, if `isExpected` returns false for the current job.
   @discardableResult
   package func cancel(
-    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, progress: Double? = nil
+    _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
     let now = holder.now()
     return try write { db in
@@ -171,14 +168,14 @@ extension Catalog {
   // MARK: In a transaction
 
   private func fenced(
-    _ token: AttemptToken, hasWritten: Bool = false, _ transition: (inout Job) -> Bool
+    _ token: AttemptToken, hasWritten: Bool = false, _ transition: @Sendable (inout Job) -> Bool
   ) throws(StorageError) -> Fenced<Job> {
     try write { try move(token, hasWritten: hasWritten, $0, transition) }
   }
 
   /// Applies a transition of an attempt to its job.
   func move(
-    _ token: AttemptToken, hasWritten: Bool, _ db: Database, _ transition: (inout Job) -> Bool
+    _ token: AttemptToken, hasWritten: Bool, _ db: CatalogTransaction, _ transition: (inout Job) -> Bool
   ) throws -> Fenced<Job> {
     guard let before = try Self.job(token.job, db) else { return .refused(nil) }
     return try move(before, hasWritten: hasWritten, db, transition)
@@ -186,7 +183,7 @@ extension Catalog {
 
   /// Applies a transition to a job that was read in this transaction, and records how its attempt ended.
   func move(
-    _ before: Job, hasWritten: Bool, _ db: Database, _ transition: (inout Job) -> Bool
+    _ before: Job, hasWritten: Bool, _ db: CatalogTransaction, _ transition: (inout Job) -> Bool
   ) throws -> Fenced<Job> {
     var job = before
     guard transition(&job) else { return .refused(before) }
@@ -196,39 +193,35 @@ extension Catalog {
   }
 
   /// Writes the columns that transitions change.
-  private static func write(_ job: Job, over before: Job, _ db: Database) throws {
-    try db.cachedStatement(
-      sql: """
-        UPDATE jobs SET state = :state, progress = :progress, started_at = :started, finished_at = :finished,
-          attempts = :attempts, interruptions = :interruptions, nonce = :nonce, node = :node, lease_until = :until,
-          result = :result, error = :error
-        WHERE id = :id AND state = :before AND attempts = :attempt AND nonce IS :token
-        """
-    ).execute(
-      arguments: [
-        "state": job.state.rawValue, "progress": job.progress, "started": job.startedAt?.milliseconds,
-        "finished": job.finishedAt?.milliseconds, "attempts": job.attempts, "interruptions": job.interruptions,
-        "nonce": job.nonce, "node": job.node, "until": job.leaseUntil?.milliseconds, "result": job.result,
-        "error": job.error, "id": job.id.text, "before": before.state.rawValue, "attempt": before.attempts,
-        "token": before.nonce,
+  private static func write(_ job: Job, over before: Job, _ db: CatalogTransaction) throws {
+    let count = try db.run(
+      """
+      UPDATE jobs SET state = ?, progress = ?, started_at = ?, finished_at = ?, attempts = ?, interruptions = ?,
+        nonce = ?, node = ?, lease_until = ?, result = ?, error = ?
+      WHERE id = ? AND state = ? AND attempts = ? AND nonce IS NOT DISTINCT FROM ?
+      """,
+      [
+        job.state.rawValue, job.progress, job.startedAt?.milliseconds, job.finishedAt?.milliseconds, job.attempts,
+        job.interruptions, job.nonce, job.node, job.leaseUntil?.milliseconds, job.result, job.error, job.id.text,
+        before.state.rawValue, before.attempts, before.nonce,
       ])
-    guard db.changesCount == 1 else { throw StorageError.changedMeanwhile }
+    guard count == 1 else { throw StorageError.changedMeanwhile }
+    db.note(changed: job.id, of: job.tenant)
   }
 
-  private func record(_ ended: EndedAttempt, _ db: Database) throws {
+  private func record(_ ended: EndedAttempt, _ db: CatalogTransaction) throws {
     let now = holder.now()
     let due = ended.mayHaveFiles ? now + (holder.terms?.graceSeconds ?? 0) : nil
-    try db.cachedStatement(
-      sql: "UPDATE attempts SET ended_at = ?, ending = ?, due = ? WHERE job = ? AND attempt = ? AND nonce = ?"
-    ).execute(
-      arguments: [
+    try db.run(
+      "UPDATE attempts SET ended_at = ?, ending = ?, due = ? WHERE job = ? AND attempt = ? AND nonce = ?",
+      [
         now.milliseconds, ended.ending.rawValue, due?.milliseconds, ended.token.job.text, ended.token.attempt,
         ended.token.nonce,
       ])
   }
 
   /// Cleans up after a job that failed or was canceled.
-  private func abandoning(_ moved: Fenced<Job>, _ db: Database) throws -> Fenced<[Job]> {
+  private func abandoning(_ moved: Fenced<Job>, _ db: CatalogTransaction) throws -> Fenced<[Job]> {
     guard case .written(let job) = moved else {
       if case .refused(let job) = moved { return .refused(job) }
       return .refused(nil)
@@ -237,8 +230,7 @@ extension Catalog {
     if try Self.recording(job.recording, db)?.waveformJob == job.id {
       _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
     }
-    let others = try job.output.map { try delete($0, db) } ?? []
-    for deleted in ([job] + others).compactMap(\.output) { changes.note(owner: job.tenant, of: deleted) }
+    let others = try job.output.map { try delete($0, of: job.tenant, db) } ?? []
     return .written([job] + others)
   }
 

@@ -2,7 +2,6 @@
 // its row is only marked, and removed when the next profile is inserted or deleted after the job has ended.
 
 import FoundationEssentials
-import GRDB
 
 extension Catalog {
   /// Returns at most `limit` profiles of a tenant older than `before`, newest first. A profile whose `spectrum` would
@@ -12,18 +11,17 @@ extension Catalog {
   ) throws(StorageError) -> [KeptProfile] {
     try read { db in
       var (found, bytes) = ([KeptProfile](), 0)
-      let rows = try Row.fetchCursor(
-        db.cachedStatement(
-          sql: """
-            SELECT * FROM noise_profiles
-            WHERE NOT is_deleted AND tenant = :tenant AND (:before IS NULL OR id < :before) ORDER BY id DESC
-            """),
-        arguments: ["tenant": tenant.name, "before": before?.text])
-      while found.count < limit, let row = try rows.next() {
-        guard let profile = try Self.intact([row], { try KeptProfileRow(row: $0).profile }).first else { continue }
+      var filter = Filter()
+      filter.add("is_deleted = 0")
+      filter.add("tenant = ?", tenant.name)
+      if let before { filter.add("id < ?", before.text) }
+      guard limit > 0 else { return [] }
+      try db.eachRow("SELECT * FROM noise_profiles\(filter.text) ORDER BY id DESC", filter.arguments) { row in
+        guard let profile = try Self.intact([row], { try KeptProfileRow(row: $0).profile }).first else { return true }
         bytes += profile.spectrum.count
-        guard found.isEmpty || bytes <= byteLimit else { break }
+        guard found.isEmpty || bytes <= byteLimit else { return false }
         found.append(profile)
+        return found.count < limit
       }
       return found
     }
@@ -45,9 +43,9 @@ extension Catalog {
         throw StorageError.noSuchRecording(source)
       }
       let count =
-        try Int.fetchOne(
-          db, sql: "SELECT count(*) FROM noise_profiles WHERE tenant = ? AND NOT is_deleted",
-          arguments: [profile.tenant.name]) ?? 0
+        try db.first(
+          "SELECT count(*) FROM noise_profiles WHERE tenant = ? AND is_deleted = 0", [profile.tenant.name], as: Int.self
+        ) ?? 0
       guard count < limit else { throw StorageError.tooManyNoiseProfiles(limit: limit) }
       try KeptProfileRow(profile: profile).insert(db)
       try Self.checkBytes(limits, of: profile.tenant, db)
@@ -57,7 +55,7 @@ extension Catalog {
   /// Renames a profile. Returns it, or nil if there is none. Throws `.changedMeanwhile`, without any change, if
   /// `isExpected` returns false for the current profile.
   package func renameNoiseProfile(
-    _ id: KeptProfileID, to name: String, if isExpected: (KeptProfile) -> Bool
+    _ id: KeptProfileID, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> KeptProfile? {
     try write { db in
       guard var profile = try Self.noiseProfile(id, db) else { return nil }
@@ -73,12 +71,12 @@ extension Catalog {
   /// Deletes a profile; returns false if there is none. Throws `.changedMeanwhile`, without any change, if `isExpected`
   /// returns false for the current profile.
   package func deleteNoiseProfile(
-    _ id: KeptProfileID, if isExpected: (KeptProfile) -> Bool
+    _ id: KeptProfileID, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> Bool {
     try write { db in
       guard let profile = try Self.noiseProfile(id, db) else { return false }
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
-      try db.execute(sql: "UPDATE noise_profiles SET is_deleted = 1 WHERE id = ?", arguments: [id.text])
+      try db.run("UPDATE noise_profiles SET is_deleted = 1 WHERE id = ?", [id.text])
       try Self.forgetDeletedProfiles(db)
       return true
     }
@@ -86,47 +84,45 @@ extension Catalog {
 
   /// Removes what profiles say about the recording that they were learned from, whose row is deleted in the same
   /// transaction.
-  static func forgetSource(ofProfilesFrom recording: String, _ db: Database) throws {
-    try db.cachedStatement(
-      sql: """
-        UPDATE noise_profiles SET recording = NULL, noise = NULL, version = version + 1, changed_at = ?
-        WHERE recording = ?
-        """
-    ).execute(arguments: [Timestamp.now.milliseconds, recording])
+  static func forgetSource(ofProfilesFrom recording: String, _ db: CatalogTransaction) throws {
+    try db.run(
+      """
+      UPDATE noise_profiles SET recording = NULL, noise = NULL, version = version + 1, changed_at = ?
+      WHERE recording = ?
+      """, [Timestamp.now.milliseconds, recording])
   }
 
   /// Removes deleted profiles that no unfinished job names in its parameters.
-  private static func forgetDeletedProfiles(_ db: Database) throws {
-    try db.execute(
-      sql: """
-        DELETE FROM noise_profiles WHERE is_deleted AND NOT EXISTS (
-          SELECT 1 FROM jobs
-          WHERE state IN ('queued', 'running') AND instr(jobs.parameters, noise_profiles.id) > 0)
-        """)
+  private static func forgetDeletedProfiles(_ db: CatalogTransaction) throws {
+    try db.erase(
+      """
+      DELETE FROM noise_profiles WHERE is_deleted <> 0 AND NOT EXISTS (
+        SELECT 1 FROM jobs
+        WHERE state IN ('queued', 'running') AND \(db.dialect.contains("jobs.parameters", other: "noise_profiles.id")))
+      """)
   }
 
   private static func noiseProfile(
-    _ id: KeptProfileID, evenDeleted: Bool = false, _ db: Database
+    _ id: KeptProfileID, evenDeleted: Bool = false, _ db: CatalogTransaction
   ) throws -> KeptProfile? {
-    try KeptProfileRow.fetchOne(
-      db.cachedStatement(sql: "SELECT * FROM noise_profiles WHERE id = ? AND (? OR NOT is_deleted)"),
-      arguments: [id.text, evenDeleted])?.profile
+    try db.row("SELECT * FROM noise_profiles WHERE id = ? AND is_deleted <= ?", [id.text, evenDeleted]).map(
+      KeptProfileRow.init(row:))?.profile
   }
 }
 
 /// A profile as a row of `noise_profiles`.
-struct KeptProfileRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "noise_profiles"
+struct KeptProfileRow: TableRow {
+  static let table = "noise_profiles"
 
   let profile: KeptProfile
 
   init(profile: KeptProfile) { self.profile = profile }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     var profile = KeptProfile(
       id: try identifier(row, "id"), name: try value(row, "name"), recording: try optionalIdentifier(row, "recording"),
       noise: try nullable(row, "noise"), sampleRate: try nullable(row, "sample_rate"),
-      channels: try value(row, "channels"), spectrum: Array(try value(row, "spectrum") as Data),
+      channels: try value(row, "channels"), spectrum: try value(row, "spectrum"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       changedAt: Timestamp(milliseconds: try value(row, "changed_at")))
     profile.tenant = try tenant(row)
@@ -137,7 +133,7 @@ struct KeptProfileRow: FetchableRecord, PersistableRecord {
     }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["id"] = profile.id.text
     container["tenant"] = profile.tenant.name
     container["name"] = profile.name
@@ -145,7 +141,7 @@ struct KeptProfileRow: FetchableRecord, PersistableRecord {
     container["noise"] = profile.noise
     container["sample_rate"] = profile.sampleRate
     container["channels"] = profile.channels
-    container["spectrum"] = Data(profile.spectrum)
+    container["spectrum"] = profile.spectrum
     container["version"] = profile.version
     container["created_at"] = profile.createdAt.milliseconds
     container["changed_at"] = profile.changedAt.milliseconds

@@ -1,11 +1,10 @@
-import GRDB
-
 extension Catalog {
   /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
   /// transaction. Returns the changed recording. Does nothing and returns nil if the recording was deleted or isn't as
   /// expected.
   package func update(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool, inserting job: Job?, _ change: (inout Recording) -> Void
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
+    _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     try write { db in
       guard let recording = try Self.recording(id, db), isExpected(recording) else { return nil }

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Catalog {
   /// Inserts a recording, its jobs, their webhooks, and the stored answer in one transaction.
   ///
@@ -40,40 +38,24 @@ extension Catalog {
   func recordings(
     of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
-    var (table, order, conditions) = ("recordings", "id", [String]())
-    var arguments: [String: (any DatabaseValueConvertible)?] = ["limit": max(0, limit)]
-    if let tenant {
-      conditions.append("tenant = :tenant")
-      arguments["tenant"] = tenant.name
-    }
-    if let before {
-      conditions.append("id < :before")
-      arguments["before"] = before.text
-    }
+    var filter = Filter()
+    if let tenant { filter.add("tenant = ?", tenant.name) }
+    if let before { filter.add("id < ?", before.text) }
+    var (table, order) = ("recordings", "id")
     if let query, !query.isEmpty {
-      let folded = NameSearch.fold(query)
-      conditions.append("instr(recordings.name_folded, :query) > 0")
-      arguments["query"] = folded
-      if let trigrams = NameSearch.trigrams(of: folded) {
-        // Newest first out of the index, so that a common name is found as fast as a rare one.
-        table = "recording_names CROSS JOIN recordings ON number = recording_names.rowid"
-        order = "recording_names.rowid"
-        conditions.insert("recording_names MATCH :trigrams AND recording_names.rowid <= :number", at: 0)
-        arguments["trigrams"] = trigrams
-        arguments["number"] = before?.greatestNumber ?? .max
-      }
+      (table, order) = engine.dialect.search(NameSearch.fold(query), before: before, &filter)
     }
-    let sql = "SELECT recordings.* FROM \(table)\(Self.filter(conditions)) ORDER BY \(order) DESC LIMIT :limit"
-    let bound = StatementArguments(arguments)
+    let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(order) DESC LIMIT ?"
+    let arguments = filter.arguments + [max(0, limit)]
     return try read { db in
-      try Self.intact(Row.fetchAll(db.cachedStatement(sql: sql), arguments: bound)) {
+      try Self.intact(db.rows(sql, arguments)) {
         try RecordingRow(row: $0).recording
       }
     }
   }
 
   /// Returns the readable rows. Damaged ones are skipped, so that they don't hide the others.
-  static func intact<Value>(_ rows: [Row], _ make: (Row) throws -> Value) throws -> [Value] {
+  static func intact<Value>(_ rows: [SQLRow], _ make: (SQLRow) throws -> Value) throws -> [Value] {
     try rows.compactMap { row in
       do { return try make(row) } catch StorageError.corrupt { return nil }
     }
@@ -85,7 +67,8 @@ extension Catalog {
   /// `.changedMeanwhile` is thrown.
   @discardableResult
   package func update(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }, _ change: (inout Recording) -> Void
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true },
+    _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     try write { db in
       if let recording = try Self.recording(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
@@ -101,23 +84,22 @@ extension Catalog {
   /// Afterwards, the caller must stop their processes and call `MediaStore.remove` for this recording and then for
   /// every `output` among the jobs.
   package func deleteRecording(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
     try write { db in
       guard let recording = try Self.recording(id, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
-      let cancelled = try delete(id, db)
-      for deleted in [id] + cancelled.compactMap(\.output) { changes.note(owner: recording.tenant, of: deleted) }
-      return cancelled
+      return try delete(id, of: recording.tenant, db)
     }
   }
 
-  static func recording(_ id: RecordingID, _ db: Database) throws -> Recording? {
-    try RecordingRow.fetchOne(
-      db.cachedStatement(sql: "SELECT * FROM recordings WHERE id = ?"), arguments: [id.text])?.recording
+  static func recording(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
+    try db.row("SELECT * FROM recordings WHERE id = ?", [id.text]).map(RecordingRow.init(row:))?.recording
   }
 
-  static func update(_ id: RecordingID, _ db: Database, _ change: (inout Recording) -> Void) throws -> Recording? {
+  static func update(_ id: RecordingID, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void) throws
+    -> Recording?
+  {
     guard var recording = try recording(id, db) else { return nil }
     change(&recording)
     precondition(recording.id == id, "an update keeps the id")
@@ -125,15 +107,15 @@ extension Catalog {
     return recording
   }
 
-  /// Deletes `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
-  func delete(_ id: RecordingID, _ db: Database) throws -> [Job] {
+  /// Deletes a tenant's recording `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
+  func delete(_ id: RecordingID, of tenant: Tenant, _ db: CatalogTransaction) throws -> [Job] {
     let now = holder.now()
     var cancelled: [Job] = []
     var doomed = [id]
     while let id = doomed.popLast() {
-      let row = try Row.fetchOne(
-        db.cachedStatement(sql: "DELETE FROM recordings WHERE id = ? RETURNING derived_job"), arguments: [id.text])
-      try Self.erase(id.text, madeBy: row.flatMap { try nullable($0, "derived_job") }, db)
+      let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
+      db.note(deleted: id, of: tenant)
+      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, db)
       for unfinished in try Self.unfinishedJobs(touching: id, db) {
         let moved = try move(unfinished, hasWritten: true, db) { $0.cancel(at: now) }
         guard let job = moved.written else { continue }
@@ -143,11 +125,5 @@ extension Catalog {
     }
     try Self.forgetOrphanedConversions(db)
     return cancelled
-  }
-
-  /// Returns " WHERE a AND b", or an empty string. The conditions are constants in this module; values are always
-  /// bound.
-  static func filter(_ conditions: [String]) -> String {
-    conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
   }
 }

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Catalog {
   /// What the catalog knows about files found under an ID.
   enum Claim: Equatable {
@@ -14,24 +12,22 @@ extension Catalog {
     case unknown
   }
 
-  /// Records, in the transaction that deletes a row, that its files may be removed. Replaces an earlier record, so that
-  /// ChangedRecordings sees every deletion.
-  static func noteRemoval(of id: String, _ db: Database) throws {
-    try db.cachedStatement(sql: "INSERT OR REPLACE INTO removals (id) VALUES (?)").execute(arguments: [id])
+  /// Records, in the transaction that deletes a row, that its files may be removed.
+  static func noteRemoval(of id: String, _ db: CatalogTransaction) throws {
+    try db.run("INSERT INTO removals (id) VALUES (?) ON CONFLICT (id) DO NOTHING", [id])
   }
 
   /// Deletes the records of removals whose files are gone permanently.
   func forgetRemovals(_ ids: [String]) throws(StorageError) {
     guard !ids.isEmpty else { return }
     try write { db in
-      let statement = try db.cachedStatement(sql: "DELETE FROM removals WHERE id = ?")
-      for id in ids { try statement.execute(arguments: [id]) }
+      for id in ids { try db.run("DELETE FROM removals WHERE id = ?", [id]) }
     }
   }
 
   /// Returns the IDs removed since the last start.
   func removals() throws(StorageError) -> [String] {
-    try read { try String.fetchAll($0, sql: "SELECT id FROM removals") }
+    try read { try $0.rows("SELECT id FROM removals").map { try value($0, "id") } }
   }
 
   func claim(on id: RecordingID) throws(StorageError) -> Claim { try claim(on: id.text, in: "recordings") }
@@ -39,8 +35,7 @@ extension Catalog {
   /// Returns what the catalog knows about an upload's part file.
   func claim(on id: UploadID) throws(StorageError) -> Claim {
     let isFinished = try read { db in
-      try Bool.fetchOne(
-        db, sql: "SELECT recording IS NOT NULL FROM uploads WHERE id = ?", arguments: [id.text])
+      try db.first("SELECT recording IS NOT NULL FROM uploads WHERE id = ?", [id.text], as: Bool.self)
     }
     if isFinished == true { return .finished }
     return try claim(on: id.text, in: "uploads")
@@ -49,7 +44,7 @@ extension Catalog {
   private func claim(on id: String, in table: String) throws(StorageError) -> Claim {
     try read { db in
       func has(_ table: String) throws -> Bool {
-        try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM \(table) WHERE id = ?)", arguments: [id]) ?? false
+        try db.first("SELECT EXISTS (SELECT 1 FROM \(table) WHERE id = ?)", [id], as: Bool.self) ?? false
       }
       if try has(table) { return .owned }
       return try has("removals") ? .removed : .unknown

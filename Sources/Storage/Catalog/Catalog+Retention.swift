@@ -1,6 +1,3 @@
-import FoundationEssentials
-import GRDB
-
 extension Catalog {
   /// Deletes at most `limit` recordings created before `instant`, oldest first, except those that an unfinished job
   /// reads or produces, and returns which. Their finished jobs stay. The caller must call `MediaStore.remove` for
@@ -9,32 +6,27 @@ extension Catalog {
     createdBefore instant: Timestamp, limit: Int, of tenant: Tenant? = nil, except others: Set<Tenant> = []
   ) throws(StorageError) -> [Owned<Recording>] {
     let names = (tenant.map { [$0] } ?? Array(others)).map(\.name)
-    let list = String(decoding: (try? JSONEncoder().encode(names)) ?? Data(), as: UTF8.self)
-    let choice = tenant == nil ? "NOT IN" : "IN"
+    let isOneOf = "IN (\(names.map { _ in "?" }.joined(separator: ", ")))"
+    let choice = names.isEmpty ? "" : " AND tenant \(tenant == nil ? "NOT " : "")\(isOneOf)"
     // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
     // only old recordings are scanned.
     return try write { db in
-      let deleted = try Row.fetchAll(
-        db.cachedStatement(
-          sql: """
-            DELETE FROM recordings WHERE id IN (
-              SELECT id FROM recordings WHERE id < :bound AND created_at < :instant
-                AND tenant \(choice) (SELECT value FROM json_each(:tenants)) AND NOT EXISTS (
-                SELECT 1 FROM jobs
-                WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
-              ORDER BY id LIMIT :limit)
-            RETURNING id, tenant, derived_job
-            """),
-        arguments: [
-          "bound": Self.firstID(madeAt: instant), "instant": instant.milliseconds, "limit": max(0, limit),
-          "tenants": list,
-        ]
+      let deleted = try db.eraseReturning(
+        """
+        DELETE FROM recordings WHERE id IN (
+          SELECT id FROM recordings WHERE id < ? AND created_at < ?\(choice) AND NOT EXISTS (
+            SELECT 1 FROM jobs
+            WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
+          ORDER BY id LIMIT ?)
+        RETURNING id, tenant, derived_job
+        """,
+        [Self.firstID(madeAt: instant), instant.milliseconds] + names + [max(0, limit)]
       ).compactMap { row -> (owned: Owned<Recording>, job: String?)? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
         return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), try nullable(row, "derived_job"))
       }
       for (owned, job) in deleted {
-        changes.note(owner: owned.tenant, of: owned.id)
+        db.note(deleted: owned.id, of: owned.tenant)
         try Self.erase(owned.id.text, madeBy: job, db)
       }
       try Self.forgetOrphanedConversions(db)

@@ -1,5 +1,3 @@
-import GRDB
-
 /// A token for one upload, at the moment when it is used.
 package struct UploadToken: Sendable, Equatable {
   /// The token's ID.
@@ -14,25 +12,25 @@ package struct UploadToken: Sendable, Equatable {
 extension Catalog {
   /// Records, in the transaction that inserts what a token was for, that it has been used. Throws `.tokenIsSpent` if it
   /// was used before.
-  static func spend(_ token: UploadToken?, _ db: Database) throws {
+  static func spend(_ token: UploadToken?, _ db: CatalogTransaction) throws {
     guard let token else { return }
-    try db.cachedStatement(sql: "INSERT OR IGNORE INTO spent_tokens (id, expires_at) VALUES (?, ?)")
-      .execute(arguments: [token.id, token.expiresAt.milliseconds])
-    guard db.changesCount == 1 else { throw StorageError.tokenIsSpent }
+    let count = try db.run(
+      "INSERT INTO spent_tokens (id, expires_at) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+      [token.id, token.expiresAt.milliseconds])
+    guard count == 1 else { throw StorageError.tokenIsSpent }
   }
 
   /// Whether a token has been used.
   package func isSpent(_ token: UploadToken) throws(StorageError) -> Bool {
     try read { db in
-      try Bool.fetchOne(
-        db, sql: "SELECT EXISTS (SELECT 1 FROM spent_tokens WHERE id = ?)", arguments: [token.id]) ?? false
+      try db.first("SELECT EXISTS (SELECT 1 FROM spent_tokens WHERE id = ?)", [token.id], as: Bool.self) ?? false
     }
   }
 
   /// Forgets the tokens that ended before `instant`, which can't be used anyway.
   package func forgetSpentTokens(before instant: Timestamp) throws(StorageError) {
     try write { db in
-      try db.execute(sql: "DELETE FROM spent_tokens WHERE expires_at < ?", arguments: [instant.milliseconds])
+      try db.run("DELETE FROM spent_tokens WHERE expires_at < ?", [instant.milliseconds])
     }
   }
 }

@@ -1,5 +1,3 @@
-import GRDB
-
 extension Catalog {
   /// Inserts an upload. Throws `.tooManyUploadsOfClient` or `.tooManyUploads`, without inserting it, if a limit on
   /// unfinished uploads is reached, and `.tokenIsSpent` if `token` was used before.
@@ -24,7 +22,7 @@ extension Catalog {
       let open = try Self.openUploads(db)
       let own = open[client] ?? 0
       let empty = try Self.intact(
-        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL AND offset = 0 ORDER BY id")
+        db.rows(#"SELECT * FROM uploads WHERE recording IS NULL AND "offset" = 0 ORDER BY id"#)
       ) { try UploadRow(row: $0).upload }
       func held(_ upload: Upload) -> Int { open[upload.client] ?? 0 }
       // The sort is stable, so each client's oldest upload comes first.
@@ -33,9 +31,8 @@ extension Catalog {
   }
 
   /// Returns the number of unfinished uploads of each client.
-  private static func openUploads(_ db: Database) throws -> [String: Int] {
-    let rows = try Row.fetchAll(
-      db.cachedStatement(sql: "SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client"))
+  private static func openUploads(_ db: CatalogTransaction) throws -> [String: Int] {
+    let rows = try db.rows("SELECT client, COUNT(*) AS held FROM uploads WHERE recording IS NULL GROUP BY client")
     return Dictionary(try rows.map { (try value($0, "client"), try value($0, "held")) }) { $1 }
   }
 
@@ -49,9 +46,9 @@ extension Catalog {
   /// Throws `.noSuchUpload` if it was deleted.
   package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
     try write { db in
-      try db.cachedStatement(sql: "UPDATE uploads SET offset = ?, expires_at = ? WHERE id = ?")
-        .execute(arguments: [offset, expiresAt.milliseconds, id.text])
-      guard db.changesCount == 1 else { throw StorageError.noSuchUpload(id) }
+      let count = try db.run(
+        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
+      guard count == 1 else { throw StorageError.noSuchUpload(id) }
     }
   }
 
@@ -64,10 +61,9 @@ extension Catalog {
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write { db in
-      let tenant = try String.fetchOne(
-        db,
-        sql: "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL RETURNING tenant",
-        arguments: [recording.id.text, expiresAt.milliseconds, id.text])
+      let tenant = try db.first(
+        "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL RETURNING tenant",
+        [recording.id.text, expiresAt.milliseconds, id.text], as: String.self)
       guard let tenant else { throw StorageError.noSuchUpload(id) }
       var recording = recording
       recording.tenant = Tenant(stored: tenant)
@@ -82,11 +78,10 @@ extension Catalog {
   @discardableResult
   package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
     try write { db in
-      let tenant = try String.fetchOne(
-        db, sql: "DELETE FROM uploads WHERE id = ? RETURNING tenant", arguments: [id.text])
-      guard let tenant else { return false }
+      let deleted = try db.eraseReturning("DELETE FROM uploads WHERE id = ? RETURNING tenant", [id.text])
+      guard let row = deleted.first else { return false }
       try Self.noteRemoval(of: id.text, db)
-      try Self.keep(answer, for: Tenant(stored: tenant), db)
+      try Self.keep(answer, for: try tenant(row), db)
       return true
     }
   }
@@ -95,7 +90,7 @@ extension Catalog {
   package func uploads(expiredBefore instant: Timestamp) throws(StorageError) -> [Upload] {
     try read { db in
       try Self.intact(
-        Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE expires_at < ?", arguments: [instant.milliseconds])
+        db.rows("SELECT * FROM uploads WHERE expires_at < ?", [instant.milliseconds])
       ) { try UploadRow(row: $0).upload }
     }
   }
@@ -103,27 +98,26 @@ extension Catalog {
   /// Returns the uploads that haven't become recordings, which have a part file, in no particular order.
   package func unfinishedUploads() throws(StorageError) -> [Upload] {
     try read { db in
-      try Self.intact(Row.fetchAll(db, sql: "SELECT * FROM uploads WHERE recording IS NULL")) {
+      try Self.intact(db.rows("SELECT * FROM uploads WHERE recording IS NULL")) {
         try UploadRow(row: $0).upload
       }
     }
   }
 
-  private static func upload(_ id: UploadID, _ db: Database) throws -> Upload? {
-    try UploadRow.fetchOne(
-      db.cachedStatement(sql: "SELECT * FROM uploads WHERE id = ?"), arguments: [id.text])?.upload
+  private static func upload(_ id: UploadID, _ db: CatalogTransaction) throws -> Upload? {
+    try db.row("SELECT * FROM uploads WHERE id = ?", [id.text]).map(UploadRow.init(row:))?.upload
   }
 }
 
 /// An upload as a row of `uploads`.
-struct UploadRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "uploads"
+struct UploadRow: TableRow {
+  static let table = "uploads"
 
   let upload: Upload
 
   init(upload: Upload) { self.upload = upload }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     var upload = Upload(
       id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
       metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
@@ -136,7 +130,7 @@ struct UploadRow: FetchableRecord, PersistableRecord {
     }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["id"] = upload.id.text
     container["tenant"] = upload.tenant.name
     container["length"] = upload.length

@@ -1,5 +1,3 @@
-import GRDB
-
 /// What a tenant has and has used, as counted by the catalog.
 package struct TenantUsage: Sendable, Equatable {
   /// Number of recordings.
@@ -33,15 +31,17 @@ package struct StoredLimits: Sendable, Equatable {
 }
 
 extension TenantCatalog {
-  /// The bytes of the recordings that a tenant's unfinished jobs make.
-  private static let expected = """
-    SELECT CAST(sum(source.bytes * CASE
-      WHEN kind = 'trim' AND json_valid(parameters) AND duration > 0
-      THEN max(0, min(1, (json_extract(parameters, '$.end') - json_extract(parameters, '$.start')) / duration))
-      ELSE 1 END) AS INTEGER)
-    FROM jobs JOIN recordings AS source ON source.id = jobs.recording
-    WHERE state IN ('queued', 'running') AND output IS NOT NULL AND jobs.tenant = ?
-    """
+  /// A query for the bytes of the recordings that a tenant's unfinished jobs make.
+  private static func expected(_ dialect: SQLDialect) -> String {
+    let (start, end) = (dialect.number("start", in: "parameters"), dialect.number("end", in: "parameters"))
+    let share = dialect.clamp("((\(end)) - (\(start))) / duration", from: 0, to: 1)
+    return """
+      SELECT CAST(sum(source.bytes * CASE WHEN kind = 'trim' AND duration > 0 THEN coalesce(\(share), 1) ELSE 1 END)
+        AS bigint)
+      FROM jobs JOIN recordings AS source ON source.id = jobs.recording
+      WHERE state IN ('queued', 'running') AND output IS NOT NULL AND jobs.tenant = ?
+      """
+  }
 
   /// Returns what the tenant has and has used, its jobs' seconds as in `jobSeconds`. Reads its unfinished jobs and
   /// uploads.
@@ -49,18 +49,16 @@ extension TenantCatalog {
     try whole.read { db in
       var usage = TenantUsage()
       let name = tenant.name
-      if let row = try Row.fetchOne(db, sql: "SELECT recordings, bytes FROM usage WHERE tenant = ?", arguments: [name])
-      {
+      if let row = try db.row("SELECT recordings, bytes FROM usage WHERE tenant = ?", [name]) {
         (usage.recordings, usage.storedBytes) = (try value(row, "recordings"), try value(row, "bytes"))
       }
-      let uploads = "SELECT count(*) AS open, coalesce(sum(length), 0) AS announced FROM uploads"
-      if let row = try Row.fetchOne(db, sql: uploads + " WHERE recording IS NULL AND tenant = ?", arguments: [name]) {
+      let uploads = "SELECT count(*) AS open, CAST(coalesce(sum(length), 0) AS bigint) AS announced FROM uploads"
+      if let row = try db.row(uploads + " WHERE recording IS NULL AND tenant = ?", [name]) {
         (usage.openUploads, usage.announcedBytes) = (try value(row, "open"), try value(row, "announced"))
       }
-      usage.expectedBytes =
-        try Int64.fetchOne(db.cachedStatement(sql: Self.expected), arguments: [name]) ?? 0
+      usage.expectedBytes = try db.first(Self.expected(db.dialect), [name]) ?? 0
       let jobs = "SELECT state, count(*) AS jobs FROM jobs WHERE state IN ('queued', 'running') AND tenant = ?"
-      for row in try Row.fetchAll(db, sql: jobs + " GROUP BY state", arguments: [name]) {
+      for row in try db.rows(jobs + " GROUP BY state", [name]) {
         let count: Int64 = try value(row, "jobs")
         if try value(row, "state") == "running" { usage.runningJobs = count } else { usage.queuedJobs = count }
       }
@@ -74,8 +72,7 @@ extension Catalog {
   /// Returns what every tenant has stored.
   package func storedByTenant() throws(StorageError) -> [Tenant: TenantUsage] {
     try read { db in
-      let rows = try Row.fetchAll(
-        db, sql: "SELECT tenant, recordings, bytes FROM usage WHERE recordings > 0 OR bytes > 0")
+      let rows = try db.rows("SELECT tenant, recordings, bytes FROM usage WHERE recordings > 0 OR bytes > 0")
       return Dictionary(
         try rows.map { row in
           var usage = TenantUsage()
@@ -93,30 +90,26 @@ extension Catalog {
 
   /// Forgets on which days jobs ran that ended before today.
   package func forgetJobSeconds() throws(StorageError) {
-    try write { try $0.execute(sql: "DELETE FROM job_seconds WHERE day < strftime('%s', 'now') / 86400") }
+    try write { _ = try $0.run("DELETE FROM job_seconds WHERE day < \($0.dialect.today)") }
   }
 
-  fileprivate static func jobSeconds(through day: Int64, _ db: Database) throws -> [Tenant: Double] {
-    let rows = try Row.fetchAll(
-      db.cachedStatement(
-        sql: """
-          SELECT tenant, milliseconds FROM job_seconds
-          WHERE day >= strftime('%s', 'now') / 86400 AND day <= max(?, strftime('%s', 'now') / 86400)
-          """), arguments: [day])
+  fileprivate static func jobSeconds(through day: Int64, _ db: CatalogTransaction) throws -> [Tenant: Double] {
+    let today = db.dialect.today
+    let rows = try db.rows(
+      "SELECT tenant, milliseconds FROM job_seconds WHERE day >= \(today) AND (day <= \(today) OR day <= ?)", [day])
     return Dictionary(
       try rows.map { (try tenant($0), Double(try value($0, "milliseconds") as Int64) / 1000) }, uniquingKeysWith: +)
   }
 
   /// Throws `.limitReached` if a tenant has more bytes than it may, in the transaction that has stored them.
-  static func checkBytes(_ limits: StoredLimits?, of tenant: Tenant, _ db: Database) throws {
+  static func checkBytes(_ limits: StoredLimits?, of tenant: Tenant, _ db: CatalogTransaction) throws {
     try check(limits.map { StoredLimits(bytes: $0.bytes) }, of: tenant, db)
   }
 
   /// The same, also for recordings.
-  static func check(_ limits: StoredLimits?, of tenant: Tenant, _ db: Database) throws {
+  static func check(_ limits: StoredLimits?, of tenant: Tenant, _ db: CatalogTransaction) throws {
     guard let limits, limits.recordings != nil || limits.bytes != nil else { return }
-    let row = try Row.fetchOne(
-      db.cachedStatement(sql: "SELECT recordings, bytes FROM usage WHERE tenant = ?"), arguments: [tenant.name])
+    let row = try db.row("SELECT recordings, bytes FROM usage WHERE tenant = ?", [tenant.name])
     guard let row else { return }
     if let limit = limits.recordings, try value(row, "recordings") > limit {
       throw StorageError.limitReached("recordings", limit: limit)

@@ -5,7 +5,6 @@
 // every three characters in a row of the query; shorter queries read names one by one.
 
 import Foundation
-import GRDB
 
 enum NameSearch {
   /// Folds a name so that names differing only in case, or in how they encode the same characters, become equal.
@@ -37,14 +36,4 @@ enum NameSearch {
 
   /// More trigrams of a long query hardly narrow a search further.
   private static let trigramLimit = 16
-
-  /// The SQL function `folded_name(name)`.
-  static let foldedName = DatabaseFunction("folded_name", argumentCount: 1, pure: true) { values in
-    String.fromDatabaseValue(values[0]).map(fold)
-  }
-
-  /// The SQL function `recording_number(id)`: `RecordingID.number`, or NULL if the text is no ID.
-  static let number = DatabaseFunction("recording_number", argumentCount: 1, pure: true) { values in
-    String.fromDatabaseValue(values[0]).flatMap { RecordingID($0)?.number }
-  }
 }

@@ -1,18 +1,19 @@
 import FoundationEssentials
-import GRDB
 import Terms
 
 /// A recording as a row of `recordings`.
-struct RecordingRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "recordings"
+struct RecordingRow: TableRow {
+  static let table = "recordings"
 
   var recording: Recording
+
+  func note(in db: CatalogTransaction) { db.note(changed: recording.id, of: recording.tenant) }
 
   init(_ recording: Recording) {
     self.recording = recording
   }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     var derivedFrom: Derivation?
     if let operation: String = try nullable(row, "derived_operation") {
       derivedFrom = Derivation(
@@ -38,7 +39,7 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["id"] = recording.id.text
     container["tenant"] = recording.tenant.name
     container["name"] = recording.name
@@ -71,16 +72,18 @@ struct RecordingRow: FetchableRecord, PersistableRecord {
 }
 
 /// A job as a row of `jobs`.
-struct JobRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "jobs"
+struct JobRow: TableRow {
+  static let table = "jobs"
 
   var job: Job
+
+  func note(in db: CatalogTransaction) { db.note(changed: job.id, of: job.tenant) }
 
   init(_ job: Job) {
     self.job = job
   }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     job = Job(
       id: try identifier(row, "id"), kind: try choice(row, "kind"), recording: try identifier(row, "recording"),
       output: try optionalIdentifier(row, "output"), state: try choice(row, "state"),
@@ -94,7 +97,7 @@ struct JobRow: FetchableRecord, PersistableRecord {
     guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["id"] = job.id.text
     container["tenant"] = job.tenant.name
     container["kind"] = job.kind.rawValue
@@ -118,8 +121,9 @@ struct JobRow: FetchableRecord, PersistableRecord {
 }
 
 /// A webhook as a row of `webhooks`.
-struct WebhookRow: FetchableRecord, PersistableRecord {
-  static let databaseTableName = "webhooks"
+struct WebhookRow: TableRow {
+  static let table = "webhooks"
+  static let key = ["job"]
 
   var webhook: Webhook
 
@@ -127,7 +131,7 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
     self.webhook = webhook
   }
 
-  init(row: Row) throws {
+  init(row: SQLRow) throws {
     webhook = Webhook(
       job: try identifier(row, "job"), url: try value(row, "url"), attempts: try value(row, "attempts"),
       notBefore: Timestamp(milliseconds: try value(row, "not_before")), traceparent: try nullable(row, "traceparent"))
@@ -136,7 +140,7 @@ struct WebhookRow: FetchableRecord, PersistableRecord {
     }
   }
 
-  func encode(to container: inout PersistenceContainer) throws {
+  func encode(to container: inout ColumnValues) throws {
     container["job"] = webhook.job.text
     container["url"] = webhook.url
     container["attempts"] = webhook.attempts
@@ -154,11 +158,11 @@ extension Job {
   }
 }
 
-// A row may be damaged: a column may be missing, have another type, or contain an unknown text. GRDB's subscripts end
-// the process if a value doesn't fit, so every value is read through these functions, which throw `.corrupt`.
+// A row may be damaged: a column may be missing, have another type, or contain an unknown text. So
+// every value is read through these functions, which throw `.corrupt`.
 
 /// Returns the value of a column that is never NULL.
-func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value {
+func value<Value: SQLConvertible>(_ row: SQLRow, _ column: String) throws -> Value {
   guard let value: Value = try nullable(row, column) else {
     throw StorageError.corrupt(column: column, value: "NULL")
   }
@@ -166,40 +170,38 @@ func value<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws
 }
 
 /// Returns the value of a column, or nil for NULL.
-func nullable<Value: DatabaseValueConvertible>(_ row: Row, _ column: String) throws -> Value? {
-  guard let stored = row[column] as DatabaseValue? else { throw StorageError.corrupt(column: column, value: "missing") }
-  if stored.isNull { return nil }
-  guard let value = Value.fromDatabaseValue(stored) else {
-    throw StorageError.corrupt(column: column, value: "\(stored)")
-  }
+func nullable<Value: SQLConvertible>(_ row: SQLRow, _ column: String) throws -> Value? {
+  guard let stored = row[column] else { throw StorageError.corrupt(column: column, value: "missing") }
+  if stored == .null { return nil }
+  guard let value = Value(stored) else { throw StorageError.corrupt(column: column, value: "\(stored)") }
   return value
 }
 
-private func instant(_ row: Row, _ column: String) throws -> Timestamp? {
+private func instant(_ row: SQLRow, _ column: String) throws -> Timestamp? {
   (try nullable(row, column) as Int64?).map(Timestamp.init(milliseconds:))
 }
 
 /// Returns a list stored as JSON, or nil for NULL.
-private func list<Element: Decodable>(_ row: Row, _ column: String) throws -> [Element]? {
+private func list<Element: Decodable>(_ row: SQLRow, _ column: String) throws -> [Element]? {
   guard let text: String = try nullable(row, column) else { return nil }
   do { return try JSONDecoder().decode([Element].self, from: Data(text.utf8)) } catch {
     throw StorageError.corrupt(column: column, value: text)
   }
 }
 
-func optionalIdentifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity>? {
+func optionalIdentifier<Entity>(_ row: SQLRow, _ column: String) throws -> Identifier<Entity>? {
   try nullable(row, column) as String? == nil ? nil : try identifier(row, column)
 }
 
-func identifier<Entity>(_ row: Row, _ column: String) throws -> Identifier<Entity> {
+func identifier<Entity>(_ row: SQLRow, _ column: String) throws -> Identifier<Entity> {
   try parse(row, column, Identifier.init)
 }
 
-func choice<Choice: RawRepresentable<String>>(_ row: Row, _ column: String) throws -> Choice {
+func choice<Choice: RawRepresentable<String>>(_ row: SQLRow, _ column: String) throws -> Choice {
   try parse(row, column, Choice.init(rawValue:))
 }
 
-private func parse<Value>(_ row: Row, _ column: String, _ make: (String) -> Value?) throws -> Value {
+private func parse<Value>(_ row: SQLRow, _ column: String, _ make: (String) -> Value?) throws -> Value {
   let text: String = try value(row, column)
   guard let value = make(text) else { throw StorageError.corrupt(column: column, value: text) }
   return value

@@ -51,7 +51,8 @@ extension TenantCatalog {
   /// Applies `change` to a recording and returns the result, or nil if there is none; see `Catalog.update`.
   @discardableResult
   package func update(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }, _ change: (inout Recording) -> Void
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true },
+    _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     guard try recording(id) != nil else { return nil }
     return try whole.update(id, if: isExpected, change)
@@ -60,7 +61,8 @@ extension TenantCatalog {
   /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
   /// transaction. Does nothing and returns nil if there is no such recording or it isn't as expected.
   package func update(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool, inserting job: Job?, _ change: (inout Recording) -> Void
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
+    _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     guard try recording(id) != nil else { return nil }
     return try whole.update(id, if: isExpected, inserting: job, change)
@@ -68,7 +70,7 @@ extension TenantCatalog {
 
   /// Deletes a recording's row; returns nil if there is none; see `Catalog.deleteRecording`.
   package func deleteRecording(
-    _ id: RecordingID, if isExpected: (Recording) -> Bool = { _ in true }
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
     guard try recording(id) != nil else { return nil }
     return try whole.deleteRecording(id, if: isExpected)
@@ -98,7 +100,7 @@ extension TenantCatalog {
 
   /// Cancels a job, and deletes the recording it was producing; see `Catalog.cancel`.
   package func cancel(
-    _ id: JobID, if isExpected: (Job) -> Bool = { _ in true }, progress: Double? = nil
+    _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
     guard try job(id) != nil else { return nil }
     return try whole.cancel(id, if: isExpected, progress: progress)
@@ -169,7 +171,7 @@ extension TenantCatalog {
 
   /// Renames a profile and returns it, or nil if there is none; see `Catalog.renameNoiseProfile`.
   package func renameNoiseProfile(
-    _ id: KeptProfileID, to name: String, if isExpected: (KeptProfile) -> Bool
+    _ id: KeptProfileID, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> KeptProfile? {
     guard try noiseProfile(id) != nil else { return nil }
     return try whole.renameNoiseProfile(id, to: name, if: isExpected)
@@ -177,7 +179,7 @@ extension TenantCatalog {
 
   /// Deletes a profile; returns false if there is none; see `Catalog.deleteNoiseProfile`.
   package func deleteNoiseProfile(
-    _ id: KeptProfileID, if isExpected: (KeptProfile) -> Bool
+    _ id: KeptProfileID, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> Bool {
     guard try noiseProfile(id) != nil else { return false }
     return try whole.deleteNoiseProfile(id, if: isExpected)
@@ -224,15 +226,17 @@ extension TenantCatalog {
 
   /// Changes a track and, with `chunks`, replaces its labels; see `Catalog.update`.
   package func update(
-    _ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
-    within limits: StoredLimits? = nil, _ change: (inout LabelTrack) -> Void
+    _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
+    within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     guard try labelTrack(id) != nil else { return nil }
     return try whole.update(id, if: isExpected, chunks, within: limits, change)
   }
 
   /// Deletes a track; returns false if there is none; see `Catalog.deleteLabelTrack`.
-  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: (LabelTrack) -> Bool) throws(StorageError) -> Bool {
+  package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool) throws(StorageError)
+    -> Bool
+  {
     guard try labelTrack(id) != nil else { return false }
     return try whole.deleteLabelTrack(id, if: isExpected)
   }

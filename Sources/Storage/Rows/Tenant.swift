@@ -1,5 +1,3 @@
-import GRDB
-
 /// The owner of recordings and everything made from them. What one tenant owns doesn't exist for any other.
 package struct Tenant: Hashable, Sendable, Codable, CustomStringConvertible {
   /// The name, as in the file of keys; empty for `none`.
@@ -37,4 +35,4 @@ package struct Tenant: Hashable, Sendable, Codable, CustomStringConvertible {
 }
 
 /// Returns the tenant that a row of any table names.
-func tenant(_ row: Row) throws -> Tenant { Tenant(stored: try value(row, "tenant")) }
+func tenant(_ row: SQLRow) throws -> Tenant { Tenant(stored: try value(row, "tenant")) }

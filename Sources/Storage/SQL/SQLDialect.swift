@@ -44,6 +44,14 @@ package enum SQLDialect: Sendable {
     }
   }
 
+  /// An expression: the nearest number to `value` between two limits, or NULL.
+  package func clamp(_ value: String, from low: Int, to high: Int) -> String {
+    switch self {
+    case .sqlite: "max(\(low), min(\(high), \(value)))"
+    case .postgres: "greatest(\(low), least(\(high), \(value)))"
+    }
+  }
+
   /// Ends a SELECT: locks its rows until the end of the transaction, skipping those that others have locked. SQLite has
   /// one writer at a time, so there is nothing to lock.
   package var skippingLocked: String {

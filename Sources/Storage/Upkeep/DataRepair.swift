@@ -148,7 +148,7 @@ package struct DataRepair: Sendable {
         let list = try columnList(db)
         let rows = try Row.fetchCursor(db, sql: "SELECT \(list) FROM recordings ORDER BY rowid \(order)")
         while let row = try rows.next() {
-          if let recording = try? RecordingRow(row: row).recording { found[recording.id] = recording }
+          if let recording = try? RecordingRow(row: SQLRow(row)).recording { found[recording.id] = recording }
         }
       }
     }

@@ -69,7 +69,9 @@ extension Catalog {
       return false
     }
   }
+}
 
+extension SQLiteEngine {
   /// Throws `.damagedCatalog` if a table lacks a column that the migrations create, because a damaged schema can still
   /// be opened.
   static func checkColumns(_ db: Database, migrator: DatabaseMigrator) throws {
@@ -90,7 +92,9 @@ extension Catalog {
         JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
         """)
     var columns: [String: Set<String>] = [:]
-    for row in rows { columns[try value(row, "of_table") as String, default: []].insert(try value(row, "name")) }
+    for row in rows.map(SQLRow.init) {
+      columns[try value(row, "of_table") as String, default: []].insert(try value(row, "name"))
+    }
     return columns
   }
 }

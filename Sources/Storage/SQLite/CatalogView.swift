@@ -31,8 +31,8 @@ final class CatalogView {
         isOlder = try !isNew && Self.isOlder(pool)
         if !isOlder, !isNew {
           if try pool.read(Schema.migrator.hasBeenSuperseded) { throw StorageError.newerSchema(path: path) }
-          try pool.read { try Catalog.checkColumns($0, migrator: Schema.migrator) }
-          (catalog, copy) = (Catalog(reading: pool, path: path), nil)
+          try pool.read { try SQLiteEngine.checkColumns($0, migrator: Schema.migrator) }
+          (catalog, copy) = (Catalog(engine: SQLiteEngine(reading: pool, path: path)), nil)
           return
         }
         let folder = try Self.makeFolder()
@@ -68,7 +68,7 @@ final class CatalogView {
   }
 
   deinit {
-    try? catalog.pool.close()
+    try? (catalog.engine as? SQLiteEngine)?.pool.close()
     if let copy { try? FileSystem.remove(copy) }
   }
 

@@ -1,0 +1,69 @@
+/// A transaction of the catalog: a session of its engine, and what the transaction has changed so far.
+///
+/// An engine may run a transaction's body again. Each run has its own value of this class, so that what an abandoned
+/// run has noted is forgotten with it.
+final class CatalogTransaction: SQLSession {
+  private let session: any SQLSession
+  private var recordings: [RecordingID: Tenant] = [:]
+  private var deleted: [RecordingID: Tenant] = [:]
+  private var jobs: [JobID: Tenant] = [:]
+  private var leavesTraces = false
+
+  init(_ session: any SQLSession) { self.session = session }
+
+  // MARK: Statements
+
+  var dialect: SQLDialect { session.dialect }
+
+  func rows(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> [SQLRow] {
+    try session.rows(sql, bound: arguments)
+  }
+
+  func eachRow(_ sql: String, bound arguments: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+    try session.eachRow(sql, bound: arguments, body)
+  }
+
+  @discardableResult
+  func run(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> Int {
+    try session.run(sql, bound: arguments)
+  }
+
+  // MARK: Changes
+
+  /// Runs a DELETE on a table with what clients made: a deleted row is gone from the catalog, but not from the disk (see
+  /// `Catalog.eraseTraces`). Returns the number of deleted rows.
+  @discardableResult
+  func erase(_ sql: String, _ arguments: [(any SQLConvertible)?] = []) throws(StorageError) -> Int {
+    let count = try run(sql, arguments)
+    if count > 0 { leavesTraces = true }
+    return count
+  }
+
+  /// The same for a DELETE that returns columns.
+  func eraseReturning(_ sql: String, _ arguments: [(any SQLConvertible)?]) throws(StorageError) -> [SQLRow] {
+    let rows = try rows(sql, arguments)
+    if !rows.isEmpty { leavesTraces = true }
+    return rows
+  }
+
+  /// Notes that a recording's row was inserted or changed.
+  func note(changed id: RecordingID, of tenant: Tenant) {
+    recordings[id] = tenant
+  }
+
+  /// Notes that a recording's row was deleted, or one that a job was to produce.
+  func note(deleted id: RecordingID, of tenant: Tenant) {
+    recordings[id] = nil
+    deleted[id] = tenant
+  }
+
+  /// Notes that a job's row was inserted or changed.
+  func note(changed id: JobID, of tenant: Tenant) { jobs[id] = tenant }
+
+  /// What the transaction has changed.
+  var changes: CatalogChanges {
+    CatalogChanges(
+      recordings: recordings.map { Owned($0.key, of: $0.value) }, deleted: deleted.map { Owned($0.key, of: $0.value) },
+      jobs: jobs.map { Owned($0.key, of: $0.value) }, leavesTraces: leavesTraces)
+  }
+}
