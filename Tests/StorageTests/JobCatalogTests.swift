@@ -5,13 +5,13 @@ import Testing
 
 @testable import Storage
 
-@Suite struct JobCatalogTests {
+@Suite(.onEveryEngine) struct JobCatalogTests {
   let folder: TemporaryFolder
   let catalog: Catalog
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder("catalog.sqlite"))
+    catalog = try Catalog(at: folder("catalog.sqlite"))
   }
 
   @Test("a job is read as it was inserted, with every field set or none")

@@ -1,16 +1,15 @@
-import GRDB
 import Testing
 
 @testable import Storage
 
-@Suite struct LabelCatalogTests {
+@Suite(.onEveryEngine) struct LabelCatalogTests {
   let folder: TemporaryFolder
   let catalog: Catalog
   let recording = sample()
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder("catalog.sqlite"))
+    catalog = try Catalog(at: folder("catalog.sqlite"))
     try catalog.insert(recording)
   }
 
@@ -35,7 +34,7 @@ import Testing
   @Test("a track is read back after a restart")
   func reading() throws {
     let track = try track(Self.chunks)
-    let again = try Catalog(path: folder("catalog.sqlite"))
+    let again = try Catalog(at: folder("catalog.sqlite"))
     #expect(try again.labelTrack(track.id) == track && again.labelTracks(of: recording.id) == [track])
     let found = try #require(try again.labels(of: track.id))
     #expect(found.track == track)

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Synchronization
 import Terms
 import Testing
@@ -7,7 +6,7 @@ import Testing
 @testable import Storage
 
 /// The transitions of a job's lease as transactions; `LeaseSimulationTests` checks the transitions themselves.
-@Suite struct LeaseCatalogTests {
+@Suite(.onEveryEngine) struct LeaseCatalogTests {
   /// A clock that the test sets.
   private final class Clock: Sendable {
     let seconds = Mutex(0.0)
@@ -29,7 +28,7 @@ import Testing
   private func node(locked: Bool = false, grace: Double = 3600) throws -> Catalog {
     let terms = LeaseHolder.Terms(graceSeconds: grace)
     return try Catalog(
-      path: path, holder: LeaseHolder(name: "node", terms: locked ? nil : terms, now: { [clock] in clock.now() }))
+      at: path, holder: LeaseHolder(name: "node", terms: locked ? nil : terms, now: { [clock] in clock.now() }))
   }
 
   private func insertJob(_ catalog: Catalog) throws -> Job {
@@ -57,9 +56,9 @@ import Testing
     #expect(claimed.job.leaseUntil == clock.now() + 30 && claimed.source.id == job.recording)
     #expect(try catalog.job(job.id) == claimed.job && claimed.job.token == claimed.token)
     #expect(try catalog.recording(job.recording)?.waveformState == .building)
-    let row = try catalog.pool.read { try Row.fetchOne($0, sql: "SELECT * FROM attempts") }
-    #expect(row?["nonce"] as String? == claimed.token.nonce && row?["folder"] as String? == job.recording.text)
-    #expect(row?["ending"] as String? == nil)
+    let row = try #require(try catalog.read { try $0.row("SELECT * FROM attempts") })
+    #expect(row["nonce"] == .text(claimed.token.nonce) && row["folder"] == .text(job.recording.text))
+    #expect(row["ending"] == .null)
   }
 
   @Test("a job is claimed by one node at a time")
@@ -251,9 +250,9 @@ import Testing
   @Test("a name in the table that is no file of a recording is ignored")
   func oddNames() throws {
     let catalog = try node(locked: true)
-    try catalog.pool.write { db in
+    try catalog.write { db in
       for name in ["/etc/passwd", "recordings/x/y", "recordings/\(RecordingID())/../../catalog.sqlite", ""] {
-        try db.execute(sql: "INSERT INTO garbage VALUES (?, 0)", arguments: [name])
+        try db.run("INSERT INTO garbage (object, due) VALUES (?, 0)", [name])
       }
     }
     #expect(try catalog.dueGarbage().isEmpty)

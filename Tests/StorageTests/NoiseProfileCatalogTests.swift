@@ -1,15 +1,14 @@
-import GRDB
 import Testing
 
 @testable import Storage
 
-@Suite struct NoiseProfileCatalogTests {
+@Suite(.onEveryEngine) struct NoiseProfileCatalogTests {
   let folder: TemporaryFolder
   let catalog: Catalog
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder("catalog.sqlite"))
+    catalog = try Catalog(at: folder("catalog.sqlite"))
   }
 
   private func profile(_ name: String = "Fan", bytes: Int = 3, limit: Int = 100) throws -> KeptProfile {
@@ -29,7 +28,7 @@ import Testing
   @Test("a profile is read back after a restart, without its recording")
   func reading() throws {
     let profile = try profile()
-    let again = try Catalog(path: folder("catalog.sqlite"))
+    let again = try Catalog(at: folder("catalog.sqlite"))
     #expect(try again.noiseProfile(profile.id) == profile)
     #expect(try again.noiseProfile(KeptProfileID()) == nil)
   }
@@ -108,9 +107,7 @@ import Testing
   @Test("a damaged row doesn't hide the others, and a check counts it")
   func damage() throws {
     let (bad, good) = (try profile(), try profile())
-    try catalog.pool.write {
-      try $0.execute(sql: "UPDATE noise_profiles SET channels = 0 WHERE id = ?", arguments: [bad.id.text])
-    }
+    try catalog.write { try $0.run("UPDATE noise_profiles SET channels = 0 WHERE id = ?", [bad.id.text]) }
     #expect(try catalog.noiseProfiles(limit: 9) == [good])
     #expect(try catalog.unreadableCounts().map(\.table) == ["noise_profiles"])
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import Storage
 
 /// What one tenant has doesn't exist for another.
-@Suite struct TenantCatalogTests {
+@Suite(.onEveryEngine) struct TenantCatalogTests {
   private let folder: TemporaryFolder
   private let catalog: Catalog
   private let own: TenantCatalog
@@ -13,7 +13,7 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder.path + "/catalog.sqlite")
+    catalog = try Catalog(at: folder.path + "/catalog.sqlite")
     own = catalog.of(try #require(Tenant("ours")))
     other = catalog.of(try #require(Tenant("theirs")))
   }

@@ -2,13 +2,13 @@ import Testing
 
 @testable import Storage
 
-@Suite struct UploadCatalogTests {
+@Suite(.onEveryEngine) struct UploadCatalogTests {
   let folder: TemporaryFolder
   let catalog: Catalog
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder("catalog.sqlite"))
+    catalog = try Catalog(at: folder("catalog.sqlite"))
   }
 
   private func upload(expiresAt: Int64 = 1000) throws -> Upload {
@@ -24,7 +24,7 @@ import Testing
     try catalog.advance(upload.id, to: 7, expiresAt: Timestamp(milliseconds: 2000))
     (upload.offset, upload.expiresAt) = (7, Timestamp(milliseconds: 2000))
     #expect(try catalog.upload(upload.id) == upload)
-    #expect(try Catalog(path: folder("catalog.sqlite")).upload(upload.id) == upload)
+    #expect(try Catalog(at: folder("catalog.sqlite")).upload(upload.id) == upload)
   }
 
   @Test("an upload becomes one recording, however often it is completed")

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Storage
 
-@Suite struct WebhookCatalogTests {
+@Suite(.onEveryEngine) struct WebhookCatalogTests {
   @Test("a webhook is read with its job, due once that has finished, until it is removed")
   func life() throws {
     let folder = try TemporaryFolder()
-    let catalog = try Catalog(path: folder("catalog.sqlite"))
+    let catalog = try Catalog(at: folder("catalog.sqlite"))
     let recording = sample()
     let job = Job(kind: .denoise, recording: recording.id)
     var webhook = Webhook(job: job.id, url: "https://a.example/?b=ä")
@@ -18,7 +18,7 @@ import Testing
     webhook.attempts = 3
     webhook.notBefore = Timestamp(milliseconds: 1_795_233_906_789)
     try catalog.update(webhook)
-    found = try Catalog(path: folder("catalog.sqlite")).webhooks()
+    found = try Catalog(at: folder("catalog.sqlite")).webhooks()
     #expect(found.map(\.webhook) == [webhook] && found.map(\.isDue) == [true])
 
     try catalog.removeWebhook(of: job.id)
@@ -29,7 +29,7 @@ import Testing
   @Test("a recording that can't be inserted leaves no webhook")
   func allOrNone() throws {
     let folder = try TemporaryFolder()
-    let catalog = try Catalog(path: folder("catalog.sqlite"))
+    let catalog = try Catalog(at: folder("catalog.sqlite"))
     let orphan = Job(kind: .denoise, recording: RecordingID())
     #expect(throws: StorageError.noSuchRecording(orphan.recording)) {
       try catalog.insert(

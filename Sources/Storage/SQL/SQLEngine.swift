@@ -53,7 +53,7 @@ package protocol SQLEngine: AnyObject, Sendable {
   ) throws(StorageError) -> Value
 
   /// Throws if the engine can't accept writes although it may not have failed yet, for example because the database's
-  /// file was replaced. Called before each write and by health checks; costs microseconds and no query.
+  /// file was replaced. `write` calls it first. Costs microseconds and no query.
   func checkUsable() throws(StorageError)
 
   /// Removes traces of deleted rows from the database's files as far as it can, in steps between which others can

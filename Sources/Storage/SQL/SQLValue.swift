@@ -23,7 +23,7 @@ package enum SQLValue: Sendable, Equatable, CustomStringConvertible {
 }
 
 /// A type whose values can be arguments and columns.
-package protocol SQLConvertible {
+package protocol SQLConvertible: Sendable {
   /// The value as a database has it.
   var sqlValue: SQLValue { get }
 
