@@ -30,8 +30,8 @@ final class CatalogTransaction: SQLSession {
 
   // MARK: Changes
 
-  /// Runs a DELETE on a table with what clients made: a deleted row is gone from the catalog, but not from the disk (see
-  /// `Catalog.eraseTraces`). Returns the number of deleted rows.
+  /// Runs a DELETE on a table with what clients made: a deleted row is gone from the catalog, but not from the disk
+  /// (see `Catalog.eraseTraces`). Returns the number of deleted rows.
   @discardableResult
   func erase(_ sql: String, _ arguments: [(any SQLConvertible)?] = []) throws(StorageError) -> Int {
     let count = try run(sql, arguments)

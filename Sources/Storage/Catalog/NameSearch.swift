@@ -1,8 +1,8 @@
 // Searching for names: a substring, ignoring case, in any script.
 //
-// A name is stored together with its folded form, in which SQLite's instr() looks for the folded query. Since that
-// isn't a pattern, "%" and "_" aren't special. An index of trigrams narrows a search down to the names that contain
-// every three characters in a row of the query; shorter queries read names one by one.
+// A name is stored together with its folded form, in which the database looks for the folded query as a substring.
+// Since that isn't a pattern, "%" and "_" aren't special. An index of trigrams narrows a search down to the names that
+// contain every three characters in a row of the query; shorter queries read names one by one.
 
 import Foundation
 

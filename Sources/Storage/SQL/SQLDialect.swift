@@ -20,7 +20,8 @@ package enum SQLDialect: Sendable {
     }
   }
 
-  /// A column that identifies a row of any table even if its key is damaged, for as long as a transaction.
+  /// A column that identifies a row of any table even if its key is damaged, for as long as a transaction. Its value
+  /// comes back as an integer or text, and is bound as it came.
   package var rowIdentity: String {
     switch self {
     case .sqlite: "rowid"

@@ -32,14 +32,18 @@ package protocol SQLConvertible: Sendable {
 }
 
 extension SQLValue: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { self }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) { self = value }
 }
 
 extension Int64: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .integer(self) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     guard case .integer(let number) = value else { return nil }
     self = number
@@ -47,8 +51,10 @@ extension Int64: SQLConvertible {
 }
 
 extension Int: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .integer(Int64(self)) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     guard case .integer(let number) = value else { return nil }
     self.init(exactly: number)
@@ -56,8 +62,10 @@ extension Int: SQLConvertible {
 }
 
 extension Double: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .real(self) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     switch value {
     case .real(let number): self = number
@@ -68,8 +76,10 @@ extension Double: SQLConvertible {
 }
 
 extension Bool: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .integer(self ? 1 : 0) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     guard case .integer(let number) = value else { return nil }
     self = number != 0
@@ -77,8 +87,10 @@ extension Bool: SQLConvertible {
 }
 
 extension String: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .text(self) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     guard case .text(let text) = value else { return nil }
     self = text
@@ -86,8 +98,10 @@ extension String: SQLConvertible {
 }
 
 extension [UInt8]: SQLConvertible {
+  /// The value as a database has it.
   package var sqlValue: SQLValue { .blob(self) }
 
+  /// Converts a value from a database. Fails if it has another type or is out of range.
   package init?(_ value: SQLValue) {
     guard case .blob(let bytes) = value else { return nil }
     self = bytes

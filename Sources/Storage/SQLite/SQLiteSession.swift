@@ -12,7 +12,7 @@ final class SQLiteSession: SQLSession {
   func rows(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> [SQLRow] {
     do {
       let statement = try db.cachedStatement(sql: sql)
-      let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(arguments))
+      let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(arguments.map(\.stored)))
       let columns = statement.columnNames
       var rows: [SQLRow] = []
       while let row = try cursor.next() { rows.append(SQLRow(row, columns)) }
@@ -24,7 +24,7 @@ final class SQLiteSession: SQLSession {
 
   func eachRow(_ sql: String, bound arguments: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
     let statement = try db.cachedStatement(sql: sql)
-    let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(arguments))
+    let cursor = try Row.fetchCursor(statement, arguments: StatementArguments(arguments.map(\.stored)))
     let columns = statement.columnNames
     while let row = try cursor.next() {
       guard try body(SQLRow(row, columns)) else { return }
@@ -33,7 +33,7 @@ final class SQLiteSession: SQLSession {
 
   func run(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> Int {
     do {
-      try db.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments))
+      try db.cachedStatement(sql: sql).execute(arguments: StatementArguments(arguments.map(\.stored)))
       return db.changesCount
     } catch {
       throw StorageError(error)
@@ -51,7 +51,7 @@ extension SQLRow {
   init(_ row: Row) { self.init(row, Array(row.columnNames)) }
 }
 
-extension SQLValue: DatabaseValueConvertible {
+extension SQLValue {
   fileprivate init(_ value: DatabaseValue) {
     self =
       switch value.storage {
@@ -63,7 +63,7 @@ extension SQLValue: DatabaseValueConvertible {
       }
   }
 
-  package var databaseValue: DatabaseValue {
+  fileprivate var stored: DatabaseValue {
     switch self {
     case .null: .null
     case .integer(let number): number.databaseValue
@@ -72,8 +72,6 @@ extension SQLValue: DatabaseValueConvertible {
     case .blob(let bytes): Data(bytes).databaseValue
     }
   }
-
-  package static func fromDatabaseValue(_ value: DatabaseValue) -> SQLValue? { SQLValue(value) }
 }
 
 extension StorageError {
