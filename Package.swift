@@ -29,6 +29,8 @@ let package = Package(
     .target(name: "CLinux", dependencies: ["CSeccomp"]),
     // Needs only libcurl's headers, from libcurl4-openssl-dev; see CCurl.c.
     .target(name: "CCurl"),
+    // Needs no headers of PostgreSQL; see CPostgres.c.
+    .target(name: "CPostgres"),
     // Needs libpng-dev.
     .target(name: "CPNG"),
     .target(name: "CViewer"),
@@ -45,6 +47,7 @@ let package = Package(
       name: "Storage",
       dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
+    .target(name: "PostgresStorage", dependencies: ["Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "Labels", swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
@@ -95,6 +98,11 @@ let package = Package(
     .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
+    .testTarget(
+      name: "PostgresStorageTests", dependencies: ["PostgresStorage", "PostgresServer", "Storage", "Randomness"],
+      swiftSettings: strict),
+    // Starts a PostgreSQL server of its own; for tests.
+    .target(name: "PostgresServer", path: "Tests/PostgresServer", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),

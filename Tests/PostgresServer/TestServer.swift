@@ -1,0 +1,127 @@
+// Starts a PostgreSQL server for the tests of one process: on a Unix socket in a temporary folder, without the network.
+//
+// initdb and postgres refuse to run as root; as root, they run as the user `postgres` or else `nobody`. Between the test
+// process and the server is a shell that waits for the end of a pipe, so that the server ends and its folder is removed
+// however the process ends.
+
+import Foundation
+import Synchronization
+
+/// A running PostgreSQL server for tests.
+public final class TestServer: Sendable {
+  /// The folder with the server's socket.
+  public let folder: String
+  /// The end of the pipe whose closing stops the server.
+  private let lifeline: Pipe
+  private let databases = Atomic(0)
+
+  /// The server of this process, started with the first use; nil if PostgreSQL isn't installed.
+  public static let shared: TestServer? = {
+    guard let programs else {
+      print("PostgreSQL isn't installed, so its tests are skipped: deploy/install postgres")
+      return nil
+    }
+    do { return try TestServer(programs: programs) } catch { fatalError("PostgreSQL didn't start: \(error)") }
+  }()
+
+  /// Starts a server for one test, which may crash it. Returns nil if PostgreSQL isn't installed.
+  public static func separate() throws -> TestServer? { try programs.map { try TestServer(programs: $0) } }
+
+  /// Whether PostgreSQL is installed.
+  public static var isInstalled: Bool { programs != nil }
+
+  /// The folder of the newest version's programs, as Debian installs them.
+  private static let programs: String? = {
+    let versions = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
+    return versions.compactMap { Int($0) }.sorted(by: >).map { "/usr/lib/postgresql/\($0)/bin" }
+      .first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
+  }()
+
+  /// What failed.
+  public struct Failure: Error {
+    /// What the programs printed.
+    public let output: String
+  }
+
+  /// Starts a server, and returns when it accepts connections.
+  public init(programs: String) throws {
+    folder = "/tmp/stillwave-pg-\(UInt32.random(in: 0...UInt32.max))"
+    lifeline = Pipe()
+    let output = Pipe()
+    let shell = Process()
+    shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+    shell.arguments = ["-c", Self.script, "sh", folder, programs]
+    shell.standardInput = lifeline
+    shell.standardOutput = output
+    try shell.run()
+    // Otherwise, children of this process would keep the server alive.
+    _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    var printed = ""
+    while !printed.hasSuffix("ready\n") {
+      let data = output.fileHandleForReading.availableData
+      if data.isEmpty { throw Failure(output: printed) }
+      printed += String(decoding: data, as: UTF8.self)
+    }
+  }
+
+  /// Settings that trade safety for speed are fine here: nothing survives the folder.
+  private static let script = """
+    folder=$1 programs=$2
+    trap '' INT
+    as=
+    if [ "$(id -u)" = 0 ]; then
+      user=postgres
+      getent passwd postgres >/dev/null || user=nobody
+      as="setpriv --reuid=$user --regid=$(id -g $user) --clear-groups"
+    fi
+    mkdir -m 700 "$folder" && cd "$folder" || exit 1
+    [ -z "$as" ] || chown "$user" "$folder"
+    export LC_ALL=C.UTF-8 HOME="$folder"
+    $as "$programs/initdb" --no-sync -D data -U stillwave -A trust -E UTF8 >log 2>&1 || { cat log; rm -rf "$folder"; exit 1; }
+    $as "$programs/postgres" -D data -k "$folder" -c listen_addresses= -c fsync=off -c shared_buffers=32MB \\
+      -c max_connections=200 -c log_min_messages=warning >>log 2>&1 </dev/null &
+    server=$!
+    tries=0
+    until $as "$programs/pg_isready" -q -h "$folder"; do
+      tries=$((tries + 1))
+      [ $tries -lt 600 ] && kill -0 $server || { cat log; kill -QUIT $server; rm -rf "$folder"; exit 1; }
+      sleep 0.05
+    done
+    echo ready
+    cat >/dev/null
+    kill -QUIT $server
+    wait $server
+    rm -rf "$folder"
+    """
+
+  /// The URL of a database. `folder` is another folder with a socket, such as a proxy's.
+  public func url(database: String, folder: String? = nil) -> String {
+    let host = (folder ?? self.folder).replacingOccurrences(of: "/", with: "%2F")
+    return "postgres://stillwave@\(host)/\(database)"
+  }
+
+  /// Creates an empty database and returns its name.
+  public func newDatabase() throws -> String {
+    let name = "test\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
+    try run("CREATE DATABASE \(name)")
+    return name
+  }
+
+  /// Runs statements with psql, which shares no code with what is tested, and returns what it prints: rows in lines,
+  /// columns separated by `|`.
+  @discardableResult
+  public func run(_ sql: String, database: String = "postgres") throws -> String {
+    let psql = Process()
+    psql.executableURL = URL(fileURLWithPath: "/usr/bin/psql")
+    psql.arguments = ["-XqAt", "-v", "ON_ERROR_STOP=1", "-h", folder, "-U", "stillwave", "-d", database, "-c", sql]
+    let output = Pipe()
+    psql.standardOutput = output
+    psql.standardError = output
+    psql.standardInput = FileHandle.nullDevice
+    try psql.run()
+    let printed = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    psql.waitUntilExit()
+    guard psql.terminationStatus == 0 else { throw Failure(output: printed) }
+    return printed.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+}
