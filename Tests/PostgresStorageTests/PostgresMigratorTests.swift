@@ -1,0 +1,79 @@
+import PostgresServer
+import Storage
+import Synchronization
+import Testing
+
+@testable import PostgresStorage
+
+@Suite(.needsPostgres) struct PostgresMigratorTests {
+  private let database: TestDatabase
+  private let migrations = [
+    PostgresMigration(1, "first", script: "CREATE TABLE one (id bigint); INSERT INTO one VALUES (1)"),
+    PostgresMigration(2, "second", script: "ALTER TABLE one ADD COLUMN name text; INSERT INTO one VALUES (2)"),
+    PostgresMigration(3, "third", oldest: 1, script: "CREATE TABLE three (id bigint)"),
+  ]
+
+  init() throws { database = try TestDatabase() }
+
+  @Test("of eight that migrate at once, one does it")
+  func once() async throws {
+    let settings = try database.settings()
+    let applied = Mutex<[[Int]]>([])
+    let failures = Mutex<[String]>([])
+    let migrator = PostgresMigrator(migrations)
+    await concurrently(8) { _ in
+      do throws(PostgresError) {
+        let numbers = try migrator.migrate(settings)
+        applied.withLock { $0.append(numbers) }
+      } catch { failures.withLock { $0.append("\(error)") } }
+    }
+    #expect(failures.withLock { $0 } == [])
+    #expect(applied.withLock { $0.sorted { $0.count > $1.count } } == [[1, 2, 3]] + Array(repeating: [], count: 7))
+    #expect(try database.run("SELECT count(*) FROM one") == "2")
+    #expect(
+      try database.run("SELECT number, name, oldest FROM schema_migrations ORDER BY 1")
+        == "1|first|1\n2|second|1\n3|third|1")
+  }
+
+  @Test("only missing migrations are applied")
+  func missing() throws {
+    let settings = try database.settings()
+    #expect(try PostgresMigrator(Array(migrations.prefix(1))).migrate(settings) == [1])
+    #expect(try PostgresMigrator(migrations).migrate(settings) == [2, 3])
+    #expect(try PostgresMigrator(migrations).migrate(settings) == [])
+  }
+
+  @Test("a migration that fails leaves nothing behind")
+  func failing() throws {
+    let settings = try database.settings()
+    let broken = migrations + [PostgresMigration(4, "broken", script: "CREATE TABLE four (id bigint); SELECT nonsense")]
+    #expect(throws: PostgresError.self) { try PostgresMigrator(broken).migrate(settings) }
+    #expect(try database.run("SELECT max(number) FROM schema_migrations") == "3")
+    #expect(try database.run("SELECT to_regclass('four') IS NULL") == "t")
+    #expect(try PostgresMigrator(migrations).migrate(settings) == [])
+  }
+
+  @Test("a newer schema is accepted as long as its migrations support this program")
+  func newer() throws {
+    let settings = try database.settings()
+    try PostgresMigrator(migrations).migrate(settings)
+    // 2 requires 1, and 3 requires 1.
+    #expect(try PostgresMigrator(Array(migrations.prefix(2))).migrate(settings) == [])
+    #expect(try PostgresMigrator(Array(migrations.prefix(1))).migrate(settings) == [])
+    let later = migrations + [PostgresMigration(4, "fourth", script: ""), PostgresMigration(5, "fifth", script: "")]
+    try PostgresMigrator(later).migrate(settings)
+    #expect(try PostgresMigrator(Array(later.prefix(4))).migrate(settings) == [])
+    #expect(throws: PostgresError.newerSchema(version: 5, known: 3, oldest: 4)) {
+      try PostgresMigrator(migrations).migrate(settings)
+    }
+  }
+
+  @Test("a database with other migrations is refused")
+  func different() throws {
+    let settings = try database.settings()
+    try PostgresMigrator([PostgresMigration(1, "other", script: "")]).migrate(settings)
+    #expect(throws: PostgresError.differentMigration(number: 1, name: "other")) {
+      try PostgresMigrator(migrations).migrate(settings)
+    }
+  }
+}
