@@ -1,0 +1,152 @@
+// Receives NOTIFY on one connection, which it has for itself.
+//
+// The server delivers a notification when its transaction commits, to sessions that listen at that time and never again.
+// So after each (re)connection, when LISTEN is in effect, the listener reports `.listening`: whatever was committed
+// since the connection was lost may have been missed and must be read from the tables.
+//
+// A connection can die without a sign. Every `pingSeconds`, the listener asks the server for a response; without one
+// within `silenceSeconds`, it reconnects. A session delivers what was committed before a statement at the latest with
+// the statement's response, so `secondsSinceHeard` bounds the age of what hasn't been reported.
+//
+// LISTEN needs a direct connection: a pooler that shares sessions between transactions loses it.
+
+import Dispatch
+import Storage
+import Synchronization
+
+/// What a listener reports.
+package enum PostgresListenerEvent: Equatable, Sendable {
+  /// Notifications arrive from now on. Earlier changes may have been missed: read the tables.
+  case listening
+  /// The payload of a notification.
+  case notification(String)
+  /// The connection was lost; `.listening` will follow. `reason` contains no password.
+  case interrupted(reason: String)
+}
+
+/// Listens on a channel and reconnects with increasing waits. Thread-safe.
+package final class PostgresListener: @unchecked Sendable {
+  // Unchecked because everything that changes is confined to `queue`, except `heard`.
+
+  private let settings: PostgresSettings
+  private let channel: String
+  private let pingSeconds: Double
+  private let silenceSeconds: Double
+  private let handler: @Sendable (PostgresListenerEvent) -> Void
+  private let queue = DispatchQueue(label: "PostgresListener")
+  private let heard = Mutex<ContinuousClock.Instant?>(nil)
+
+  private var connection: PostgresConnection?
+  private var source: (any DispatchSourceRead)?
+  private var timer: (any DispatchSourceTimer)?
+  private var backoff = PostgresListener.newBackoff
+  /// Whether a response is awaited.
+  private var isPinging = false
+  private var isStopped = false
+
+  private static var newBackoff: Backoff { Backoff(firstSeconds: 0.05, limitSeconds: 5) }
+
+  /// Starts listening. `handler` is called on a queue of the listener's own, one call after the other; it must be brief.
+  ///
+  /// `channel` is a lowercase identifier. `silenceSeconds` should be greater than `pingSeconds`.
+  package init(
+    _ settings: PostgresSettings, channel: String, pingSeconds: Double = 1, silenceSeconds: Double = 4,
+    handler: @escaping @Sendable (PostgresListenerEvent) -> Void
+  ) {
+    precondition(channel.utf8.allSatisfy { $0 == 95 || (97...122).contains($0) }, "a channel is a lowercase identifier")
+    self.settings = settings
+    self.channel = channel
+    self.pingSeconds = pingSeconds
+    self.silenceSeconds = silenceSeconds
+    self.handler = handler
+    queue.async { self.connect() }
+  }
+
+  /// Seconds since the server last sent something while the listener was listening; nil if it isn't listening.
+  package var secondsSinceHeard: Double? { heard.withLock { $0 }.map { (.now - $0) / .seconds(1) } }
+
+  /// Stops listening and waits for a call of the handler in progress. Must be called once, before the last reference
+  /// goes, and not by the handler.
+  package func stop() {
+    queue.sync {
+      isStopped = true
+      disconnect()
+    }
+  }
+
+  // MARK: Connecting
+
+  private func connect() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard !isStopped else { return }
+    do {
+      let connection = try PostgresConnection(settings)
+      // A listener is idle outside of transactions; only its responses are waited for.
+      try connection.run(script: "LISTEN \(channel)")
+      self.connection = connection
+      heard.withLock { $0 = .now }
+      backoff = Self.newBackoff
+      watch(connection)
+      handler(.listening)
+      // What came with the response to LISTEN makes the socket readable no more.
+      read()
+    } catch {
+      reconnect(reason: "\(error)")
+    }
+  }
+
+  private func watch(_ connection: PostgresConnection) {
+    let source = DispatchSource.makeReadSource(fileDescriptor: connection.descriptor, queue: queue)
+    source.setEventHandler { [weak self] in self?.read() }
+    // The descriptor must stay open until dispatch has let go of it.
+    source.setCancelHandler { withExtendedLifetime(connection) {} }
+    source.activate()
+    self.source = source
+    let timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.schedule(deadline: .now() + pingSeconds, repeating: pingSeconds)
+    timer.setEventHandler { [weak self] in self?.ping() }
+    timer.activate()
+    self.timer = timer
+  }
+
+  private func disconnect() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    heard.withLock { $0 = nil }
+    source?.cancel()
+    timer?.cancel()
+    (source, timer, connection) = (nil, nil, nil)
+    isPinging = false
+  }
+
+  private func reconnect(reason: String) {
+    disconnect()
+    guard !isStopped else { return }
+    handler(.interrupted(reason: reason))
+    queue.asyncAfter(deadline: .now() + backoff.seconds()) { [weak self] in self?.connect() }
+  }
+
+  // MARK: Connected
+
+  private func read() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard let connection else { return }
+    let (payloads, responded) = connection.drain()
+    if !payloads.isEmpty || responded { heard.withLock { $0 = .now } }
+    if responded { isPinging = false }
+    for payload in payloads { handler(.notification(payload)) }
+    if connection.isBroken { reconnect(reason: "the connection was lost") }
+  }
+
+  private func ping() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard let connection else { return }
+    if let silent = secondsSinceHeard, silent > silenceSeconds {
+      return reconnect(reason: "the server has not responded for \(Int(silent.rounded())) seconds")
+    }
+    guard !isPinging else { return }
+    do {
+      try connection.send(script: "SELECT 1")
+      isPinging = true
+    } catch { reconnect(reason: "\(error)") }
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import PostgresServer
+import Storage
+import Synchronization
+import Testing
+
+@testable import PostgresStorage
+
+@Suite(.needsPostgres) struct PostgresListenerTests {
+  /// Events that a listener has reported.
+  private final class Log: Sendable {
+    private let continuation: AsyncStream<PostgresListenerEvent>.Continuation
+    let stream: AsyncStream<PostgresListenerEvent>
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func append(_ event: PostgresListenerEvent) { continuation.yield(event) }
+  }
+
+  @Test("payloads arrive in order; after a lost connection, the listener says that some may have been missed")
+  func reconnects() async throws {
+    let database = try TestDatabase()
+    let log = Log()
+    let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
+    var events = log.stream.makeAsyncIterator()
+    #expect(await events.next() == .listening)
+    #expect(listener.secondsSinceHeard != nil)
+    for payload in ["one", "two", "déjà"] { try database.run("NOTIFY stillwave, '\(payload)'") }
+    for payload in ["one", "two", "déjà"] { #expect(await events.next() == .notification(payload)) }
+    for round in 0..<2 {
+      try database.run(
+        """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()
+        """)
+      guard case .interrupted = await events.next() else { Issue.record("no interruption"); return }
+      #expect(await events.next() == .listening)
+      try database.run("NOTIFY stillwave, 'again \(round)'")
+      #expect(await events.next() == .notification("again \(round)"))
+    }
+    listener.stop()
+    #expect(listener.secondsSinceHeard == nil)
+  }
+
+  @Test("a rolled back transaction notifies nobody")
+  func rolledBack() async throws {
+    let database = try TestDatabase()
+    let log = Log()
+    let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
+    defer { listener.stop() }
+    var events = log.stream.makeAsyncIterator()
+    #expect(await events.next() == .listening)
+    try database.run("BEGIN; NOTIFY stillwave, 'never'; ROLLBACK; NOTIFY stillwave, 'yes'")
+    #expect(await events.next() == .notification("yes"))
+  }
+
+  @Test("a server that has stopped without a sign is noticed")
+  func silence() async throws {
+    let database = try TestDatabase()
+    let log = Log()
+    let listener = PostgresListener(
+      try database.settings(), channel: "stillwave", pingSeconds: 0.02, silenceSeconds: 0.1, handler: log.append)
+    defer { listener.stop() }
+    var events = log.stream.makeAsyncIterator()
+    #expect(await events.next() == .listening)
+    let pid = try database.run(
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+    kill(try #require(Int32(pid)), SIGSTOP)
+    guard case .interrupted(let reason) = await events.next() else { Issue.record("no interruption"); return }
+    kill(try #require(Int32(pid)), SIGCONT)
+    #expect(reason.contains("has not responded"))
+    #expect(await events.next() == .listening)
+  }
+
+  @Test("latency of a notification, printed")
+  func latency() async throws {
+    let database = try TestDatabase()
+    let log = Log()
+    let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
+    defer { listener.stop() }
+    var events = log.stream.makeAsyncIterator()
+    #expect(await events.next() == .listening)
+    let pool = PostgresPool(try database.settings())
+    let connection = try pool.take()
+    defer { pool.give(connection) }
+    var microseconds: [Double] = []
+    for _ in 0..<300 {
+      let start = ContinuousClock.now
+      try connection.run(script: "NOTIFY stillwave, 'x'")
+      #expect(await events.next() == .notification("x"))
+      microseconds.append((.now - start) / .microseconds(1))
+    }
+    print("NOTIFY to handler, with the notifier's round trip: median \(microseconds.sorted()[150]) µs")
+  }
+}
