@@ -99,7 +99,10 @@ let package = Package(
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "PostgresStorageTests", dependencies: ["PostgresStorage", "PostgresServer", "Storage", "Randomness"],
+      name: "PostgresStorageTests",
+      dependencies: [
+        "PostgresStorage", "PostgresServer", "Storage", "Randomness", .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
     .target(name: "PostgresServer", path: "Tests/PostgresServer", swiftSettings: strict),

@@ -25,6 +25,7 @@ enum BinaryFormat {
     // "char" is one byte, which text that isn't ASCII doesn't fit in.
     case 18, 19, 25, 114, 705, 1042, 1043: String(validating: bytes, as: UTF8.self).map { .text($0) }
     case 1700: numeric(bytes)
+    case 27: rowIdentity(bytes).map { .text($0) }
     case 2278: .null
     case 2950: uuid(bytes).map { .text($0) }
     default: nil
@@ -34,6 +35,14 @@ enum BinaryFormat {
   private static func integer<T: FixedWidthInteger>(_ bytes: [UInt8], _: T.Type) -> T? {
     guard bytes.count == T.bitWidth / 8 else { return nil }
     return bytes.reduce(0) { $0 << 8 | T(truncatingIfNeeded: $1) }
+  }
+
+  /// A tid is the number of a page, uint32, and of a row in it, uint16.
+  private static func rowIdentity(_ bytes: [UInt8]) -> String? {
+    guard let page = integer(Array(bytes.prefix(4)), UInt32.self),
+      let row = integer(Array(bytes.dropFirst(4)), UInt16.self)
+    else { return nil }
+    return "(\(page),\(row))"
   }
 
   private static func uuid(_ bytes: [UInt8]) -> String? {

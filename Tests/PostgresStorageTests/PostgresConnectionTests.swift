@@ -26,6 +26,7 @@ import Testing
       ("9223372036854775807::numeric", .integer(.max)), ("(-9223372036854775808)::numeric", .integer(.min)),
       ("9223372036854775808::numeric", .real(9_223_372_036_854_775_808)),
       ("0.001::numeric", .real(0.001)), ("-12345.678::numeric", .real(-12345.678)), ("1e30::numeric", .real(1e30)),
+      ("'(70000,300)'::tid", .text("(70000,300)")),
       ("pg_notify('nowhere', '')", .null),
     ])
   func decodes(expression: String, value: SQLValue) throws {
