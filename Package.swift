@@ -105,7 +105,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
-    .target(name: "PostgresServer", path: "Tests/PostgresServer", swiftSettings: strict),
+    .target(
+      name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),

@@ -100,10 +100,10 @@ public final class TestServer: Sendable {
     return "postgres://stillwave@\(host)/\(database)"
   }
 
-  /// Creates an empty database and returns its name.
-  public func newDatabase() throws -> String {
+  /// Creates a database, empty or a copy of another one that nobody uses, and returns its name.
+  public func newDatabase(copying template: String? = nil) throws -> String {
     let name = "test\(databases.wrappingAdd(1, ordering: .relaxed).newValue)"
-    try run("CREATE DATABASE \(name)")
+    try run("CREATE DATABASE \(name)" + (template.map { " TEMPLATE \($0)" } ?? ""))
     return name
   }
 
