@@ -1,10 +1,11 @@
 import CPostgres
 
-/// Where a database is and how to log in: a URL such as `postgres://user:password@one,two:5433/name?sslmode=verify-full`.
+/// Where a database is and how to log in: a URL such as
+/// `postgres://user:password@one,two:5433/name?sslmode=verify-full`.
 ///
 /// libpq parses it, so all its parameters are possible: several hosts, `target_session_attrs`, `sslmode` and
-/// certificates, `passfile`, timeouts. Its environment variables (PGHOST, PGPASSWORD, …) and password file fill what the
-/// URL lacks. Source: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+/// certificates, `passfile`, timeouts. Its environment variables (PGHOST, PGPASSWORD, …) and password file fill in what
+/// the URL lacks. Source: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 ///
 /// The description has no password. libpq's own messages about a malformed URL quote parts of it, possibly those of a
 /// password with unescaped characters; therefore they are replaced by a `Fault`.

@@ -4,13 +4,13 @@ import Storage
 
 /// A connection to a PostgreSQL server, with its prepared statements.
 ///
-/// Calls block, never longer than their deadline: libpq is used in its non-blocking mode, because its blocking functions
-/// would wait forever for a server that is stopped but whose kernel still acknowledges what it gets. A connection that
+/// Calls block, but not beyond a deadline: libpq is used in its non-blocking mode, because its blocking functions would
+/// wait forever for a server that is stopped but whose kernel still acknowledges what it gets. A connection that
 /// failed in any other way than by an error of a statement is broken for good.
 ///
 /// Not thread-safe.
 @safe final class PostgresConnection: @unchecked Sendable {
-  // Unchecked because a connection has one user at a time: the caller to whom the pool gave it, or the listener's queue.
+  // Unchecked because a connection has one user at a time: the caller that took it, or the listener's queue.
 
   private let handle: OpaquePointer
   private let settings: PostgresSettings
@@ -61,7 +61,7 @@ import Storage
   /// Whether a transaction is open.
   var isInTransaction: Bool { unsafe pq_transaction_status(handle) != PQ_IDLE }
 
-  /// Returns whether the connection can be used as far as is known here, without asking the server. Costs a system call.
+  /// Returns whether the connection can be used as far as is known without asking the server. Costs a system call.
   func looksAlive() -> Bool {
     guard !isBroken, !isInTransaction else { return false }
     // A server that ends a session says so, and then closes the connection.
@@ -260,7 +260,8 @@ import Storage
       unsafe pq_result_field(result, code).map { unsafe String(cString: $0) }
     }
     let sqlState = field(PQ_SQLSTATE) ?? ""
-    // "cached plan must not change result type" shares its SQLSTATE with unsupported features. 26000: no such statement.
+    // "cached plan must not change result type" shares its SQLSTATE with unsupported features. 26000 is a missing
+    // statement.
     let isStale =
       sqlState == "0A000" && field(PQ_SOURCE_FUNCTION) == "RevalidateCachedQuery" || sqlState == "26000"
     return PostgresFailure(

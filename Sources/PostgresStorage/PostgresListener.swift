@@ -1,8 +1,8 @@
 // Receives NOTIFY on one connection, which it has for itself.
 //
-// The server delivers a notification when its transaction commits, to sessions that listen at that time and never again.
-// So after each (re)connection, when LISTEN is in effect, the listener reports `.listening`: whatever was committed
-// since the connection was lost may have been missed and must be read from the tables.
+// The server delivers a notification when its transaction commits, once, to the sessions that listen at that time. So
+// after each (re)connection, when LISTEN is in effect, the listener reports `.listening`: whatever was committed since
+// the connection was lost may have been missed and must be read from the tables.
 //
 // A connection can die without a sign. Every `pingSeconds`, the listener asks the server for a response; without one
 // within `silenceSeconds`, it reconnects. A session delivers what was committed before a statement at the latest with
@@ -46,7 +46,7 @@ package final class PostgresListener: @unchecked Sendable {
 
   private static var newBackoff: Backoff { Backoff(firstSeconds: 0.05, limitSeconds: 5) }
 
-  /// Starts listening. `handler` is called on a queue of the listener's own, one call after the other; it must be brief.
+  /// Starts listening. `handler` is called on a queue of the listener's own, one call at a time; it must be brief.
   ///
   /// `channel` is a lowercase identifier. `silenceSeconds` should be greater than `pingSeconds`.
   package init(

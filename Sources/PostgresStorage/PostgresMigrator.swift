@@ -1,15 +1,15 @@
 // Brings a database's schema up to date.
 //
-// `schema_migrations` has a row per migration: its number, its name, and in `oldest` the oldest schema whose program may
-// still use the database afterward. Nodes are replaced one by one, so a migration is additive: it adds tables,
+// `schema_migrations` has a row per migration: its number, its name, and in `oldest` the oldest schema whose program
+// may still use the database afterward. Nodes are replaced one by one, so a migration is additive: it adds tables,
 // indexes, and columns that are nullable or have a default, which an older program ignores. The program of schema N
 // therefore accepts a newer schema, unless a later migration's `oldest` is above N; a migration that removes what an
 // older program uses comes one release after the last use, and says so with `oldest`.
 //
-// Migrations run on a connection of their own that holds an advisory lock, so one node at a time migrates, and the others
-// then find nothing left to do. Each runs in a transaction together with its row. It waits briefly for locks on tables:
-// behind a waiting ALTER TABLE, all other statements on the table wait too. If it doesn't get them, it is rolled back and
-// tried again a little later.
+// Migrations run on a connection of their own that holds an advisory lock, so one node at a time migrates, and the
+// others then find nothing left to do. Each runs in a transaction together with its row. It waits briefly for locks on
+// tables: behind a waiting ALTER TABLE, all other statements on the table wait too. If it doesn't get them, it is
+// rolled back and tried again a little later.
 
 import Storage
 
@@ -51,8 +51,8 @@ package struct PostgresMigrator: Sendable {
 
   /// Applies the missing migrations, and returns their numbers. If none is missing, costs one connection and query.
   ///
-  /// Throws `.newerSchema` if the schema is newer and doesn't support this program any more, and `.differentMigration` if
-  /// the database was migrated by a different program.
+  /// Throws `.newerSchema` if the schema is newer and doesn't support this program any more, and `.differentMigration`
+  /// if the database was migrated by a different program.
   @discardableResult
   package func migrate(_ settings: PostgresSettings) throws(PostgresError) -> [Int] {
     let connection = try PostgresConnection(settings)

@@ -3,7 +3,7 @@
 // A transaction's ID isn't durable before something that the transaction wrote is: if the server crashes, or a standby
 // takes over that hadn't received it, the ID may be given to another transaction, and pg_xact_status() reports the
 // other one's outcome. So an ID may be looked up only if nothing like that happened since. PostgreSQL empties unlogged
-// tables in exactly those cases (and not if it is stopped and started properly): this one has a single row with a random
+// tables in exactly those cases (and not if it is stopped and started properly): this one has a row with a random
 // value, which the first connection to find it empty adds.
 
 enum ServerEpoch {

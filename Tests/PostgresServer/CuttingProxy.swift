@@ -23,7 +23,7 @@ public final class CuttingProxy: Sendable {
   public let folder: String
   private let server: String
   private let listener: Int32
-  private let cut = Mutex<Cut?>(nil)
+  private let choice = Mutex<(@Sendable () -> Cut?)?>(nil)
   private let held = Mutex<[Int32]>([])
   private static let commit: [UInt8] = [0x51, 0, 0, 0, 11] + Array("COMMIT".utf8) + [0]
 
@@ -46,7 +46,18 @@ public final class CuttingProxy: Sendable {
   }
 
   /// Cuts the connection that sends the next COMMIT.
-  public func cutNext(_ cut: Cut) { self.cut.withLock { $0 = cut } }
+  public func cutNext(_ cut: Cut) {
+    let isDone = Once()
+    cutOften { isDone.first() ? cut : nil }
+  }
+
+  /// Asks `choose` at every COMMIT from now on.
+  public func cutOften(_ choose: @escaping @Sendable () -> Cut?) { choice.withLock { $0 = choose } }
+
+  private final class Once: Sendable {
+    private let isDone = Atomic(false)
+    func first() -> Bool { !isDone.exchange(true, ordering: .relaxed) }
+  }
 
   private func accept() {
     while true {
@@ -74,7 +85,7 @@ public final class CuttingProxy: Sendable {
       if entries[0].revents != 0 {
         let bytes = Self.receive(client)
         guard !bytes.isEmpty else { return }
-        if bytes.suffix(Self.commit.count) == Self.commit[...], let cut = cut.withLock({ $0.take() }) {
+        if bytes.suffix(Self.commit.count) == Self.commit[...], let cut = choice.withLock({ $0 })?() {
           switch cut {
           case .beforeRequest: break
           case .beforeRequestUnnoticed: keepsUpstream = true

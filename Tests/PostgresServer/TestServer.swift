@@ -1,6 +1,6 @@
 // Starts a PostgreSQL server for the tests of one process: on a Unix socket in a temporary folder, without the network.
 //
-// initdb and postgres refuse to run as root; as root, they run as the user `postgres` or else `nobody`. Between the test
+// initdb and postgres refuse to run as root; then they run as the user `postgres`, or else `nobody`. Between the test
 // process and the server is a shell that waits for the end of a pipe, so that the server ends and its folder is removed
 // however the process ends.
 

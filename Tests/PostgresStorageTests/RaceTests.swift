@@ -5,8 +5,8 @@ import Testing
 
 @testable import PostgresStorage
 
-/// Races that SQLite's single writer hides. With 8 threads, checking before inserting created two conversions for 200 of
-/// 200 recordings at READ COMMITTED, and left 114 of 200 jobs whose recording another one had deleted.
+/// Races that SQLite's single writer hides. At READ COMMITTED with 8 threads and no locks, checking before inserting
+/// created two conversions for 200 of 200 recordings, and left 114 of 200 jobs whose recording had been deleted.
 @Suite(.needsPostgres) struct RaceTests {
   private let database: TestDatabase
   private let pool: PostgresPool

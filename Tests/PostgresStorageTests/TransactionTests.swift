@@ -1,5 +1,6 @@
 import Foundation
 import PostgresServer
+import Randomness
 import Storage
 import Synchronization
 import Testing
@@ -194,6 +195,64 @@ import Testing
     // The pool has replaced the connection.
     try cut.write(.serializable, add)
     #expect(try value == "2", "\(name)")
+  }
+
+  @Test("with sessions ended and connections cut at random, each acknowledged write is there once, and no other is")
+  func random() async throws {
+    let proxy = try CuttingProxy(to: database.server.folder)
+    defer { proxy.stop() }
+    try migrateNothing()
+    try database.run("CREATE TABLE kept (id bigint NOT NULL)")
+    var settings = try database.settings(folder: proxy.folder)
+    settings.connectionCount = 4
+    let shaken = PostgresPool(settings)
+    let isOver = Atomic(false)
+    let acknowledged = Mutex<[Int]>([])
+    let unknown = Mutex<[Int]>([])
+    let runs = Atomic(0)
+    let random = Mutex(TestRandom(for: 77))
+    proxy.cutOften {
+      let cuts: [CuttingProxy.Cut?] =
+        [.beforeRequest, .beforeRequestUnnoticed, .beforeResponse] + Array(repeating: nil, count: 7)
+      return random.withLock { cuts[Int.random(in: 0..<cuts.count, using: &$0)] }
+    }
+    let killer = try PostgresConnection(database.settings())
+    let killing = Task {
+      try await blocking {
+        while !isOver.load(ordering: .relaxed) {
+          usleep(20_000)
+          _ = try killer.run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1
+            """, [])
+        }
+      }
+    }
+    await concurrently(8) { thread in
+      for number in 0..<25 {
+        let id = thread * 100 + number
+        do {
+          try shaken.write(number % 2 == 0 ? .serializable : .statementLocks) { session in
+            runs.add(1, ordering: .relaxed)
+            _ = try session.run("INSERT INTO kept VALUES (?)", bound: [.integer(Int64(id))])
+          }
+          acknowledged.withLock { $0.append(id) }
+        } catch {
+          if case PostgresError.outcomeUnknown = error { unknown.withLock { $0.append(id) } }
+        }
+      }
+    }
+    isOver.store(true, ordering: .relaxed)
+    try await killing.value
+    let found = try database.run("SELECT id FROM kept ORDER BY id").split(separator: "\n").compactMap { Int($0) }
+    #expect(Set(found).count == found.count, "written twice")
+    #expect(Set(acknowledged.withLock { $0 }).subtracting(found) == [], "lost")
+    #expect(
+      Set(found).subtracting(acknowledged.withLock { $0 } + unknown.withLock { $0 }) == [], "refused, but written")
+    #expect(runs.load(ordering: .relaxed) > acknowledged.withLock { $0.count })
+    print(
+      "random cuts: \(acknowledged.withLock { $0.count }) of 200 acknowledged, \(runs.load(ordering: .relaxed)) runs")
   }
 
   @Test("an outcome that can't be looked up is an error of its own")
