@@ -1,10 +1,11 @@
 import Foundation
+import GRDB
 import PostgresServer
-import Storage
 import Synchronization
 import Testing
 
 @testable import PostgresStorage
+@testable import Storage
 
 /// An engine that must hold what `SQLEngine` says.
 struct TestedEngine: CustomTestStringConvertible, Sendable {
@@ -13,7 +14,11 @@ struct TestedEngine: CustomTestStringConvertible, Sendable {
   let open: @Sendable () throws -> any SQLEngine
 
   static let all = [
-    TestedEngine(testDescription: "PostgreSQL") { PostgresEngine(try TestDatabase().settings()) }
+    TestedEngine(testDescription: "PostgreSQL") { PostgresEngine(try TestDatabase().settings()) },
+    TestedEngine(testDescription: "SQLite") {
+      let path = FileManager.default.temporaryDirectory.path + "/stillwave-engine-\(UInt64.random(in: 0...UInt64.max))"
+      return try SQLiteEngine(path: path, migrator: DatabaseMigrator())
+    },
   ]
 }
 
