@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Randomness
+import Synchronization
 import Terms
 import Testing
 
@@ -214,6 +215,17 @@ import Testing
       }
     }
     #expect(try other.recording(recording.id)?.name == "talk.wav" + String(repeating: ".", count: 20))
+  }
+
+  @Test("a change is announced as directly after many others as after the first")
+  func announcements() throws {
+    let depths = Mutex<[Int]>([])
+    catalog.whenChanged { _ in depths.withLock { $0.append(Thread.callStackReturnAddresses.count) } }
+    let recording = sample()
+    try catalog.insert(recording)
+    for _ in 0..<20 { try catalog.update(recording.id) { $0.name += "." } }
+    let updates = depths.withLock { $0 }.dropFirst()
+    #expect(updates.count == 20 && updates.first == updates.last)
   }
 
   @Test("the check writes")

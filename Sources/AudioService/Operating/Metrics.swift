@@ -11,10 +11,17 @@ final class Metrics: Sendable {
   private let started = ContinuousClock.now
   init(_ webhooks: WebhookSender) { self.webhooks = webhooks }
 
-  private let server = Mutex<(@Sendable () -> ServerStatistics)?>(nil)
+  /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure.
+  private struct Source {
+    let statistics: @Sendable () -> ServerStatistics
+  }
+
+  private let server = Mutex<Source?>(nil)
 
   /// Sets the source of the HTTP server's counters.
-  func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) { server.withLock { $0 = statistics } }
+  func watch(_ statistics: @escaping @Sendable () -> ServerStatistics) {
+    server.withLock { $0 = Source(statistics: statistics) }
+  }
 
   func text(liveJobs: Int, orphans: Int) -> String {
     var text = ""
@@ -24,7 +31,7 @@ final class Metrics: Sendable {
     }
     metric("stillwave_upload_bytes_total", "counter", "Bytes of uploads.", [("", "\(bytesReceived.value)")])
     metric("stillwave_uploads_total", "counter", "Uploads that became recordings.", [("", "\(uploads.value)")])
-    if let statistics = server.withLock({ $0 })?() {
+    if let statistics = server.withLock({ $0 })?.statistics() {
       metric(
         "stillwave_http_responses_total", "counter", "Responses by class of status.",
         (1...5).map { ("{class=\"\($0)xx\"}", "\(statistics.responses[$0])") })

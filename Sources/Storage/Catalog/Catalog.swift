@@ -13,9 +13,15 @@ package final class Catalog: Sendable {
   package let holder: LeaseHolder
   private let changes = ChangeCounts()
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
-  private let onChange = Mutex<(@Sendable (CatalogChanges) -> Void)?>(nil)
+  private let onChange = Mutex<Listener?>(nil)
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
+  /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
+  /// that calling it would take longer and longer.
+  private struct Listener {
+    let call: @Sendable (CatalogChanges) -> Void
+  }
+
   /// How long reading and writing calls take, including their wait for other writers.
   package let readTimes = Histogram.ofSeconds()
   /// The same for writing calls.
@@ -46,7 +52,7 @@ package final class Catalog: Sendable {
   /// From now on, calls `action` after every commit with what it changed, when readers already see it. `action` must be
   /// brief. Call this once, before the first change.
   package func whenChanged(_ action: @escaping @Sendable (CatalogChanges) -> Void) {
-    onChange.withLock { $0 = action }
+    onChange.withLock { $0 = Listener(call: action) }
   }
 
   /// Writes the current description of a recording into its folder.
@@ -92,7 +98,7 @@ package final class Catalog: Sendable {
     try descriptions.withLock { $0 }?.store.checkClaim()
     let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
     for changed in changed.recordings { describe(changed.id) }
-    onChange.withLock { $0 }?(changed)
+    onChange.withLock { $0 }?.call(changed)
     return value
   }
 
