@@ -43,6 +43,7 @@ final class Server {
     }
   }
 
+  /// With `keepingData`, the data folder stays for the caller.
   func stop(keepingData: Bool = false) {
     process.terminate()
     process.waitUntilExit()

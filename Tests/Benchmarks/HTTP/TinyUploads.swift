@@ -25,11 +25,20 @@ struct TinyUploads {
 
   /// Prints a row per figure; returns how many missed their bound.
   func run() throws -> Int {
-    guard Wrk.isInstalled else { throw BenchmarkFailure(what: "wrk is not installed; deploy/install bench installs it") }
+    guard Wrk.isInstalled else {
+      throw BenchmarkFailure(what: "wrk is not installed; deploy/install bench installs it")
+    }
     var table = Table(
       title: "\nRecordings of 16 KB, \(Self.connections) at a time (medians of \(Self.rounds), alternating, range)")
     var figures: [Figures] = []
-    for _ in 0..<Self.rounds { figures.append(try measure()) }
+    let place = folder + "/tiny"
+    // In the end, because a file system may search longer for the place of a new file after many were removed.
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    for round in 0..<Self.rounds {
+      let folder = "\(place)/\(round)"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      figures.append(try measure(in: folder))
+    }
     let ratio = median(figures.map(\.ratio))
     table.row(
       "recordings taken in / files written with fsync", spread(figures.map(\.ratio)),
@@ -48,20 +57,20 @@ struct TinyUploads {
     "\(rounded(median(values))) \(unit) (\(rounded(values.min() ?? 0))–\(rounded(values.max() ?? 0)))"
   }
 
-  private func measure() throws -> Figures {
+  private func measure(in folder: String) throws -> Figures {
     var figures = Figures()
     // Before and after, because the disk's speed drifts.
-    let before = try writeAndSync()
+    let before = try writeAndSync(in: folder + "/before")
     let limits = ["--max-queued-jobs", "100000", "--max-queued-jobs-per-client", "100000"]
     let server = try Server(binary: binary, directory: folder, options: limits)
-    defer { server.stop() }
+    defer { server.stop(keepingData: true) }
     // Loads the program before the clock starts.
     usleep(500_000)
     let used = Processes.processorSecondsWithEnded(server.processIdentifier)
     let clock = ContinuousClock.now
     let load = try Wrk(
       port: server.client.port, target: "/v1/recordings?name=short.wav", connections: Self.connections,
-      seconds: Self.seconds, script: [try script()])
+      seconds: Self.seconds, script: [try script(in: folder)])
     guard load.errors == 0 else { throw BenchmarkFailure(what: "\(load.errors) uploads were not answered 201") }
     let spent = ContinuousClock.now - clock
     for state in ["queued", "running"] {
@@ -73,12 +82,12 @@ struct TinyUploads {
     figures.p99 = load.p99
     let processor = Processes.processorSecondsWithEnded(server.processIdentifier) - used
     figures.processor = processor * 1000 / load.requests
-    figures.written = (before + (try writeAndSync())) / 2
+    figures.written = (before + (try writeAndSync(in: folder + "/after"))) / 2
     return figures
   }
 
   /// A script for wrk that uploads half a second of a rising tone.
-  private func script() throws -> String {
+  private func script(in folder: String) throws -> String {
     let path = "\(folder)/short.lua"
     try """
     local function number(value, count)
@@ -102,7 +111,8 @@ struct TinyUploads {
     return path
   }
 
-  private func writeAndSync() throws -> Double {
+  private func writeAndSync(in folder: String) throws -> Double {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let (count, bytes) = (1000, [UInt8](repeating: 1, count: 16_044))
     let clock = ContinuousClock.now
     for number in 0..<count {
@@ -113,8 +123,6 @@ struct TinyUploads {
       }
       close(file)
     }
-    let rate = Double(count) / ((ContinuousClock.now - clock) / .seconds(1))
-    for number in 0..<count { unsafe unlink("\(folder)/written-\(number)") }
-    return rate
+    return Double(count) / ((ContinuousClock.now - clock) / .seconds(1))
   }
 }
