@@ -3,7 +3,9 @@ import Glibc
 // Two small files identify a recording's folder, so that startup never has to guess:
 //
 //   unfinished       created with the folder, before any other file; removed once the recording's row is durable.
-//                    A folder with it but without a row was never acknowledged: the next start removes it.
+//                    A folder with it but without a row was never acknowledged: the next start removes it. The first
+//                    description is written into it, and a rename makes it the description: if a file is created and
+//                    removed for each recording, ext4 searches longer and longer for a free inode.
 //   recording.json   the row's content (RecordingDescription), written after each commit that changes it. A folder with
 //                    it but without a row has lost its row: the next start inserts the row again.
 //
@@ -25,7 +27,7 @@ extension MediaStore {
     let (path, json) = (folder + "/" + RecordingDescription.fileName, RecordingDescription(recording).json())
     do {
       let known = try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)
-      if known != json { try FileSystem.replace(path, with: json) }
+      if known != json, try !turnMark(of: recording.id, into: path, json) { try FileSystem.replace(path, with: json) }
     } catch .io(_, _, ENOENT) {
       // The recording was deleted meanwhile.
       return
@@ -34,6 +36,19 @@ extension MediaStore {
     }
     try removeMark(of: recording.id)
     if let failure { throw failure }
+  }
+
+  /// Turns the mark of the unfinished durably into the file `path`. Returns false if there is no mark.
+  private func turnMark(of id: RecordingID, into path: String, _ json: [UInt8]) throws(StorageError) -> Bool {
+    let mark = folder(of: id) + "/" + Self.marker
+    guard case .present = look(at: Self.marker, of: id),
+      let file = try? FileDescriptor(path: mark, flags: O_WRONLY | O_TRUNC | O_NOFOLLOW)
+    else { return false }
+    try file.write(json.span)
+    try file.sync()
+    try FileSystem.rename(mark, to: path)
+    try FileSystem.syncFolder(folder(of: id))
+    return true
   }
 
   /// Returns the description in a recording's folder, or nil if there is none or it describes another recording.
