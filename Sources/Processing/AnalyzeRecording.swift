@@ -27,10 +27,12 @@ struct AnalyzeRecording {
   var soundMap: String?
   /// Frames per segment on several cores; nil for the usual number. For tests.
   var segmentFrames: Int?
+  /// Whether to wait until the pyramid file is on disk.
+  var isDurable = true
   /// The time between two moments at which new points become readable, on one core.
   var interval = Duration.milliseconds(25)
 
-  /// Reads `source` to its end and writes a durable pyramid file at `pyramid`.
+  /// Reads `source` to its end and writes a pyramid file at `pyramid`.
   ///
   /// Calls `progress` after every chunk, at least every 24 s of stereo at 44.1 kHz; the frames it reports can be read
   /// from the file by then. Memory use is constant. The number of threads affects only the time.
@@ -50,7 +52,7 @@ struct AnalyzeRecording {
       progress(length.progress(read: sound.position, ready: files.readyFrames))
     }
     guard sound.position > 0 else { throw .audio(.empty) }
-    try files.finish()
+    try files.finish(isDurable: isDurable)
     // Without the map, only time is lost.
     if let soundMap, map.isWorthKeeping { try? map.keep(at: soundMap) }
     progress(length.finished(frames: sound.position))

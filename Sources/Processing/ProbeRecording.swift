@@ -26,7 +26,7 @@ struct ProbeRecording {
 
   /// Throws `.audio` if the file isn't audio, exceeds a limit, or none of its frames can be decoded.
   func run() throws(ProcessingError) -> Probe {
-    do { return try probe() } catch { throw .audio(error) }
+    try runToEnd().probe
   }
 
   /// The same for a file that ffmpeg reads, using the probe begun by `look`. Also throws `.media`.
@@ -45,9 +45,17 @@ struct ProbeRecording {
       media: facts)
   }
 
-  private func probe() throws(AudioIOError) -> Probe {
+  /// The same as `run`. Also returns whether the beginning that was decoded is all of the file.
+  func runToEnd() throws(ProcessingError) -> (probe: Probe, isWhole: Bool) {
+    do { return try probe() } catch { throw .audio(error) }
+  }
+
+  private func probe() throws(AudioIOError) -> (probe: Probe, isWhole: Bool) {
     var reader = try AudioReader(path: source, limits: limits)
-    while reader.position * Int64(reader.format.channels) < Self.sampleLimit, reader.readInt16({ _ in }) > 0 {}
+    var isWhole = false
+    while !isWhole, reader.position * Int64(reader.format.channels) < Self.sampleLimit {
+      isWhole = reader.readInt16({ _ in }) <= 0
+    }
     guard reader.position > 0 else { throw .empty }
     let warnings = Warning.ofReading(
       reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
@@ -62,8 +70,9 @@ struct ProbeRecording {
     } else {
       shape.estimatedFrames = format.estimatedFrames(inFileAt: source)
     }
-    return Probe(
+    let probe = Probe(
       shape: shape, fileExtension: format.fileExtension, mediaType: format.mediaType, warnings: warnings,
       media: MediaFacts(unseekable: format, claimedFrames: frames))
+    return (probe, isWhole)
   }
 }

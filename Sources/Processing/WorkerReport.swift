@@ -11,6 +11,7 @@ import Terms
 // The last line is the result, with exit status 0, or an error, with exit status 1:
 //
 //   {"probe":{…}}                                                                      once, for a probe
+//   {"intake":{"probe":{…},"analysis":{…}}}                                            once, for a short recording
 //   {"ffmpeg_works":true}                                                              once, for a check of ffmpeg
 //   {"analysis":{…}}                                                                   once, for a waveform
 //   {"denoised":{…}}                                                                   once, for a denoised copy
@@ -31,6 +32,7 @@ package enum WorkerReport: Sendable, Equatable {
   /// Why the worker failed.
   case failed(WorkerFailure)
   case probed(Probe)
+  case takenIn(Intake)
   case ffmpegWorks(Bool)
   case analyzed(Analysis)
   case denoised(DenoiseOutcome)
@@ -62,7 +64,8 @@ package enum WorkerReport: Sendable, Equatable {
   /// Whether this is the result of the given work.
   package func isResult(of work: WorkerRequest.Work) -> Bool {
     switch (work, self) {
-    case (.probe, .probed), (.ffmpegCheck, .ffmpegWorks), (.waveform, .analyzed), (.denoise, .denoised),
+    case (.probe, .probed), (.intake, .takenIn), (.ffmpegCheck, .ffmpegWorks), (.waveform, .analyzed),
+      (.denoise, .denoised),
       (.convert, .converted), (.noiseRegions, .noiseRegions), (.spectrum, .measured), (.loudness, .loudness),
       (.trim, .trimmed), (.noiseProfile, .profileLearnt):
       true
@@ -81,6 +84,7 @@ extension WorkerReport: Codable {
     case progress, unfenced, ffmpegWorks, denoised, converted, noiseRegions, loudness, trimmed
     case failed = "error"
     case probed = "probe"
+    case takenIn = "intake"
     case analyzed = "analysis"
     case measured = "spectrum"
     case profileLearnt = "noiseProfile"
@@ -99,6 +103,7 @@ extension WorkerReport: Codable {
       case .unfenced: .unfenced(try value())
       case .failed: .failed(try value())
       case .probed: .probed(try value())
+      case .takenIn: .takenIn(try value())
       case .ffmpegWorks: .ffmpegWorks(try value())
       case .analyzed: .analyzed(try value())
       case .denoised: .denoised(try value())
@@ -119,6 +124,7 @@ extension WorkerReport: Codable {
     case .unfenced(let errno): try container.encode(errno, forKey: .unfenced)
     case .failed(let failure): try container.encode(failure, forKey: .failed)
     case .probed(let probe): try container.encode(probe, forKey: .probed)
+    case .takenIn(let intake): try container.encode(intake, forKey: .takenIn)
     case .ffmpegWorks(let works): try container.encode(works, forKey: .ffmpegWorks)
     case .analyzed(let analysis): try container.encode(analysis, forKey: .analyzed)
     case .denoised(let outcome): try container.encode(outcome, forKey: .denoised)

@@ -13,6 +13,7 @@ extension WorkerRequest {
   package func begin() throws(ProcessingError) -> Begun {
     switch work {
     case .probe: try beginProbe()
+    case .intake(let work): try begin(work)
     case .ffmpegCheck: try beginFFmpegCheck()
     case .waveform(let work): try begin(work)
     case .denoise(let work): try begin(work)
@@ -34,6 +35,15 @@ extension WorkerRequest {
       let probe = ProbeRecording(source: source, limits: limits)
       guard let look else { return .probed(try probe.run()) }
       return .probed(try probe.run(look))
+    }
+  }
+
+  private func begin(_ work: IntakeWork) throws(ProcessingError) -> Begun {
+    let look = try look()
+    return { (_) throws(ProcessingError) in
+      let probe = ProbeRecording(source: source, limits: limits)
+      if let look { return .takenIn(Intake(probe: try probe.run(look))) }
+      return .takenIn(try TakeInRecording(probe: probe, work: work).run())
     }
   }
 

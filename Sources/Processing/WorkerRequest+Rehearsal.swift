@@ -14,7 +14,8 @@ extension WorkerRequest {
     }
     try? Data(noise()).write(to: URL(fileURLWithPath: sound))
     let waveform = WaveformWork(pyramid: pyramid, soundMap: map, findsNoiseRegions: true)
-    for work in [Work.probe, .waveform(waveform)] {
+    let intake = IntakeWork(pyramid: pyramid, soundMap: map, labels: folder + "/labels")
+    for work in [Work.probe, .waveform(waveform), .intake(intake)] {
       let fence = WorkerFence(memoryBytes: 0, processorSeconds: 0, outputBytes: 0)
       let request = WorkerRequest(work, on: sound, in: folder, fence: fence, threads: 1)
       let read = try? JSONDecoder().decode(WorkerRequest.self, from: Data(request.line()))

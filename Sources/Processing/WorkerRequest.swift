@@ -17,6 +17,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   package enum Work: Codable, Sendable, Equatable {
     /// Report what is in the file.
     case probe
+    /// Report what is in the file and, if it's short, build its waveform.
+    case intake(IntakeWork)
     /// Report whether ffmpeg works, without reading the source.
     case ffmpegCheck
     case waveform(WaveformWork)
@@ -35,6 +37,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     package var name: String {
       switch self {
       case .probe: "probe"
+      case .intake: "intake"
       case .ffmpegCheck: "ffmpeg-check"
       case .waveform: "waveform"
       case .denoise: "denoise"
@@ -115,6 +118,21 @@ package struct WaveformWork: Codable, Sendable, Equatable {
     self.soundMap = soundMap
     self.findsNoiseRegions = findsNoiseRegions
     self.labels = labels
+  }
+}
+
+/// The parameters for building the waveform of a short recording together with the probe.
+package struct IntakeWork: Codable, Sendable, Equatable {
+  /// The pyramid file to write.
+  package var pyramid: String
+  /// Where to store the sound map.
+  package var soundMap: String
+  /// Where to store the timed text inside the source.
+  package var labels: String
+
+  /// Creates a value from its parts.
+  package init(pyramid: String, soundMap: String, labels: String) {
+    (self.pyramid, self.soundMap, self.labels) = (pyramid, soundMap, labels)
   }
 }
 
@@ -269,6 +287,7 @@ extension WorkerRequest {
   /// The pyramid file that the work writes, if any.
   package var pyramid: String? {
     switch work {
+    case .intake(let work): work.pyramid
     case .waveform(let work): work.pyramid
     case .denoise(let work): work.pyramid
     case .trim(let work): work.pyramid

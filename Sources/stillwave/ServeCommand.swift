@@ -33,6 +33,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     // Only the owner can read recordings, even if others use the machine. Workers inherit this.
     umask(0o077)
     configuration.workerTemplate = WorkerTemplate(program: configuration.program)
+    configuration.takesInShortUploads = true
     let termination = Termination()
     // SIGHUP would end the process otherwise.
     _ = signal(SIGHUP, SIG_IGN)

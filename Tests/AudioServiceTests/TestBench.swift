@@ -95,6 +95,10 @@ final class TestBench: Sendable {
           probe) echo '{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":1000,'\
       '"channels":2,"frames":1000},'\
       '"file_extension":"wav","media_type":"audio/wav","warnings":[]}}' ;;
+          intake) echo x > "$pyramid"; echo '{"intake":{"probe":{"shape":{"container":"wav","codec":"pcm_s16",'\
+      '"sample_rate":1000,"channels":2,"frames":1000},'\
+      '"file_extension":"wav","media_type":"audio/wav","warnings":[]},'\
+      '"analysis":{"frames":999,"warnings":[]}}}' ;;
           ffmpegCheck) echo '{"ffmpeg_works":true}' ;;
           waveform) echo x > "$pyramid"; echo '{"analysis":{"frames":1000,"warnings":[]}}' ;;
           convert) echo sound > "$output"; echo '{"converted":{"frames":1000}}' ;;

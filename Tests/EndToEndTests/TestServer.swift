@@ -122,7 +122,13 @@ final class TestServer {
   func leftovers() throws -> [String] {
     let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock"]
     return try FileManager.default.subpathsOfDirectory(atPath: data)
-      .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") }.sorted()
+      .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") && !isSpareFolder($0) }.sorted()
+  }
+
+  /// Whether this is a folder that waits, empty, for the next short upload.
+  private func isSpareFolder(_ path: String) -> Bool {
+    path.hasPrefix("incoming/") && path.hasSuffix(".work")
+      && (try? FileManager.default.contentsOfDirectory(atPath: "\(data)/\(path)")) == []
   }
 
   /// Expects no part of an upload, no folder, and no recording. Finished jobs stay listed; `jobs` is their number.

@@ -15,7 +15,8 @@ struct WorkerRequestTests {
     method: .wiener, reductionDB: 7.5, sensitivity: 1.2, output: .residue)
 
   static let works: [WorkerRequest.Work] = [
-    .probe, .ffmpegCheck, .noiseRegions(nil), .noiseRegions(copy), .spectrum(TimeWindow(start: 0.1, end: 2)),
+    .probe, .intake(IntakeWork(pyramid: "/a.pyramid", soundMap: "/a.map", labels: "/a.labels")), .ffmpegCheck,
+    .noiseRegions(nil), .noiseRegions(copy), .spectrum(TimeWindow(start: 0.1, end: 2)),
     .waveform(WaveformWork(pyramid: "/a.pyramid", soundMap: "/a.map")),
     .waveform(WaveformWork(pyramid: "/a \"quoted\"\nname – ü", copy: copy, findsNoiseRegions: true)),
     .denoise(DenoiseWork(DenoiseParameters(), output: "/out")),

@@ -228,6 +228,25 @@ import Testing
     #expect(updates.count == 20 && updates.first == updates.last)
   }
 
+  @Test("a recording is inserted with its waveform and the job that has already built it")
+  func finishedJob() throws {
+    var recording = sample()
+    let job = Job(kind: .waveform, recording: recording.id, createdAt: Timestamp(milliseconds: 5), client: "a")
+    (recording.waveformJob, recording.waveformState, recording.waveformFile) = (job.id, .ready, "waveform-1.pyramid")
+    let token = AttemptToken(job: job.id, attempt: 1, nonce: AttemptToken.newNonce())
+    let track = LabelTrack(of: recording.id, name: "Lyrics", kind: .labels, language: nil, source: .embedded)
+    let ended = try catalog.insert(recording, finished: job, by: token, with: "{}", adding: [(track, [])])
+    #expect(try catalog.recording(recording.id) == recording && catalog.job(job.id) == ended)
+    #expect(ended.hasWon(token) && ended.result == "{}" && ended.progress == 1 && ended.client == "a")
+    #expect(ended.startedAt == job.createdAt && ended.finishedAt != nil && ended.node == catalog.holder.node)
+    #expect(try catalog.attempts(of: job.id).map(\.ending) == [.succeeded])
+    #expect(try catalog.read { try $0.first("SELECT count(*) FROM label_tracks") } == 1)
+    #expect(throws: StorageError.self) {
+      try catalog.insert(sample("b"), finished: job, by: token, with: "{}")
+    }
+    #expect(try catalog.recordings(limit: 9) == [recording])
+  }
+
   @Test("the check writes")
   func check() throws {
     for _ in 0..<2 { try catalog.check() }

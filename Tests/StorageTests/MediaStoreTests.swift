@@ -27,6 +27,30 @@ import Testing
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
   }
 
+  @Test("a work folder for uploads is used again, empty, and goes with the next start")
+  func intakeFolders() throws {
+    let first = try store.takeIntakeFolder()
+    let second = try store.takeIntakeFolder()
+    #expect(first != second)
+    try write("a", to: first + "/a")
+    store.giveBack(intakeFolder: first)
+    #expect(try store.takeIntakeFolder() == first && FileSystem.names(in: first).isEmpty)
+    var report = SweepReport()
+    store.removeHalfFinished(&report)
+    #expect(try FileSystem.names(in: store.incoming).isEmpty && report == SweepReport())
+  }
+
+  @Test("an upload whose waveform can't be added leaves nothing")
+  func missingWaveform() throws {
+    let (file, id, work) = (try store.receive(), RecordingID(), try store.takeIntakeFolder())
+    try file.append([1].span)
+    #expect(throws: StorageError.self) {
+      try store.adopt(
+        file, as: id, name: "audio.wav", with: [MadeFile(path: work + "/pyramid", name: "p", isNeeded: true)])
+    }
+    #expect(try FileSystem.names(in: store.recordings).isEmpty)
+  }
+
   @Test("an adopted file outlives the object it was received with")
   func adoptedFileStays() throws {
     let id = RecordingID()

@@ -77,6 +77,47 @@ struct WriteOrderTests {
       ])
   }
 
+  @Test("files made from an upload are on the disk with it; one that isn't needed may be missing")
+  func madeFiles() throws {
+    let file = try store.receive()
+    try file.append([1, 2, 3].span)
+    let (id, part, work) = (RecordingID(), file.path, try store.takeIntakeFolder())
+    try write("waveform", to: work + "/pyramid")
+    let made = [
+      MadeFile(path: work + "/pyramid", name: "waveform-1.pyramid", isNeeded: true),
+      MadeFile(path: work + "/map", name: "audio.wav.map", isNeeded: false),
+    ]
+    let done = try operations { _ = try store.adopt(file, as: id, name: "audio.wav", with: made) }
+    let place = store.folder(of: id)
+    #expect(
+      done == [
+        .sync(store.recordings), .sync(part), .rename(part, to: place + "/audio.wav"), .sync(work + "/pyramid"),
+        .rename(work + "/pyramid", to: place + "/waveform-1.pyramid"), .sync(place),
+      ])
+  }
+
+  @Test("the mark of the unfinished becomes the first description once that is on the disk")
+  func firstDescription() throws {
+    let id = RecordingID()
+    try store.makeFolder(of: id)
+    var recording = sample()
+    recording = Recording(
+      id: id, name: recording.name, bytes: 3, sha256: String(repeating: "0f", count: 32), format: recording.format,
+      audioFile: "audio.wav")
+    let place = store.folder(of: id)
+    #expect(
+      try operations { try store.describe(recording) } == [
+        .sync(place + "/unfinished"), .rename(place + "/unfinished", to: place + "/recording.json"), .sync(place),
+      ])
+    #expect(try FileSystem.names(in: place) == ["recording.json"] && store.description(of: id)?.recording == recording)
+    recording.name = "renamed"
+    let next = place + "/recording.json.new"
+    #expect(
+      try operations { try store.describe(recording) } == [
+        .sync(next), .rename(next, to: place + "/recording.json"),
+      ])
+  }
+
   @Test("a copy is on the disk when it is made")
   func copy() throws {
     try write("abc", to: folder("old"))

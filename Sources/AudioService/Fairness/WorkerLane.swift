@@ -40,7 +40,8 @@ final class WorkerLane: Sendable {
   private let waiting: WaitingLimits
   private let runs = Histogram.ofSeconds()
 
-  init(_ configuration: Configuration, label: String, waiting: WaitingLimits) {
+  /// `isBrief`: whether the children take milliseconds, so that a client may have one per core.
+  init(_ configuration: Configuration, label: String, waiting: WaitingLimits, isBrief: Bool = false) {
     program = configuration.program
     template = configuration.workerTemplate
     patience = configuration.childPatience
@@ -50,7 +51,8 @@ final class WorkerLane: Sendable {
     // One extra place for the next client, because the others' children may take a while.
     self.places = FairPlaces(
       .init(
-        places: places + 1, placesPerClient: places / 2, waiting: waiting.total, waitingPerClient: waiting.perClient))
+        places: (isBrief ? 2 * places : places) + 1, placesPerClient: isBrief ? places : places / 2,
+        waiting: waiting.total, waitingPerClient: waiting.perClient))
   }
 
   /// The figures for operators.

@@ -107,6 +107,8 @@ package struct Configuration: Sendable {
   package var program = "/proc/self/exe"
   /// The process that becomes workers; without one, each worker starts the program.
   package var workerTemplate: WorkerTemplate?
+  /// Whether the waveform of a short upload is built together with its probe, before the response.
+  package var takesInShortUploads = false
   /// The ffmpeg that workers use to read m4a, mp4, webm, and others: a path, or a name to look up on PATH.
   package var ffmpeg = "ffmpeg"
   /// Disk space for conversions made for downloads; the least recently used go first.

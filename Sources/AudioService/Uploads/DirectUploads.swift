@@ -40,16 +40,21 @@ struct DirectUploads: Sendable {
     request.body.limit(to: caller.uploadLimit)
 
     let received = try await receive(request, share)
-    let probe: Probe
+    let (file, name, id) = (received.file, nameAsked ?? received.name, RecordingID())
+    let made: Made
     do {
-      probe = try await context.admission.probe(path: received.file.path, bytes: received.file.byteCount, for: client)
+      made = try await context.admission.takeIn(file, as: id, for: client) { intake, early in
+        try await keep(file, as: id, name: name, intake, early, caller, share, key)
+      }
     } catch {
-      received.file.discard()
+      file.discard()
       throw error
     }
-    let name = nameAsked ?? received.name
-    let made = try await keep(received.file, name: name, probe: probe, caller, share, key)
-    context.runner.submit(made.job, source: made.recording, room: room)
+    if made.job.state == .queued {
+      context.runner.submit(made.job, source: made.recording, room: room)
+    } else {
+      context.runner.announce(early: made.job)
+    }
     context.metrics.uploads.add(1)
     return .changed(made.document, .created, location: made.location)
   }
@@ -141,25 +146,32 @@ struct DirectUploads: Sendable {
   /// Moves the file first and inserts the rows after. A crash in between leaves a folder that no row owns, which the
   /// next start removes.
   private func keep(
-    _ file: IncomingFile, name: String?, probe: Probe, _ caller: Caller, _ share: AnnouncedBytes.Share,
-    _ key: IdempotencyKey?
+    _ file: IncomingFile, as id: RecordingID, name: String?, _ intake: Intake, _ early: EarlyWaveform?,
+    _ caller: Caller, _ share: AnnouncedBytes.Share, _ key: IdempotencyKey?
   ) async throws -> Made {
     let (catalog, store, limits) = (caller.catalog, context.store, context.accounts.stored(by: caller.tenant))
+    let (token, location) = (caller.uploadToken?.spent, "/v1/recordings/\(id)")
     return try await context.work.run {
-      let id = RecordingID()
-      let stored = try store.adopt(file, as: id, name: NewRecording.fileName(probe))
+      let audio = NewRecording.fileName(intake.probe)
+      let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
+      let stored = try store.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
       do {
-        let new = NewRecording(id, stored, name: name, probe, for: caller.client)
-        let made = Made(
-          recording: new.recording, job: new.job, location: "/v1/recordings/\(id)",
-          document: try JSONDocument(RecordingDocument(new.recording, live: nil)))
+        let new = NewRecording(id, stored, name: name, intake.probe, for: caller.client, job: early?.job)
+        var recording = new.recording
+        if let built { built.waveform.note(built.analysis, in: &recording) }
+        let document = try JSONDocument(RecordingDocument(recording, live: nil))
         let answer = key?.answer(
-          Self.fingerprint(stored.sha256, name: name), .created, location: made.location, made.document)
+          Self.fingerprint(stored.sha256, name: name), .created, location: location, document)
+        var job = new.job
         // From here on, the row counts.
         share.end()
-        try catalog.insert(
-          new.recording, jobs: [new.job], answer: answer, spending: caller.uploadToken?.spent, within: limits)
-        return made
+        if let built {
+          job = try built.waveform.insert(
+            recording, into: catalog, store, answer: answer, spending: token, within: limits)
+        } else {
+          try catalog.insert(recording, jobs: [job], answer: answer, spending: token, within: limits)
+        }
+        return Made(recording: recording, job: job, location: location, document: document)
       } catch {
         // A commit may have succeeded although it reported a failure; in that case, the next start decides.
         if (try? catalog.recording(id)) == .some(nil) { try? store.remove(id) }

@@ -8,8 +8,13 @@ struct NewRecording: Sendable {
   let job: Job
 
   /// Creates the rows for a file that is already in the recording's folder. `name` is the name that the client gave.
-  init(_ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client) {
-    job = Job(kind: .waveform, recording: id, client: client.key)
+  ///
+  /// `job`: a job that was made before; nil for a new one.
+  init(
+    _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client, job: Job? = nil
+  ) {
+    let job = job ?? Job(kind: .waveform, recording: id, client: client.key)
+    self.job = job
     recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
       sha256: stored.sha256, format: probe.shape, waveformJob: job.id, audioFile: stored.name,

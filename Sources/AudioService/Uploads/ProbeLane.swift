@@ -17,7 +17,7 @@ final class ProbeLane: Sendable {
     let waiting = WorkerLane.WaitingLimits(
       name: "waiting_probes", total: configuration.maximumWaitingProbes,
       perClient: configuration.maximumWaitingProbesPerClient)
-    sounds = WorkerLane(configuration, label: "sound probes", waiting: waiting)
+    sounds = WorkerLane(configuration, label: "sound probes", waiting: waiting, isBrief: true)
     media = WorkerLane(configuration, label: "media probes", waiting: waiting)
   }
 
@@ -28,14 +28,19 @@ final class ProbeLane: Sendable {
   /// repeated once, because memory may have been short for a moment. If the decoder fails on the file again, a known
   /// file is tried: if that fails too, the decoder is at fault, otherwise the file is, and it's rejected so that its
   /// client doesn't send it again and again.
-  func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
+  ///
+  /// With `early`, the same worker builds the waveform if the file is short. A repeated probe doesn't, because that may
+  /// be what failed.
+  func probe(
+    path: String, bytes: Int64, for client: Client, building early: EarlyWaveform? = nil
+  ) async throws -> Intake {
     // Reads only the first bytes; nothing is decoded here.
     let isMedia = await work.run { Demuxer(path: path) != nil }
     let limits = ProbeLimits(isMedia: isMedia, bytes: bytes)
-    var verdict = try await look(at: path, limits, for: client)
+    var verdict = try await look(at: path, limits, for: client, building: isMedia ? nil : early)
     if verdict.isWorthAnother { verdict = try await look(at: path, limits, for: client) }
     switch verdict {
-    case .holds(let probe): return probe
+    case .holds(let intake): return intake
     case .refused(let code, let detail): throw ServiceError.rejectedByProbe(code: code, detail: detail)
     case .failed(let reason), .timedOut(let reason): throw ServiceError.workerUnavailable(reason: reason)
     case .decoderFailed(let isFFmpeg):
@@ -47,8 +52,14 @@ final class ProbeLane: Sendable {
     }
   }
 
-  private func look(at path: String, _ limits: ProbeLimits, for client: Client) async throws -> ProbeVerdict {
-    ProbeVerdict(try await run(.probe, on: path, limits, for: client))
+  private func look(
+    at path: String, _ limits: ProbeLimits, for client: Client, building early: EarlyWaveform? = nil
+  ) async throws -> ProbeVerdict {
+    guard let early else { return ProbeVerdict(try await run(.probe, on: path, limits, for: client)) }
+    let fence = WorkerFence.intake(configuration.workerSettings, processorSeconds: limits.processorSeconds)
+    let request = WorkerRequest(
+      .intake(early.work), on: path, in: early.folder, fence: fence, configuration.workerSettings)
+    return ProbeVerdict(try await sounds.run(request, for: client, timeoutSeconds: limits.seconds))
   }
 
   private func ffmpegWorks(_ limits: ProbeLimits, for client: Client) async throws -> Bool {

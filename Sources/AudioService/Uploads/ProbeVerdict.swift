@@ -4,7 +4,7 @@ import Terms
 
 /// The outcome of one probe of a file.
 enum ProbeVerdict: Sendable, Equatable {
-  case holds(Probe)
+  case holds(Intake)
   /// The file is at fault; `detail` is for the client.
   case refused(code: String, detail: String)
   /// A decoder crashed or ran out of memory, because of the file or a fault of its own.
@@ -17,9 +17,14 @@ enum ProbeVerdict: Sendable, Equatable {
 
   init(_ ending: WorkerLane.Ending) {
     let (report, exit) = (ending.report, ending.exit)
-    if case .probed(let probe) = report, exit == .status(0) {
-      self = .holds(probe)
+    switch report {
+    case .probed(let probe) where exit == .status(0):
+      self = .holds(Intake(probe: probe))
       return
+    case .takenIn(let intake) where exit == .status(0):
+      self = .holds(intake)
+      return
+    default: break
     }
     if let failure = report?.failure, !failure.retry {
       self = .refused(code: failure.code, detail: failure.detail)

@@ -46,12 +46,35 @@ struct UploadAdmission: Sendable {
 
   /// Returns what is in the file, which has `bytes` bytes. Throws if it isn't a recording that may be stored.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
-    let probe = try await probes.probe(path: path, bytes: bytes, for: client)
+    let intake = try await probes.probe(path: path, bytes: bytes, for: client)
+    try await checkRoom(forWorkingCopyOf: intake.probe)
+    return intake.probe
+  }
+
+  /// Maximum size of a file that may be short, in bytes: as much as the probe decodes, in 32 bits.
+  private static let shortBytes: Int64 = 4 << 20
+
+  /// The same. If the file is short, builds its waveform too. `body` gets the result while the work folder exists.
+  func takeIn<Result: Sendable>(
+    _ file: IncomingFile, as id: RecordingID, for client: Client,
+    _ body: (Intake, EarlyWaveform?) async throws -> Result
+  ) async throws -> Result {
+    guard configuration.takesInShortUploads, file.byteCount <= Self.shortBytes, runner.mayWorkEarly(for: client) else {
+      return try await body(Intake(probe: probe(path: file.path, bytes: file.byteCount, for: client)), nil)
+    }
+    let folder = try await work.run { [store] () throws(StorageError) in try store.takeIntakeFolder() }
+    defer { work.start { [store] in store.giveBack(intakeFolder: folder) } }
+    let early = EarlyWaveform(of: id, for: client, in: folder)
+    let intake = try await probes.probe(path: file.path, bytes: file.byteCount, for: client, building: early)
+    try await checkRoom(forWorkingCopyOf: intake.probe)
+    return try await body(intake, early)
+  }
+
+  private func checkRoom(forWorkingCopyOf probe: Probe) async throws {
     // The working copy must fit as well: four bytes per sample. If the length is only a guess, the job finds out.
     if let media = probe.media, media.promisesLength, let frames = probe.shape.estimatedFrames {
       let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.shape.channels))
       try await checkDisk(for: overflow ? .max : bytes)
     }
-    return probe
   }
 }

@@ -48,18 +48,23 @@ enum WaveformJob: JobDefinition {
     let file = try outcome.add(work.pyramid, as: outcome.token.pyramidName)
     let tracks = try embeddedTracks(of: recording, work, outcome)
     return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working] in
-      $0.waveformState = .ready
-      $0.waveformFile = file.name
       if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
-      $0.format.setLength(frames: analysis.frames)
-      if $0.derivedFrom == nil {
-        $0.warnings = analysis.warnings
-      } else {
-        // The job that produced the recording has already reported its warnings.
-        $0.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
-      }
-      $0.noiseRegions = analysis.noiseRegions
+      note(analysis, pyramid: file.name, in: &$0)
     }
+  }
+
+  /// Notes in a recording that its waveform is ready.
+  static func note(_ analysis: Analysis, pyramid: String, in recording: inout Recording) {
+    recording.waveformState = .ready
+    recording.waveformFile = pyramid
+    recording.format.setLength(frames: analysis.frames)
+    if recording.derivedFrom == nil {
+      recording.warnings = analysis.warnings
+    } else {
+      // The job that produced the recording has already reported its warnings.
+      recording.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
+    }
+    recording.noiseRegions = analysis.noiseRegions
   }
 
   /// Returns the tracks that the worker found in the recording's file; none if the waveform was built before, because
@@ -67,16 +72,26 @@ enum WaveformJob: JobDefinition {
   private static func embeddedTracks(
     of recording: Recording, _ work: WaveformWork, _ outcome: JobOutcome
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
-    guard let path = work.labels?.output,
-      let bytes = try outcome.store.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit))
+    guard let path = work.labels?.output else { return [] }
+    let tracks = try embeddedTracks(of: recording.id, at: path, outcome.store)
+    guard !tracks.isEmpty,
+      try outcome.catalog.latestJob(kind: .waveform, state: .succeeded, of: recording.id) == nil
     else { return [] }
-    guard try outcome.catalog.latestJob(kind: .waveform, state: .succeeded, of: recording.id) == nil else { return [] }
-    // Only a decoder that was taken over writes something else.
-    guard let found = try? EmbeddedLabels(parsing: bytes) else { return [] }
+    return tracks
+  }
+
+  /// Returns the tracks in a file that a worker has written; none if there is no such file.
+  static func embeddedTracks(
+    of recording: RecordingID, at path: String, _ store: MediaStore
+  ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
+    guard let bytes = try store.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
+      // Only a decoder that was taken over writes something else.
+      let found = try? EmbeddedLabels(parsing: bytes)
+    else { return [] }
     return found.tracks.map { embedded in
       let kind = LabelTrack.Kind(rawValue: embedded.kind.rawValue) ?? .labels
       var track = LabelTrack(
-        of: recording.id, name: embedded.name ?? LabelTrack.name(of: kind), kind: kind, language: embedded.language,
+        of: recording, name: embedded.name ?? LabelTrack.name(of: kind), kind: kind, language: embedded.language,
         source: .embedded)
       track.summarize(embedded.labels)
       return (track, LabelChunk.chunks(of: embedded.labels))

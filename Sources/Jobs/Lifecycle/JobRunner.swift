@@ -128,6 +128,16 @@ package final class JobRunner: Sendable {
     queue.async { [self] in take(.submitted(job.id, work, client)) }
   }
 
+  /// Whether a client's short work may be done outside the queue: not if the number of its running jobs is limited.
+  package func mayWorkEarly(for client: Client) -> Bool { settings.clientLimits.running(client) == nil }
+
+  /// Logs and announces a job that was over before it could be queued.
+  package func announce(early job: Job) {
+    log.job(job)
+    live.insert(job.id, LiveJob(tenant: job.tenant, recording: job.kind.definition.writtenRecording(of: job)))
+    live.remove(job.id)
+  }
+
   /// Queues a job for another client as well, so that it begins when the turn of either comes.
   package func join(_ id: JobID, for client: Client) {
     queue.async { [self] in take(.joined(id, client)) }

@@ -21,6 +21,12 @@ extension WorkerFence {
       memoryBytes: settings.memoryBytes, processorSeconds: processorSeconds, outputBytes: 0)
   }
 
+  /// Returns the limits of a probe that may also build the waveform of a short recording.
+  package static func intake(_ settings: WorkerSettings, processorSeconds: Int64) -> WorkerFence {
+    WorkerFence(
+      memoryBytes: settings.memoryBytes, processorSeconds: processorSeconds, outputBytes: Int64(leastBytes))
+  }
+
   /// Returns the limits of a preview or a spectrum, which reads a few seconds of a recording and writes at most one
   /// file.
   package static func preview(of source: Recording, _ settings: WorkerSettings) -> WorkerFence {

@@ -39,20 +39,23 @@ extension Catalog {
       guard let before = try Self.job(id, db), let source = try Self.recording(before.recording, db) else {
         return .refused(try Self.job(id, db))
       }
-      let moved = try move(before, hasWritten: true, db) {
-        $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
-      }
+      let moved = try begin(before, nonce: nonce, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
-      try db.run(
-        """
-        INSERT INTO attempts (job, attempt, nonce, node, folder, begun_at) VALUES (?, ?, ?, ?, ?, ?)
-        """,
-        [
-          job.id.text, token.attempt, token.nonce, holder.node, job.resultRecording.text, now.milliseconds,
-        ])
       if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }
       return .written(ClaimedJob(job: job, source: source, token: token))
     }
+  }
+
+  /// Begins an attempt at a job that was read in this transaction.
+  func begin(_ before: Job, nonce: String, at now: Timestamp, _ db: CatalogTransaction) throws -> Fenced<Job> {
+    let moved = try move(before, hasWritten: true, db) {
+      $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
+    }
+    guard case .written(let job) = moved, let token = job.token else { return moved }
+    try db.run(
+      "INSERT INTO attempts (job, attempt, nonce, node, folder, begun_at) VALUES (?, ?, ?, ?, ?, ?)",
+      [job.id.text, token.attempt, token.nonce, holder.node, job.resultRecording.text, now.milliseconds])
+    return moved
   }
 
   /// Prolongs an attempt's lease by the holder's terms. Returns false if the attempt has lost it.

@@ -18,6 +18,33 @@ extension Catalog {
     }
   }
 
+  /// Inserts a recording whose waveform has already been built, and the job that has built it as its attempt `token`,
+  /// in one transaction. Returns the job as it is then, finished.
+  ///
+  /// All files must already be durable. The attempt began when the job was created. `tracks` and `trackLimit` are as in
+  /// `finish`; otherwise like `insert`.
+  package func insert(
+    _ recording: Recording, finished job: Job, by token: AttemptToken, with result: String,
+    adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
+    answer: KeptAnswer? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
+  ) throws(StorageError) -> Job {
+    let now = holder.now()
+    return try write { db in
+      try Self.spend(uploadToken, db)
+      try RecordingRow(recording).insert(db)
+      try Self.check(limits, of: recording.tenant, db)
+      try Self.insert(job, db)
+      guard let queued = try Self.job(job.id, db) else { throw StorageError.changedMeanwhile }
+      guard case .written(let running) = try begin(queued, nonce: token.nonce, at: job.createdAt, db),
+        case .written(let ended) = try move(
+          running, hasWritten: true, db, { $0.succeed(token, with: result, at: max(now, job.createdAt)) })
+      else { throw StorageError.changedMeanwhile }
+      try Self.insert(embedded: tracks, of: recording, limit: trackLimit, db)
+      try Self.keep(answer, for: recording.tenant, db)
+      return ended
+    }
+  }
+
   /// Returns the recording, or nil.
   package func recording(_ id: RecordingID) throws(StorageError) -> Recording? {
     try read { try Self.recording(id, $0) }

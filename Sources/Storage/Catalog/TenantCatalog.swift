@@ -48,6 +48,19 @@ extension TenantCatalog {
     try whole.insert(recording, jobs: jobs, webhooks: webhooks, answer: answer, spending: token, within: limits)
   }
 
+  /// Inserts a recording whose waveform has already been built; see `Catalog.insert`.
+  package func insert(
+    _ recording: Recording, finished job: Job, by token: AttemptToken, with result: String,
+    adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
+    answer: KeptAnswer? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
+  ) throws(StorageError) -> Job {
+    var recording = recording
+    recording.tenant = tenant
+    return try whole.insert(
+      recording, finished: job, by: token, with: result, adding: tracks, trackLimit: trackLimit, answer: answer,
+      spending: uploadToken, within: limits)
+  }
+
   /// Applies `change` to a recording and returns the result, or nil if there is none; see `Catalog.update`.
   @discardableResult
   package func update(

@@ -8,7 +8,21 @@ import Glibc
 //   3. rename: atomic, so a partial file never appears under the final name
 //   4. fsync the recording's folder: until then the new name may be lost, and the row must not outlive it
 //
-// Only after all four may the row that names the file be inserted. The mark is removed once the row is durable.
+// Files that were made from it are synced and renamed before step 4. Only after all four may the row that names the
+// file be inserted. The mark is removed once the row is durable.
+
+/// A file that a worker has made from a received file, in a work folder.
+package struct MadeFile: Sendable {
+  let path: String
+  let name: String
+  let isNeeded: Bool
+
+  /// `name`: its name in the recording's folder. If it isn't needed, it may be missing, and may be lost in a power
+  /// failure.
+  package init(path: String, name: String, isNeeded: Bool) {
+    (self.path, self.name, self.isNeeded) = (path, name, isNeeded)
+  }
+}
 
 extension MediaStore {
   /// Turns a received file into the file `name` of recording `id`. When this returns, the file survives a power
@@ -16,9 +30,9 @@ extension MediaStore {
   ///
   /// `name` is chosen by the service: it contains no slash and isn't hidden. This takes as long as the disk needs to
   /// write what the system has not yet written. On an error the file is removed, and so is the recording's folder if it
-  /// was empty.
+  /// was empty. `made` are files that were made from it, which become the recording's too.
   package func adopt(
-    _ file: consuming IncomingFile, as id: RecordingID, name: String
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile] = []
   ) throws(StorageError) -> StoredFile {
     let file = file
     let path = finalPath(of: id, name: name)
@@ -31,14 +45,24 @@ extension MediaStore {
       throw error
     }
     do {
+      for made in made { try add(made, to: id) }
       try FileSystem.syncFolder(folder(of: id))
     } catch {
       // Nothing has been acknowledged yet, so clean up as far as the disk permits.
+      for made in made { try? FileSystem.remove(finalPath(of: id, name: made.name)) }
       try? FileSystem.remove(path)
       removeFolderIfUnused(of: id)
       throw error
     }
     return StoredFile(path: path, name: name, bytes: file.byteCount, sha256: file.digest())
+  }
+
+  private func add(_ made: MadeFile, to id: RecordingID) throws(StorageError) {
+    let path = finalPath(of: id, name: made.name)
+    do {
+      if made.isNeeded { try FileDescriptor(path: made.path, flags: O_RDONLY | O_NOFOLLOW).sync() }
+      try FileSystem.rename(made.path, to: path)
+    } catch .io(_, _, ENOENT) where !made.isNeeded {}
   }
 
   /// Turns a file that a job has written on the store's disk into the file `name` of recording `id`, just as durably.

@@ -39,10 +39,11 @@ extension MediaStore {
   /// itself assigns, so other files in the data directory stay. Doesn't throw, because a service can run despite
   /// leftovers.
   func removeHalfFinished(_ report: inout SweepReport) {
-    let suffix = ".part"
-    report.incoming = clear(incoming, &report) {
-      $0.hasSuffix(suffix) && UUIDv7(String($0.dropLast(suffix.count))) != nil
+    func isNamed(_ name: String, _ suffix: String) -> Bool {
+      name.hasSuffix(suffix) && UUIDv7(String(name.dropLast(suffix.count))) != nil
     }
+    report.incoming = clear(incoming, &report) { isNamed($0, ".part") }
+    _ = clear(incoming, &report) { isNamed($0, Self.intakeSuffix) }
     report.recordings += clear(removed, &report) { UUIDv7($0) != nil }
     report.jobs = clear(jobs, &report) { name in JobID(name).map { !isHeld($0) } ?? false }
   }

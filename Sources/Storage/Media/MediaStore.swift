@@ -2,6 +2,7 @@
 //
 //   DATA/lock                       held (flock) by the process that claimed the directory
 //   DATA/incoming/<uuid>.part       an upload being received
+//   DATA/incoming/<uuid>.work/      the work folder of a worker that takes in a short upload
 //   DATA/uploads/<upload id>.part   the bytes received so far of a resumable upload
 //   DATA/recordings/<id>/<name>     a recording's files: its audio, its waveform; named by the service
 //   DATA/jobs/<job id>/             a job's work folder
@@ -45,6 +46,8 @@ package final class MediaStore: Sendable {
   let removed: String
   let orphaned: String
   private let claimed = Mutex<Claim?>(nil)
+  let spareFolders = Mutex<[String]>([])
+  private let recordingsSync: GroupedSync
 
   /// The open lock file. Closing it, which the system does when the process dies, releases the claim.
   private final class Claim: Sendable {
@@ -72,6 +75,7 @@ package final class MediaStore: Sendable {
     jobs = directory + "/jobs"
     removed = directory + "/removed"
     orphaned = directory + "/orphaned"
+    recordingsSync = GroupedSync(path: recordings)
   }
 
   private func makeFolders() throws(StorageError) {
@@ -143,7 +147,7 @@ package final class MediaStore: Sendable {
       _ = try FileDescriptor(path: folder(of: id) + "/" + Self.marker, flags: O_WRONLY | O_CREAT)
     }
     // Even if it existed: its creator may not have reached this line.
-    try FileSystem.syncFolder(recordings)
+    try recordingsSync.run()
     return folder(of: id)
   }
 

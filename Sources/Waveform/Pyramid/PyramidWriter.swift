@@ -52,10 +52,11 @@ package struct PyramidWriter: ~Copyable {
 
   /// Writes the partial points, then the frame count into the header, and waits until everything is on disk.
   ///
-  /// The count is written last, after an fsync, so a file that claims to be complete is complete.
-  package mutating func finish() throws(WaveformError) {
+  /// The count is written last, after an fsync, so a file that claims to be complete is complete. If `isDurable` is
+  /// false, doesn't wait for the disk, and the caller must do so before anyone relies on the file.
+  package mutating func finish(isDurable: Bool = true) throws(WaveformError) {
     try builder.finish(to: &output)
-    try output.finish(totalFrames: builder.framesAppended)
+    try output.finish(totalFrames: builder.framesAppended, isDurable: isDurable)
   }
 }
 
@@ -145,16 +146,16 @@ struct PyramidOutput: ~Copyable, PointSink {
 
   private func position(_ page: Int64) -> Int64 { page * Int64(PyramidLayout.pageWords) }
 
-  mutating func finish(totalFrames: Int64) throws(WaveformError) {
+  mutating func finish(totalFrames: Int64, isDurable: Bool) throws(WaveformError) {
     if points > 0 {
       lower.finish()
       upper.finish()
       (isLowerChanged, isUpperChanged) = (lower.count > 0, true)
       try flush()
     }
-    try file.synchronize()
+    if isDurable { try file.synchronize() }
     try file.write(layout.header(totalFrames: totalFrames).span, at: 0)
-    try file.synchronize()
+    if isDurable { try file.synchronize() }
   }
 
   /// Writes what isn't in the file yet. Points written earlier are rewritten with the same bytes, so a reader never

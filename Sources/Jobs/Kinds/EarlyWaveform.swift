@@ -1,0 +1,51 @@
+import Processing
+import Storage
+
+/// A waveform that is built while an upload is probed, before the recording has a row: a job that is over before it
+/// could wait. If it isn't built, the job is queued like any other. Until the row of its attempt is written, the
+/// recording's folder is marked as unfinished.
+package struct EarlyWaveform: Sendable {
+  /// The job, as it would wait.
+  package let job: Job
+  /// The work folder; see `MediaStore.takeIntakeFolder`.
+  package let folder: String
+  private let token: AttemptToken
+
+  /// Creates the job for a new recording.
+  package init(of recording: RecordingID, for client: Client, in folder: String) {
+    job = Job(kind: .waveform, recording: recording, client: client.key)
+    token = AttemptToken(job: job.id, attempt: 1, nonce: AttemptToken.newNonce())
+    self.folder = folder
+  }
+
+  private func path(_ fileExtension: String) -> String { "\(folder)/\(token.shortName).\(fileExtension)" }
+
+  /// The work for the worker.
+  package var work: IntakeWork {
+    IntakeWork(pyramid: path("pyramid"), soundMap: path("map"), labels: path("labels"))
+  }
+
+  /// The files that the worker has made. `audio` is the name of the recording's file.
+  package func files(audio: String) -> [MadeFile] {
+    [
+      MadeFile(path: work.pyramid, name: token.pyramidName, isNeeded: true),
+      MadeFile(path: work.soundMap, name: SampleWindow.mapPath(of: audio), isNeeded: false),
+    ]
+  }
+
+  /// Notes in the recording that its waveform is ready.
+  package func note(_ analysis: Analysis, in recording: inout Recording) {
+    WaveformJob.note(analysis, pyramid: token.pyramidName, in: &recording)
+  }
+
+  /// Inserts the recording with its waveform, once its files are durable. Returns the job, which has succeeded.
+  package func insert(
+    _ recording: Recording, into catalog: TenantCatalog, _ store: MediaStore, answer: KeptAnswer?,
+    spending uploadToken: UploadToken?, within limits: StoredLimits?
+  ) throws(StorageError) -> Job {
+    try catalog.insert(
+      recording, finished: job, by: token, with: RowJSON.text(JobResult(recording: recording.id)),
+      adding: WaveformJob.embeddedTracks(of: recording.id, at: work.labels, store), trackLimit: LabelTrack.limit,
+      answer: answer, spending: uploadToken, within: limits)
+  }
+}

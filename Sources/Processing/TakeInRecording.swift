@@ -1,0 +1,36 @@
+/// What a worker learns about an upload: what is in it and, if it's short, all of it.
+package struct Intake: Codable, Sendable, Equatable {
+  /// The facts from the first seconds.
+  package var probe: Probe
+  /// The result of reading all of it; nil if it's long, needs a working copy, or its waveform couldn't be built.
+  package var analysis: Analysis?
+
+  /// Creates a value from its parts.
+  package init(probe: Probe, analysis: Analysis? = nil) { (self.probe, self.analysis) = (probe, analysis) }
+}
+
+/// Probes a file and, if the probe has decoded all of it, builds its waveform at once: another process would take
+/// longer to start than this takes.
+struct TakeInRecording {
+  let probe: ProbeRecording
+  let work: IntakeWork
+
+  /// Throws what the probe throws. If the waveform can't be built, its job will find out why.
+  func run() throws(ProcessingError) -> Intake {
+    let (found, isWhole) = try probe.runToEnd()
+    guard isWhole, found.media == nil else { return Intake(probe: found) }
+    return Intake(probe: found, analysis: try? analyze(found.shape.sampleRate, found.shape.codec))
+  }
+
+  private func analyze(_ sampleRate: Int, _ codec: String) throws(ProcessingError) -> Analysis {
+    // Nobody waits for progress, and the service waits for the disk when it adds the file to the recording.
+    var analysis = try AnalyzeRecording(
+      source: probe.source, pyramid: work.pyramid, limits: probe.limits, findsNoiseRegions: true,
+      soundMap: work.soundMap, isDurable: false
+    ).run { _ in }
+    let labels = EmbeddedLabelsWork(output: work.labels, sampleRate: sampleRate, codec: codec)
+    let reading = ReadEmbeddedLabels(work: labels, source: probe.source, facts: nil, texts: nil)
+    analysis.warnings += reading.run(frames: analysis.frames)
+    return analysis
+  }
+}
