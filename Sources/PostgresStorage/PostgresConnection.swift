@@ -72,7 +72,7 @@ import Storage
   /// Makes the connection count as broken.
   func giveUp() { isBroken = true }
 
-  /// Changes timeouts of the session; 0 is none.
+  /// Sets timeouts of the session. 0 means no timeout.
   func set(statementTimeoutSeconds: Double, idleInTransactionTimeoutSeconds: Double) throws(PostgresError) {
     try run(
       script: """

@@ -12,7 +12,7 @@ struct TransactionMode {
   /// As if all transactions in this mode ran one after the other.
   static let serializable = TransactionMode(
     begin: "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT pg_current_xact_id()", writes: true)
-  /// Each statement sees what is committed when it begins, and brings its own locks.
+  /// Each statement sees the rows that are committed when it begins, and must take its own locks.
   static let statementLocks = TransactionMode(
     begin: "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()", writes: true)
 

@@ -1,4 +1,4 @@
-/// What a worker learns about an upload: what is in it and, if it's short, all of it.
+/// A worker's report on an upload: its format and, if it's short, its analysis.
 package struct Intake: Codable, Sendable, Equatable {
   /// The facts from the first seconds.
   package var probe: Probe

@@ -17,7 +17,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   package enum Work: Codable, Sendable, Equatable {
     /// Report what is in the file.
     case probe
-    /// Report what is in the file and, if it's short, build its waveform.
+    /// Report the file's format and, if it's short, build its waveform.
     case intake(IntakeWork)
     /// Report whether ffmpeg works, without reading the source.
     case ffmpegCheck

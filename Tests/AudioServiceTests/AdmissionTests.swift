@@ -29,7 +29,7 @@ import Testing
     #expect(try await status() == 401)
   }
 
-  @Test("no client gets another's access, whoever asks in between")
+  @Test("clients that alternate never get each other's access")
   func proxied() async throws {
     let keyed = try KeyedBench()
     let (ours, theirs) = (try await keyed.recording(), try await keyed.recording(key: "theirs"))

@@ -10,11 +10,18 @@ import Testing
   /// Events that a listener has reported.
   private final class Log: Sendable {
     private let continuation: AsyncStream<PostgresListenerEvent>.Continuation
-    let stream: AsyncStream<PostgresListenerEvent>
+    private let stream: AsyncStream<PostgresListenerEvent>
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
     func append(_ event: PostgresListenerEvent) { continuation.yield(event) }
+
+    /// Returns the events after the first one, which says that the listener listens.
+    func listening() async -> AsyncStream<PostgresListenerEvent>.Iterator {
+      var events = stream.makeAsyncIterator()
+      #expect(await events.next() == .listening)
+      return events
+    }
   }
 
   @Test("payloads arrive in order; after a lost connection, the listener says that some may have been missed")
@@ -22,8 +29,7 @@ import Testing
     let database = try TestDatabase()
     let log = Log()
     let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
-    var events = log.stream.makeAsyncIterator()
-    #expect(await events.next() == .listening)
+    var events = await log.listening()
     #expect(listener.secondsSinceHeard != nil)
     for payload in ["one", "two", "déjà"] { try database.run("NOTIFY stillwave, '\(payload)'") }
     for payload in ["one", "two", "déjà"] { #expect(await events.next() == .notification(payload)) }
@@ -48,8 +54,7 @@ import Testing
     let log = Log()
     let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
     defer { listener.stop() }
-    var events = log.stream.makeAsyncIterator()
-    #expect(await events.next() == .listening)
+    var events = await log.listening()
     try database.run("BEGIN; NOTIFY stillwave, 'never'; ROLLBACK; NOTIFY stillwave, 'yes'")
     #expect(await events.next() == .notification("yes"))
   }
@@ -61,8 +66,7 @@ import Testing
     let listener = PostgresListener(
       try database.settings(), channel: "stillwave", pingSeconds: 0.02, silenceSeconds: 0.1, handler: log.append)
     defer { listener.stop() }
-    var events = log.stream.makeAsyncIterator()
-    #expect(await events.next() == .listening)
+    var events = await log.listening()
     let pid = try database.run(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
     kill(try #require(Int32(pid)), SIGSTOP)
@@ -78,8 +82,7 @@ import Testing
     let log = Log()
     let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
     defer { listener.stop() }
-    var events = log.stream.makeAsyncIterator()
-    #expect(await events.next() == .listening)
+    var events = await log.listening()
     let pool = PostgresPool(try database.settings())
     let connection = try pool.take()
     defer { pool.give(connection) }

@@ -105,7 +105,7 @@ final class Gate: Sendable {
     }
   }
 
-  /// Returns what is remembered of a credential; otherwise finds what it grants.
+  /// Returns the remembered admission of a credential. Without one, calls `find` and remembers what it returns.
   private func remembered(
     _ credential: Admission.Credential, _ find: () throws(AccessError) -> Caller.Grant
   ) throws(AccessError) -> Admission {

@@ -111,7 +111,7 @@ package final class Catalog: Sendable {
       let transaction = CatalogTransaction(session)
       return (try body(transaction), transaction.changes)
     }
-    // Before `writes`: whoever sees that anything has changed must also see what.
+    // Before `writes`, so that a reader that sees the new count also sees which rows have changed.
     changes.add(committed.1)
     return committed
   }

@@ -46,7 +46,7 @@ extension TableRow {
       db, orElse: " ON CONFLICT (\(Self.key.joined(separator: ", "))) DO UPDATE SET \(changes.joined(separator: ", "))")
   }
 
-  /// Changes the row with the same key. Throws `.changedMeanwhile` if there is none.
+  /// Updates the row that has this key. Throws `.changedMeanwhile` if there is none.
   func update(_ db: CatalogTransaction) throws {
     let columns = try columns
     var (changes, arguments, key) = ([String](), [SQLValue](), [SQLValue]())

@@ -80,7 +80,7 @@ extension SQLEngine {
 package enum SQLIsolation: Sendable {
   /// As if all transactions ran one after the other.
   case serializable
-  /// Each statement sees what is committed when it begins, and brings the locks that it needs, such as `SKIP LOCKED`.
+  /// Each statement sees the rows that are committed when it begins, and must take its own locks (`FOR UPDATE`).
   /// For hot statements that would fail too often otherwise. SQLite, which has one writer, treats it as `serializable`.
   case statementLocks
 }

@@ -43,7 +43,7 @@ final class SQLiteEngine: SQLEngine {
     // lie. Only the pool's single writer commits. GRDB overrides the setting after prepareDatabase, so set it here.
     try pool.writeWithoutTransaction {
       try $0.execute(sql: "PRAGMA synchronous = FULL")
-      // Overwrites what is deleted with zeros; see `eraseTraces`.
+      // Overwrites deleted content with zeros; see `eraseTraces`.
       try $0.execute(sql: "PRAGMA secure_delete = ON")
     }
     return pool
