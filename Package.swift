@@ -74,8 +74,8 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "Terms", "HTTP", "Storage", "Labels", "Processing", "Jobs", "Webhooks", "Waveform", "AudioIO", "Media",
-        "Denoise", "CLinux", "CViewer",
+        "Terms", "HTTP", "Storage", "PostgresStorage", "Labels", "Processing", "Jobs", "Webhooks", "Waveform",
+        "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

@@ -1,4 +1,5 @@
 import HTTP
+import PostgresStorage
 import Storage
 
 extension Service {
@@ -19,7 +20,36 @@ extension Service {
       DIR --repair” to rebuild it from the recordings' folders.
       """
     case let error as UnusableFile: error.description
+    case let error as PostgresError: words(for: error)
     default: logText(error)
+    }
+  }
+
+  private static func words(for error: PostgresError) -> String {
+    switch error {
+    case .libraryMissing(let file, let package, let reason):
+      "--catalog needs \(file), which can't be loaded (\(reason)). Install the package \(package)."
+    case .invalidAddress(let fault): "--catalog: " + words(for: fault)
+    case .cannotConnect(let reason): "The catalog's server can't be reached: \(reason)"
+    case .unsupportedServer(let version):
+      "The catalog's server is PostgreSQL \(version / 10_000), and 15 or newer is needed."
+    case .newerSchema(let version, let known, _):
+      """
+      The catalog was migrated by a newer version of the program (migration \(version); this one knows \(known)), which \
+      doesn't support this one any more. Install that version on this node.
+      """
+    case .differentMigration(let number, let name):
+      "The catalog has a migration \(number), “\(name)”, which isn't this program's. Use another database."
+    default: "The catalog can't be used: \(error)"
+    }
+  }
+
+  private static func words(for fault: PostgresAddress.Fault) -> String {
+    switch fault {
+    case .scheme: "the URL begins with postgres://."
+    case .unescapedCharacter: "@ and / in a user name or password have to be written as %40 and %2F."
+    case .port: "a port is a number from 1 to 65535."
+    case .syntax: "libpq can't read the URL, or doesn't know one of its parameters."
     }
   }
 }

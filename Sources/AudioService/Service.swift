@@ -15,28 +15,25 @@ package final class Service: Sendable {
   private let operators: HTTPServer?
   private let retention: Retention
   private let watcher: AccessWatcher
-  private let catalogIsVerified: Bool
+  private let storage: OpenStorage
 
-  /// Opens the data folder, creating it if needed, and cleans up after a crash.
+  /// Opens the data folder or the catalog that nodes share, creating it if needed, and cleans up after a crash.
   ///
   /// `logRequest` writes the log line of a request; nil for `logger`. Throws if the folder or the file of keys can't be
-  /// used, if another service uses the folder, or if its catalog is damaged, or lost although there are recordings.
+  /// used, if another service uses the folder, or if its catalog is damaged, or lost although there are recordings; and
+  /// what `PostgresMigrator` throws.
   package init(
     _ configuration: Configuration, logger: Logger, logRequest: (@Sendable (RequestRecord) -> Void)? = nil
   ) throws {
     let access = try Access(configuration)
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
-    let store = try MediaStore(directory: configuration.dataDirectory)
-    try store.claim()
-    let condition = try Catalog.inspect(path: store.catalogPath)
-    if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
-    let catalog = try Catalog(path: store.catalogPath)
-    let context = Context(configuration, access: access, catalog: catalog, store: store, work: work, log: log)
-    (self.context, self.catalog) = (context, catalog)
+    let storage = try OpenStorage(configuration)
+    let catalog = storage.catalog
+    let context = Context(configuration, access: access, catalog: catalog, store: storage.store, work: work, log: log)
+    (self.context, self.catalog, self.storage) = (context, catalog, storage)
     retention = Retention(context, catalog)
     watcher = AccessWatcher(context)
-    catalogIsVerified = condition != .unverified
     // Makes a write beyond the file size limit fail instead of ending the process.
     _ = signal(SIGXFSZ, SIG_IGN)
     var http = HTTPServerConfiguration()
@@ -71,7 +68,8 @@ package final class Service: Sendable {
     self.server = server
     operators = Self.operatorsServer(configuration, context)
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
-    Self.settle(context, catalog, verified: catalogIsVerified)
+    // What lies in a shared folder may be another node's work.
+    if !storage.isShared { Self.settle(context, catalog, verified: storage.isVerified) }
   }
 
   /// Creates the server of the operators' own port; nil if there is none.
@@ -191,14 +189,23 @@ package final class Service: Sendable {
 
   /// Restarts unfinished jobs and listens. Returns the address, for example `127.0.0.1:8080`.
   package func start() throws -> String {
+    catalog.listenToOthers(
+      { [context] heard in
+        if case .anything = heard { context.changes.forgetAll() }
+        context.runner.heard(heard)
+      },
+      onInterruption: { [context] reason in
+        context.log.failure("the feed of other nodes' changes was interrupted", ["reason": reason])
+      })
     try context.webhooks.resume()
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()
     let address = try server.start()
-    context.work.start { [context, catalog, catalogIsVerified] in
-      if catalogIsVerified { Self.collectGarbage(context, catalog) }
-      Self.tendFolders(context, catalog, verified: catalogIsVerified)
+    context.work.start { [context, catalog, storage] in
+      if storage.isVerified { Self.collectGarbage(context, catalog) }
+      guard !storage.isShared else { return }
+      Self.tendFolders(context, catalog, verified: storage.isVerified)
       Self.lookForMissingFiles(context)
     }
     // An earlier run may have ended between a deletion and its erasure.
@@ -208,12 +215,27 @@ package final class Service: Sendable {
     if let warning = ReadinessWarning.fence(context.configuration) {
       context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
     }
-    context.log.notice("listening", ["address": "\(address)", "data": context.configuration.dataDirectory])
+    let cluster = context.configuration.cluster
+    context.log.notice(
+      "listening",
+      storage.isShared
+        ? ["address": "\(address)", "node": catalog.holder.node, "role": cluster.role.rawValue]
+        : ["address": "\(address)", "data": context.configuration.dataDirectory])
     return "\(address)"
   }
 
   /// Reads the files of keys and secrets again, as at SIGHUP.
   package func reload() { watcher.reload() }
+
+  /// Begins no more jobs and lets those that run finish, within the configured time; meanwhile, `/readyz` says that the
+  /// service is leaving, and it still answers requests. Then do `stop`.
+  package func drain() async {
+    context.readiness.drain()
+    let seconds = context.configuration.cluster.drainSeconds
+    guard seconds > 0 else { return }
+    context.log.notice("draining", ["seconds": "\(seconds)"])
+    await context.runner.drain(within: seconds)
+  }
 
   /// Ends the jobs' children at once, stops accepting connections, and lets running requests finish within the grace
   /// period.
@@ -228,6 +250,7 @@ package final class Service: Sendable {
     await operators?.stop(within: 1)
     await jobs
     await context.webhooks.stop()
+    catalog.stopListeningToOthers()
     context.erasure.finish()
     closeCatalog()
     context.log.notice("stopped")
@@ -235,6 +258,7 @@ package final class Service: Sendable {
 
   /// Moves the whole catalog into its one file, so that a copy of the data folder is a backup.
   private func closeCatalog() {
+    guard !storage.isShared else { return }
     do {
       try Reconciliation(catalog: catalog, store: context.store).forgetRemovals()
       // The catalog isn't closed: work begun after the start may still read it.

@@ -51,6 +51,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
       throw ExitCode.failure
     }
     await termination.wait()
+    await service.drain()
     await service.stop()
     JSONLogHandler.flush(within: 1)
     // Not exit(3), whose handlers would take apart what unfinished background work still uses.
@@ -62,6 +63,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     // initial bytes.
     defer {
       OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
+      OwnProcess.eraseVariable("STILLWAVE_CATALOG")
       // Refused, but it was given.
       OwnProcess.eraseArgument("--webhook-secret")
     }

@@ -356,10 +356,10 @@ import Testing
     switch step {
     case 1:
       #expect(driver.on(.cancelled(job)) == ["forget"])
-      #expect(driver.on(.refused(id, cancelled: job)) == cleared)
+      #expect(driver.on(.refused(id, .cancelled(job))) == cleared)
     case 2:
       // The claim reads the cancelled row before the event arrives.
-      #expect(driver.on(.refused(id, cancelled: job)) == ["forget", "clear"])
+      #expect(driver.on(.refused(id, .cancelled(job))) == ["forget", "clear"])
       #expect(driver.on(.cancelled(job)) == [])
     case 3:
       driver.on(.claimed(id, attempts: 1, failures: 0))

@@ -170,7 +170,7 @@ struct LifecycleWorld {
     row.isBeingWritten = false
     let event: JobLifecycle.Event
     if row.job.state.isFinished {
-      event = .refused(id, cancelled: row.job.state == .cancelled ? row.job : nil)
+      event = .refused(id, row.job.state == .cancelled ? .cancelled(row.job) : .over)
     } else if chance(5) {
       event = .notBegun(id, failure())
     } else {

@@ -87,7 +87,7 @@ final class Context: Sendable {
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }
-    runner.live.whenChanged { [changes] in changes.post(CatalogChanges(jobs: [$0])) }
+    runner.live.whenChanged { [changes] in changes.post(CatalogChanges(jobs: [JobChange($0.id, of: $0.tenant)])) }
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
@@ -118,6 +118,12 @@ final class Context: Sendable {
   /// How long calls of the catalog take.
   var catalogTimes: (reads: Histogram, writes: Histogram) {
     (wholeCatalog.readTimes, wholeCatalog.writeTimes)
+  }
+
+  /// This node's name, and how long ago the feed of the others' changes last proved that it delivers, in seconds; nil if
+  /// no other process shares the catalog.
+  var feed: (node: String, ageSeconds: Double?)? {
+    wholeCatalog.isShared ? (wholeCatalog.holder.node, wholeCatalog.secondsSinceHeard) : nil
   }
 
   /// Returns what every tenant has stored, for operators.

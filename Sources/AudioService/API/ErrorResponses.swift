@@ -282,6 +282,7 @@ func problem(for finding: Readiness.Finding) -> Problem {
       "The catalog or the lock in the data folder was removed or replaced while the service ran. Restart the service.")
   case .programIsMissing:
     unreadyProblem("worker_missing", "The program that workers are started from is missing or can't be run.")
+  case .isLeaving: unreadyProblem("draining", "The service is about to stop. Send new requests to another node.")
   }
 }
 

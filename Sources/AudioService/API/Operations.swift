@@ -16,7 +16,19 @@ struct Operations: Sendable {
   private struct Health: Encodable { let status: String }
 
   private struct Ready: Encodable {
+    /// This service among those that share its catalog.
+    struct Node: Encodable {
+      let name, role: String
+      let feedAgeSeconds: Double?
+
+      private enum CodingKeys: String, CodingKey {
+        case name, role
+        case feedAgeSeconds = "feed_age_seconds"
+      }
+    }
+
     let status = "ready"
+    let node: Node?
     let warnings: [Warning]
   }
 
@@ -36,7 +48,15 @@ struct Operations: Sendable {
     }
     let context = context
     let warnings = await context.work.run { ReadinessWarning.all(context) }
-    return try .json(.ok, Ready(warnings: warnings), fields: ["Cache-Control": "no-store"])
+    return try .json(.ok, Ready(node: node, warnings: warnings), fields: ["Cache-Control": "no-store"])
+  }
+
+  /// nil if no other process shares the catalog.
+  private var node: Ready.Node? {
+    guard let feed = context.feed else { return nil }
+    return Ready.Node(
+      name: feed.node, role: context.configuration.cluster.role.rawValue,
+      feedAgeSeconds: feed.ageSeconds.map { ($0 * 1000).rounded() / 1000 })
   }
 
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {

@@ -347,6 +347,10 @@ struct ProblemExplanation: Sendable {
       "The service can't write to its disk at the moment. Nothing was changed.",
       "Operators: check whether the disk is mounted read-only and who owns the data folder."),
     Self(
+      "draining", "This node is about to stop",
+      "The service was told to stop: it still answers requests, but begins no more jobs.",
+      "Send requests to another node, or wait until the service has started again."),
+    Self(
       "internal_error", "The service failed",
       "The service failed on this request through no fault of the client.",
       "Try again. Operators: the field “X-Request-Id” names the entry in the log."),

@@ -1,13 +1,16 @@
 import HTTP
 
-/// Returns the whole service as one responder: the routes, wrapped in what applies to every request.
+/// Returns the whole service as one responder: the routes, wrapped in what applies to every request. A node that only
+/// works has only those of operators.
 func responder(
   _ context: Context, problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
 ) -> any HTTPResponder {
   let configuration = context.configuration
   let gate = Gate(context)
+  let all = routes(context) + [ViewerFiles.route]
+  let served = configuration.cluster.role.answersClients ? all : all.filter(\.isForOperators)
   var responder: any HTTPResponder = Router(
-    routes: (routes(context) + [ViewerFiles.route]).map(context.answeringDeleted).map(context.auditing).map(
+    routes: served.map(context.answeringDeleted).map(context.auditing).map(
       gate.guarding), unrouted: gate.refuse
   ) { error, request in
     var response = problem(error, request)
@@ -26,7 +29,7 @@ func responder(
 /// Returns the responder of the operators' own port: health, readiness, and metrics, without a key.
 func operatorsResponder(_ context: Context) -> any HTTPResponder {
   let configuration = context.configuration
-  let operatorsRoutes = routes(context).filter { $0.rule == .operators || $0.pattern == "/healthz" }
+  let operatorsRoutes = routes(context).filter(\.isForOperators)
   let router = Router(
     routes: operatorsRoutes.map { route in
       Route(route.method, route.pattern) { request, parameters in
@@ -37,6 +40,10 @@ func operatorsResponder(_ context: Context) -> any HTTPResponder {
   return HostGuard(
     names: configuration.allowedHosts, origins: .only([]),
     setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", router)
+}
+
+extension ServiceRoute {
+  fileprivate var isForOperators: Bool { rule == .operators || pattern == "/healthz" }
 }
 
 /// Returns the function that formats the server's own refusals, which occur before there is a request.

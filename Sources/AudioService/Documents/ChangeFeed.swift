@@ -201,6 +201,15 @@ final class ChangeFeed: Sendable {
     }
   }
 
+  /// Forgets all changes, because others may have been missed: every follower has to read the list again.
+  func forgetAll() {
+    let waiting = state.withLock { state in
+      defer { (state.rings, state.kept) = ([:], 0) }
+      return state.takeWaiters { _ in true }
+    }
+    for waiter in waiting { waiter.continuation.resume() }
+  }
+
   /// Ends all waits, now and in future, because the service is stopping.
   func endWaits() {
     let waiting = state.withLock { state in

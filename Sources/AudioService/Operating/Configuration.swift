@@ -22,6 +22,8 @@ package struct Configuration: Sendable {
   package var basePath = BasePath.root
   /// The folder that holds the recordings and the catalog.
   package var dataDirectory = "stillwave-data"
+  /// How the service shares its work with others; by default not at all.
+  package var cluster = ClusterSettings()
   /// Maximum size of an upload.
   package var maximumUploadBytes: Int64 = 8 << 30
   /// Disk space that uploads leave free; jobs leave half as much.

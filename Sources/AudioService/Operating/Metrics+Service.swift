@@ -14,6 +14,14 @@ extension Context {
     gauge(
       "stillwave_jobs", "Jobs by what they do now.",
       [("{state=\"queued\"}", "\(waiting)"), ("{state=\"running\"}", "\(running)")])
+    if let feed {
+      gauge(
+        "stillwave_node_info", "This node.",
+        [("{node=\"\(feed.node)\",role=\"\(configuration.cluster.role.rawValue)\"}", "1")])
+      gauge(
+        "stillwave_feed_age_seconds", "Time since the feed of other nodes' changes last proved that it delivers.",
+        [("", feed.ageSeconds.map { "\($0)" } ?? "+Inf")])
+    }
     text += jobMeter.text + metrics.requests.text
     let lanes = lanes
     gauge(

@@ -23,6 +23,8 @@ final class Readiness: Sendable {
     case dataFolderIsReplaced(String)
     /// The program that workers run is missing.
     case programIsMissing(String)
+    /// The service is about to stop.
+    case isLeaving
   }
 
   private struct Known {
@@ -33,6 +35,7 @@ final class Readiness: Sendable {
   private typealias Caller = CheckedContinuation<Finding, Never>
 
   private struct State {
+    var isLeaving = false
     var known: Known?
     var isLooking = false
     var callers: [UInt64: Caller] = [:]
@@ -53,10 +56,14 @@ final class Readiness: Sendable {
     self.look = look
   }
 
+  /// From now on, the finding is that the service is about to stop.
+  func drain() { state.withLock { $0.isLeaving = true } }
+
   /// Returns the current finding, at most a second old.
   func finding() async -> Finding {
     await withCheckedContinuation { caller in
       let (known, key, starts) = state.withLock { state -> (Finding?, UInt64, Bool) in
+        if state.isLeaving { return (.isLeaving, 0, false) }
         if let known = state.known, known.at + .seconds(1) > .now { return (known.finding, 0, false) }
         defer { state.isLooking = true }
         state.nextKey += 1

@@ -8,7 +8,7 @@ enum ReadinessWarning {
     let report = context.startReport
     let all = [
       fence(context.configuration), orphans(context.store.orphanCount()), unreadable(report.unreadable),
-      unverified(report.isUnverified),
+      unverified(report.isUnverified), feed(context.feed?.ageSeconds, isShared: context.feed != nil),
     ]
     return all.compactMap { $0 }
   }
@@ -19,6 +19,16 @@ enum ReadinessWarning {
       code: "unreadable_rows",
       detail:
         "The catalog has \(count) recordings whose rows can't be read. Run “stillwave check”, or restore a backup.")
+  }
+
+  private static func feed(_ ageSeconds: Double?, isShared: Bool) -> Warning? {
+    guard isShared, ageSeconds.map({ $0 > 5 }) ?? true else { return nil }
+    return Warning(
+      code: "feed_interrupted",
+      detail: """
+        The feed of other nodes' changes is interrupted, so rows are read again for every request, and progress on other \
+        nodes isn't shown.
+        """)
   }
 
   private static func unverified(_ isUnverified: Bool) -> Warning? {

@@ -11,7 +11,9 @@ import Webhooks
 
 extension Setting {
   /// Settings of the service.
-  package static let service: [Setting] = [
+  package static let service = alone + cluster
+
+  private static let alone: [Setting] = [
     Setting(
       "listen", "HOST:PORT", "Address and port to listen on; port 0 lets the system choose.",
       default: "\(Configuration().host):\(Configuration().port)", set: setAddress),

@@ -73,6 +73,12 @@ extension Configuration {
       guard let text = flags[setting.name] ?? variable(setting.variable) else { continue }
       try setting.set(text, in: &self)
     }
+    try cluster.check()
+    if let url = flags["catalog"], ClusterSettings.hasPassword(url) {
+      throw SettingError(
+        "--catalog with a password isn't accepted on the command line, where other users can see it. Set "
+          + "STILLWAVE_CATALOG, or give the password with PGPASSWORD or a password file.")
+    }
     guard hookURL == nil || webhooks.secret != nil else {
       throw SettingError("--hook signs its questions, so it needs STILLWAVE_WEBHOOK_SECRET or --webhook-secret-file.")
     }

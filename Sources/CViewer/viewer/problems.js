@@ -26,7 +26,7 @@ const codes = /** @type {const} */ ({
   problemUnread: "unsupported_media unsupported_format seek_failed decoder_failed waveform_failed",
   problemFormat: "unsupported_output no_video",
   problemService: "internal_error worker_failed worker_missing encoder_failed io_error write_failed disk_unwritable catalog_unwritable "
-    + "catalog_damaged data_folder_replaced audit_unwritable",
+    + "catalog_damaged data_folder_replaced audit_unwritable draining",
 });
 
 /** The same for the warnings of recordings and tracks of labels. */

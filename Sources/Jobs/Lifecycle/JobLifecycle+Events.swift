@@ -12,9 +12,14 @@ extension JobLifecycle {
     /// The row has been set to running. `attempts` includes this attempt; `failures` counts the earlier ones that
     /// weren't interrupted, and `losses` the others.
     case claimed(JobID, attempts: Int, failures: Int, losses: Int = 0)
-    /// The job has finished or been deleted, or another node runs it, according to its row. `cancelled` is the job if
-    /// it was canceled.
-    case refused(JobID, cancelled: Job?)
+    /// The job can't be claimed, according to its row.
+    case refused(JobID, Refusal)
+    /// Another node runs the job.
+    case taken(JobID)
+    /// The job that another node ran is queued again.
+    case returned(JobID)
+    /// The job has ended, or doesn't exist any more, and not because of an attempt of this node.
+    case endedElsewhere(JobID)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
     /// A child can be started with these limits.
@@ -39,8 +44,20 @@ extension JobLifecycle {
     case cleared(JobID)
     /// It's time to check the running children against their limits.
     case tick
+    /// The service will stop soon: no job begins any more.
+    case drain
     /// The service is stopping.
     case stop
+  }
+
+  /// Why a job couldn't be claimed.
+  enum Refusal {
+    /// It has finished or been deleted.
+    case over
+    /// It was canceled.
+    case cancelled(Job)
+    /// Another node runs it.
+    case runsElsewhere
   }
 
   /// An action for `JobRunner` to perform.
@@ -65,6 +82,8 @@ extension JobLifecycle {
     case forget(JobID)
     /// Send `tick` after this time.
     case watch(seconds: Double)
+    /// Resume the callers of `drain`: no job runs.
+    case drained
     /// Resume the callers of `stop`: it's complete.
     case stopped
   }

@@ -9,7 +9,8 @@
 //               one more attempt; a place                  claimed, failed or lost    ending       record failure
 //                                                          too often
 //                                                          refused, cancelled         clearing     forget, clear
-//                                                          refused                    (none)       forget
+//                                                          refused, over              (none)       forget
+//                                                          refused, runs elsewhere    elsewhere
 //   preparing   its files are checked and its folder is    prepared                   running      start
 //               created; a place
 //   (both)                                                 notBegun, with a failure   ending       record failure
@@ -38,14 +39,20 @@
 //               writer is still working; a place           the work)
 //   clearing    its files are being removed;               cleared                    (none)
 //               perhaps a place
+//   elsewhere   another node runs it                       returned                   queued
+//                                                          cancelled                  (none)       forget
 //
 //   cancel      queued, pausing, held → clearing: forget, clear                claimed, preparing, ending → cancelled:
 //               running, overrun, stopping → cancelled: kill, forget           forget
 //               (none) → clearing: clear. The job isn't submitted yet, or its row was read before; the later of the
 //               two events changes nothing (`clearedEarly`).
+//   taken           queued, pausing, held → elsewhere
+//   endedElsewhere  queued, pausing, held, elsewhere → (none): forget
+//               In other states these two change nothing: a write of this node's attempt will be refused.
 //   stop        running, overrun → stopping: kill; held → (none). No job begins any more: claimed and preparing go to
 //               ending and record an interruption, and jobs that would pause end instead. Jobs that the stop leaves
 //               unfinished are not forgotten: they stay live as long as the service answers requests.
+//   drain       No job begins any more; those that have begun go on.
 //   recorded over   also cancels the jobs on the recording that the job was producing.
 //
 // Invariants, whatever the order of events (JobLifecycleTests):
@@ -82,6 +89,7 @@ package struct JobLifecycle {
     case pausing(JobSchedule.Ended)
     case cancelled(Job)
     case clearing
+    case elsewhere(JobSchedule.Ended)
   }
 
   private struct Entry {
@@ -99,6 +107,8 @@ package struct JobLifecycle {
   /// submission, if the cancellation arrived first. The late event changes nothing.
   private var clearedEarly: Set<JobID> = []
   private var isStopping = false
+  private var isDraining = false
+  private var drainIsAwaited = false
   private var stopIsAwaited = false
   private var isWatching = false
   private var actions: [Action] = []
@@ -132,7 +142,10 @@ package struct JobLifecycle {
     case .submitted(let id, let work, let client): submit(id, work, client)
     case .joined(let id, let client): join(id, client)
     case .claimed(let id, let attempts, let failures, let losses): claimed(id, attempts, failures, losses)
-    case .refused(let id, let job): refused(id, job)
+    case .refused(let id, let refusal): refused(id, refusal)
+    case .taken(let id): taken(id)
+    case .returned(let id): returned(id)
+    case .endedElsewhere(let id): endedElsewhere(id)
     case .notBegun(let id, let failure): notBegun(id, failure)
     case .prepared(let id, let fence): prepared(id, fence, now)
     case .progressed(let id, let diskIsFull): progressed(id, diskIsFull, now)
@@ -146,9 +159,14 @@ package struct JobLifecycle {
     case .cleared(let id):
       if case .clearing = jobs[id]?.state { leave(id) }
     case .tick: tick(now)
+    case .drain: (isDraining, drainIsAwaited) = (true, true)
     case .stop: stop()
     }
     fill()
+    if drainIsAwaited, !isWorking {
+      drainIsAwaited = false
+      actions.append(.drained)
+    }
     if stopIsAwaited, !isWorking {
       stopIsAwaited = false
       actions.append(.stopped)
@@ -173,7 +191,7 @@ package struct JobLifecycle {
   }
 
   private mutating func fill() {
-    while !isStopping, let id = schedule.begin() {
+    while !isStopping, !isDraining, let id = schedule.begin() {
       jobs[id]?.state = .claimed
       actions.append(.claim(id))
     }
@@ -196,10 +214,14 @@ package struct JobLifecycle {
     }
   }
 
-  private mutating func refused(_ id: JobID, _ job: Job?) {
+  private mutating func refused(_ id: JobID, _ refusal: Refusal) {
     if clearIfCancelled(id) { return }
     guard case .claimed = jobs[id]?.state else { return }
-    if let job { clearUnannounced(job) } else { end(id) }
+    switch refusal {
+    case .over: end(id)
+    case .cancelled(let job): clearUnannounced(job)
+    case .runsElsewhere: leaveToOthers(id)
+    }
   }
 
   private mutating func notBegun(_ id: JobID, _ failure: WorkerFailure?) {
@@ -219,6 +241,38 @@ package struct JobLifecycle {
     jobs[id]?.state = .running(Child(fence: fence, startedAt: now, heardAt: now))
     actions.append(.start(id, idlePlaces: schedule.hasWaiting ? 0 : max(schedule.freePlaces, 0)))
     watch()
+  }
+
+  // MARK: Other nodes
+
+  private mutating func taken(_ id: JobID) {
+    switch jobs[id]?.state {
+    case .queued: if let taken = schedule.take(id) { jobs[id]?.state = .elsewhere(taken) }
+    case .pausing(let ended): jobs[id]?.state = .elsewhere(ended)
+    case .held: leaveToOthers(id)
+    default: break
+    }
+  }
+
+  /// Frees the job's place.
+  private mutating func leaveToOthers(_ id: JobID) {
+    guard let ended = schedule.end(id) else { preconditionFailure("a job that was claimed has a place") }
+    jobs[id]?.state = .elsewhere(ended)
+  }
+
+  private mutating func returned(_ id: JobID) {
+    guard case .elsewhere(let ended) = jobs[id]?.state else { return }
+    jobs[id]?.state = .queued
+    schedule.add(id, ended)
+  }
+
+  private mutating func endedElsewhere(_ id: JobID) {
+    switch jobs[id]?.state {
+    case .queued, .pausing, .held, .elsewhere:
+      schedule.remove(id)
+      end(id)
+    default: break
+    }
   }
 
   // MARK: The child
@@ -370,6 +424,10 @@ package struct JobLifecycle {
       schedule.remove(job.id)
       actions.append(.forget(job.id))
       clear(job)
+    case .elsewhere:
+      // The node that runs it removes its files, because only that node knows when its child has ended.
+      actions.append(.forget(job.id))
+      jobs[job.id] = nil
     case .claimed, .preparing, .ending:
       jobs[job.id]?.state = .cancelled(job)
       actions.append(.forget(job.id))
@@ -407,7 +465,7 @@ package struct JobLifecycle {
   private var isWorking: Bool {
     jobs.values.contains { entry in
       switch entry.state {
-      case .queued, .pausing, .held: false
+      case .queued, .pausing, .held, .elsewhere: false
       default: true
       }
     }

@@ -14,8 +14,8 @@ struct JobPreparation: Sendable {
   enum Claim {
     /// The job's row has been set to running.
     case claimed(ClaimedJob)
-    /// The job has finished or been deleted, or another node runs it. The value is the job if it was canceled.
-    case refused(Job?)
+    /// The job can't be claimed.
+    case refused(JobLifecycle.Refusal)
     /// The row couldn't be updated. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
   }
@@ -33,7 +33,9 @@ struct JobPreparation: Sendable {
     do {
       switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
-      case .refused(let job): return .refused(job?.state == .cancelled ? job : nil)
+      case .refused(let job?) where job.state == .cancelled: return .refused(.cancelled(job))
+      case .refused(let job?) where !job.state.isFinished: return .refused(.runsElsewhere)
+      case .refused: return .refused(.over)
       }
     } catch { return .failed(failure(id, error)) }
   }

@@ -2,7 +2,7 @@ import Dispatch
 import Storage
 
 // Used only if several processes share the catalog. Renews the leases of running attempts, stops attempts whose leases
-// can't be renewed, ends the leases of processes that are gone, and starts jobs that no process is running.
+// can't be renewed, and ends the leases of processes that are gone.
 
 extension JobRunner {
   /// Keeps leases from now on, until the service stops. Does nothing under the data folder's lock.
@@ -11,7 +11,7 @@ extension JobRunner {
     queue.asyncAfter(deadline: .now() + terms.renewalSeconds) { [weak self] in
       guard let self, !state.value.isStopping else { return }
       for token in state.value.leases?.tokens ?? [] { renew(token) }
-      adoptJobs()
+      reread()
       keepLeases()
     }
   }
@@ -41,17 +41,5 @@ extension JobRunner {
   private func lost(_ token: AttemptToken) {
     guard state.value.attempts[token.job]?.claimed.token == token else { return }
     take(.leaseLost(token.job))
-  }
-
-  /// Queues the jobs that nobody works on, after ending the leases of processes that are gone.
-  private func adoptJobs() {
-    work.start { [self] in
-      do {
-        try catalog.endLostLeases()
-        for job in try catalog.unfinishedJobs() where job.state == .queued && live[job.id] == nil {
-          submit(job, source: try catalog.recording(job.recording))
-        }
-      } catch { log.failure("the queue of jobs could not be read", ["error": "\(error)"]) }
-    }
   }
 }

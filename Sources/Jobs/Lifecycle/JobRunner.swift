@@ -21,6 +21,8 @@ package final class JobRunner: Sendable {
     var worker: WorkerProcess?
     /// The last report that wasn't about progress.
     var report: WorkerReport?
+    /// When the others were last told of its progress.
+    var toldAt: Double?
   }
 
   struct State {
@@ -31,13 +33,14 @@ package final class JobRunner: Sendable {
     var isStopping = false
     var hasNotedUnfenced = false
     var onStopped: [CheckedContinuation<Void, Never>] = []
+    var onDrained: [CheckedContinuation<Void, Never>] = []
   }
 
   /// The jobs that wait or run.
   package let live = LiveJobs()
   private let settings: JobSettings
   let catalog: Catalog
-  private let store: MediaStore
+  let store: MediaStore
   let work: WorkQueue
   let log: any JobLog
   private let preparation: JobPreparation
@@ -128,6 +131,12 @@ package final class JobRunner: Sendable {
     queue.async { [self] in take(.submitted(job.id, work, client)) }
   }
 
+  /// Whether a job waits or runs here, or elsewhere.
+  func isKnown(_ id: JobID) -> Bool { rooms.withLock { $0[id] != nil } }
+
+  /// The jobs that wait or run, here and elsewhere.
+  var known: [JobID] { rooms.withLock { Array($0.keys) } }
+
   /// Whether a client's short work may be done outside the queue: not if the number of its running jobs is limited.
   package func mayWorkEarly(for client: Client) -> Bool { settings.clientLimits.running(client) == nil }
 
@@ -147,9 +156,7 @@ package final class JobRunner: Sendable {
   package func resume() throws(StorageError) {
     // The service was killed, which isn't the jobs' fault, so it counts as an interruption.
     try catalog.endLostLeases()
-    for job in try catalog.unfinishedJobs() where job.state == .queued {
-      submit(job, source: try catalog.recording(job.recording))
-    }
+    for job in try catalog.unfinishedJobs() { admit(job, source: try catalog.recording(job.recording)) }
     keepLeases()
   }
 
@@ -157,6 +164,17 @@ package final class JobRunner: Sendable {
   package func cancel(_ jobs: [Job]) {
     queue.async { [self] in
       for job in jobs { take(.cancelled(job)) }
+    }
+  }
+
+  /// Begins no more jobs. Returns when none runs here, or after `seconds`.
+  package func drain(within seconds: Double) async {
+    await withCheckedContinuation { continuation in
+      queue.async { [self] in
+        state.value.onDrained.append(continuation)
+        take(.drain)
+      }
+      queue.asyncAfter(deadline: .now() + seconds) { [self] in resumeDrained() }
     }
   }
 
@@ -226,10 +244,16 @@ package final class JobRunner: Sendable {
       _ = rooms.withLock { $0.removeValue(forKey: id) }
       live.remove(id)
     case .watch(let seconds): take(.tick, after: seconds)
+    case .drained: resumeDrained()
     case .stopped:
       for continuation in state.value.onStopped { continuation.resume() }
       state.value.onStopped = []
     }
+  }
+
+  private func resumeDrained() {
+    for continuation in state.value.onDrained { continuation.resume() }
+    state.value.onDrained = []
   }
 
   /// Forgets the attempt at a job.
@@ -245,7 +269,7 @@ package final class JobRunner: Sendable {
       state.value.attempts[id] = Attempt(claimed: claimed)
       granted(claimed.token, askedAt: askedAt)
       return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions)
-    case .refused(let job): return .refused(id, cancelled: job)
+    case .refused(let refusal): return .refused(id, refusal)
     case .failed(let failure): return .notBegun(id, failure)
     }
   }
@@ -289,6 +313,7 @@ package final class JobRunner: Sendable {
     switch report {
     case .progress(let progress):
       live.update(id) { $0.progress = progress }
+      tellOthers(report, id)
       take(.progressed(id, diskIsFull: diskIsFull))
     case .unfenced(let errno):
       guard !state.value.hasNotedUnfenced else { return }

@@ -61,10 +61,10 @@ struct JobSchedule {
   /// The work of all jobs begun so far.
   private var begunSeconds = 0.0
 
-  /// Creates an empty schedule for at most `places` running jobs, 1 or more. `runningLimit` is the maximum number of
-  /// running jobs of one client; nil for `places`.
+  /// Creates an empty schedule for at most `places` running jobs; with 0, none ever begins. `runningLimit` is the
+  /// maximum number of running jobs of one client; nil for `places`.
   init(places: Int, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }) {
-    precondition(places >= 1, "at least one place")
+    precondition(places >= 0, "a number of places isn't negative")
     (self.places, self.runningLimit) = (places, runningLimit)
   }
 
@@ -90,6 +90,13 @@ struct JobSchedule {
       let waiting = queue[first]
     else { return }
     tickets[id]?.append(queue.append(waiting, for: client))
+  }
+
+  /// Removes a waiting job, to be added again later. nil if the job doesn't wait.
+  mutating func take(_ id: JobID) -> Ended? {
+    guard let lines = tickets[id], let first = lines.first, let waiting = queue[first] else { return nil }
+    remove(id)
+    return Ended(clients: lines.map(\.client), work: waiting.work)
   }
 
   /// Removes a waiting job.

@@ -209,7 +209,7 @@ extension Catalog {
         before.state.rawValue, before.attempts, before.nonce,
       ])
     guard count == 1 else { throw StorageError.changedMeanwhile }
-    db.note(changed: job.id, of: job.tenant)
+    db.note(changed: job)
   }
 
   private func record(_ ended: EndedAttempt, _ db: CatalogTransaction) throws {

@@ -14,6 +14,8 @@ package final class Catalog: Sendable {
   private let changes = ChangeCounts()
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
   private let onChange = Mutex<Listener?>(nil)
+  /// nil if only this process uses the database.
+  private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
@@ -36,9 +38,11 @@ package final class Catalog: Sendable {
     self.init(engine: try SQLiteEngine(path: path), holder: holder)
   }
 
-  /// Creates a catalog in the database of an engine, whose tables are up to date.
-  package init(engine: any SQLEngine, holder: LeaseHolder = LeaseHolder()) {
+  /// Creates a catalog in the database of an engine, whose tables are up to date. `bus` connects it to other processes
+  /// that use the database.
+  package init(engine: any SQLEngine, holder: LeaseHolder = LeaseHolder(), bus: (any ChangeBus)? = nil) {
     (self.engine, self.holder) = (engine, holder)
+    feed = bus.map { CatalogFeed($0, node: holder.node) }
   }
 
   /// From now on, keeps the description in every recording's folder in sync with its row. Call it once, before the
@@ -98,9 +102,11 @@ package final class Catalog: Sendable {
     try descriptions.withLock { $0 }?.store.checkClaim()
     let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
     for changed in changed.recordings { describe(changed.id) }
-    onChange.withLock { $0 }?.call(changed)
+    tell(changed)
     return value
   }
+
+  private func tell(_ changed: CatalogChanges) { onChange.withLock { $0 }?.call(changed) }
 
   /// Runs `body` in a transaction. Returns its result and what it changed.
   private func commit<Value: Sendable>(
@@ -109,7 +115,10 @@ package final class Catalog: Sendable {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     let committed = try engine.write { session in
       let transaction = CatalogTransaction(session)
-      return (try body(transaction), transaction.changes)
+      let value = try body(transaction)
+      let changes = transaction.changes
+      try feed?.announce(changes, in: session)
+      return (value, changes)
     }
     // Before `writes`, so that a reader that sees the new count also sees which rows have changed.
     changes.add(committed.1)
@@ -118,8 +127,59 @@ package final class Catalog: Sendable {
 
   /// Increases with every write, before the writing call returns. What was read after getting this number is current as
   /// long as the number stays the same.
-  package var changeCount: UInt64 { writes.load(ordering: .sequentiallyConsistent) }
+  ///
+  /// If other processes share the catalog, their writes count when they are heard of, usually within milliseconds.
+  /// While that may take more than 5 s, the number is never the same twice.
+  package var changeCount: UInt64 {
+    if hearsTooLittle { return countUnheard() }
+    return writes.load(ordering: .sequentiallyConsistent)
+  }
 
   /// The same for writes to one recording's row, although writes to others may also increase it. O(1), no query.
-  package func changeCount(of id: RecordingID) -> UInt64 { changes[id] }
+  package func changeCount(of id: RecordingID) -> UInt64 {
+    hearsTooLittle ? changes.grown(id) : changes[id]
+  }
+
+  private var hearsTooLittle: Bool { feed?.isSilent ?? false }
+
+  private func countUnheard() -> UInt64 { writes.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue }
+}
+
+// MARK: - Other processes
+
+extension Catalog {
+  /// Whether other processes may use the catalog at the same time.
+  package var isShared: Bool { feed != nil || holder.terms != nil }
+
+  /// Seconds since the feed of other processes' changes last proved that it delivers; nil without a feed, or while it
+  /// is interrupted.
+  package var secondsSinceHeard: Double? { feed?.secondsSinceHeard }
+
+  /// From now on, hears what other processes change: counts it, calls the action of `whenChanged`, then `hear`. Calls
+  /// `onInterruption` with a reason when the feed is interrupted. Call this once. Does nothing without a feed.
+  package func listenToOthers(
+    _ hear: @escaping @Sendable (HeardFromOthers) -> Void, onInterruption: @escaping @Sendable (String) -> Void
+  ) {
+    feed?.listen(
+      { [weak self] heard in
+        guard let self else { return }
+        switch heard {
+        case .changes(let changed):
+          changes.add(changed)
+          _ = countUnheard()
+          tell(changed)
+        case .anything:
+          changes.addToAll()
+          _ = countUnheard()
+        case .progress: break
+        }
+        hear(heard)
+      }, onInterruption: onInterruption)
+  }
+
+  /// Ends the calls of `listenToOthers`.
+  package func stopListeningToOthers() { feed?.stop() }
+
+  /// Tells the other processes how far an attempt has come. Blocks. Does nothing without a feed.
+  package func tellOthers(_ progress: AttemptProgress) throws(StorageError) { try feed?.announce(progress) }
 }

@@ -6,7 +6,7 @@ final class CatalogTransaction: SQLSession {
   private let session: any SQLSession
   private var recordings: [RecordingID: Tenant] = [:]
   private var deleted: [RecordingID: Tenant] = [:]
-  private var jobs: [JobID: Tenant] = [:]
+  private var jobs: [JobID: JobChange] = [:]
   private var leavesTraces = false
 
   init(_ session: any SQLSession) { self.session = session }
@@ -57,13 +57,16 @@ final class CatalogTransaction: SQLSession {
     deleted[id] = tenant
   }
 
-  /// Notes that a job's row was inserted or changed.
-  func note(changed id: JobID, of tenant: Tenant) { jobs[id] = tenant }
+  /// Notes that a job's row was inserted or changed, and what it is now.
+  func note(changed job: Job) { jobs[job.id] = JobChange(job.id, of: job.tenant, job: job) }
+
+  /// The same for a job of which only the ID is known.
+  func note(changed id: JobID, of tenant: Tenant) { jobs[id] = JobChange(id, of: tenant) }
 
   /// What the transaction has changed.
   var changes: CatalogChanges {
     CatalogChanges(
       recordings: recordings.map { Owned($0.key, of: $0.value) }, deleted: deleted.map { Owned($0.key, of: $0.value) },
-      jobs: jobs.map { Owned($0.key, of: $0.value) }, leavesTraces: leavesTraces)
+      jobs: Array(jobs.values), leavesTraces: leavesTraces)
   }
 }

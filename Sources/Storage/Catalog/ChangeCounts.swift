@@ -12,8 +12,18 @@ final class ChangeCounts: Sendable {
     }
   }
 
+  /// Counts a change of every recording, because it isn't known which have changed.
+  func addToAll() {
+    for count in counts { count.value.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+  }
+
   /// The number of changes to a recording, together with those that share its count.
   subscript(id: RecordingID) -> UInt64 { count(of: id).value.load(ordering: .sequentiallyConsistent) }
+
+  /// The same after adding a change.
+  func grown(_ id: RecordingID) -> UInt64 {
+    count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue
+  }
 
   private func count(of id: RecordingID) -> ChangeCount { counts[id.share(of: counts.count)] }
 }

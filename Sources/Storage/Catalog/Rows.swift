@@ -77,7 +77,7 @@ struct JobRow: TableRow {
 
   var job: Job
 
-  func note(in db: CatalogTransaction) { db.note(changed: job.id, of: job.tenant) }
+  func note(in db: CatalogTransaction) { db.note(changed: job) }
 
   init(_ job: Job) {
     self.job = job

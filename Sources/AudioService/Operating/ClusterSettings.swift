@@ -1,0 +1,122 @@
+import Glibc
+import Storage
+
+/// How a service shares its catalog and its media with others. Without `catalogURL`, it shares nothing.
+package struct ClusterSettings: Sendable {
+  /// What a node does.
+  package enum Role: String, Sendable, CaseIterable {
+    /// Both.
+    case all
+    /// Answers clients, but runs no jobs.
+    case api
+    /// Runs jobs. Of its addresses, only those for operators answer.
+    case work
+
+    /// Whether it runs jobs.
+    package var runsJobs: Bool { self != .api }
+    /// Whether it answers clients.
+    package var answersClients: Bool { self != .work }
+  }
+
+  /// The PostgreSQL database with the catalog: `postgres://…`, perhaps with a password.
+  package var catalogURL: String?
+  /// The folder with the media, which all nodes have mounted.
+  package var mediaDirectory: String?
+  /// What this node does.
+  package var role = Role.all
+  /// The name of this node, different for each; nil for the name of the machine.
+  package var node: String?
+  /// Seconds after which the jobs of a node that isn't heard from are given to others, 3 or more.
+  package var leaseSeconds = 30.0
+  /// Seconds that running jobs get to finish after SIGTERM, before they are given back for other nodes.
+  package var drainSeconds = 0.0
+
+  /// Creates settings of a service that shares nothing.
+  package init() {}
+
+  /// The terms of the leases.
+  var terms: LeaseHolder.Terms {
+    LeaseHolder.Terms(seconds: leaseSeconds, renewalSeconds: leaseSeconds / 6, marginSeconds: leaseSeconds / 6)
+  }
+
+  /// Whether the URL of a database has a password.
+  static func hasPassword(_ url: String) -> Bool {
+    let rest = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
+    let user = rest.prefix { $0 != "/" && $0 != "?" }.split(separator: "@", omittingEmptySubsequences: false)
+    return (user.count > 1 && user[0].contains(":")) || rest.contains("password=")
+  }
+
+  /// Throws if the settings don't go together.
+  func check() throws(SettingError) {
+    if catalogURL == nil {
+      guard mediaDirectory == nil, node == nil, role == .all, drainSeconds == 0 else {
+        throw SettingError("--media, --node, --role and --drain are for several machines and need --catalog.")
+      }
+    } else if mediaDirectory == nil {
+      throw SettingError("--catalog needs --media, the folder that all nodes share: --media file:///srv/stillwave.")
+    }
+  }
+}
+
+extension Setting {
+  /// Settings of a service that shares its work with others.
+  static let cluster: [Setting] = [
+    Setting(
+      "catalog", "URL",
+      "PostgreSQL database of the catalog, for several machines: postgres://user@host1,host2/name. A password is taken "
+        + "from the variable, PGPASSWORD or a password file, because other users can see flags.",
+      default: "SQLite in the data folder"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard !text.isEmpty else { return }
+      guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
+        throw SettingError("--catalog is a URL such as postgres://stillwave@db.example.com/stillwave.")
+      }
+      configuration.cluster.catalogURL = text
+    },
+    Setting(
+      "media", "URL", "Folder of the recordings that all nodes share, with --catalog: file:///srv/stillwave.",
+      default: "the data folder"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard !text.isEmpty else { return }
+      guard text.hasPrefix("file:///"), text.utf8.count > 8 else {
+        throw SettingError("--media is the URL of a folder, such as file:///srv/stillwave; it was “\(text)”.")
+      }
+      configuration.cluster.mediaDirectory = String(text.dropFirst("file://".utf8.count))
+    },
+    Setting(
+      "role", nil, "What this node does, with --catalog: all, api (runs no jobs) or work (answers no clients).",
+      default: "all"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard let role = ClusterSettings.Role(rawValue: text) else {
+        throw SettingError("--role is all, api or work; it was “\(text)”.")
+      }
+      configuration.cluster.role = role
+    },
+    Setting(
+      "node", "NAME", "Name of this node, with --catalog; each has its own.", default: "the machine's"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard !text.isEmpty else { return }
+      guard text.utf8.count <= 64, text.first != ".", text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) })
+      else { throw SettingError("--node takes letters, digits and -._, at most 64; it was “\(text)”.") }
+      configuration.cluster.node = text
+    },
+    Setting(
+      "lease", nil, "Time after which the jobs of a node that isn't heard from are given to others, at least 3.",
+      .seconds, default: "30"
+    ) { (seconds: Double, configuration) throws(SettingError) in
+      guard (3...3600).contains(seconds) else {
+        throw SettingError("--lease is 3 to 3600 seconds; it was \(seconds).")
+      }
+      configuration.cluster.leaseSeconds = seconds
+    },
+    Setting(
+      "drain", nil, "Time that running jobs get to finish after SIGTERM before other nodes get them.", .seconds,
+      default: "0"
+    ) { (seconds: Double, configuration) throws(SettingError) in
+      guard (0...86_400).contains(seconds) else {
+        throw SettingError("--drain is 0 to 86400 seconds; it was \(seconds).")
+      }
+      configuration.cluster.drainSeconds = seconds
+    },
+  ]
+}

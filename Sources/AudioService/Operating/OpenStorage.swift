@@ -1,0 +1,35 @@
+import PostgresStorage
+import Storage
+
+/// The catalog and the media of a service: a data folder of its own, or a database and a folder that nodes share.
+struct OpenStorage {
+  let catalog: Catalog
+  let store: MediaStore
+  /// How the catalog was found. A shared one is in the care of its server.
+  let condition: CatalogCondition?
+
+  /// Opens them, creating what is missing, and claims what must be this process's alone. Blocks.
+  init(_ configuration: Configuration) throws {
+    if let url = configuration.cluster.catalogURL, let media = configuration.cluster.mediaDirectory {
+      let settings = PostgresSettings(address: try PostgresAddress(url))
+      try PostgresSchema.migrator.migrate(settings)
+      let engine = PostgresEngine(settings)
+      let holder = LeaseHolder(name: configuration.cluster.node, terms: configuration.cluster.terms)
+      catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings))
+      store = try MediaStore(directory: media)
+      condition = nil
+      return
+    }
+    store = try MediaStore(directory: configuration.dataDirectory)
+    try store.claim()
+    let condition = try Catalog.inspect(path: store.catalogPath)
+    if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
+    catalog = try Catalog(path: store.catalogPath)
+    self.condition = condition
+  }
+
+  /// Whether other processes use them too.
+  var isShared: Bool { condition == nil }
+  /// Whether what the catalog says may be relied on when files are removed.
+  var isVerified: Bool { condition != .unverified }
+}

@@ -1,0 +1,117 @@
+import Dispatch
+import Processing
+import Storage
+
+// Used only if several processes share the catalog. Each keeps the whole queue: it hears of the others' jobs from the
+// catalog's feed, or else finds them in the table, which it reads again every few seconds. So all have the same order,
+// and a job that one can't claim runs elsewhere, until the feed or the table says otherwise.
+//
+// What is heard may be late, doubled or out of date: it only ever leads to a claim, which the row decides, or to what
+// is shown. A message that was lost costs one interval of the table's reading.
+
+extension JobRunner {
+  /// Takes in what another process has done.
+  package func heard(_ heard: HeardFromOthers) {
+    switch heard {
+    case .changes(let changes):
+      guard !changes.jobs.isEmpty else { return }
+      queue.async { [self] in
+        for change in changes.jobs {
+          if let job = change.job { follow(job) } else { look(at: change.id) }
+        }
+      }
+    case .progress(let progress): queue.async { [self] in follow(progress) }
+    case .anything: queue.async { [self] in reread() }
+    }
+  }
+
+  /// Reads the queue from the catalog again, after ending the leases of processes that are gone.
+  func reread() {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard !state.value.isStopping else { return }
+    work.start { [self] in
+      do {
+        try catalog.endLostLeases()
+        let unfinished = try catalog.unfinishedJobs()
+        for job in unfinished { admit(job, source: isKnown(job.id) ? nil : try catalog.recording(job.recording)) }
+        let ids = Set(unfinished.map(\.id))
+        for id in known where !ids.contains(id) { queue.async { [self] in look(at: id) } }
+      } catch { log.failure("the queue of jobs could not be read", ["error": "\(error)"]) }
+    }
+  }
+
+  /// Queues a job unless it is known, and notes who runs it.
+  func admit(_ job: Job, source: Recording?) {
+    submit(job, source: source)
+    queue.async { [self] in follow(job) }
+  }
+
+  /// Reads a job that something was heard about.
+  private func look(at id: JobID) {
+    work.start { [self] in
+      do {
+        guard let job = try catalog.job(id) else { return queue.async { [self] in take(.endedElsewhere(id)) } }
+        if job.state.isFinished || isKnown(id) { return queue.async { [self] in follow(job) } }
+        admit(job, source: try catalog.recording(job.recording))
+      } catch { log.failure("a job could not be read", ["job": id.text, "error": "\(error)"]) }
+    }
+  }
+
+  /// Takes in the row of a job, or what the feed says of it.
+  private func follow(_ job: Job) {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard isKnown(job.id) else {
+      if !job.state.isFinished { look(at: job.id) }
+      return
+    }
+    switch job.state {
+    case .queued:
+      take(.returned(job.id))
+      guard state.value.attempts[job.id] == nil, live[job.id]?.isRunning == true else { return }
+      live.update(job.id) { $0.isRunning = false }
+    case .running where job.node != catalog.holder.node:
+      take(.taken(job.id))
+      guard state.value.attempts[job.id] == nil, let token = job.token else { return }
+      show(token, of: job)
+    case .running: break
+    case .cancelled: take(.cancelled(job))
+    case .succeeded, .failed: take(.endedElsewhere(job.id))
+    }
+  }
+
+  /// Shows an attempt of another node, unless it is shown already.
+  private func show(_ token: AttemptToken, of job: Job) {
+    guard let shown = live[job.id], !shown.isRunning || shown.attempts != token.attempt else { return }
+    let folder = store.workFolder(of: job.id)
+    let written = shown.recording.map { store.folder(of: $0) + "/" + token.pyramidName }
+    live.update(job.id) { live in
+      live.isRunning = true
+      live.attempts = token.attempt
+      live.startedAt = .now
+      live.progress = nil
+      live.pyramidPath = written == nil ? nil : "\(folder)/\(token.shortName).pyramid"
+      live.finishedPyramidPath = written
+    }
+  }
+
+  private func follow(_ progress: AttemptProgress) {
+    dispatchPrecondition(condition: .onQueue(queue))
+    let token = progress.token
+    guard state.value.attempts[token.job] == nil, let live = live[token.job], live.isRunning,
+      live.attempts == token.attempt, case .progress(let known)? = WorkerReport(line: Array(progress.report.utf8)[...])
+    else { return }
+    self.live.update(token.job) { $0.progress = known }
+  }
+
+  /// Tells the others how far an attempt has come, at most once a second.
+  func tellOthers(_ report: WorkerReport, _ id: JobID) {
+    dispatchPrecondition(condition: .onQueue(queue))
+    guard catalog.isShared, let attempt = state.value.attempts[id], attempt.toldAt.map({ $0 + 1 <= now }) ?? true else {
+      return
+    }
+    state.value.attempts[id]?.toldAt = now
+    let progress = AttemptProgress(attempt.claimed.token, report: String(decoding: report.line(), as: UTF8.self))
+    // Progress that can't be told is told a second later.
+    work.start { [catalog] in try? catalog.tellOthers(progress) }
+  }
+}
