@@ -146,7 +146,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "EndToEndTests",
-      dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "Randomness"],
+      dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "PostgresServer", "Randomness"],
       exclude: ["Fixtures"], swiftSettings: strict),
     // Fences itself in like a worker and tries to escape; for tests.
     .executableTarget(

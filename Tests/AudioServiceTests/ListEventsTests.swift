@@ -145,10 +145,10 @@ import Testing
     let places = tenants.map { feed.now(of: $0) }
     let wait = Task.immediate { await feed.wait(of: tenants[0], since: places[0], seconds: 10_000) }
     for tenant in tenants.dropFirst() {
-      feed.post(CatalogChanges(jobs: (0..<10).map { _ in Owned(JobID(), of: tenant) }))
+      feed.post(CatalogChanges(jobs: (0..<10).map { _ in JobChange(JobID(), of: tenant) }))
       #expect(feed.changes(of: tenant, since: feed.now(of: tenant), most: 1) != nil)
     }
-    feed.post(CatalogChanges(jobs: [Owned(JobID(), of: tenants[10])]))
+    feed.post(CatalogChanges(jobs: [JobChange(JobID(), of: tenants[10])]))
     await wait.value
     let kept = zip(tenants, places).map { feed.changes(of: $0, since: $1, most: 99)?.subjects.count }
     #expect(kept == [nil, nil, nil, nil, 10, 10, 10, 10, 10, 10, 11])

@@ -37,6 +37,7 @@ import Testing
         case .clear: "clear"
         case .forget: "forget"
         case .watch(let seconds): "watch \(seconds)"
+        case .drained: "drained"
         case .stopped: "stopped"
         }
       }
@@ -389,6 +390,72 @@ import Testing
     }
     #expect(driver.on(.cleared(id)) == [])
     #expect(driver.submit(JobID()) == ["claim"], "its place is free")
+  }
+
+  // MARK: Other nodes
+
+  @Test func aJobThatRunsElsewhereTakesNoPlaceAndMayComeBack() {
+    let driver = Driver()
+    let (id, other) = (JobID(), JobID())
+    #expect(driver.submit(id) == ["claim"])
+    #expect(driver.on(.refused(id, .runsElsewhere)) == [])
+    #expect(driver.submit(other) == ["claim"], "the place is free")
+    #expect(driver.on(.returned(id)) == [], "it waits for the place")
+    #expect(driver.on(.refused(other, .over)) == ["forget", "claim"])
+    #expect(driver.on(.claimed(id, attempts: 2, failures: 0, losses: 1)) == ["prepare"])
+  }
+
+  @Test func aWaitingJobThatAnotherNodeTakesIsNotClaimed() {
+    let driver = Driver()
+    let (first, second, third) = (driver.running(), JobID(), JobID())
+    driver.submit(second)
+    driver.submit(third)
+    #expect(driver.on(.taken(second)) == [])
+    driver.on(.reported(first, .result))
+    driver.on(.exited(first, .status(0)))
+    #expect(driver.on(.recorded(first, .over(with: []))) == ["forget", "claim"], "the third one's turn")
+    #expect(driver.on(.endedElsewhere(second)) == ["forget"])
+    #expect(driver.on(.returned(second)) == [], "it has ended")
+    #expect(driver.on(.claimed(third, attempts: 1, failures: 0)) == ["prepare"])
+  }
+
+  @Test func whatIsHeardLateOfAJobThatRunsHereChangesNothing() {
+    let driver = Driver()
+    let id = driver.running()
+    for event in [JobLifecycle.Event.taken(id), .returned(id), .endedElsewhere(id)] {
+      #expect(driver.on(event) == [])
+    }
+    driver.on(.reported(id, .result))
+    #expect(driver.on(.exited(id, .status(0))) == ["result"])
+  }
+
+  @Test func theFilesOfAJobThatIsCancelledElsewhereAreLeftToItsNode() {
+    let driver = Driver()
+    let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
+    driver.submit(job.id)
+    driver.on(.refused(job.id, .runsElsewhere))
+    #expect(driver.on(.cancelled(job)) == ["forget"])
+    #expect(driver.submit(JobID()) == ["claim"])
+  }
+
+  @Test func aNodeWithoutPlacesLeavesAllJobsToOthers() {
+    let driver = Driver(places: 0)
+    let id = JobID()
+    #expect(driver.submit(id) == [])
+    #expect(driver.on(.taken(id)) == [])
+    #expect(driver.on(.endedElsewhere(id)) == ["forget"])
+    #expect(driver.on(.stop) == ["stopped"])
+  }
+
+  @Test func whileDrainingRunningJobsFinishAndNoneBegins() {
+    let driver = Driver()
+    let (running, waiting) = (driver.running(), JobID())
+    driver.submit(waiting)
+    #expect(driver.on(.drain) == [])
+    driver.on(.reported(running, .result))
+    #expect(driver.on(.exited(running, .status(0))) == ["result"])
+    #expect(driver.on(.recorded(running, .over(with: []))) == ["forget", "drained"])
+    #expect(driver.on(.stop) == ["stopped"])
   }
 
   // MARK: Stopping

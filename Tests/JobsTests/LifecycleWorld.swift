@@ -278,6 +278,7 @@ struct LifecycleWorld {
       rows[id]?.forgets += 1
       check(rows[id]?.forgets == 1, "forgotten again")
     case .watch: pending.append(.event(.tick))
+    case .drained: check(false, "drained without being asked")
     case .stopped:
       check(isStopping && !isStopped, "stopped without being asked")
       check(rows.values.allSatisfy { $0.child == nil }, "stopped while a child runs")

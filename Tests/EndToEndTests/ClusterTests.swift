@@ -1,0 +1,162 @@
+import Foundation
+import PostgresServer
+import Testing
+
+/// Nodes that share a catalog in PostgreSQL and a folder with the media.
+@Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
+struct ClusterTests {
+  /// The folder and the database that nodes share.
+  private struct Cluster {
+    let folder: TemporaryFolder
+    let url: String
+
+    init() throws {
+      folder = try TemporaryFolder()
+      let server = try #require(PostgresServer.TestServer.shared)
+      url = server.url(database: try server.newDatabase())
+    }
+
+    /// Starts a node.
+    func node(_ name: String, _ arguments: String...) throws -> TestServer {
+      try TestServer(
+        with: ["--catalog", url, "--media", "file://" + folder.file("media"), "--node", name, "--lease", "3"] + arguments,
+        dataDirectory: folder.file(name))
+    }
+  }
+
+  private let cluster: Cluster
+  private let one, two: TestServer
+
+  init() throws {
+    cluster = try Cluster()
+    (one, two) = (try cluster.node("one"), try cluster.node("two"))
+  }
+
+  /// A recording whose waveform takes long enough to be seen while it is built.
+  private func upload(to server: TestServer) throws -> (id: String, job: String) {
+    let recording = try server.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+    return (try #require(recording["id"].string), try #require(recording["waveform"]["job"].string))
+  }
+
+  /// Whether all nodes answer a request with a status, within the five seconds that a change may take to be heard of.
+  private func allAnswer(_ path: String, _ status: Int) throws -> Bool {
+    try eventually(withinSeconds: 5) { try [one, two].allSatisfy { try $0.client.get(path).status == status } }
+  }
+
+  @Test func whatOneNodeTakesInIsThereOnTheOthers() throws {
+    let (id, job) = try upload(to: one)
+    try two.client.succeed(job)
+    let path = "/v1/recordings/\(id)/waveform?pixels=500"
+    #expect(try one.client.get(path).json["complete"] == .bool(true))
+    #expect(try one.client.get(path).json["data"].integers == two.client.get(path).json["data"].integers)
+    let audio = "/v1/recordings/\(id)/audio"
+    #expect(try one.client.get(audio).body == two.client.get(audio).body)
+    let denoise = try two.client.denoise(id)
+    try one.client.succeed(try #require(denoise["id"].string))
+    #expect(try one.client.get("/v1/recordings").text == two.client.get("/v1/recordings").text)
+    let renamed = try two.client.send(
+      "PATCH", "/v1/recordings/\(id)", ["Content-Type": "application/merge-patch+json"],
+      .bytes(Array(#"{"name":"other"}"#.utf8)))
+    #expect(renamed.status == 200)
+    #expect(try eventually(withinSeconds: 5) { try one.client.recording(id)["name"].string == "other" })
+    try one.stop()
+    try two.stop()
+  }
+
+  @Test func aDeletedRecordingIsGoneFromEveryNode() throws {
+    let (id, job) = try upload(to: one)
+    try one.client.succeed(job)
+    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?pixels=9"] {
+      #expect(try two.client.get(path).status == 200)
+    }
+    #expect(try one.client.send("DELETE", "/v1/recordings/\(id)").status == 204)
+    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?pixels=9"] {
+      #expect(try allAnswer(path, 404), "\(path)")
+    }
+  }
+
+  @Test func aJobIsCancelledThroughAnyNodeAndItsFilesAreRemoved() throws {
+    let (id, job) = try upload(to: one)
+    try one.client.succeed(job)
+    let denoise = try #require(try one.client.denoise(id)["id"].string)
+    #expect(try eventually { try one.client.get("/v1/jobs/\(denoise)").json["state"].string == "running" })
+    let idle = one.workers().isEmpty ? one : two
+    #expect(try idle.client.send("DELETE", "/v1/jobs/\(denoise)").status == 204)
+    for node in [one, two] {
+      #expect(try node.client.follow(denoise)["state"].string == "cancelled")
+      #expect(eventually(withinSeconds: 10) { node.workers().isEmpty })
+    }
+    let folder = cluster.folder.file("media/jobs/\(denoise)")
+    #expect(eventually(withinSeconds: 10) { !FileManager.default.fileExists(atPath: folder) })
+  }
+
+  @Test func theJobsOfANodeThatDiesAreFinishedByAnother() throws {
+    let (id, job) = try upload(to: one)
+    try one.client.succeed(job)
+    let denoise = try #require(try one.client.denoise(id)["id"].string)
+    var dying = one
+    let isRunning = eventually {
+      guard let busy = [one, two].first(where: { !$0.workers().isEmpty }) else { return false }
+      dying = busy
+      return true
+    }
+    #expect(isRunning)
+    try dying.crash()
+    let survivor = dying === one ? two : one
+    let document = try survivor.client.succeed(denoise)
+    #expect(document["attempts"].int == 2)
+    try dying.restart()
+    let derived = try #require(document["result"]["recording"].string)
+    #expect(try dying.client.recording(derived)["waveform"]["state"].string == "ready")
+  }
+
+  @Test func aNodeThatStopsGivesItsJobsBackOrFinishesThem() throws {
+    let patient = try cluster.node("patient", "--drain", "60")
+    // Only this node is left to begin the job.
+    try one.stop()
+    try two.stop()
+    let recording = try patient.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+    let job = try #require(recording["waveform"]["job"].string)
+    #expect(eventually { !patient.workers().isEmpty })
+    patient.command.signal(SIGTERM)
+    #expect(try eventually { try patient.client.get("/readyz").json["code"].string == "draining" })
+    let finished = try patient.command.finish(withinSeconds: 60)
+    #expect(finished.status == 0, "\(finished.errors)")
+    try one.restart()
+    #expect(try one.client.succeed(job)["attempts"].int == 1)
+  }
+
+  @Test func rolesDivideTheWork() throws {
+    try one.stop()
+    try two.stop()
+    let api = try cluster.node("api", "--role", "api")
+    let recording = try api.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+    let job = try #require(recording["waveform"]["job"].string)
+    #expect(try api.client.get("/v1/jobs/\(job)?wait=1").json["state"].string == "queued")
+    let worker = try cluster.node("worker", "--role", "work")
+    #expect(try worker.client.get("/v1/jobs/\(job)").status == 404)
+    #expect(try worker.client.get("/readyz").json["node"]["role"].string == "work")
+    try api.client.succeed(job)
+    #expect(api.workers().isEmpty)
+    #expect(try worker.client.get("/metrics").text.contains("stillwave_node_info{node=\"worker/"))
+  }
+
+  @Test("a catalog that can't be used stops the start, with the reason", arguments: [
+    (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
+    (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
+    (["--catalog", "postgres://u:secret@h/x", "--media", "file:///tmp/x"], "isn't accepted on the command line"),
+    (["--catalog", "postgres://h/x"], "--catalog needs --media"),
+    (["--catalog", "postgres://h/x", "--media", "s3://bucket"], "--media is the URL of a folder"),
+    (["--media", "file:///tmp/x"], "need --catalog"),
+    (["--role", "worker"], "--role is all, api or work"),
+    (["--node", "../x"], "--node takes letters"),
+  ])
+  func unusable(arguments: [String], reason: String) throws {
+    let command = try Command(
+      Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x")] + arguments)
+    let finished = try command.finish(withinSeconds: 60)
+    #expect(finished.status != 0)
+    #expect(finished.errors.contains(reason), "\(finished.errors)")
+    #expect(!finished.errors.contains("secret"))
+  }
+}
