@@ -3,8 +3,8 @@ import Synchronization
 
 /// The channel `stillwave` of a database, as the bus of the processes that use it.
 ///
-/// NOTIFY inside a transaction is delivered when it commits, in the order of commits; PostgreSQL therefore lets only one
-/// transaction with a NOTIFY commit at a time.
+/// NOTIFY inside a transaction is delivered when it commits, in the order of commits; therefore PostgreSQL lets only
+/// one transaction with a NOTIFY commit at a time.
 package final class PostgresBus: ChangeBus {
   private let engine: PostgresEngine
   private let settings: PostgresSettings

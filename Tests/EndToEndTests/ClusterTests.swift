@@ -19,7 +19,8 @@ struct ClusterTests {
     /// Starts a node.
     func node(_ name: String, _ arguments: String...) throws -> TestServer {
       try TestServer(
-        with: ["--catalog", url, "--media", "file://" + folder.file("media"), "--node", name, "--lease", "3"] + arguments,
+        with: ["--catalog", url, "--media", "file://" + folder.file("media"), "--node", name, "--lease", "3"]
+          + arguments,
         dataDirectory: folder.file(name))
     }
   }
@@ -46,7 +47,7 @@ struct ClusterTests {
   @Test func whatOneNodeTakesInIsThereOnTheOthers() throws {
     let (id, job) = try upload(to: one)
     try two.client.succeed(job)
-    let path = "/v1/recordings/\(id)/waveform?pixels=500"
+    let path = "/v1/recordings/\(id)/waveform?width=500"
     #expect(try one.client.get(path).json["complete"] == .bool(true))
     #expect(try one.client.get(path).json["data"].integers == two.client.get(path).json["data"].integers)
     let audio = "/v1/recordings/\(id)/audio"
@@ -66,11 +67,11 @@ struct ClusterTests {
   @Test func aDeletedRecordingIsGoneFromEveryNode() throws {
     let (id, job) = try upload(to: one)
     try one.client.succeed(job)
-    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?pixels=9"] {
+    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"] {
       #expect(try two.client.get(path).status == 200)
     }
     #expect(try one.client.send("DELETE", "/v1/recordings/\(id)").status == 204)
-    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?pixels=9"] {
+    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"] {
       #expect(try allAnswer(path, 404), "\(path)")
     }
   }
@@ -81,7 +82,7 @@ struct ClusterTests {
     let denoise = try #require(try one.client.denoise(id)["id"].string)
     #expect(try eventually { try one.client.get("/v1/jobs/\(denoise)").json["state"].string == "running" })
     let idle = one.workers().isEmpty ? one : two
-    #expect(try idle.client.send("DELETE", "/v1/jobs/\(denoise)").status == 204)
+    #expect(try idle.client.send("DELETE", "/v1/jobs/\(denoise)").status == 202)
     for node in [one, two] {
       #expect(try node.client.follow(denoise)["state"].string == "cancelled")
       #expect(eventually(withinSeconds: 10) { node.workers().isEmpty })
@@ -141,16 +142,18 @@ struct ClusterTests {
     #expect(try worker.client.get("/metrics").text.contains("stillwave_node_info{node=\"worker/"))
   }
 
-  @Test("a catalog that can't be used stops the start, with the reason", arguments: [
-    (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
-    (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
-    (["--catalog", "postgres://u:secret@h/x", "--media", "file:///tmp/x"], "isn't accepted on the command line"),
-    (["--catalog", "postgres://h/x"], "--catalog needs --media"),
-    (["--catalog", "postgres://h/x", "--media", "s3://bucket"], "--media is the URL of a folder"),
-    (["--media", "file:///tmp/x"], "need --catalog"),
-    (["--role", "worker"], "--role is all, api or work"),
-    (["--node", "../x"], "--node takes letters"),
-  ])
+  @Test(
+    "a catalog that can't be used stops the start, with the reason",
+    arguments: [
+      (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
+      (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
+      (["--catalog", "postgres://u:secret@h/x", "--media", "file:///tmp/x"], "isn't accepted on the command line"),
+      (["--catalog", "postgres://h/x"], "--catalog needs --media"),
+      (["--catalog", "postgres://h/x", "--media", "s3://bucket"], "--media is the URL of a folder"),
+      (["--media", "file:///tmp/x"], "need --catalog"),
+      (["--role", "worker"], "--role is all, api or work"),
+      (["--node", "../x"], "--node takes letters"),
+    ])
   func unusable(arguments: [String], reason: String) throws {
     let command = try Command(
       Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x")] + arguments)

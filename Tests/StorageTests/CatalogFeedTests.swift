@@ -42,7 +42,8 @@ struct CatalogFeedTests {
 
   private static func recording() -> Recording {
     Recording(
-      name: "clip.wav", format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1, frames: 9))
+      name: "clip.wav", format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1, frames: 9)
+    )
   }
 
   private func listen() {
@@ -94,10 +95,12 @@ struct CatalogFeedTests {
     #expect(here.changeCount == here.changeCount)
   }
 
-  @Test("what can't be read, or was missed, counts as a change of everything", arguments: [
-    BusEvent.message("{"), .message(#"{"node":"x","jobs":[{"id":"none"}]}"#), .message(#"{"node":"x","new":1}"#),
-    .connected,
-  ])
+  @Test(
+    "what can't be read, or was missed, counts as a change of everything",
+    arguments: [
+      BusEvent.message("{"), .message(#"{"node":"x","jobs":[{"id":"none"}]}"#), .message(#"{"node":"x","new":1}"#),
+      .connected,
+    ])
   func anything(event: BusEvent) {
     listen()
     let (all, one) = (here.changeCount, here.changeCount(of: RecordingID()))

@@ -120,8 +120,8 @@ final class Context: Sendable {
     (wholeCatalog.readTimes, wholeCatalog.writeTimes)
   }
 
-  /// This node's name, and how long ago the feed of the others' changes last proved that it delivers, in seconds; nil if
-  /// no other process shares the catalog.
+  /// This node's name, and how many seconds ago the feed of the others' changes last proved that it delivers; nil if no
+  /// other process shares the catalog.
   var feed: (node: String, ageSeconds: Double?)? {
     wholeCatalog.isShared ? (wholeCatalog.holder.node, wholeCatalog.secondsSinceHeard) : nil
   }

@@ -25,7 +25,9 @@ final class Access: Sendable {
       try UnusableFile.naming(path, "keys") { try KeyRing(path: path, clock: clock) }
     }
     secrets = try UnusableFile.naming(configuration.tokenSecretPath ?? "", "token secrets") {
-      try TokenSecrets(path: configuration.tokenSecretPath, directory: configuration.cluster.mediaDirectory ?? configuration.dataDirectory)
+      try TokenSecrets(
+        path: configuration.tokenSecretPath,
+        directory: configuration.cluster.mediaDirectory ?? configuration.dataDirectory)
     }
     audit = try configuration.auditLogPath.map { path in
       try UnusableFile.naming(path, "the audit log") { try AuditLog(path: path) }

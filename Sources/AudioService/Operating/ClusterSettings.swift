@@ -96,7 +96,8 @@ extension Setting {
       "node", "NAME", "Name of this node, with --catalog; each has its own.", default: "the machine's"
     ) { (text: String, configuration) throws(SettingError) in
       guard !text.isEmpty else { return }
-      guard text.utf8.count <= 64, text.first != ".", text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) })
+      guard text.utf8.count <= 64, text.first != ".",
+        text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-._".contains($0)) })
       else { throw SettingError("--node takes letters, digits and -._, at most 64; it was “\(text)”.") }
       configuration.cluster.node = text
     },

@@ -13,7 +13,8 @@ extension Configuration {
     JobSettings(
       workers: workerSettings,
       lifecycle: .init(
-        places: cluster.role.runsJobs ? workerCount : 0, maximumAttempts: maximumAttempts, retryPauseSeconds: retryPauseSeconds,
+        places: cluster.role.runsJobs ? workerCount : 0, maximumAttempts: maximumAttempts,
+        retryPauseSeconds: retryPauseSeconds,
         stallSeconds: stallSeconds, secondsPerProcessorSecond: jobSecondsPerProcessorSecond),
       maximumQueued: maximumQueuedJobs, maximumQueuedPerClient: maximumQueuedJobsPerClient,
       reservedDiskBytes: reservedDiskBytes, maximumConversionBytes: maximumConversionBytes, willAddFiles: willAddFiles)

@@ -39,8 +39,9 @@ final class CatalogFeed: Sendable {
   }
 
   /// Calls `hear` with what others do, from now on.
-  func listen(_ hear: @escaping @Sendable (HeardFromOthers) -> Void, onInterruption: @escaping @Sendable (String) -> Void)
-  {
+  func listen(
+    _ hear: @escaping @Sendable (HeardFromOthers) -> Void, onInterruption: @escaping @Sendable (String) -> Void
+  ) {
     bus.listen { [node] event in
       switch event {
       case .connected: hear(.anything)
