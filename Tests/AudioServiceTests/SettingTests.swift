@@ -19,8 +19,11 @@ import Testing
     "base-path": ("/one", "/two"), "keys": ("one", "two"), "token-secret-file": ("one", "two"),
     "audit-log": ("one", "two"), "metrics-tenants": ("true", "false"), "tenant-max-age": ("a=1", "a=2"),
     "admin-listen": ("127.0.0.9:1", "[::1]:2"),
-    "webhook-secret-file": ("/proc/version", ""),
+    "webhook-secret-file": ("/proc/version", ""), "catalog": ("postgres://one/x", "postgres://two/x"),
+    "media": ("file:///one", "file:///two"), "node": ("one", "two"), "role": ("api", "work"),
   ]
+  /// Settings that others need.
+  private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
 
   private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
     var configuration = try Configuration(flags: flags, variable: { variables[$0] })
@@ -35,11 +38,30 @@ import Testing
   func precedence(name: String) throws {
     let setting = try #require(Self.all.first { $0.name == name })
     let (one, two) = Self.examples[name] ?? ("7", "9")
-    let byFlag = try dump([name: one])
-    #expect(try byFlag != dump([:]), "it changes nothing")
-    #expect(try dump([:], [setting.variable: one]) == byFlag)
-    #expect(try dump([name: one], [setting.variable: two]) == byFlag)
-    #expect(try dump([name: two], [setting.variable: one]) != byFlag)
+    let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
+    let others = isOfNodes ? Self.companions.filter { $0.key != name } : [:]
+    func dump(flag: String?, variable: String? = nil) throws -> String {
+      try dump(others.merging(flag.map { [name: $0] } ?? [:]) { $1 }, variable.map { [setting.variable: $0] } ?? [:])
+    }
+    let byFlag = try dump(flag: one)
+    if others.isEmpty { #expect(try byFlag != dump(flag: nil), "it changes nothing") }
+    #expect(try dump(flag: nil, variable: one) == byFlag)
+    #expect(try dump(flag: one, variable: two) == byFlag)
+    #expect(try dump(flag: two, variable: one) != byFlag)
+  }
+
+  @Test(
+    "a password in the catalog's URL is refused as a flag",
+    arguments: [
+      "postgres://u:p4ss@h/x", "postgresql://u:p4ss@h1,h2:5433/x", "postgres://h/x?password=p4ss",
+    ])
+  func passwords(url: String) throws {
+    let media = ["media": "file:///m"]
+    #expect(
+      performing: { try dump(media.merging(["catalog": url]) { $1 }) },
+      throws: { "\($0)".contains("STILLWAVE_CATALOG") && !"\($0)".contains("p4ss") })
+    #expect(try dump(media, ["STILLWAVE_CATALOG": url]).contains("p4ss"))
+    #expect(try dump(media.merging(["catalog": "postgres://u@h:5432/x"]) { $1 }).contains("u@h:5432"))
   }
 
   @Test func secretsAreRefusedAsFlags() throws {
