@@ -41,7 +41,7 @@ import Testing
     let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
     let others = isOfNodes ? Self.companions.filter { $0.key != name } : [:]
     func dump(flag: String?, variable: String? = nil) throws -> String {
-      try dump(others.merging(flag.map { [name: $0] } ?? [:]) { $1 }, variable.map { [setting.variable: $0] } ?? [:])
+      try self.dump(others.merging(flag.map { [name: $0] } ?? [:]) { $1 }, variable.map { [setting.variable: $0] } ?? [:])
     }
     let byFlag = try dump(flag: one)
     if others.isEmpty { #expect(try byFlag != dump(flag: nil), "it changes nothing") }

@@ -1,3 +1,4 @@
+import PostgresServer
 import Testing
 
 @testable import Storage
@@ -19,8 +20,16 @@ struct CatalogEngine: Sendable {
 enum CatalogEngines {
   static let sqlite = CatalogEngine(name: "SQLite") { try SQLiteEngine(path: $0) }
 
-  /// All engines. Add a new one here.
-  static let all = [sqlite]
+  /// Databases of a server of the tests' own: the same path is the same database.
+  static let postgres = CatalogEngine(name: "PostgreSQL") { path in
+    guard let engine = try PostgresCatalogs.engine(path: path) else { throw MissingServer() }
+    return engine
+  }
+
+  private struct MissingServer: Error {}
+
+  /// All engines whose server is installed. Add a new one here.
+  static let all = [sqlite] + (PostgresServer.TestServer.isInstalled ? [postgres] : [])
 }
 
 extension Catalog {
