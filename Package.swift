@@ -97,7 +97,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
-    .testTarget(name: "StorageTests", dependencies: ["Terms", "Storage", "PostgresServer", "Randomness"], swiftSettings: strict),
+    .testTarget(
+      name: "StorageTests", dependencies: ["Terms", "Storage", "PostgresServer", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "PostgresStorageTests",
       dependencies: [

@@ -41,7 +41,8 @@ import Testing
     let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
     let others = isOfNodes ? Self.companions.filter { $0.key != name } : [:]
     func dump(flag: String?, variable: String? = nil) throws -> String {
-      try self.dump(others.merging(flag.map { [name: $0] } ?? [:]) { $1 }, variable.map { [setting.variable: $0] } ?? [:])
+      let flags = others.merging(flag.map { [name: $0] } ?? [:]) { $1 }
+      return try self.dump(flags, variable.map { [setting.variable: $0] } ?? [:])
     }
     let byFlag = try dump(flag: one)
     if others.isEmpty { #expect(try byFlag != dump(flag: nil), "it changes nothing") }

@@ -10,7 +10,11 @@ package struct LiveJob: Sendable {
   /// The number of attempts, counted when a child is started. The row counts an attempt slightly earlier.
   package var attempts = 0
   /// The last progress reported by its child.
-  package var progress: WorkerProgress?
+  package var progress: WorkerProgress? {
+    didSet { progressAt = .now }
+  }
+  /// When that was reported.
+  private(set) var progressAt: ContinuousClock.Instant?
   /// The start of the current attempt.
   var startedAt: ContinuousClock.Instant?
   /// Whose job it is.
@@ -54,8 +58,9 @@ package struct LiveJob: Sendable {
   package var secondsLeft: Double? {
     // The first thousandths of the work would give estimates of hours.
     guard let startedAt, fraction >= 0.01 else { return nil }
-    let elapsed = (ContinuousClock.now - startedAt) / .seconds(1)
-    return max(elapsed / fraction - elapsed, 0)
+    // From the time of the report, because other nodes' reports come once a second.
+    let elapsed = ((progressAt ?? .now) - startedAt) / .seconds(1)
+    return max(elapsed / fraction - (ContinuousClock.now - startedAt) / .seconds(1), 0)
   }
 }
 

@@ -74,8 +74,9 @@ package final class Catalog: Sendable {
 
   /// Writes a row to check that the catalog is writable. Throws the cause if not, such as `.diskFull`.
   package func check() throws(StorageError) {
-    // Bypasses the catalog's `write`, because it changes nothing that readers see.
-    _ = try engine.write {
+    // Bypasses the catalog's `write`, because it changes nothing that readers see. Nodes share the row and don't read
+    // it, so they need not be kept apart.
+    _ = try engine.write(.statementLocks) {
       // Counts up, because SQLite doesn't write an update that leaves a row unchanged.
       try $0.run(
         """
