@@ -9,6 +9,10 @@ extension Service {
     case HTTPServerError.cannotListen(let host, let port, let number):
       "Can't listen on \(host):\(port): \(systemWords(number)). Choose another address with --listen."
     case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
+    case StorageError.nodeInUse(let path):
+      "Another process has this node's name (\(path)). Give each node its own with --node."
+    case StorageError.sharedMedia(let path):
+      "\(path) has the media of several machines and is no data folder. Start the service with --catalog and --media."
     case StorageError.lostCatalog(let path):
       """
       There are recordings, but the catalog \(path) is missing or empty. Nothing was changed. Put the catalog back, or \

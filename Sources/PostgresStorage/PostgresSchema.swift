@@ -13,7 +13,8 @@
 package enum PostgresSchema {
   /// All migrations, oldest first.
   package static let migrator = PostgresMigrator([
-    PostgresMigration(1, "catalog", script: tables + usage)
+    PostgresMigration(1, "catalog", script: tables + usage),
+    PostgresMigration(2, "writers of uploads", script: writers),
   ])
 
   private static let tables = """
@@ -286,5 +287,15 @@ package enum PostgresSchema {
         old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
         AND old.started_at IS NOT NULL)
       EXECUTE FUNCTION time_job();
+    """
+
+  private static let writers = """
+    ALTER TABLE uploads ADD COLUMN writer bigint NOT NULL DEFAULT 0;
+    CREATE TABLE upload_segments (
+      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
+      start bigint NOT NULL,
+      writer bigint NOT NULL,
+      PRIMARY KEY (upload, start)
+    );
     """
 }

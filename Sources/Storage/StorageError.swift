@@ -40,6 +40,12 @@ package enum StorageError: Error, Equatable, Sendable {
   /// Another process has claimed the data directory.
   case inUse(path: String)
 
+  /// The folder has the media of several machines whose catalog is in PostgreSQL, so it isn't a data folder.
+  case sharedMedia(path: String)
+
+  /// Another process on this or another machine has the name of this node. `path` is its lock.
+  case nodeInUse(path: String)
+
   /// The lock file of the data directory was removed or replaced, so that another process could claim the directory.
   case claimLost(path: String)
 
@@ -48,6 +54,9 @@ package enum StorageError: Error, Equatable, Sendable {
 
   /// An upload that was to go on or to end is not in the catalog, or has become a recording already.
   case noSuchUpload(UploadID)
+
+  /// Another process receives the upload now.
+  case uploadTakenOver(UploadID)
 
   /// The limit on unfinished uploads is reached.
   case tooManyUploads(limit: Int)

@@ -12,7 +12,8 @@ struct BackupCommand: ParsableCommand {
       unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files on the same disk are hard links, which \
       take no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
       complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS appears last. The \
-      exit status is 0 only if every row can be read and every audio file matches the catalog.
+      exit status is 0 only if every row can be read and every audio file matches the catalog. What several machines \
+      share (--catalog, --media) is backed up with the tools of its database and its disk: see docs/cluster.md.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -29,6 +30,7 @@ struct BackupCommand: ParsableCommand {
     let path = try folder.path()
     umask(0o077)
     try DataFolderOptions.run { display in
+      try MediaStore(lookingAt: path).checkIsDataFolder()
       let report = try Backup(of: path, to: output, method: copy ? .copy : .link).make { share in
         display.show(share: share)
       }

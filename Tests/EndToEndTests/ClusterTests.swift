@@ -127,6 +127,59 @@ struct ClusterTests {
     #expect(try one.client.succeed(job)["attempts"].int == 1)
   }
 
+  private static let fields = ["Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"]
+
+  private func newUpload(_ length: Int) throws -> String {
+    let created = try one.client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "\(length)"])
+    return try #require(created["location"])
+  }
+
+  private func offset(of upload: String, at node: TestServer) throws -> Int? {
+    try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])["upload-offset"].flatMap { Int($0) }
+  }
+
+  @Test func anUploadGoesOnAtAnyNode() throws {
+    let bytes = BadUploadTests.tone.bytes
+    let upload = try newUpload(bytes.count)
+    var (sent, last) = (0, try one.client.get("/healthz"))
+    for (node, length) in [(one, 1), (two, 5000), (two, 1), (one, 20_000), (two, bytes.count)] {
+      for other in [one, two] { #expect(try offset(of: upload, at: other) == sent) }
+      let piece = Array(bytes[sent..<min(sent + length, bytes.count)])
+      last = try node.client.send(
+        "PATCH", upload, Self.fields.merging(["Upload-Offset": "\(sent)"]) { $1 }, .bytes(piece))
+      sent += piece.count
+      #expect(last.status == 204 && last["upload-offset"] == "\(sent)", "\(last.text)")
+    }
+    let id = try #require(last["stillwave-recording"])
+    for node in [one, two] {
+      #expect(try node.client.get("/v1/recordings/\(id)/audio").body == bytes)
+      #expect(try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])["stillwave-recording"] == id)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: cluster.folder.file("media/uploads")).isEmpty)
+  }
+
+  @Test func bytesThatAnEarlierNodeReceivesLateDontCount() throws {
+    let bytes = BadUploadTests.tone.bytes
+    let upload = try newUpload(bytes.count)
+    let late = try Wire(port: one.client.port)
+    let head = Self.fields.merging(["Upload-Offset": "0", "Host": "127.0.0.1", "Content-Length": "\(bytes.count)"]) {
+      $1
+    }
+    late.send("PATCH \(upload) HTTP/1.1\r\n" + head.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n")
+    late.send(Array(bytes.prefix(9000)))
+    #expect(try eventually { try offset(of: upload, at: one) == 9000 }, "asking makes them durable")
+    let answer = try two.client.send(
+      "PATCH", upload, Self.fields.merging(["Upload-Offset": "9000"]) { $1 }, .bytes(Array(bytes[9000..<12_000])))
+    #expect(answer.status == 204 && answer["upload-offset"] == "12000", "\(answer.text)")
+    late.send([UInt8](repeating: 0x55, count: bytes.count - 9000))
+    #expect(try late.answer(to: "PATCH").status == 423)
+    for node in [one, two] { #expect(try offset(of: upload, at: node) == 12_000) }
+    let end = try one.client.send(
+      "PATCH", upload, Self.fields.merging(["Upload-Offset": "12000"]) { $1 }, .bytes(Array(bytes[12_000...])))
+    let id = try #require(end["stillwave-recording"])
+    #expect(try two.client.get("/v1/recordings/\(id)/audio").body == bytes)
+  }
+
   @Test func rolesDivideTheWork() throws {
     try one.stop()
     try two.stop()

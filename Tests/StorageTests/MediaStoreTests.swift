@@ -218,6 +218,54 @@ import Testing
     try second.claim()
   }
 
+  @Test("nodes share a folder, each under its own name, and remove only their own leftovers")
+  func sharedFolder() throws {
+    let shared = folder("shared")
+    var one: MediaStore? = try MediaStore(shared: shared, node: "one")
+    let two = try MediaStore(shared: shared, node: "two")
+    #expect(throws: StorageError.nodeInUse(path: shared + "/nodes/one.lock")) {
+      try MediaStore(shared: shared, node: "one")
+    }
+    _ = try one?.receive()
+    let received = try two.receive()
+    one = nil
+    let again = try MediaStore(shared: shared, node: "one")
+    #expect(try FileSystem.names(in: again.incoming).isEmpty)
+    #expect(try FileSystem.names(in: two.incoming).count == 1)
+    received.discard()
+    #expect(throws: StorageError.sharedMedia(path: shared)) { try MediaStore(lookingAt: shared).checkIsDataFolder() }
+    try MediaStore(directory: folder("alone")).checkIsDataFolder()
+    _ = try Catalog(path: folder("alone/catalog.sqlite"))
+    #expect(throws: StorageError.inUse(path: folder("alone"))) {
+      try MediaStore(shared: folder("alone"), node: "one")
+    }
+  }
+
+  @Test("the segments of an upload are joined in order, without what came after a takeover")
+  func segments() throws {
+    let store = try MediaStore(shared: folder("shared"), node: "one")
+    let id = UploadID()
+    let first = UploadSegment(upload: id, start: 0, writer: 1)
+    let bytes = try #require(try store.begin([first], at: 0))
+    try bytes.append(Array("abcdef".utf8).span)
+    let second = UploadSegment(upload: id, start: 3, writer: 2)
+    let more = try #require(try store.begin([first, second], at: 3))
+    try bytes.append(Array("late".utf8).span)
+    try more.append(Array("DEFG".utf8).span)
+    try more.truncate(to: 6)
+    #expect(more.byteCount == 6)
+    #expect(more.whole == nil && bytes.whole != nil)
+    let whole = try store.join(more, of: id, writer: 2)
+    #expect(try String(contentsOfFile: whole.path, encoding: .utf8) == "abcDEF")
+    var sha256 = SHA256()
+    sha256.update(Array("abcDEF".utf8).span)
+    #expect(try whole.digest() == sha256.hexDigest())
+    let missing = UploadSegment(upload: id, start: 99, writer: 3)
+    #expect(try store.begin([first, second, missing], at: 99) == nil, "bytes are missing")
+    store.removeParts(of: id)
+    #expect(try FileSystem.names(in: store.uploads).isEmpty)
+  }
+
   @Test("claiming waits for a claim that is about to end")
   func lateClaim() throws {
     let store = try MediaStore(directory: folder("claimed"))

@@ -27,6 +27,44 @@ import Testing
     #expect(try Catalog(at: folder("catalog.sqlite")).upload(upload.id) == upload)
   }
 
+  @Test("after an upload was taken over, its former writer records nothing")
+  func takingOver() throws {
+    let upload = try upload()
+    let later = Timestamp(milliseconds: 2000)
+    try catalog.advance(upload.id, to: 3, expiresAt: later)
+    #expect(try catalog.segments(of: upload.id) == [UploadSegment(upload: upload.id, start: 0, writer: 0)])
+    #expect(throws: StorageError.changedMeanwhile) { try catalog.takeOver(upload.id, at: 4) }
+    #expect(try catalog.takeOver(upload.id, at: 3).writer == 1)
+    #expect(throws: StorageError.uploadTakenOver(upload.id)) {
+      try catalog.advance(upload.id, to: 5, expiresAt: later, by: 0)
+    }
+    #expect(try catalog.upload(upload.id)?.offset == 3)
+    // The second writer was stopped before any of its bytes counted.
+    #expect(try catalog.takeOver(upload.id, at: 3).writer == 2)
+    #expect(
+      try catalog.segments(of: upload.id).map { [$0.start, Int64($0.writer)] } == [[0, 0], [3, 2]],
+      "a segment without bytes is forgotten")
+    try catalog.advance(upload.id, to: 9, expiresAt: later, by: 2)
+    #expect(try catalog.takeOver(upload.id, at: 9).writer == 3)
+    #expect(try catalog.segments(of: upload.id).map(\.start) == [0, 3, 9])
+    try catalog.insert(sample(), jobs: [], finishing: upload.id, expiresAt: later)
+    for offset in [9, 10] as [Int64] {
+      #expect(throws: StorageError.noSuchUpload(upload.id)) { try catalog.takeOver(upload.id, at: offset) }
+    }
+    try catalog.deleteUpload(upload.id)
+    #expect(throws: StorageError.noSuchUpload(upload.id)) { try catalog.takeOver(upload.id, at: 0) }
+  }
+
+  @Test("an upload that another node has just prolonged isn't deleted as expired")
+  func prolonged() throws {
+    let upload = try upload(expiresAt: 1000)
+    try catalog.advance(upload.id, to: 1, expiresAt: Timestamp(milliseconds: 5000))
+    #expect(try !catalog.deleteUpload(upload.id, ifExpiredBefore: Timestamp(milliseconds: 2000)))
+    #expect(try catalog.upload(upload.id) != nil)
+    #expect(try catalog.deleteUpload(upload.id, ifExpiredBefore: Timestamp(milliseconds: 5001)))
+    #expect(try catalog.upload(upload.id) == nil)
+  }
+
   @Test("an upload becomes one recording, however often it is completed")
   func once() throws {
     let upload = try upload()

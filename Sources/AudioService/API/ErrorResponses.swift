@@ -174,6 +174,7 @@ private func problem(for error: StorageError) -> Problem {
   case .diskFull: problem(for: ServiceError.diskFull)
   case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
   case .noSuchUpload(let id): problem(for: ServiceError.noSuchUpload(id.text))
+  case .uploadTakenOver(let id): problem(for: ServiceError.uploadTakenOver(id))
   case .tooManyUploads(let limit):
     Problem(
       .tooManyRequests, code: "too_many_uploads",

@@ -14,12 +14,14 @@ struct OpenStorage {
       let settings = PostgresSettings(address: try PostgresAddress(url))
       try PostgresSchema.migrator.migrate(settings)
       let engine = PostgresEngine(settings)
-      let holder = LeaseHolder(name: configuration.cluster.node, terms: configuration.cluster.terms)
+      let node = configuration.cluster.node ?? LeaseHolder.machine
+      let holder = LeaseHolder(name: node, terms: configuration.cluster.terms)
       catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings))
-      store = try MediaStore(directory: media)
+      store = try MediaStore(shared: media, node: node)
       condition = nil
       return
     }
+    try MediaStore(lookingAt: configuration.dataDirectory).checkIsDataFolder()
     store = try MediaStore(directory: configuration.dataDirectory)
     try store.claim()
     let condition = try Catalog.inspect(path: store.catalogPath)

@@ -6,12 +6,15 @@
 //                   with an offset
 //   a crash         the part is truncated to the row's offset: reported bytes are there, others are sent again
 //   a request ends  for whatever reason: the bytes received and counted are kept
+//   another node    takes over at the row's offset, and has a file of its own; what the former writer records from then
+//                   on is refused (Catalog.takeOver)
 //
 // Only one request writes at a time. A newer one that names the current offset takes over: the older is usually dead
 // without the service noticing, such as after a phone changed networks. A request that names another offset doesn't
 // disturb the writer.
 
 import Dispatch
+import Glibc
 import HTTP
 import Jobs
 import Processing
@@ -40,7 +43,9 @@ final class UploadSession: @unchecked Sendable {
     /// The row hasn't been read yet.
     case unopened
     /// Accepts bytes; those up to `offset` count.
-    case receiving(UploadPart, offset: Int64)
+    case receiving(UploadBytes, offset: Int64)
+    /// Another process may be receiving it: what counts is in the row. Only if processes share the catalog.
+    case elsewhere
     /// The upload has become a recording.
     case finished
     /// The session can't be used: the upload is gone, or must be opened again after an error.
@@ -80,6 +85,7 @@ final class UploadSession: @unchecked Sendable {
 
   private func open() throws -> Upload {
     dispatchPrecondition(condition: .onQueue(queue))
+    if dependencies.catalog.isShared { try lookElsewhere() }
     if case .unopened = state {
       do { try load() } catch {
         become(.unusable(error as? ServiceError ?? .storage(error as? StorageError ?? .noSuchUpload(id))))
@@ -97,6 +103,7 @@ final class UploadSession: @unchecked Sendable {
     }
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
+    guard !dependencies.catalog.isShared else { return state = .elsewhere }
     guard let part = try dependencies.store.openPart(of: id) else {
       try catalog.deleteUpload(id)
       throw ServiceError.noSuchUpload(id.text)
@@ -107,7 +114,36 @@ final class UploadSession: @unchecked Sendable {
       try catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
     }
     try part.truncate(to: upload.offset)
-    state = .receiving(part, offset: upload.offset)
+    state = .receiving(UploadBytes(part), offset: upload.offset)
+  }
+
+  /// Takes in what another process may have done with the upload.
+  private func lookElsewhere() throws {
+    switch state {
+    case .receiving, .elsewhere: break
+    case .unopened, .finished, .unusable: return
+    }
+    guard let row = try catalog.upload(id) else {
+      try endWriter(.noSuchUpload(id.text))
+      return become(.unusable(try UploadRefusal(of: id, in: catalog)?.error ?? .noSuchUpload(id.text)))
+    }
+    if case .receiving = state, row.recording == nil, row.writer == upload?.writer { return }
+    writer?.outcome.tell(.failure(ServiceError.uploadTakenOver(id)))
+    writer = nil
+    upload = row
+    if row.recording == nil { state = .elsewhere } else { become(.finished) }
+  }
+
+  /// Makes this process the one that receives the upload.
+  private func takeOver(at offset: Int64) throws {
+    do throws(StorageError) { upload = try catalog.takeOver(id, at: offset) } catch {
+      guard error == .changedMeanwhile else { throw error }
+      throw ServiceError.wrongUploadOffset(given: offset, actual: try catalog.upload(id)?.offset ?? 0)
+    }
+    guard let bytes = try dependencies.store.begin(try catalog.segments(of: id), at: offset) else {
+      throw StorageError.io(operation: "open", path: id.text, errno: ENOENT)
+    }
+    state = .receiving(bytes, offset: offset)
   }
 
   private func openAlive() throws -> Upload {
@@ -149,7 +185,15 @@ final class UploadSession: @unchecked Sendable {
     }
     upload.offset = offset
     upload.expiresAt = dependencies.expiry(from: .now)
-    try catalog.advance(id, to: offset, expiresAt: upload.expiresAt)
+    do throws(StorageError) {
+      try catalog.advance(id, to: offset, expiresAt: upload.expiresAt, by: upload.writer)
+    } catch {
+      guard error == .uploadTakenOver(id) else { throw error }
+      state = .elsewhere
+      writer?.outcome.tell(.failure(ServiceError.uploadTakenOver(id)))
+      writer = nil
+      throw ServiceError.uploadTakenOver(id)
+    }
     self.upload = upload
     checkpointAt = .now
   }
@@ -161,6 +205,7 @@ final class UploadSession: @unchecked Sendable {
     try await run { [self] in
       _ = try openAlive()
       let status = try statusNow()
+      if offset == status.offset, case .elsewhere = state { try takeOver(at: offset) }
       guard offset == status.offset, case .receiving = state else {
         throw ServiceError.wrongUploadOffset(given: offset, actual: status.offset)
       }
@@ -244,10 +289,12 @@ final class UploadSession: @unchecked Sendable {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()
       if upload.recording != nil { return nil }
-      guard case .receiving(let part, let offset) = state, offset == upload.length else {
+      if let finishing { return finishing }
+      if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
+      guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
         throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
       }
-      if let finishing { return finishing }
+      let part = try dependencies.store.join(bytes, of: id, writer: self.upload?.writer ?? 0)
       let task = Task { try await self.makeRecording(of: part) }
       finishing = task
       return task
@@ -262,8 +309,9 @@ final class UploadSession: @unchecked Sendable {
       // If there's no room, the upload stays and can be retried.
       let room = try dependencies.admission.runner.reserve(for: client)
       let probe = try await dependencies.admission.probe(path: part.path, bytes: part.byteCount, for: client)
-      let (recording, job) = try await run { [self] in try keep(part, probe) }
-      dependencies.admission.runner.submit(job, source: recording, room: room)
+      if let (recording, job) = try await run({ [self] in try keep(part, probe) }) {
+        dependencies.admission.runner.submit(job, source: recording, room: room)
+      }
     } catch {
       try await run { [self] in
         finishing = nil
@@ -276,8 +324,8 @@ final class UploadSession: @unchecked Sendable {
     }
   }
 
-  /// MediaStore+Uploads explains the order of the writes.
-  private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job) {
+  /// MediaStore+Uploads explains the order of the writes. Returns nil if another process has made the recording.
+  private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job)? {
     let upload = try open()
     let recordingID = RecordingID()
     let stored = try dependencies.store.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
@@ -293,13 +341,17 @@ final class UploadSession: @unchecked Sendable {
       if (try? catalog.recording(recordingID)) == .some(nil) {
         try? dependencies.store.remove(recordingID)
       }
-      throw error
+      guard case .noSuchUpload = error, let row = try? catalog.upload(id), row.recording != nil else { throw error }
+      self.upload = row
+      finishing = nil
+      become(.finished)
+      return nil
     }
     self.upload?.recording = recordingID
     self.upload?.expiresAt = expiresAt
     finishing = nil
     become(.finished)
-    dependencies.store.removePart(of: id)
+    removeFiles(of: upload)
     dependencies.metrics.uploads.add(1)
     return (new.recording, new.job)
   }
@@ -316,7 +368,7 @@ final class UploadSession: @unchecked Sendable {
     try await run { [self] in
       let upload = try open()
       if let instant, upload.expiresAt >= instant { return }
-      try removeNow(.noSuchUpload(id.text))
+      try removeNow(.noSuchUpload(id.text), ifExpiredBefore: instant)
     }
   }
 
@@ -333,20 +385,32 @@ final class UploadSession: @unchecked Sendable {
   /// Removes the upload if it has no bytes and no writer, to make room for others. Returns false if it stays.
   func removeIfEmpty() async throws -> Bool {
     try await run { [self] in
-      _ = try open()
-      guard case .receiving(let part, let offset) = state, offset == 0, part.byteCount == 0, writer == nil else {
-        return false
+      let upload = try open()
+      switch state {
+      case .receiving(let bytes, let offset) where offset == 0 && bytes.byteCount == 0 && writer == nil: break
+      // Nobody has begun to send it.
+      case .elsewhere where upload.offset == 0 && upload.writer == 0: break
+      default: return false
       }
       try removeNow(.noSuchUpload(id.text))
       return true
     }
   }
 
-  private func removeNow(_ reason: ServiceError, keeping refusal: UploadRefusal? = nil) throws {
-    try catalog.deleteUpload(id, keeping: refusal?.answer(for: id))
+  private func removeNow(
+    _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil
+  ) throws {
+    let upload = upload
+    let isDeleted = try catalog.deleteUpload(id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant)
+    // Another process has received more in the meantime.
+    if !isDeleted, instant != nil, try catalog.upload(id) != nil { return state = .unopened }
     writer?.outcome.tell(.failure(reason))
     writer = nil
-    dependencies.store.removePart(of: id)
+    if let upload { removeFiles(of: upload) }
     become(.unusable(reason))
+  }
+
+  private func removeFiles(of upload: Upload) {
+    if upload.writer == 0 { dependencies.store.removePart(of: id) } else { dependencies.store.removeParts(of: id) }
   }
 }

@@ -43,12 +43,46 @@ extension Catalog {
 
   /// Records an upload's offset and expiry. The bytes up to the offset must already be durable.
   ///
-  /// Throws `.noSuchUpload` if it was deleted.
-  package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
+  /// Throws `.noSuchUpload` if it was deleted, and `.uploadTakenOver` if `writer` isn't its writer any more.
+  package func advance(
+    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0
+  ) throws(StorageError) {
     try write { db in
       let count = try db.run(
-        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
-      guard count == 1 else { throw StorageError.noSuchUpload(id) }
+        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ? AND writer = ?"#,
+        [offset, expiresAt.milliseconds, id.text, writer])
+      if count == 1 { return }
+      throw try Self.upload(id, db) == nil ? StorageError.noSuchUpload(id) : .uploadTakenOver(id)
+    }
+  }
+
+  /// Makes the caller the writer of an unfinished upload whose durable bytes end at `offset`, and names the segment
+  /// that it is about to begin there. What the former writer records from now on is refused. Returns the upload.
+  ///
+  /// Throws `.noSuchUpload` if it was deleted or has become a recording, and `.changedMeanwhile` if it has another
+  /// offset.
+  package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
+    try write { db in
+      guard var upload = try Self.upload(id, db), upload.recording == nil else { throw StorageError.noSuchUpload(id) }
+      guard upload.offset == offset else { throw StorageError.changedMeanwhile }
+      upload.writer += 1
+      try db.run("UPDATE uploads SET writer = ? WHERE id = ?", [upload.writer, id.text])
+      // A segment that begins here has no bytes that count.
+      try db.run("DELETE FROM upload_segments WHERE upload = ? AND start >= ?", [id.text, offset])
+      try db.run(
+        "INSERT INTO upload_segments (upload, start, writer) VALUES (?, ?, ?)", [id.text, offset, upload.writer])
+      return upload
+    }
+  }
+
+  /// Returns the segments of an upload, in order; the first begins at 0.
+  package func segments(of id: UploadID) throws(StorageError) -> [UploadSegment] {
+    try read { db in
+      var segments: [UploadSegment] = []
+      for row in try db.rows("SELECT start, writer FROM upload_segments WHERE upload = ? ORDER BY start", [id.text]) {
+        segments.append(UploadSegment(upload: id, start: try value(row, "start"), writer: try value(row, "writer")))
+      }
+      return segments.first?.start == 0 ? segments : [UploadSegment(upload: id, start: 0, writer: 0)] + segments
     }
   }
 
@@ -75,10 +109,16 @@ extension Catalog {
 
   /// Deletes an upload and stores `answer`, if given, in its place. Returns false if it was already deleted.
   /// Afterwards, the caller must remove its part file.
+  ///
+  /// With `instant`, deletes it only if it expired before that.
   @discardableResult
-  package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
+  package func deleteUpload(
+    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil
+  ) throws(StorageError) -> Bool {
     try write { db in
-      let deleted = try db.eraseReturning("DELETE FROM uploads WHERE id = ? RETURNING tenant", [id.text])
+      let latest = instant?.milliseconds ?? .max
+      let deleted = try db.eraseReturning(
+        "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
       guard let row = deleted.first else { return false }
       try Self.noteRemoval(of: id.text, db)
       try Self.keep(answer, for: try tenant(row), db)
@@ -121,7 +161,8 @@ struct UploadRow: TableRow {
     var upload = Upload(
       id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
       metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
-      recording: try optionalIdentifier(row, "recording"), client: try value(row, "client"),
+      recording: try optionalIdentifier(row, "recording"), writer: try value(row, "writer"),
+      client: try value(row, "client"),
       token: try nullable(row, "token"))
     upload.tenant = try tenant(row)
     self.upload = upload
@@ -138,6 +179,7 @@ struct UploadRow: TableRow {
     container["metadata"] = upload.metadata
     container["expires_at"] = upload.expiresAt.milliseconds
     container["recording"] = upload.recording?.text
+    container["writer"] = upload.writer
     container["client"] = upload.client
     container["token"] = upload.token
   }

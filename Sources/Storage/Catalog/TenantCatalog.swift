@@ -274,9 +274,23 @@ extension TenantCatalog {
   }
 
   /// Records an upload's offset and expiry; see `Catalog.advance`. Throws `.noSuchUpload` if there is none.
-  package func advance(_ id: UploadID, to offset: Int64, expiresAt: Timestamp) throws(StorageError) {
+  package func advance(
+    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0
+  ) throws(StorageError) {
     guard try upload(id) != nil else { throw .noSuchUpload(id) }
-    try whole.advance(id, to: offset, expiresAt: expiresAt)
+    try whole.advance(id, to: offset, expiresAt: expiresAt, by: writer)
+  }
+
+  /// Makes the caller the writer of an upload; see `Catalog.takeOver`.
+  package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
+    guard try upload(id) != nil else { throw .noSuchUpload(id) }
+    return try whole.takeOver(id, at: offset)
+  }
+
+  /// Returns the segments of an upload; see `Catalog.segments`.
+  package func segments(of id: UploadID) throws(StorageError) -> [UploadSegment] {
+    guard try upload(id) != nil else { throw .noSuchUpload(id) }
+    return try whole.segments(of: id)
   }
 
   /// Inserts the recording that an upload became; see `Catalog.insert`. Throws `.noSuchUpload` if there is no such
@@ -291,9 +305,11 @@ extension TenantCatalog {
 
   /// Deletes an upload and stores `answer`, if given, in its place; see `Catalog.deleteUpload`.
   @discardableResult
-  package func deleteUpload(_ id: UploadID, keeping answer: KeptAnswer? = nil) throws(StorageError) -> Bool {
+  package func deleteUpload(
+    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil
+  ) throws(StorageError) -> Bool {
     guard try upload(id) != nil else { return false }
-    return try whole.deleteUpload(id, keeping: answer)
+    return try whole.deleteUpload(id, keeping: answer, ifExpiredBefore: instant)
   }
 
   /// Returns the answer stored under a key, or nil.

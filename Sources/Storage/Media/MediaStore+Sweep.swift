@@ -39,13 +39,18 @@ extension MediaStore {
   /// itself assigns, so other files in the data directory stay. Doesn't throw, because a service can run despite
   /// leftovers.
   func removeHalfFinished(_ report: inout SweepReport) {
+    removeIncoming(&report)
+    report.recordings += clear(removed, &report) { UUIDv7($0) != nil }
+    report.jobs = clear(jobs, &report) { name in JobID(name).map { !isHeld($0) } ?? false }
+  }
+
+  /// Removes plain uploads that this process, or an earlier one in its place, was receiving.
+  func removeIncoming(_ report: inout SweepReport) {
     func isNamed(_ name: String, _ suffix: String) -> Bool {
       name.hasSuffix(suffix) && UUIDv7(String(name.dropLast(suffix.count))) != nil
     }
     report.incoming = clear(incoming, &report) { isNamed($0, ".part") }
     _ = clear(incoming, &report) { isNamed($0, Self.intakeSuffix) }
-    report.recordings += clear(removed, &report) { UUIDv7($0) != nil }
-    report.jobs = clear(jobs, &report) { name in JobID(name).map { !isHeld($0) } ?? false }
   }
 
   /// Returns all IDs that have a folder among the recordings.

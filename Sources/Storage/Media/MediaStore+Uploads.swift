@@ -8,6 +8,10 @@ import Glibc
 //   3. in one transaction, write the rows of the recording and its jobs, and the recording into the upload's row
 //   4. describe the recording in its folder, which removes the mark; unlink the part
 //
+// If several processes share the catalog, each that takes an upload over begins a file of its own, named by its number
+// as a writer, so that a late write of an earlier one changes nothing that counts. At the end, the files are copied
+// into one.
+//
 // Before step 3 the part still exists under its own name, and the next start removes the marked folder, so the upload
 // can be completed again. After step 3, the next start removes the part, which is only a second name for the
 // recording's file.
@@ -35,6 +39,38 @@ extension MediaStore {
     }
   }
 
+  /// Opens what earlier writers have received, up to `offset`, and begins the file of the last of `segments`.
+  ///
+  /// Returns nil if bytes are missing.
+  package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> UploadBytes? {
+    guard let own = segments.last else { return nil }
+    var earlier: [(path: String, count: Int64)] = []
+    for (segment, next) in zip(segments, segments.dropFirst()) {
+      let path = path(of: segment)
+      let count = next.start - segment.start
+      do { guard try FileSystem.length(of: path) >= count else { return nil } } catch .io(_, _, ENOENT) { return nil }
+      earlier.append((path, count))
+    }
+    guard own.start == offset else { return nil }
+    try checkClaim()
+    let part = try UploadPart(path: path(of: own), flags: O_CREAT | O_EXCL)
+    try FileSystem.syncFolder(uploads)
+    return UploadBytes(part, after: earlier)
+  }
+
+  /// Returns one file with all bytes of an upload, durable if they are in several files now.
+  package func join(_ bytes: UploadBytes, of id: UploadID, writer: Int) throws(StorageError) -> UploadPart {
+    if let whole = bytes.whole { return whole }
+    let file = try UploadPart(path: "\(uploads)/\(id)-\(writer).whole", flags: O_CREAT | O_TRUNC)
+    try bytes.copy(to: file)
+    try file.sync()
+    return file
+  }
+
+  private func path(of segment: UploadSegment) -> String {
+    segment.writer == 0 ? path(ofPart: segment.upload) : "\(uploads)/\(segment.upload)-\(segment.writer).part"
+  }
+
   /// Returns the length of the part file of an upload, or nil if it doesn't exist.
   package func lengthOfPart(of id: UploadID) throws(StorageError) -> Int64? {
     do { return try FileSystem.length(of: path(ofPart: id)) } catch .io(_, _, ENOENT) { return nil }
@@ -42,6 +78,14 @@ extension MediaStore {
 
   /// Removes the part file of an upload. If this fails, the next start's sweep removes it.
   package func removePart(of id: UploadID) { try? FileSystem.remove(path(ofPart: id)) }
+
+  /// Removes all files of an upload that had several writers.
+  package func removeParts(of id: UploadID) {
+    removePart(of: id)
+    for name in (try? FileSystem.names(in: uploads)) ?? [] where name.hasPrefix("\(id)-") {
+      try? FileSystem.remove(uploads + "/" + name)
+    }
+  }
 
   /// Also makes a complete part the file `name` of recording `id`. When this returns, the file survives a power
   /// failure.

@@ -9,6 +9,12 @@
 //   DATA/removed/<uuid>/            a recording's folder being removed
 //   DATA/orphaned/<id>              unexplained files, kept until someone has inspected them
 //
+// A folder that several machines share has all of these but the lock, and besides:
+//
+//   MEDIA/shared-media              says that it is no data folder: its catalog is in PostgreSQL
+//   MEDIA/nodes/<node>.lock         held by the process with this name
+//   MEDIA/incoming/<node>/          its uploads being received
+//
 // No path contains text from outside. A crash can leave one of two harmless things. First, a folder without a row, if
 // the crash occurs between making the bytes durable and inserting the row. Such a folder carries the mark of the
 // unfinished (MediaStore+Descriptions), and only because of that mark does the next start remove it. Second, a
@@ -45,6 +51,7 @@ package final class MediaStore: Sendable {
   let jobs: String
   let removed: String
   let orphaned: String
+  private let lockPath: String
   private let claimed = Mutex<Claim?>(nil)
   let spareFolders = Mutex<[String]>([])
   private let recordingsSync: GroupedSync
@@ -76,6 +83,50 @@ package final class MediaStore: Sendable {
     removed = directory + "/removed"
     orphaned = directory + "/orphaned"
     recordingsSync = GroupedSync(path: recordings)
+    lockPath = directory + "/lock"
+  }
+
+  /// Opens the store in a folder that several machines share, as one of them, and claims the name of this node: creates
+  /// what is missing, and removes what an earlier process of this name was receiving.
+  ///
+  /// Throws `.nodeInUse` if another process has the name, and `.inUse` if the folder is a data folder.
+  package init(shared directory: String, node: String) throws(StorageError) {
+    self.directory = directory
+    incoming = "\(directory)/incoming/\(node)"
+    uploads = directory + "/uploads"
+    recordings = directory + "/recordings"
+    jobs = directory + "/jobs"
+    removed = directory + "/removed"
+    orphaned = directory + "/orphaned"
+    recordingsSync = GroupedSync(path: recordings)
+    lockPath = "\(directory)/nodes/\(node).lock"
+    // What makes a data folder one.
+    if FileSystem.identity(of: catalogPath) != nil { throw .inUse(path: directory) }
+    try FileSystem.makeFolders(directory)
+    for folder in [directory + "/nodes", directory + "/incoming"] { try FileSystem.makeFolder(folder) }
+    try makeFolders()
+    if !isShared { try FileSystem.replace(directory + "/" + Self.sharedMarker, with: Array(Self.sharedText.utf8)) }
+    do throws(StorageError) { try claim() } catch {
+      if case .inUse = error { throw .nodeInUse(path: lockPath) }
+      throw error
+    }
+    var report = SweepReport()
+    removeIncoming(&report)
+  }
+
+  private static let sharedMarker = "shared-media"
+  private static let sharedText = """
+    This folder has the media of several machines. Its catalog is in PostgreSQL, and the services that use both are
+    started with --catalog and --media. It isn't a data folder: see docs/cluster.md for backups.
+
+    """
+
+  /// Whether several machines share the folder, so that it isn't a data folder.
+  package var isShared: Bool { FileSystem.identity(of: directory + "/" + Self.sharedMarker) != nil }
+
+  /// Throws `.sharedMedia` if the folder isn't a data folder.
+  package func checkIsDataFolder() throws(StorageError) {
+    guard !isShared else { throw .sharedMedia(path: directory) }
   }
 
   private func makeFolders() throws(StorageError) {
@@ -115,8 +166,6 @@ package final class MediaStore: Sendable {
     claimed.withLock { $0 = claim }
     FileSystem.makePrivate(path)
   }
-
-  private var lockPath: String { directory + "/lock" }
 
   /// Throws `.claimLost` if the lock file in the directory is no longer the one that this store claimed, so that
   /// another service could claim the directory too. Costs one system call. Does nothing if this store has claimed

@@ -38,7 +38,8 @@ package struct LeaseHolder: Sendable {
     (self.terms, self.now) = (terms, now)
   }
 
-  private static let machine: String = {
+  /// The name of the machine.
+  package static let machine: String = {
     var name = [CChar](repeating: 0, count: 256)
     let isKnown = unsafe name.withUnsafeMutableBufferPointer { buffer in
       guard let start = buffer.baseAddress else { return false }

@@ -17,6 +17,9 @@ package struct Upload: Sendable, Equatable {
   package var expiresAt: Timestamp
   /// The recording that it became; nil until then.
   package var recording: RecordingID?
+  /// Counts how often another process has taken the upload over; the right to write for it. Always 0 if only one
+  /// process uses the catalog.
+  package var writer: Int
   /// The client that the upload counts toward when clients take turns; opaque, and empty if unknown.
   package let client: String
   /// The ID of the token that it was begun with; nil if it was begun with a key, or without one.
@@ -25,7 +28,7 @@ package struct Upload: Sendable, Equatable {
   /// Creates an upload, without any bytes by default.
   package init(
     id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
-    recording: RecordingID? = nil, client: String = "", token: String? = nil
+    recording: RecordingID? = nil, writer: Int = 0, client: String = "", token: String? = nil
   ) {
     self.id = id
     self.length = length
@@ -33,8 +36,24 @@ package struct Upload: Sendable, Equatable {
     self.metadata = metadata
     self.expiresAt = expiresAt
     self.recording = recording
+    self.writer = writer
     self.client = client
     self.token = token
+  }
+}
+
+/// The bytes of an upload that one writer has received: from `start` to the next segment, or to the upload's offset.
+package struct UploadSegment: Sendable, Equatable {
+  /// The upload.
+  package let upload: UploadID
+  /// The position of the first byte in the upload.
+  package let start: Int64
+  /// The writer, which names its file.
+  package let writer: Int
+
+  /// Creates a segment from its parts.
+  package init(upload: UploadID, start: Int64, writer: Int) {
+    (self.upload, self.start, self.writer) = (upload, start, writer)
   }
 }
 

@@ -121,6 +121,20 @@ enum Schema {
     }
     migrator.registerMigration("18 usage of labels and noise profiles") { try $0.execute(sql: usageOfLabels) }
     migrator.registerMigration("19 leases of jobs") { try $0.execute(sql: leases) }
+    // The writer of an upload counts the processes that have taken it over; the bytes from `start` on are in the
+    // segment's own file. Without a row, all bytes are in the part.
+    migrator.registerMigration("20 writers of uploads") { db in
+      try db.execute(
+        sql: """
+          ALTER TABLE uploads ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;
+          CREATE TABLE upload_segments (
+            upload TEXT NOT NULL REFERENCES uploads ON DELETE CASCADE,
+            start INTEGER NOT NULL,
+            writer INTEGER NOT NULL,
+            PRIMARY KEY (upload, start)
+          ) STRICT
+          """)
+    }
     return migrator
   }
 
