@@ -1,0 +1,101 @@
+"""Three nodes under faults, clients that use them, and a table of the promises that were broken."""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+
+from checker import TRIGGER, Checker, table
+from clients import Client, Journal, Receiver, StaleReader
+from database import Pair
+from faults import DATABASE_FAULTS, NODE_FAULTS, Faults
+from network import Network
+from nodes import Node, free_port
+
+# What must have happened, or else the test shows nothing.
+NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", "webhooks received", "reads after changes",
+          "slices compared", "recordings compared at the end", "deletions acknowledged")
+
+
+class Cluster:
+    def __init__(self, program, folder, lease, standby=True):
+        self.program, self.folder, self.lease = program, folder, lease
+        self.media = os.path.join(folder, "media")
+        self.network = Network()
+        ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
+        self.database = Pair(folder, self.network.database_side, ports, standby)
+        self.nodes, self.is_ending, self.deadline = [], threading.Event(), float("inf")
+
+    def start(self, count, *settings):
+        for number in range(1, count + 1):
+            node = Node(number, self, *settings)
+            self.nodes.append(node)
+            node.start()
+            node.wait()
+
+    def stop(self):
+        for node in self.nodes:
+            node.kill()
+        self.database.stop()
+
+
+def run(program, seconds, clients, lease, seed, keep):
+    folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
+    print(f"cluster-test: seed {seed}, everything is in {folder}" + ("" if keep else ", unless all is well"), flush=True)
+    cluster = Cluster(program, folder, lease)
+    cluster.journal = Journal(os.path.join(folder, "clients.log"))
+    cluster.receiver = Receiver(cluster.network.client_side, cluster.journal)
+    is_well = False
+    try:
+        is_well = go(cluster, seconds, clients, seed)
+        return is_well
+    finally:
+        cluster.stop()
+        # A failing run leaves its logs.
+        if is_well and not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def go(cluster, seconds, clients, seed):
+    cluster.start(3)
+    cluster.database.sql(TRIGGER)
+    kinds = NODE_FAULTS if cluster.network.can_cut else tuple(kind for kind in NODE_FAULTS if kind != "cut")
+    if not cluster.network.can_cut:
+        print("cluster-test: nodes are not cut off from the database: that needs root, for namespaces", flush=True)
+    faults = [Faults(cluster, kinds, seed, (0.5, 3)), Faults(cluster, DATABASE_FAULTS, seed, (3, 9))]
+    threads = [Client(number, cluster, seed) for number in range(clients)] + [StaleReader(clients, cluster, seed)]
+    for thread in threads + faults:
+        thread.start()
+    broken = wait(threads + faults, seconds)
+    cluster.is_ending.set()
+    for fault in faults:
+        fault.join(120)
+    # All is well again: what the clients have begun they can end.
+    cluster.deadline = time.monotonic() + 60
+    broken = broken or wait(threads, 90, until_all_end=True)
+    journal, checker = cluster.journal, Checker(cluster)
+    left = checker.settle(60)
+    time.sleep(cluster.lease)
+    checker.check()
+    for at, kind, text in sorted(journal.violations)[:40]:
+        print(f"  {kind}: {text} ({time.strftime('%H:%M:%S', time.localtime(at))})")
+    print(table(journal, [time for fault in faults for time in fault.times]))
+    print(", ".join(f"{number} {what}" for what, number in sorted(journal.counts.items())), flush=True)
+    missing = [what for what in NEEDED if not journal.counts.get(what)]
+    if missing:
+        print(f"cluster-test: nothing was shown, for want of: {', '.join(missing)}")
+    for thread in broken:
+        print(f"cluster-test: {thread.name} broke off: {thread.error!r}")
+    return not (journal.violations or missing or broken or left)
+
+
+def wait(threads, seconds, until_all_end=False):
+    """Waits, and returns the threads that failed."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        failed = [thread for thread in threads if thread.error]
+        if failed or until_all_end and not any(thread.is_alive() for thread in threads):
+            return failed
+        time.sleep(0.2)
+    return [thread for thread in threads if thread.error]

@@ -1,0 +1,174 @@
+"""Counts broken promises, from what the clients wrote down and from what the catalog says in the end."""
+
+import hashlib
+import json
+import os
+import time
+
+# Writes down each transition of a job with the time, in the catalog itself: what was done before a failover is known after
+# it only if it wasn't lost.
+TRIGGER = """
+CREATE TABLE chaos (number bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), job text NOT NULL,
+  before text, after text, attempt bigint, nonce text, node text, interruptions bigint);
+CREATE FUNCTION chaos() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO chaos (job, after) VALUES (NEW.id, NEW.state);
+  ELSIF TG_OP = 'DELETE' THEN
+    INSERT INTO chaos (job, before) VALUES (OLD.id, OLD.state);
+  ELSIF OLD.state <> NEW.state OR OLD.attempts <> NEW.attempts THEN
+    INSERT INTO chaos (job, before, after, attempt, nonce, node, interruptions)
+      VALUES (NEW.id, OLD.state, NEW.state, NEW.attempts, NEW.nonce, NEW.node, NEW.interruptions);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER chaos AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION chaos();
+"""
+FINISHED = ("succeeded", "failed", "cancelled")
+
+
+class Checker:
+    def __init__(self, cluster):
+        self.cluster, self.journal, self.database = cluster, cluster.journal, cluster.database
+
+    def settle(self, seconds):
+        """Waits until all jobs have ended. Returns how many haven't."""
+        end = time.monotonic() + seconds
+        while True:
+            left = int(self.database.sql("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"))
+            if left == 0 or time.monotonic() > end:
+                return left
+            time.sleep(0.2)
+
+    def check(self):
+        self.jobs()
+        self.names()
+        self.recordings()
+        self.deleted()
+        self.webhooks()
+
+    def lost(self, text, at=None):
+        self.journal.violation("lost", text, at)
+
+    def jobs(self):
+        """Each job is there, has ended, and has done so once and as its client was told."""
+        ends, known, gone = {}, set(), set()
+        for at, job, before, after, attempt in self.database.rows(
+                "SELECT extract(epoch FROM at), job, before, after, attempt FROM chaos ORDER BY number"):
+            known.add(job)
+            if not after:
+                gone.add(job)
+                continue
+            if before in FINISHED:
+                self.journal.violation("twice", f"job {job} went from {before} to {after}", float(at))
+            if after in FINISHED:
+                ends.setdefault(job, []).append((float(at), after))
+            self.journal.count("attempts", after == "running")
+        for job in sorted(known - gone):
+            found = ends.get(job, [])
+            if len(found) > 1:
+                self.journal.violation("twice", f"job {job} has ended {len(found)} times", found[-1][0])
+            elif not found:
+                self.lost(f"job {job} hasn't ended")
+            elif found[0][1] == "failed":
+                error = self.database.sql(f"SELECT error FROM jobs WHERE id = '{job}'")
+                self.lost(f"job {job} has failed: {error}", found[0][0])
+            self.journal.count("jobs that ended", len(found))
+        for job, facts in self.journal.jobs.items():
+            if job not in known:
+                self.lost(f"job {job} was acknowledged, and there is no trace of it", facts["at"])
+            elif "seen" in facts and [facts["seen"]] != [state for _, state in ends.get(job, [])]:
+                self.lost(f"job {job} was seen as {facts['seen']} and has ended as {ends.get(job)}", facts["seen_at"])
+        self.journal.count("attempts lost with their nodes", int(self.database.sql(
+            "SELECT count(*) FROM chaos WHERE before = 'running' AND after = 'queued'")))
+        for job, number in self.database.rows(
+                "SELECT job, count(*) FROM attempts WHERE ending = 'succeeded' GROUP BY job HAVING count(*) > 1"):
+            self.journal.violation("twice", f"{number} attempts at job {job} have succeeded")
+
+    def names(self):
+        """One recording per upload and per key: each upload has its own name."""
+        for name, number in self.database.rows(
+                "SELECT replace(name, '-renamed', ''), count(*) FROM recordings WHERE derived_recording IS NULL GROUP BY 1 "
+                "HAVING count(*) > 1"):
+            self.journal.violation("twice", f"{number} recordings are named {name}")
+        for source, number in self.database.rows(
+                "SELECT derived_job, count(*) FROM recordings WHERE derived_job IS NOT NULL GROUP BY 1 HAVING count(*) > 1"):
+            self.journal.violation("twice", f"job {source} has made {number} recordings")
+
+    def recordings(self):
+        """What was acknowledged and not deleted is there, byte for byte, on every node."""
+        rows = {row[0]: row for row in self.database.rows(
+            "SELECT id, sha256, waveform_state, audio_file, waveform_file, derived_recording FROM recordings")}
+        for recording, facts in self.journal.recordings.items():
+            if recording in self.journal.deleted:
+                continue
+            if recording not in rows:
+                self.lost(f"recording {recording} was acknowledged and is gone", facts["at"])
+                continue
+            if rows[recording][1] != facts["sha256"]:
+                self.lost(f"recording {recording} has another SHA-256", facts["at"])
+        for number, (recording, sha256, state, audio, waveform, _) in enumerate(sorted(rows.values())):
+            at = self.journal.recordings.get(recording, {}).get("at")
+            if state != "ready" or not audio:
+                self.lost(f"recording {recording} has waveform “{state}” and file “{audio}”", at)
+                continue
+            for name in (audio, waveform):
+                if not os.path.exists(os.path.join(self.cluster.media, "recordings", recording, name)):
+                    self.lost(f"the file {name} of {recording} is gone", at)
+            node = self.cluster.nodes[number % len(self.cluster.nodes)]
+            status, body = self.get(node, f"/v1/recordings/{recording}/audio")
+            if status != 200 or hashlib.sha256(body).hexdigest() != sha256:
+                self.lost(f"{node.name} answers {status} for the audio of {recording}, or its bytes have another SHA-256", at)
+            slices = [self.get(node, f"/v1/recordings/{recording}/waveform?scale=256&start=0") for node in self.cluster.nodes]
+            values = {hashlib.sha256(json.dumps(json.loads(body)["data"]).encode()).hexdigest() if status == 200 else status
+                      for status, body in slices}
+            first = self.journal.recordings.get(recording, {}).get("waveform")
+            if len(values) > 1 or first and values != {first}:
+                self.journal.violation("stale", f"the waveform of {recording} isn't the same everywhere and as before")
+            self.journal.count("recordings compared at the end")
+
+    def deleted(self):
+        """What was deleted stays deleted, also after a failover."""
+        for recording, facts in self.journal.deleted.items():
+            if "at" not in facts:
+                continue
+            self.journal.count("deletions acknowledged")
+            for node in self.cluster.nodes:
+                status, _ = self.get(node, f"/v1/recordings/{recording}")
+                if status != 404:
+                    self.journal.violation("stale", f"{recording} was deleted, and {node.name} answers {status}", facts["at"])
+
+    def webhooks(self):
+        """Each job that is still there has called back at least once."""
+        kept = {row[0] for row in self.database.rows("SELECT id FROM jobs")}
+        for job, facts in self.journal.jobs.items():
+            if facts["callback"] and job in kept:
+                self.journal.count("webhooks expected")
+                if job not in self.journal.webhooks:
+                    self.lost(f"job {job} has sent no webhook", facts["at"])
+
+    def get(self, node, path):
+        connection = node.connect(30)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+def table(journal, times):
+    """The table of faults as text; a broken promise counts toward the fault that began last before it."""
+    times = sorted(times)
+    kinds = sorted({kind for _, kind in times})
+    rows = {kind: {"lost": 0, "twice": 0, "stale": 0} for kind in [*kinds, "none yet"]}
+    for at, what, _ in journal.violations:
+        earlier = [kind for time, kind in times if time <= at]
+        rows[earlier[-1] if earlier else "none yet"][what] += 1
+    lines = [f"{'fault':<14}{'times':>7}{'lost':>7}{'twice':>7}{'stale':>7}"]
+    for kind, row in rows.items():
+        number = sum(1 for _, other in times if other == kind)
+        if number or any(row.values()):
+            lines.append(f"{kind:<14}{number:>7}{row['lost']:>7}{row['twice']:>7}{row['stale']:>7}")
+    totals = [sum(row[what] for row in rows.values()) for what in ("lost", "twice", "stale")]
+    lines.append(f"{'all':<14}{len(times):>7}" + "".join(f"{total:>7}" for total in totals))
+    return "\n".join(lines)

@@ -1,0 +1,376 @@
+"""Clients of the cluster, which write down what they asked for and what they got.
+
+A client that gets no answer repeats its request, usually at another node. So it may learn late that something has happened,
+but what it was once told must stay true.
+"""
+
+import contextlib
+import hashlib
+import http.client
+import http.server
+import json
+import random
+import struct
+import threading
+import time
+import urllib.parse
+import uuid
+
+TUS = {"Tus-Resumable": "1.0.0"}
+# Changes may take this long to be heard of by other nodes.
+STALE_SECONDS = 5.0
+FINISHED = {"succeeded", "failed", "cancelled"}
+# Answers that say: try again.
+BUSY = {408, 423, 429, 500, 502, 503, 504, 507}
+
+
+class Over(Exception):
+    """The time of the test is over."""
+
+
+class Journal:
+    """The clients' logs, and what in them is wrong."""
+
+    def __init__(self, path):
+        self.lock, self.file = threading.Lock(), open(path, "w", buffering=1)
+        self.recordings, self.jobs, self.deleted, self.webhooks, self.counts = {}, {}, {}, {}, {}
+        self.violations = []
+
+    def write(self, **entry):
+        with self.lock:
+            self.file.write(json.dumps({"time": round(time.time(), 3), **entry}) + "\n")
+
+    def count(self, what, number=1):
+        with self.lock:
+            self.counts[what] = self.counts.get(what, 0) + number
+
+    def violation(self, kind, text, at=None):
+        """Notes a broken promise of one kind: lost, twice or stale."""
+        at = at or time.time()
+        with self.lock:
+            self.violations.append((at, kind, text))
+        self.write(violation=kind, text=text)
+
+    def note(self, table, key, **facts):
+        with self.lock:
+            getattr(self, table).setdefault(key, {}).update(facts)
+
+
+def sound(seconds, seed, rate=16000):
+    """A WAV file of noise and pauses, different for each seed."""
+    noise = random.Random(seed)
+    block = noise.randbytes(2 * rate)
+    quiet = bytes(2 * rate // 2)
+    samples = b"".join(block[k * 2 % 200:] + block[:k * 2 % 200] if k % 7 else quiet * 2 for k in range(seconds))
+    return (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, rate, 2 * rate, 2, 16)
+            + b"data" + struct.pack("<I", len(samples)) + samples)
+
+
+class Receiver:
+    """Receives webhooks, and now and then refuses one, which must come again."""
+
+    def __init__(self, address, journal):
+        receiver, refused = self, random.Random(1)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                isTaken = refused.random() > 0.1
+                self.send_response(204 if isTaken else 503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                if isTaken:
+                    journal.write(webhook=document["id"], state=document["state"])
+                    journal.count("webhooks received")
+                    journal.note("webhooks", document["id"], state=document["state"])
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://{address}:{self.server.server_port}/"
+        threading.Thread(target=receiver.server.serve_forever, daemon=True).start()
+
+
+class Client(threading.Thread):
+    """Takes recordings through the service, one after another."""
+
+    def __init__(self, number, cluster, seed):
+        super().__init__(daemon=True, name=f"client {number}")
+        self.number, self.cluster, self.journal = number, cluster, cluster.journal
+        self.random = random.Random(seed * 1000 + number)
+        self.stories, self.error = 0, None
+
+    def run(self):
+        try:
+            while not self.cluster.is_ending.is_set():
+                self.story()
+                self.stories += 1
+        except Over:
+            self.journal.count("stories broken off at the end")
+        except Exception as error:  # noqa: BLE001, because the main thread must hear of it
+            self.error = error
+
+    # Requests
+
+    def ask(self, node, method, path, body=None, fields=None, timeout=8.0):
+        """One request. Returns status, fields and body; None without a whole answer."""
+        began = time.time()
+        connection = node.connect(timeout)
+        try:
+            connection.request(method, path, body, fields or {})
+            answer = connection.getresponse()
+            content = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.journal.write(client=self.number, node=node.name, method=method, path=path, began=began, error=type(error).__name__)
+            return None
+        finally:
+            connection.close()
+        self.journal.count("requests")
+        self.journal.write(client=self.number, node=node.name, method=method, path=path, began=began, status=answer.status,
+                           location=answer.headers.get("Location"), offset=answer.headers.get("Upload-Offset"))
+        return answer.status, answer.headers, content
+
+    def node(self):
+        return self.random.choice(self.cluster.nodes)
+
+    def pause(self, seconds):
+        if time.monotonic() > self.cluster.deadline:
+            raise Over
+        time.sleep(seconds)
+
+    def insist(self, method, path, body=None, fields=None, timeout=8.0, again=()):
+        """Repeats a request at any node until it is answered. Returns also whether an earlier try may have been carried
+        out."""
+        was_tried = False
+        while True:
+            answer = self.ask(self.node(), method, path, body, fields, timeout)
+            if answer and answer[0] not in BUSY and not (answer[0] == 409 and b"idempotency_key_in_use" in answer[2]):
+                return (*answer, was_tried)
+            was_tried = was_tried or answer is None or answer[0] >= 500
+            self.pause(self.random.uniform(0.05, 0.5))
+
+    def json(self, method, path, body=None, fields=None):
+        content = json.dumps(body) if body is not None else None
+        fields = {**(fields or {}), **({"Content-Type": "application/json"} if content else {})}
+        status, headers, answer, was_tried = self.insist(method, path, content, fields)
+        return status, json.loads(answer) if answer else None, was_tried
+
+    # What a client does
+
+    def story(self):
+        draw = self.random.random
+        key = str(uuid.UUID(int=self.random.getrandbits(128)))
+        content = sound(self.random.choice([2, 10, 40, 240]), key)
+        recording = self.resumable(key, content) if draw() < 0.5 else self.plain(key, content)
+        if recording is None:
+            return
+        digest = hashlib.sha256(content).hexdigest()
+        self.journal.note("recordings", recording, name=key, sha256=digest, at=time.time())
+        self.journal.count("recordings acknowledged")
+        self.see(recording)
+        waveform = self.watch(recording, len(content))
+        if draw() < 0.3:
+            self.rename(recording, key)
+        jobs = [self.denoise(recording, callback=draw() < 0.6) for _ in range(self.random.choice([0, 1, 1, 2]))]
+        for job in filter(None, jobs):
+            if draw() < 0.2:
+                self.cancel(job)
+            self.follow(job)
+        if draw() < 0.3:
+            self.audio(recording, digest)
+        if draw() < 0.4:
+            self.delete(recording)
+        elif waveform:
+            self.journal.note("recordings", recording, waveform=hashlib.sha256(json.dumps(waveform).encode()).hexdigest())
+
+    def plain(self, key, content):
+        status, _, answer, _ = self.insist(
+            "POST", f"/v1/recordings?name={key}", content, {"Idempotency-Key": key, "Content-Type": "audio/wav"}, timeout=15)
+        if status != 201:
+            return self.odd("an upload", status, answer)
+        document = json.loads(answer)
+        if document["sha256"] != hashlib.sha256(content).hexdigest():
+            self.journal.violation("lost", f"{document['id']} has another SHA-256 than what was sent")
+        return document["id"]
+
+    def resumable(self, key, content):
+        name = "filename " + __import__("base64").b64encode(key.encode()).decode()
+        status, headers, answer, _ = self.insist(
+            "POST", "/v1/uploads", None, {**TUS, "Upload-Length": str(len(content)), "Upload-Metadata": name})
+        if status != 201:
+            return self.odd("the creation of an upload", status, answer)
+        path, offset, piece = headers["Location"], 0, max(1, len(content) // self.random.randint(1, 6))
+        path = urllib.parse.urlsplit(path).path
+        while True:
+            part = content[offset:offset + piece]
+            answer = self.ask(self.node(), "PATCH", path, part, {
+                **TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}, timeout=10)
+            if answer and answer[0] == 204:
+                told = int(answer[1]["Upload-Offset"])
+                self.journal.count("offsets acknowledged")
+                if told != offset + len(part):
+                    self.journal.violation("lost", f"{path}: {len(part)} bytes at {offset} were acknowledged as {told}")
+                offset = told
+                if answer[1]["Stillwave-Recording"]:
+                    return answer[1]["Stillwave-Recording"]
+                continue
+            if answer and answer[0] not in BUSY | {409}:
+                return self.odd("a PATCH", answer[0], answer[2])
+            self.pause(self.random.uniform(0.05, 0.3))
+            status, headers, answer, _ = self.insist("HEAD", path, None, TUS)
+            if status != 200:
+                self.journal.violation("lost", f"{path}: an upload with {offset} acknowledged bytes is answered with {status}")
+                return None
+            if headers["Stillwave-Recording"]:
+                return headers["Stillwave-Recording"]
+            told = int(headers["Upload-Offset"])
+            if told < offset:
+                self.journal.violation("lost", f"{path}: {offset} bytes were acknowledged, now {told} are there")
+            offset = told
+
+    def see(self, recording):
+        """What one node has acknowledged is there on all others at once."""
+        for node in self.cluster.nodes:
+            answer = self.ask(node, "GET", f"/v1/recordings/{recording}", timeout=4)
+            if answer and answer[0] == 404:
+                self.journal.violation("lost", f"{recording} is acknowledged but {node.name} doesn't have it")
+
+    def watch(self, recording, byte_count):
+        """Reads the waveform while it grows, at any node: a served value never changes. Returns its values."""
+        seen = []
+        while True:
+            answer = self.ask(self.node(), "GET", f"/v1/recordings/{recording}/waveform?scale=256&start=0", timeout=6)
+            if answer and answer[0] == 200:
+                slice = json.loads(answer[2])
+                if seen != slice["data"][:len(seen)] and slice["data"] != seen[:len(slice["data"])]:
+                    self.journal.violation("stale", f"{recording}: values of the waveform have changed")
+                seen = max(seen, slice["data"], key=len)
+                self.journal.count("slices compared")
+                if slice["complete"]:
+                    if len(seen) != 2 * -(-(byte_count - 44) // 512):
+                        self.journal.violation("lost", f"{recording}: a complete waveform has {len(seen)} values")
+                    return seen
+            elif answer and answer[0] not in BUSY:
+                return self.odd("a waveform", answer[0], answer[2])
+            self.pause(self.random.uniform(0.05, 0.4))
+
+    def rename(self, recording, key):
+        name = key + "-renamed"
+        fields = {"Content-Type": "application/merge-patch+json"}
+        status, _, answer, _ = self.insist("PATCH", f"/v1/recordings/{recording}", json.dumps({"name": name}), fields)
+        if status != 200:
+            return self.odd("a new name", status, answer)
+        self.journal.note("recordings", recording, name=name, renamed=time.time())
+
+    def denoise(self, recording, callback):
+        body = {"reduction": round(self.random.uniform(5, 30), 3), **({"callback_url": self.cluster.receiver.url} if callback else {})}
+        key = str(uuid.UUID(int=self.random.getrandbits(128)))
+        status, job, _ = self.json("POST", f"/v1/recordings/{recording}/denoise", body, {"Idempotency-Key": key})
+        if status != 202:
+            return self.odd("a job", status, json.dumps(job))
+        self.journal.note("jobs", job["id"], recording=recording, callback=callback, at=time.time())
+        self.journal.count("jobs acknowledged")
+        return job["id"]
+
+    def cancel(self, job):
+        self.pause(self.random.uniform(0, 0.5))
+        status, _, answer, _ = self.insist("DELETE", f"/v1/jobs/{job}")
+        if status not in (202, 409):
+            return self.odd("a cancellation", status, answer)
+        if status == 202:
+            self.journal.note("jobs", job, cancelled=time.time())
+
+    def follow(self, job):
+        """Follows a job in one of three ways until it has ended. An end stays as it is."""
+        way = self.random.choice(["poll", "wait", "events"])
+        while True:
+            node = self.node()
+            if way == "events":
+                document = self.events(node, job)
+            else:
+                answer = self.ask(node, "GET", f"/v1/jobs/{job}" + ("?wait=3" if way == "wait" else ""), timeout=8)
+                if answer and answer[0] == 404:
+                    self.journal.violation("lost", f"job {job} is acknowledged but {node.name} doesn't have it")
+                    return
+                document = json.loads(answer[2]) if answer and answer[0] == 200 else None
+            if document and document["state"] in FINISHED:
+                return self.ended(job, document)
+            self.pause(self.random.uniform(0.1, 0.4))
+
+    def ended(self, job, document):
+        self.journal.count("ends of jobs seen")
+        self.journal.note("jobs", job, seen=document["state"], seen_at=time.time(),
+                          result=(document.get("result") or {}).get("recording"))
+
+    def events(self, node, job):
+        """The last document of a job's stream of events; None if it was broken off."""
+        began, connection, last = time.time(), node.connect(8), None
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            connection.request("GET", f"/v1/jobs/{job}/events", headers={"Accept": "text/event-stream"})
+            answer = connection.getresponse()
+            self.journal.write(client=self.number, node=node.name, method="GET", path=f"/v1/jobs/{job}/events", began=began,
+                               status=answer.status)
+            if answer.status != 200:
+                return None
+            for line in answer:
+                if line.startswith(b"event: done"):
+                    last = "done"
+                elif line.startswith(b"data:") and last == "done":
+                    self.journal.count("streams that ended")
+                    return json.loads(line[5:])
+        return None
+
+    def audio(self, recording, digest):
+        status, _, answer, _ = self.insist("GET", f"/v1/recordings/{recording}/audio", timeout=10)
+        if status != 200 or hashlib.sha256(answer).hexdigest() != digest:
+            self.journal.violation("lost", f"the audio of {recording}: status {status}, or other bytes")
+
+    def delete(self, recording):
+        self.journal.note("deleted", recording, asked=time.time())
+        status, _, answer, was_tried = self.insist("DELETE", f"/v1/recordings/{recording}")
+        if status == 204 or status == 404 and was_tried:
+            self.journal.note("deleted", recording, at=time.time())
+            return
+        if status == 404:
+            self.journal.violation("lost", f"{recording} was gone before it was deleted")
+        self.odd("a deletion", status, answer)
+
+    def odd(self, what, status, answer):
+        """Notes an answer that a client of a healthy cluster would never get."""
+        text = answer if isinstance(answer, str) else (answer or b"").decode(errors="replace")
+        self.journal.violation("lost", f"{what} was answered with {status}: {text[:300]}")
+
+
+class StaleReader(Client):
+    """Asks every node for what was deleted or renamed more than five seconds ago."""
+
+    def story(self):
+        now = time.time()
+        with self.journal.lock:
+            gone = [(key, facts["at"]) for key, facts in self.journal.deleted.items() if "at" in facts]
+            renamed = [(key, facts["renamed"], facts["name"]) for key, facts in self.journal.recordings.items()
+                       if "renamed" in facts and key not in self.journal.deleted]
+        recent = [item for item in gone if now - item[1] < 30]
+        for key, at in recent:
+            # Read at once, so that the nodes have something to keep.
+            for path in (f"/v1/recordings/{key}", f"/v1/recordings/{key}/audio", f"/v1/recordings/{key}/waveform?width=9"):
+                self.look(path, at, lambda status, _: status == 200, f"{key} was deleted")
+        for key, at, name in [item for item in renamed if now - item[1] < 30]:
+            self.look(f"/v1/recordings/{key}", at, lambda status, body: status == 200 and json.loads(body)["name"] != name,
+                      f"{key} was renamed", unless=lambda: key in self.journal.deleted)
+        self.pause(0.2)
+
+    def look(self, path, changed, is_stale, what, unless=lambda: False):
+        node = self.node()
+        began = time.time()
+        answer = self.ask(node, "GET", path, timeout=3)
+        if answer is None or unless():
+            return
+        if began - changed > STALE_SECONDS:
+            self.journal.count("reads after changes")
+            if is_stale(answer[0], answer[2]):
+                self.journal.violation("stale", f"{what}, and {node.name} serves {path} {began - changed:.1f} s later")

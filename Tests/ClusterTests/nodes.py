@@ -1,0 +1,88 @@
+"""The nodes of the cluster."""
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import time
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "../ViewerTests"))
+from database import children
+from webdriver import free_port
+
+SECRET = "a secret for webhooks"
+
+
+class Node:
+    """A node, and what a machine does to it."""
+
+    def __init__(self, number, cluster, *settings, wrapper=()):
+        self.number, self.cluster, self.settings, self.wrapper = number, cluster, settings, list(wrapper)
+        self.name = f"n{number}"
+        self.address, self.inside = cluster.network.add(number)
+        self.port = 8080 if self.inside else free_port()
+        self.log = os.path.join(cluster.folder, self.name + ".log")
+        self.process = None
+
+    def start(self):
+        words = [
+            *self.inside, *self.wrapper, self.cluster.program, "serve", "--listen", f"{self.address}:{self.port}", "--data",
+            os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url, "--media",
+            "file://" + self.cluster.media, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
+            "10.77.0.0/24,127.0.0.0/8", "--max-queued-jobs-per-client", "1000", "--max-open-uploads-per-client", "900",
+            "--reserve-bytes", "1", "--log-level", "notice", *self.settings]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "STILLWAVE_WEBHOOK_SECRET": SECRET})
+
+    def connect(self, timeout):
+        return http.client.HTTPConnection(self.address, self.port, timeout=timeout)
+
+    def is_ready(self):
+        connection = self.connect(2)
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        return False
+
+    def wait(self, seconds=60):
+        end = time.monotonic() + seconds
+        while not self.is_ready():
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"{self.name} doesn't answer:\n{self.output()[-3000:]}")
+            time.sleep(0.05)
+
+    def output(self):
+        with open(self.log, errors="replace") as file:
+            return file.read()
+
+    def kill(self):
+        """Kills the node. Its workers notice that it is gone."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def signal(self, number, workers=False):
+        """Sends a signal to the node and, if wanted, to its workers."""
+        for pid in [self.process.pid, *(tree(self.process.pid) if workers else [])]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def drain(self):
+        """Ends the node as a deployment does. Returns whether it ended by itself, with status 0."""
+        self.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(60) == 0
+        self.kill()
+        return False
+
+
+def tree(pid):
+    """The descendants of a process."""
+    found = []
+    for child in children(pid):
+        found += [child, *tree(child)]
+    return found
