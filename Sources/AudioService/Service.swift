@@ -160,7 +160,8 @@ package final class Service: Sendable {
   /// no lease of an earlier run is left.
   private static func collectGarbage(_ context: Context, _ catalog: Catalog) {
     do {
-      let count = try GarbageCollection(catalog: catalog, store: context.store).run()
+      var count = try GarbageCollection(catalog: catalog, store: context.store).run()
+      if catalog.isShared { count += try SharedUpkeep(catalog: catalog, store: context.store).run() }
       if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
     } catch {
       context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])

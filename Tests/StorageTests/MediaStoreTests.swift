@@ -241,6 +241,27 @@ import Testing
     }
   }
 
+  @Test("of a shared folder, only what a row names as removed is removed")
+  func sharedUpkeep() throws {
+    let store = try MediaStore(shared: folder("shared"), node: "one")
+    let catalog = try Catalog(path: folder("shared.sqlite"))
+    let (kept, deleted, unknown) = (sample(), sample(), RecordingID())
+    for id in [kept.id, deleted.id, unknown] { try store.makeFolder(of: id) }
+    for recording in [kept, deleted] { try catalog.insert(recording) }
+    _ = try catalog.deleteRecording(deleted.id)
+    let upload = Upload(length: 9, expiresAt: .now)
+    try catalog.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    let stray = UploadID()
+    for id in [upload.id, stray] { _ = try store.makePart(of: id) }
+    #expect(try SharedUpkeep(catalog: catalog, store: store).run() == 1)
+    #expect(try Set(FileSystem.names(in: store.recordings)) == [kept.id.text, unknown.text])
+    #expect(try FileSystem.names(in: store.uploads).count == 2)
+    try catalog.deleteUpload(upload.id)
+    #expect(try SharedUpkeep(catalog: catalog, store: store).run() == 1)
+    #expect(try FileSystem.names(in: store.uploads) == ["\(stray).part"])
+    #expect(try catalog.removals().isEmpty)
+  }
+
   @Test("the segments of an upload are joined in order, without what came after a takeover")
   func segments() throws {
     let store = try MediaStore(shared: folder("shared"), node: "one")

@@ -42,7 +42,7 @@ extension JobRunner {
 
   /// Queues a job unless it is known, and notes who runs it.
   func admit(_ job: Job, source: Recording?) {
-    submit(job, source: source)
+    if !isKnown(job.id) { submit(job, source: source) }
     queue.async { [self] in follow(job) }
   }
 
