@@ -15,7 +15,22 @@ package enum PostgresSchema {
   package static let migrator = PostgresMigrator([
     PostgresMigration(1, "catalog", script: tables + usage),
     PostgresMigration(2, "writers of uploads", script: writers),
+    PostgresMigration(3, "leases of keys and webhooks", script: leases),
   ])
+
+  private static let leases = """
+    CREATE TABLE held_keys (
+      tenant text COLLATE "C" NOT NULL,
+      scope text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      holder text COLLATE "C" NOT NULL,
+      lease_until bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, key)
+    );
+    CREATE INDEX held_keys_by_holder ON held_keys (holder);
+    ALTER TABLE webhooks ADD COLUMN node text COLLATE "C";
+    ALTER TABLE webhooks ADD COLUMN lease_until bigint;
+    """
 
   private static let tables = """
     CREATE EXTENSION IF NOT EXISTS pg_trgm;

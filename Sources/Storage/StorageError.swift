@@ -69,6 +69,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The token was for one upload, which has been made.
   case tokenIsSpent
 
+  /// The answer to a request couldn't be stored, because another process carries it out under the same key by now.
+  case keyIsLost
+
   /// A recording has as many tracks of labels as it may have.
   case tooManyLabelTracks(limit: Int)
   /// There are as many noise profiles as there may be.

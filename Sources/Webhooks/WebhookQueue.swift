@@ -35,6 +35,8 @@ struct WebhookQueue {
   /// Webhooks that wait between two attempts.
   private var pausing: [JobID: Delivery] = [:]
   private var due: [Delivery] = []
+  /// The jobs whose webhooks are due or running.
+  private var taken: Set<JobID> = []
   /// Number of running calls by host and port.
   private var running: [String: Int] = [:]
   /// Number of running calls.
@@ -52,8 +54,16 @@ struct WebhookQueue {
   /// Handles the end of a pause. Returns whether the job's webhook is now due.
   mutating func pauseEnded(_ id: JobID) -> Bool { makeDue(pausing.removeValue(forKey: id)) }
 
+  /// Handles a webhook that was found due in the catalog. Returns whether it is due here now; false if it was already.
+  mutating func found(_ delivery: Delivery) -> Bool {
+    expected[delivery.webhook.job] = nil
+    pausing[delivery.webhook.job] = nil
+    return taken.contains(delivery.webhook.job) ? false : makeDue(delivery)
+  }
+
   private mutating func makeDue(_ delivery: Delivery?) -> Bool {
     guard let delivery else { return false }
+    taken.insert(delivery.webhook.job)
     due.append(delivery)
     return true
   }
@@ -73,6 +83,7 @@ struct WebhookQueue {
   mutating func end(_ delivery: Delivery) {
     guard let count = running[delivery.address.authority] else { preconditionFailure("a call that ends was begun") }
     running[delivery.address.authority] = count > 1 ? count - 1 : nil
+    taken.remove(delivery.webhook.job)
     runningCount -= 1
   }
 }

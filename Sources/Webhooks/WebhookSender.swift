@@ -7,6 +7,10 @@
 // after pauses of 10 s, 30 s, 90 s … 6 h: ten attempts in all, over some 15 hours. A webhook whose address must not be
 // called is given up at once. Its row stays in the catalog from the request to the acknowledgment, so after a crash in
 // between, it may be delivered twice but isn't lost.
+//
+// If several processes share the catalog, each calls only what it has claimed there (Catalog+Webhooks), and looks every
+// ten seconds for webhooks that are due: those of jobs that a process asked for that has gone, and those whose call a
+// process didn't end.
 
 import Dispatch
 import Storage
@@ -50,6 +54,7 @@ package final class WebhookSender: Sendable {
   /// Queues the webhooks that earlier runs of the service didn't deliver. Call it before the first job begins. Throws
   /// if the catalog can't be read.
   package func resume() throws(StorageError) {
+    guard !catalog.isShared else { return seekRegularly() }
     for (webhook, isDue) in try catalog.webhooks() {
       if isDue {
         pause(Double(webhook.notBefore.milliseconds - Timestamp.now.milliseconds) / 1000, webhook)
@@ -82,6 +87,24 @@ package final class WebhookSender: Sendable {
       // libcurl checks for cancellation every second; only a name lookup can take longer.
       timers.asyncAfter(deadline: .now() + 2) { [self] in becomeIdle() }
     }
+  }
+
+  /// Queues webhooks that are due in the catalog, now and regularly. Only for a shared catalog.
+  private func seekRegularly() {
+    guard settings.secret != nil else { return }
+    DispatchQueue(label: "webhooks due").async { [weak self] in
+      guard let self, !isStopping.load(ordering: .sequentiallyConsistent) else { return }
+      do { try seek() } catch { log.failure("due webhooks could not be looked for", [:], error) }
+      timers.asyncAfter(deadline: .now() + settings.seekSeconds) { [weak self] in self?.seekRegularly() }
+    }
+  }
+
+  private func seek() throws(StorageError) {
+    for webhook in try catalog.dueWebhooks(limit: 100) {
+      guard let delivery = WebhookQueue.Delivery(webhook) else { continue }
+      _ = state.withLock { $0.queue.found(delivery) }
+    }
+    fill()
   }
 
   private func becomeIdle() {
@@ -117,11 +140,19 @@ package final class WebhookSender: Sendable {
 
   // MARK: One attempt, on a thread of its own
 
-  private func deliver(_ delivery: WebhookQueue.Delivery) {
-    let webhook = delivery.webhook
+  private func deliver(_ due: WebhookQueue.Delivery) {
+    var delivery = due
+    let webhook = due.webhook
     do {
       guard let job = try catalog.job(webhook.job) else { return try catalog.removeWebhook(of: webhook.job) }
       guard job.state.isFinished else { return expect(webhook) }
+      if catalog.isShared {
+        // Time for the call and for recording its outcome.
+        guard let claimed = try catalog.claimWebhook(of: job.id, forSeconds: settings.timeoutSeconds + 15) else {
+          return
+        }
+        delivery.webhook = claimed
+      }
       try note(call(delivery, document(job)), delivery)
     } catch {
       log.failure("the outcome of a webhook could not be recorded", ["job": webhook.job.text], error)
@@ -155,14 +186,19 @@ package final class WebhookSender: Sendable {
       log.notice("a webhook was delivered", facts)
     } else if isStopping.load(ordering: .sequentiallyConsistent) {
       // The service canceled the call, so it doesn't count as an attempt.
+      if catalog.isShared { try catalog.release(delivery.webhook, pauseSeconds: 0) }
     } else if outcome.isFinal || webhook.attempts >= settings.maximumAttempts {
       try catalog.removeWebhook(of: webhook.job)
       givenUp.wrappingAdd(1, ordering: .relaxed)
       log.failure("a webhook was given up", facts)
     } else {
       let seconds = settings.pause(after: webhook.attempts)
-      webhook.notBefore = Timestamp(milliseconds: Timestamp.now.milliseconds + Int64(seconds * 1000))
-      try catalog.update(webhook)
+      webhook.notBefore = .now + seconds
+      if catalog.isShared {
+        try catalog.release(webhook, pauseSeconds: seconds)
+      } else {
+        try catalog.update(webhook)
+      }
       log.notice("a webhook is tried again later", facts)
       pause(seconds, webhook)
     }

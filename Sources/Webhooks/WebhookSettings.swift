@@ -13,6 +13,9 @@ package struct WebhookSettings: Sendable {
   /// Time limit of a call in seconds, including name lookups and connecting.
   package var timeoutSeconds = 15.0
 
+  /// How often a process looks for due webhooks in a catalog that others share, in seconds.
+  package var seekSeconds = 10.0
+
   /// All defaults.
   package init() {}
 

@@ -118,6 +118,33 @@ import Testing
     await bench.runner.stop()
   }
 
+  @Test func aRequestWhoseKeyIsInUseOnAnotherNodeIsRejected() async throws {
+    func holder(_ name: String) -> LeaseHolder { LeaseHolder(name: name, terms: LeaseHolder.Terms()) }
+    let bench = try TestBench(script: TestBench.heldProbe, holder: holder("one"))
+    let path = bench.configuration.dataDirectory + "/catalog.sqlite"
+    let other = try Catalog(path: path, holder: holder("two")).of(.none)
+    let scope = "in-process POST /v1/recordings"
+    try bench.holdProbe()
+    async let first = post(bench)
+    try await bench.eventually { bench.isProbing }
+    #expect(try other.holdKey(scope: scope, key: "k") == .inUse)
+    try await bench.releaseProbe()
+    let answer = try await first
+    #expect(answer.status == 201)
+    guard case .held(let kept?) = try other.holdKey(scope: scope, key: "k") else {
+      Issue.record("the other node finds the answer")
+      return
+    }
+    #expect(kept.location == answer.location)
+    #expect(try await post(bench).status == 409)
+    try other.releaseKey(scope: scope, key: "k")
+    #expect(try await post(bench) == answer)
+    // A refusal gives the key back, too.
+    #expect(try await post(bench, key: "refused", [:], "").status == 400)
+    #expect(try other.holdKey(scope: scope, key: "refused") == .held(nil))
+    await bench.runner.stop()
+  }
+
   @Test func aRefusalIsNotKept() async throws {
     let bench = try TestBench(
       script:

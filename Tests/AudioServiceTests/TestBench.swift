@@ -35,7 +35,8 @@ final class TestBench: Sendable {
   var store: MediaStore { context.store }
 
   init(
-    script: String = "finish", in folder: TemporaryFolder? = nil, _ change: (inout Configuration) -> Void = { _ in }
+    script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
+    _ change: (inout Configuration) -> Void = { _ in }
   ) throws {
     let folder = try folder ?? TemporaryFolder()
     self.folder = folder
@@ -59,7 +60,7 @@ final class TestBench: Sendable {
     let log = ServiceLog(logged.logger)
     let work = WorkQueue(label: "test")
     let store = try MediaStore(directory: configuration.dataDirectory)
-    catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite")
+    catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite", holder: holder)
     context = Context(
       configuration, access: try Access(configuration), catalog: catalog, store: store, work: work, log: log)
     responder = AudioService.responder(context) { error, request in

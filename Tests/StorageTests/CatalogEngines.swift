@@ -35,7 +35,10 @@ enum CatalogEngines {
 extension Catalog {
   /// Opens the catalog that belongs to a path on the running test's engine.
   convenience init(at path: String, holder: LeaseHolder = LeaseHolder()) throws {
-    self.init(engine: try CatalogEngine.current.open(path), holder: holder)
+    let engine = try CatalogEngine.current.open(path)
+    let noted = (engine as? SQLiteEngine).map { NotedEngine($0) }
+    self.init(engine: noted ?? engine, holder: holder)
+    if let noted { whenChanged { noted.check($0) } }
   }
 }
 

@@ -189,6 +189,11 @@ private func problem(for error: StorageError) -> Problem {
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
   case .tokenIsSpent: AccessError.tokenIsSpent.problem
+  case .keyIsLost:
+    Problem(
+      .conflict, code: "idempotency_key_in_use",
+      detail: "Another request with the same key was carried out meanwhile. Repeat this one to get its response.",
+      parameter: "Idempotency-Key", fields: ["Retry-After": "1"])
   case .tooManyLabelTracks(let limit):
     Problem(
       .conflict, code: "too_many_tracks", detail: "The recording has \(limit) tracks already. Delete one of them.")

@@ -5,13 +5,14 @@
 //   same request        repeats the first answer, even if its subject has changed since, with Idempotency-Replayed:
 //                       true
 //   another request     422; compared by a fingerprint of the content itself, not of how it was sent
-//   in progress         409, without reading the request's body
+//   in progress         409, without reading the request's body; on another node too (Catalog+HeldKeys)
 //
 // Keys are separate per tenant or, in a service without keys, per client: a request neither waits for nor learns about
 // another one's with the same key. A token for one upload has keys of its own.
 //
 // Refusals aren't stored: nothing was done, and the same request may succeed later.
 
+import Dispatch
 import HTTP
 import Jobs
 import Storage
@@ -27,8 +28,14 @@ final class IdempotencyKeys: Sendable {
     let scope, key: String
   }
 
+  private struct State {
+    var underWay: Set<Name> = []
+    /// Whether a timer renews the leases of the keys that are held in a shared catalog.
+    var isRenewing = false
+  }
+
   private let work: WorkQueue
-  private let underWay = Mutex<Set<Name>>([])
+  private let state = Mutex(State())
 
   init(work: WorkQueue) { self.work = work }
 
@@ -47,12 +54,63 @@ final class IdempotencyKeys: Sendable {
     }
     let scope = "\(caller.idempotencySpace) \(request.method.rawValue) \(request.target.path)"
     let name = Name(tenant: caller.tenant, scope: scope, key: key)
-    guard underWay.withLock({ $0.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
-    defer { underWay.withLock { _ = $0.remove(name) } }
-    let catalog = caller.catalog
-    let kept = try await work.run { () throws(StorageError) in try catalog.answer(scope: name.scope, key: key) }
+    guard state.withLock({ $0.underWay.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
+    defer { state.withLock { _ = $0.underWay.remove(name) } }
+    guard let renewalSeconds = caller.catalog.keyRenewalSeconds else {
+      return try await run(body, name, try await answer(to: name, caller.catalog))
+    }
+    let kept = try await hold(name, caller.catalog)
+    renew(everySeconds: renewalSeconds, caller.catalog)
+    do {
+      let response = try await run(body, name, kept)
+      await release(name, caller.catalog)
+      return response
+    } catch {
+      await release(name, caller.catalog)
+      throw error
+    }
+  }
+
+  private func run(
+    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: Name, _ kept: KeptAnswer?
+  ) async throws -> HTTPResponse {
     let isGood = kept.map { $0.createdAt >= Self.oldest(at: .now) } ?? false
-    return try await body(IdempotencyKey(scope: name.scope, key: key, kept: isGood ? kept : nil))
+    return try await body(IdempotencyKey(scope: name.scope, key: name.key, kept: isGood ? kept : nil))
+  }
+
+  private func answer(to name: Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
+    try await work.run { () throws(StorageError) in try catalog.answer(scope: name.scope, key: name.key) }
+  }
+
+  // MARK: Keys in a catalog that several processes share
+
+  private func hold(_ name: Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
+    let hold = try await work.run { () throws(StorageError) in try catalog.holdKey(scope: name.scope, key: name.key) }
+    guard case .held(let kept) = hold else { throw ServiceError.keyInUse(name.key) }
+    return kept
+  }
+
+  /// If this fails, the lease ends a little later.
+  private func release(_ name: Name, _ catalog: TenantCatalog) async {
+    _ = try? await work.run { () throws(StorageError) in try catalog.releaseKey(scope: name.scope, key: name.key) }
+  }
+
+  /// Renews the leases of all keys regularly, until there are none. An upload may take hours.
+  private func renew(everySeconds seconds: Double, _ catalog: TenantCatalog, goesOn: Bool = false) {
+    let isNeeded = state.withLock { state in
+      guard goesOn || !state.isRenewing else { return false }
+      state.isRenewing = !state.underWay.isEmpty
+      return state.isRenewing
+    }
+    guard isNeeded else { return }
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds) { [weak self] in
+      guard let self else { return }
+      work.start { [self] in
+        // One renewal that fails isn't the last.
+        try? catalog.renewKeys()
+        renew(everySeconds: seconds, catalog, goesOn: true)
+      }
+    }
   }
 }
 

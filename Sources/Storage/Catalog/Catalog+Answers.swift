@@ -1,31 +1,37 @@
 extension Catalog {
   /// Returns the answer stored under a tenant's key, or nil.
   func answer(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeptAnswer? {
-    try read { db in
-      try db.row("SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key]).map(
-        AnswerRow.init(row:))?.answer
-    }
+    try read { try Self.answer(of: tenant, scope: scope, key: key, $0) }
+  }
+
+  static func answer(
+    of tenant: Tenant, scope: String, key: String, _ db: CatalogTransaction
+  ) throws -> KeptAnswer? {
+    try db.row("SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key]).map(
+      AnswerRow.init(row:))?.answer
   }
 
   /// Deletes the answers given before `instant` and returns their number.
   @discardableResult
   package func removeAnswers(before instant: Timestamp) throws(StorageError) -> Int {
-    try write { db in
-      try db.run("DELETE FROM answers WHERE created_at < ?", [instant.milliseconds])
+    try write(.statementLocks) { db in
+      try Self.forgetHeldKeys(before: instant, db)
+      return try db.run("DELETE FROM answers WHERE created_at < ?", [instant.milliseconds])
     }
   }
 
   /// Deletes the answer stored under a tenant's key, if there is one.
   func removeAnswer(of tenant: Tenant, scope: String, key: String) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
       try db.run("DELETE FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key])
     }
   }
 
   /// Stores an answer for a tenant in the transaction that performs the operation, replacing an older one with the same
-  /// key.
-  static func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: CatalogTransaction) throws {
+  /// key. Throws `.keyIsLost` as `settleKey` does.
+  func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: CatalogTransaction) throws {
     guard var answer else { return }
+    try settleKey(of: answer, for: tenant, db)
     answer.tenant = tenant
     try AnswerRow(answer: answer).insertOrReplace(db)
   }

@@ -9,7 +9,9 @@ extension Catalog {
   ///
   /// Throws `.noSuchRecording` if the recording was deleted meanwhile.
   package func sharedJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
-    try write { db in
+    try write(.statementLocks) { db in
+      // Another call for the same recording waits here, and then finds the job.
+      guard try Self.locked(job.recording, db) != nil else { throw StorageError.noSuchRecording(job.recording) }
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
         $0.kind == job.kind && $0.recording == job.recording && $0.parameters == job.parameters
       }
@@ -27,25 +29,25 @@ extension Catalog {
   package func keep(
     _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String
   ) throws(StorageError) -> Fenced<Job> {
-    let now = holder.now()
-    return try write { db in
-      let moved = try move(token, hasWritten: true, db) { $0.succeed(token, with: result, at: now) }
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(token.job, db) else { return .refused(nil) }
+      let moved = try move(before, hasWritten: true, at: now, db) { $0.succeed(token, with: result, at: now) }
       // Deleting the recording would have canceled the job.
-      if moved.written != nil { try keep(conversion, limit: limit, db) }
+      if moved.written != nil { try keep(conversion, limit: limit, at: now, db) }
       return moved
     }
   }
 
   /// Inserts a conversion as above. For tests.
   func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) {
-    try write { try keep(conversion, limit: limit, $0) }
+    try write { try keep(conversion, limit: limit, at: now($0), $0) }
   }
 
-  private func keep(_ conversion: Conversion, limit: Int64, _ db: CatalogTransaction) throws {
+  private func keep(_ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction) throws {
     if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
       older.file != conversion.file
     {
-      try discard(older, db)
+      try discard(older, at: now, db)
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
     var total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
@@ -53,14 +55,14 @@ extension Catalog {
       db.rows("SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", [conversion.file])
     ) { try ConversionRow(row: $0).conversion }
     for other in others where total > limit {
-      try discard(other, db)
+      try discard(other, at: now, db)
       total -= other.bytes
     }
   }
 
-  private func discard(_ conversion: Conversion, _ db: CatalogTransaction) throws {
+  private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
     try Self.forget(conversion, db)
-    try Self.addGarbage(conversion.file, of: conversion.recording, due: holder.now(), db)
+    try Self.addGarbage(conversion.file, of: conversion.recording, due: now, db)
   }
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
@@ -74,9 +76,9 @@ extension Catalog {
   /// Deletes a conversion whose file is missing.
   package func forget(_ conversion: Conversion) throws(StorageError) { try write { try Self.forget(conversion, $0) } }
 
-  /// Deletes the conversions of deleted recordings; their files were removed with the recordings.
-  static func forgetOrphanedConversions(_ db: CatalogTransaction) throws {
-    try db.run("DELETE FROM conversions WHERE recording NOT IN (SELECT id FROM recordings)")
+  /// Deletes the conversions of a deleted recording; their files are removed with the recording's.
+  static func forgetConversions(of id: String, _ db: CatalogTransaction) throws {
+    try db.run("DELETE FROM conversions WHERE recording = ?", [id])
   }
 
   private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {

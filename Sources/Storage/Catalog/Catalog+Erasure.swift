@@ -17,6 +17,7 @@ extension Catalog {
   /// files may be removed. `job` is the ID of the job that made the recording.
   static func erase(_ id: String, madeBy job: String?, _ db: CatalogTransaction) throws {
     try deleteLabels(of: id, db)
+    try forgetConversions(of: id, db)
     try db.run("DELETE FROM answers WHERE location = ?", ["/v1/recordings/\(id)"])
     try db.run("UPDATE uploads SET metadata = NULL WHERE recording = ?", [id])
     try forgetSource(ofProfilesFrom: id, db)

@@ -29,14 +29,16 @@ extension Catalog {
       ["recordings/\(id)/\(name)", due.milliseconds])
   }
 
-  /// Returns what may be removed now. Unreadable rows are skipped.
-  func dueGarbage() throws(StorageError) -> [Garbage] {
-    let now = holder.now().milliseconds
-    return try read { db in
-      let attempts = try db.rows("SELECT job, attempt, nonce, folder FROM attempts WHERE due <= ?", [now])
-      let objects = try db.rows("SELECT object FROM garbage WHERE due <= ?", [now]).map {
-        try value($0, "object") as String
-      }
+  /// Returns what may be removed now, at most about `limit` rows. Unreadable rows are skipped.
+  func dueGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
+    try read { db in
+      let now = try now(db).milliseconds
+      let attempts = try db.rows(
+        "SELECT job, attempt, nonce, folder FROM attempts WHERE due <= ? ORDER BY due, job, attempt LIMIT ?",
+        [now, limit])
+      let objects = try db.rows(
+        "SELECT object FROM garbage WHERE due <= ? ORDER BY due, object LIMIT ?", [now, limit]
+      ).map { try value($0, "object") as String }
       return try Self.intact(attempts) { row in
         let token = AttemptToken(
           job: try identifier(row, "job"), attempt: try value(row, "attempt"), nonce: try value(row, "nonce"))
@@ -59,7 +61,7 @@ extension Catalog {
   /// Deletes the records of what has been removed.
   func forget(_ removed: [Garbage]) throws(StorageError) {
     guard !removed.isEmpty else { return }
-    try write { db in
+    try write(.statementLocks) { db in
       for garbage in removed {
         switch garbage {
         case .files(let token, _):
@@ -75,6 +77,21 @@ extension Catalog {
 }
 
 extension Catalog {
+  /// Deletes at most `limit` records of attempts that ended more than a day ago and have no files to remove, and
+  /// returns their number. Several nodes may do this at once: each deletes others.
+  func forgetAttempts(limit: Int = 1000) throws(StorageError) -> Int {
+    try write(.statementLocks) { db in
+      let identity = db.dialect.rowIdentity
+      let old = try db.rows(
+        """
+        SELECT \(identity) AS row FROM attempts WHERE ended_at < ? AND due IS NULL
+        LIMIT ?\(db.dialect.skippingLocked)
+        """, [(try now(db) + -86_400).milliseconds, limit])
+      for row in old { try db.run("DELETE FROM attempts WHERE \(identity) = ?", [row["row"]]) }
+      return old.count
+    }
+  }
+
   /// Returns the attempts at a job that have ended, oldest first.
   package func attempts(of id: JobID) throws(StorageError) -> [(token: AttemptToken, ending: AttemptEnding)] {
     try read { db in

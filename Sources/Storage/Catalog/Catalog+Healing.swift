@@ -66,7 +66,8 @@ extension Catalog {
       _ = try Self.update(recording.id, db) { $0 = recording }
       for job in try Self.unfinishedJobs(touching: recording.id, db) where job.output == recording.id {
         let result = #"{"recording":"\#(recording.id)"}"#
-        _ = try move(job, hasWritten: false, db) { $0.succeed(asFound: result, at: holder.now()) }
+        let now = try now(db)
+        _ = try move(job, hasWritten: false, at: now, db) { $0.succeed(asFound: result, at: now) }
       }
     }
   }
@@ -87,11 +88,11 @@ extension Catalog {
   /// Inserts a new job to build the waveform of a stranded recording; deletes the row if the recording was never
   /// produced and so has no content. Does nothing if the recording is no longer stranded.
   func resume(stranded id: RecordingID) throws(StorageError) {
-    try write { db in
-      guard let recording = try Self.recording(id, db), [.queued, .building].contains(recording.waveformState) else {
+    try write(.statementLocks) { db in
+      guard let recording = try Self.locked(id, db), [.queued, .building].contains(recording.waveformState) else {
         return
       }
-      guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, db) }
+      guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, at: now(db), db) }
       let job = Job(kind: .waveform, recording: id)
       try Self.insert(job, db)
       _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformFile) = (.queued, job.id, nil) }

@@ -1,7 +1,7 @@
 extension Catalog {
   /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog.
   package func insert(_ job: Job) throws(StorageError) {
-    try write { try Self.insert(job, $0) }
+    try write(.statementLocks) { try Self.insert(job, $0) }
   }
 
   /// Returns the job, or nil.
@@ -62,7 +62,7 @@ extension Catalog {
   }
 
   static func insert(_ job: Job, _ db: CatalogTransaction) throws {
-    guard let source = try recording(job.recording, db) else { throw StorageError.noSuchRecording(job.recording) }
+    guard let source = try held(job.recording, db) else { throw StorageError.noSuchRecording(job.recording) }
     var job = job
     job.tenant = source.tenant
     try JobRow(job).insert(db)
@@ -81,11 +81,15 @@ extension Catalog {
   }
 
   /// Returns the queued and running jobs that read or produce `id`. Scans all unfinished jobs, of which there are few.
-  static func unfinishedJobs(touching id: RecordingID, _ db: CatalogTransaction) throws -> [Job] {
+  /// With `changing`, locks them.
+  static func unfinishedJobs(
+    touching id: RecordingID, changing: Bool = false, _ db: CatalogTransaction
+  ) throws -> [Job] {
     try intact(
       db.rows(
         """
-        SELECT * FROM jobs WHERE (recording = ? OR output = ?) AND state IN ('queued', 'running') ORDER BY id
+        SELECT * FROM jobs WHERE (recording = ? OR output = ?) AND state IN ('queued', 'running')
+        ORDER BY id\(changing ? db.dialect.changingRows : "")
         """, [id.text, id.text])
     ) { try JobRow(row: $0).job }
   }

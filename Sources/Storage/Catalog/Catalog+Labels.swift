@@ -81,7 +81,7 @@ extension Catalog {
     _ track: LabelTrack, _ chunks: [LabelChunk], limit: Int, within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write { db in
-      guard let recording = try Self.recording(track.recording, db) else {
+      guard let recording = try Self.held(track.recording, db) else {
         throw StorageError.noSuchRecording(track.recording)
       }
       var track = track

@@ -1,6 +1,6 @@
 // The transitions of Job+Lease.swift as transactions. Each reads the job, applies one transition and writes the job
-// back on condition that its state and its token are still those that were read: on a catalog whose transactions run
-// side by side, that is what makes a late worker's write fail.
+// back on condition that its state and its token are still those that were read. On a catalog whose transactions run
+// side by side, the job's row is locked meanwhile (Catalog+Locks), so a late worker's write finds another token.
 
 /// The outcome of a write that needs an attempt's token.
 package enum Fenced<Value: Sendable>: Sendable {
@@ -34,11 +34,10 @@ extension Catalog {
   package func claim(
     _ id: JobID, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
-    let (now, nonce) = (holder.now(), AttemptToken.newNonce())
-    return try write { db in
-      guard let before = try Self.job(id, db), let source = try Self.recording(before.recording, db) else {
-        return .refused(try Self.job(id, db))
-      }
+    let nonce = AttemptToken.newNonce()
+    return try write(.statementLocks) { db in
+      guard let (before, now) = try locked(id, db) else { return .refused(nil) }
+      guard let source = try Self.recording(before.recording, db) else { return .refused(before) }
       let moved = try begin(before, nonce: nonce, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
       if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }
@@ -48,7 +47,7 @@ extension Catalog {
 
   /// Begins an attempt at a job that was read in this transaction.
   func begin(_ before: Job, nonce: String, at now: Timestamp, _ db: CatalogTransaction) throws -> Fenced<Job> {
-    let moved = try move(before, hasWritten: true, db) {
+    let moved = try move(before, hasWritten: true, at: now, db) {
       $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
     }
     guard case .written(let job) = moved, let token = job.token else { return moved }
@@ -60,8 +59,14 @@ extension Catalog {
 
   /// Prolongs an attempt's lease by the holder's terms. Returns false if the attempt has lost it.
   package func renew(_ token: AttemptToken) throws(StorageError) -> Bool {
-    let end = holder.now() + (holder.terms?.seconds ?? 0)
-    return try fenced(token) { $0.renew(token, until: end) }.written != nil
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(token.job, by: db.dialect.changingRows, db) else { return false }
+      var job = before
+      guard job.renew(token, until: now + (holder.terms?.seconds ?? 0)) else { return false }
+      // Not noted as a change: nothing that is shown has changed, and each would be a message to every node.
+      try Self.writeRow(job, over: before, db)
+      return true
+    }
   }
 
   /// Changes a job and the recording that has its result in one transaction, so that both become visible together.
@@ -73,9 +78,9 @@ extension Catalog {
     _ token: AttemptToken, with result: String, _ change: @Sendable (inout Recording) -> Void = { _ in },
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64
   ) throws(StorageError) -> Fenced<Job> {
-    let now = holder.now()
-    return try write { db in
-      let moved = try move(token, hasWritten: true, db) { $0.succeed(token, with: result, at: now) }
+    try write(.statementLocks) { db in
+      guard let (current, now) = try locked(token.job, db) else { return .refused(nil) }
+      let moved = try move(current, hasWritten: true, at: now, db) { $0.succeed(token, with: result, at: now) }
       guard case .written(let job) = moved, let before = try Self.recording(job.resultRecording, db) else {
         return moved
       }
@@ -97,20 +102,23 @@ extension Catalog {
   package func fail(
     _ token: AttemptToken, error: String, progress: Double, hasWritten: Bool = false
   ) throws(StorageError) -> Fenced<[Job]> {
-    let now = holder.now()
-    return try write { db in
-      try abandoning(
-        try move(token, hasWritten: hasWritten, db) { $0.fail(token, error: error, progress: progress, at: now) }, db)
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(token.job, db) else { return .refused(nil) }
+      return try abandoning(
+        try move(before, hasWritten: hasWritten, at: now, db) {
+          $0.fail(token, error: error, progress: progress, at: now)
+        }, at: now, db)
     }
   }
 
   /// The same for a job that could not be claimed.
   package func failUnclaimed(_ id: JobID, error: String) throws(StorageError) -> Fenced<[Job]> {
-    let now = holder.now()
-    return try write { db in
-      guard let before = try Self.job(id, db) else { return .refused(nil) }
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(id, db) else { return .refused(nil) }
       return try abandoning(
-        try move(before, hasWritten: true, db) { $0.failUnclaimed(by: holder.node, error: error, at: now) }, db)
+        try move(before, hasWritten: true, at: now, db) {
+          $0.failUnclaimed(by: holder.node, error: error, at: now)
+        }, at: now, db)
     }
   }
 
@@ -124,12 +132,11 @@ extension Catalog {
   package func cancel(
     _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
-    let now = holder.now()
-    return try write { db in
-      guard let before = try Self.job(id, db) else { return nil }
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(id, db) else { return nil }
       guard isExpected(before) else { throw StorageError.changedMeanwhile }
-      let moved = try move(before, hasWritten: true, db) { $0.cancel(progress: progress, at: now) }
-      return try abandoning(moved, db).written ?? [before]
+      let moved = try move(before, hasWritten: true, at: now, db) { $0.cancel(progress: progress, at: now) }
+      return try abandoning(moved, at: now, db).written ?? [before]
     }
   }
 
@@ -138,23 +145,29 @@ extension Catalog {
   package func giveBack(
     _ token: AttemptToken, interrupted: Bool, hasWritten: Bool = false
   ) throws(StorageError) -> Fenced<Job> {
-    try fenced(token, hasWritten: hasWritten) { $0.giveBack(token, interrupted: interrupted) }
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(token.job, by: db.dialect.changingRows, db) else { return .refused(nil) }
+      return try move(before, hasWritten: hasWritten, at: now, db) { $0.giveBack(token, interrupted: interrupted) }
+    }
   }
 
   /// Returns the jobs to the queue whose lease has ended; under the data folder's lock, those that another process ran,
-  /// which is gone. Their number is returned.
+  /// which is gone. Their number is returned. Several nodes may call it at once: each takes the jobs that no other is
+  /// changing.
   @discardableResult
   package func endLostLeases() throws(StorageError) -> Int {
-    let now = holder.now()
-    let lost = try jobs(of: nil, state: .running, recording: nil, limit: .max, before: nil).filter {
-      isLost($0, at: now)
+    let lost = try read { db in
+      let now = try now(db)
+      return try Self.intact(db.rows("SELECT * FROM jobs WHERE state = 'running' ORDER BY id")) {
+        try JobRow(row: $0).job
+      }.filter { isLost($0, at: now) }
     }
     // Usually there are none, and nothing is written.
     guard !lost.isEmpty else { return 0 }
-    return try write { db in
+    return try write(.statementLocks) { db in
       try lost.count { job in
-        guard let current = try Self.job(job.id, db) else { return false }
-        let moved = try move(current, hasWritten: true, db) { $0.expire(at: now, orIf: isOthers) }
+        guard let (current, now) = try locked(job.id, by: db.dialect.skippingLocked, db) else { return false }
+        let moved = try move(current, hasWritten: true, at: now, db) { $0.expire(at: now, orIf: isOthers) }
         return moved.written != nil
       }
     }
@@ -170,33 +183,20 @@ extension Catalog {
 
   // MARK: In a transaction
 
-  private func fenced(
-    _ token: AttemptToken, hasWritten: Bool = false, _ transition: @Sendable (inout Job) -> Bool
-  ) throws(StorageError) -> Fenced<Job> {
-    try write { try move(token, hasWritten: hasWritten, $0, transition) }
-  }
-
-  /// Applies a transition of an attempt to its job.
+  /// Applies a transition to a job that was locked in this transaction, and records how its attempt ended.
   func move(
-    _ token: AttemptToken, hasWritten: Bool, _ db: CatalogTransaction, _ transition: (inout Job) -> Bool
-  ) throws -> Fenced<Job> {
-    guard let before = try Self.job(token.job, db) else { return .refused(nil) }
-    return try move(before, hasWritten: hasWritten, db, transition)
-  }
-
-  /// Applies a transition to a job that was read in this transaction, and records how its attempt ended.
-  func move(
-    _ before: Job, hasWritten: Bool, _ db: CatalogTransaction, _ transition: (inout Job) -> Bool
+    _ before: Job, hasWritten: Bool, at now: Timestamp, _ db: CatalogTransaction, _ transition: (inout Job) -> Bool
   ) throws -> Fenced<Job> {
     var job = before
     guard transition(&job) else { return .refused(before) }
-    try Self.write(job, over: before, db)
-    if let ended = EndedAttempt(before, job, hasWritten: hasWritten) { try record(ended, db) }
+    try Self.writeRow(job, over: before, db)
+    db.note(changed: job)
+    if let ended = EndedAttempt(before, job, hasWritten: hasWritten) { try record(ended, at: now, db) }
     return .written(job)
   }
 
   /// Writes the columns that transitions change.
-  private static func write(_ job: Job, over before: Job, _ db: CatalogTransaction) throws {
+  private static func writeRow(_ job: Job, over before: Job, _ db: CatalogTransaction) throws {
     let count = try db.run(
       """
       UPDATE jobs SET state = ?, progress = ?, started_at = ?, finished_at = ?, attempts = ?, interruptions = ?,
@@ -209,11 +209,9 @@ extension Catalog {
         before.state.rawValue, before.attempts, before.nonce,
       ])
     guard count == 1 else { throw StorageError.changedMeanwhile }
-    db.note(changed: job)
   }
 
-  private func record(_ ended: EndedAttempt, _ db: CatalogTransaction) throws {
-    let now = holder.now()
+  private func record(_ ended: EndedAttempt, at now: Timestamp, _ db: CatalogTransaction) throws {
     let due = ended.mayHaveFiles ? now + (holder.terms?.graceSeconds ?? 0) : nil
     try db.run(
       "UPDATE attempts SET ended_at = ?, ending = ?, due = ? WHERE job = ? AND attempt = ? AND nonce = ?",
@@ -224,7 +222,7 @@ extension Catalog {
   }
 
   /// Cleans up after a job that failed or was canceled.
-  private func abandoning(_ moved: Fenced<Job>, _ db: CatalogTransaction) throws -> Fenced<[Job]> {
+  private func abandoning(_ moved: Fenced<Job>, at now: Timestamp, _ db: CatalogTransaction) throws -> Fenced<[Job]> {
     guard case .written(let job) = moved else {
       if case .refused(let job) = moved { return .refused(job) }
       return .refused(nil)
@@ -233,7 +231,7 @@ extension Catalog {
     if try Self.recording(job.recording, db)?.waveformJob == job.id {
       _ = try Self.update(job.recording, db) { $0.waveformState = .failed }
     }
-    let others = try job.output.map { try delete($0, of: job.tenant, db) } ?? []
+    let others = try job.output.map { try delete($0, of: job.tenant, at: now, db) } ?? []
     return .written([job] + others)
   }
 

@@ -39,7 +39,7 @@ extension Catalog {
   ) throws(StorageError) {
     try write { db in
       try Self.forgetDeletedProfiles(db)
-      if let source = profile.recording, try Self.recording(source, db) == nil {
+      if let source = profile.recording, try Self.held(source, db) == nil {
         throw StorageError.noSuchRecording(source)
       }
       let count =

@@ -6,8 +6,8 @@ extension Catalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    try write { db in
-      guard let recording = try Self.recording(id, db), isExpected(recording) else { return nil }
+    try write(.statementLocks) { db in
+      guard let recording = try Self.locked(id, db), isExpected(recording) else { return nil }
       if let job { try Self.insert(job, db) }
       return try Self.update(id, db, change)
     }

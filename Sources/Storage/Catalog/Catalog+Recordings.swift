@@ -8,13 +8,14 @@ extension Catalog {
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
+      try Self.hold(sourcesOf: jobs, db)
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
       try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try Self.insert(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
-      try Self.keep(answer, for: recording.tenant, db)
+      try keep(answer, for: recording.tenant, db)
     }
   }
 
@@ -28,8 +29,8 @@ extension Catalog {
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
     answer: KeptAnswer? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) -> Job {
-    let now = holder.now()
-    return try write { db in
+    try write(.statementLocks) { db in
+      let now = try now(db)
       try Self.spend(uploadToken, db)
       try RecordingRow(recording).insert(db)
       try Self.check(limits, of: recording.tenant, db)
@@ -37,10 +38,10 @@ extension Catalog {
       guard let queued = try Self.job(job.id, db) else { throw StorageError.changedMeanwhile }
       guard case .written(let running) = try begin(queued, nonce: token.nonce, at: job.createdAt, db),
         case .written(let ended) = try move(
-          running, hasWritten: true, db, { $0.succeed(token, with: result, at: max(now, job.createdAt)) })
+          running, hasWritten: true, at: now, db, { $0.succeed(token, with: result, at: max(now, job.createdAt)) })
       else { throw StorageError.changedMeanwhile }
       try Self.insert(embedded: tracks, of: recording, limit: trackLimit, db)
-      try Self.keep(answer, for: recording.tenant, db)
+      try keep(answer, for: recording.tenant, db)
       return ended
     }
   }
@@ -97,8 +98,8 @@ extension Catalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true },
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    try write { db in
-      if let recording = try Self.recording(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
+    try write(.statementLocks) { db in
+      if let recording = try Self.locked(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
       return try Self.update(id, db, change)
     }
   }
@@ -113,10 +114,10 @@ extension Catalog {
   package func deleteRecording(
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
-    try write { db in
-      guard let recording = try Self.recording(id, db) else { return nil }
+    try write(.statementLocks) { db in
+      guard let recording = try Self.locked(id, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
-      return try delete(id, of: recording.tenant, db)
+      return try delete(id, of: recording.tenant, at: now(db), db)
     }
   }
 
@@ -127,30 +128,38 @@ extension Catalog {
   static func update(_ id: RecordingID, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void) throws
     -> Recording?
   {
-    guard var recording = try recording(id, db) else { return nil }
+    guard var recording = try locked(id, db) else { return nil }
     change(&recording)
     precondition(recording.id == id, "an update keeps the id")
     try RecordingRow(recording).update(db)
     return recording
   }
 
+  /// Holds the recordings that new jobs read, before anything else is locked (see Catalog+Locks).
+  private static func hold(sourcesOf jobs: [Job], _ db: CatalogTransaction) throws {
+    guard !db.dialect.holdingRows.isEmpty else { return }
+    for id in Set(jobs.map(\.recording.text)).sorted() {
+      _ = try db.rows("SELECT id FROM recordings WHERE id = ?\(db.dialect.holdingRows)", [id])
+    }
+  }
+
   /// Deletes a tenant's recording `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
-  func delete(_ id: RecordingID, of tenant: Tenant, _ db: CatalogTransaction) throws -> [Job] {
-    let now = holder.now()
+  func delete(
+    _ id: RecordingID, of tenant: Tenant, at now: Timestamp, _ db: CatalogTransaction
+  ) throws -> [Job] {
     var cancelled: [Job] = []
     var doomed = [id]
     while let id = doomed.popLast() {
       let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
       db.note(deleted: id, of: tenant)
       try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, db)
-      for unfinished in try Self.unfinishedJobs(touching: id, db) {
-        let moved = try move(unfinished, hasWritten: true, db) { $0.cancel(at: now) }
+      for unfinished in try Self.unfinishedJobs(touching: id, changing: true, db) {
+        let moved = try move(unfinished, hasWritten: true, at: now, db) { $0.cancel(at: now) }
         guard let job = moved.written else { continue }
         cancelled.append(job)
         if let output = job.output, output != id { doomed.append(output) }
       }
     }
-    try Self.forgetOrphanedConversions(db)
     return cancelled
   }
 }

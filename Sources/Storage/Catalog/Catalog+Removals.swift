@@ -20,8 +20,8 @@ extension Catalog {
   /// Deletes the records of removals whose files are gone permanently.
   func forgetRemovals(_ ids: [String]) throws(StorageError) {
     guard !ids.isEmpty else { return }
-    try write { db in
-      for id in ids { try db.run("DELETE FROM removals WHERE id = ?", [id]) }
+    try write(.statementLocks) { db in
+      for id in ids.sorted() { try db.run("DELETE FROM removals WHERE id = ?", [id]) }
     }
   }
 

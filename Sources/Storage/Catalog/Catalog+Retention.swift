@@ -10,18 +10,23 @@ extension Catalog {
     let choice = names.isEmpty ? "" : " AND tenant \(tenant == nil ? "NOT " : "")\(isOneOf)"
     // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
     // only old recordings are scanned.
-    return try write { db in
-      let deleted = try db.eraseReturning(
+    return try write(.statementLocks) { db in
+      let isIdle = """
+        NOT EXISTS (
+          SELECT 1 FROM jobs
+          WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
         """
-        DELETE FROM recordings WHERE id IN (
-          SELECT id FROM recordings WHERE id < ? AND created_at < ?\(choice) AND NOT EXISTS (
-            SELECT 1 FROM jobs
-            WHERE (recording = recordings.id OR output = recordings.id) AND state IN ('queued', 'running'))
-          ORDER BY id LIMIT ?)
-        RETURNING id, tenant, derived_job
-        """,
-        [Self.firstID(madeAt: instant), instant.milliseconds] + names + [max(0, limit)]
-      ).compactMap { row -> (owned: Owned<Recording>, job: String?)? in
+      // Several nodes may do this at once: each takes recordings that no other has locked.
+      let old = try db.rows(
+        """
+        SELECT id FROM recordings WHERE id < ? AND created_at < ?\(choice) AND \(isIdle)
+        ORDER BY id LIMIT ?\(db.dialect.skippingLocked)
+        """, [Self.firstID(madeAt: instant), instant.milliseconds] + names + [max(0, limit)])
+      // A job may have been inserted before the lock was taken, but not after.
+      let deleted = try old.flatMap { row in
+        try db.eraseReturning(
+          "DELETE FROM recordings WHERE id = ? AND \(isIdle) RETURNING id, tenant, derived_job", [row["id"]])
+      }.compactMap { row -> (owned: Owned<Recording>, job: String?)? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
         return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), try nullable(row, "derived_job"))
       }
@@ -29,7 +34,6 @@ extension Catalog {
         db.note(deleted: owned.id, of: owned.tenant)
         try Self.erase(owned.id.text, madeBy: job, db)
       }
-      try Self.forgetOrphanedConversions(db)
       return deleted.map(\.owned)
     }
   }

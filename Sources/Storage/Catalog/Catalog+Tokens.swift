@@ -29,7 +29,7 @@ extension Catalog {
 
   /// Forgets the tokens that ended before `instant`, which can't be used anyway.
   package func forgetSpentTokens(before instant: Timestamp) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
       try db.run("DELETE FROM spent_tokens WHERE expires_at < ?", [instant.milliseconds])
     }
   }

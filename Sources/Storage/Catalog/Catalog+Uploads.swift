@@ -94,7 +94,7 @@ extension Catalog {
     _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
       let tenant = try db.first(
         "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL RETURNING tenant",
         [recording.id.text, expiresAt.milliseconds, id.text], as: String.self)
@@ -121,7 +121,7 @@ extension Catalog {
         "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
       guard let row = deleted.first else { return false }
       try Self.noteRemoval(of: id.text, db)
-      try Self.keep(answer, for: try tenant(row), db)
+      try keep(answer, for: try tenant(row), db)
       return true
     }
   }

@@ -90,7 +90,7 @@ extension Catalog {
 
   /// Forgets on which days jobs ran that ended before today.
   package func forgetJobSeconds() throws(StorageError) {
-    try write { _ = try $0.run("DELETE FROM job_seconds WHERE day < \($0.dialect.today)") }
+    try write(.statementLocks) { _ = try $0.run("DELETE FROM job_seconds WHERE day < \($0.dialect.today)") }
   }
 
   fileprivate static func jobSeconds(through day: Int64, _ db: CatalogTransaction) throws -> [Tenant: Double] {

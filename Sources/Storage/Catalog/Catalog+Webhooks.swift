@@ -1,3 +1,6 @@
+// If several processes share the catalog, a webhook is leased while one of them calls its receiver. So it is delivered
+// once, unless that process dies in between: then another one calls again when the lease has ended.
+
 extension Catalog {
   /// Returns all webhooks, oldest job first, including those of unfinished jobs; `isDue` is whether the job has
   /// finished.
@@ -13,9 +16,52 @@ extension Catalog {
     }
   }
 
+  /// Returns at most `limit` webhooks whose job has finished, whose pause is over, and which no process is calling;
+  /// those that have waited longest first.
+  package func dueWebhooks(limit: Int) throws(StorageError) -> [Webhook] {
+    try read { db in
+      let now = try now(db).milliseconds
+      return try Self.intact(
+        db.rows(
+          """
+          SELECT webhooks.* FROM webhooks JOIN jobs ON jobs.id = webhooks.job
+          WHERE jobs.state NOT IN ('queued', 'running') AND webhooks.not_before <= ?
+            AND (webhooks.lease_until IS NULL OR webhooks.lease_until < ?)
+          ORDER BY webhooks.not_before, webhooks.job LIMIT ?
+          """, [now, now, limit])
+      ) { try WebhookRow(row: $0).webhook }
+    }
+  }
+
+  /// Takes a webhook for this process for some seconds, in which it must call the receiver and record the outcome.
+  /// Returns nil if the webhook is gone, pauses, or is another process's.
+  package func claimWebhook(of job: JobID, forSeconds seconds: Double) throws(StorageError) -> Webhook? {
+    try write(.statementLocks) { db in
+      let now = try now(db)
+      // A timer of this process may end a pause slightly before the database's clock does.
+      let claimed = try db.rows(
+        """
+        UPDATE webhooks SET node = ?, lease_until = ?
+        WHERE job = ? AND not_before <= ? AND (lease_until IS NULL OR lease_until < ?) RETURNING *
+        """,
+        [holder.node, (now + seconds).milliseconds, job.text, (now + 1).milliseconds, now.milliseconds])
+      return try claimed.first.map { try WebhookRow(row: $0).webhook }
+    }
+  }
+
+  /// Gives a claimed webhook back with its number of attempts, for the next one after a pause. Does nothing if another
+  /// process has claimed it meanwhile.
+  package func release(_ webhook: Webhook, pauseSeconds: Double) throws(StorageError) {
+    try write(.statementLocks) { db in
+      try db.run(
+        "UPDATE webhooks SET attempts = ?, not_before = ?, node = NULL, lease_until = NULL WHERE job = ? AND node = ?",
+        [webhook.attempts, (try now(db) + pauseSeconds).milliseconds, webhook.job.text, holder.node])
+    }
+  }
+
   /// Records a failed attempt. Does nothing if the webhook was deleted meanwhile.
   package func update(_ webhook: Webhook) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
       try db.run(
         "UPDATE webhooks SET attempts = ?, not_before = ? WHERE job = ?",
         [webhook.attempts, webhook.notBefore.milliseconds, webhook.job.text])
@@ -24,7 +70,7 @@ extension Catalog {
 
   /// Deletes a webhook that was delivered or given up on.
   package func removeWebhook(of job: JobID) throws(StorageError) {
-    try write { db in
+    try write(.statementLocks) { db in
       try db.run("DELETE FROM webhooks WHERE job = ?", [job.text])
     }
   }

@@ -98,10 +98,10 @@ package final class Catalog: Sendable {
 
   @discardableResult
   func write<Value: Sendable>(
-    _ body: @Sendable (CatalogTransaction) throws -> Value
+    _ isolation: SQLIsolation = .serializable, _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> Value {
     try descriptions.withLock { $0 }?.store.checkClaim()
-    let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(body) }
+    let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(isolation, body) }
     for changed in changed.recordings { describe(changed.id) }
     tell(changed)
     return value
@@ -111,10 +111,10 @@ package final class Catalog: Sendable {
 
   /// Runs `body` in a transaction. Returns its result and what it changed.
   private func commit<Value: Sendable>(
-    _ body: @Sendable (CatalogTransaction) throws -> Value
+    _ isolation: SQLIsolation, _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> (Value, CatalogChanges) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    let committed = try engine.write { session in
+    let committed = try engine.write(isolation) { session in
       let transaction = CatalogTransaction(session)
       let value = try body(transaction)
       let changes = transaction.changes

@@ -11,9 +11,11 @@ enum NameSearch {
   ///
   /// Converts to upper case and then to lower case, which also equates "ß" with "ss" and "ς" with "σ". Uses no locale,
   /// so the result is the same on every machine. It's in Normalization Form C (Unicode Standard Annex #15), because "é"
-  /// may be one code point or two (as in file names from a Mac).
+  /// may be one code point or two (as in file names from a Mac). U+0000, which PostgreSQL's text can't contain, becomes
+  /// U+FFFD.
   static func fold(_ name: String) -> String {
-    let folded = name.uppercased().lowercased()
+    var folded = name.uppercased().lowercased()
+    if folded.utf8.contains(0) { folded = folded.replacing("\0", with: "\u{FFFD}") }
     return folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping
   }
 
@@ -23,8 +25,7 @@ enum NameSearch {
   /// much, for reading long lists, and those that match by accident are few.
   static func trigrams(of folded: String) -> String? {
     let scalars = Array(folded.unicodeScalars)
-    // FTS5 would take a NUL for the end of the query.
-    guard scalars.count >= 3, !scalars.contains("\0") else { return nil }
+    guard scalars.count >= 3 else { return nil }
     let last = scalars.count - 3
     let starts = Array(stride(from: 0, to: last, by: 3).prefix(trigramLimit)) + [last]
     return starts.map { start in

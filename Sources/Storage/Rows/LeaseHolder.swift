@@ -27,15 +27,15 @@ package struct LeaseHolder: Sendable {
   package let node: String
   /// The terms of leases; nil if this process has locked the data folder, so that its leases last as long as it does.
   package let terms: Terms?
-  /// The clock that decides whether a lease has ended.
-  package let now: @Sendable () -> Timestamp
+  /// The clock that decides whether a lease has ended; nil for the database's or, if it has none, this machine's.
+  let clock: (@Sendable () -> Timestamp)?
 
-  /// Creates a holder. `name` names the node; by default, that is the name of the machine.
+  /// Creates a holder. `name` names the node; by default, that is the name of the machine. `now` is a clock for tests.
   package init(
-    name: String? = nil, terms: Terms? = nil, now: @escaping @Sendable () -> Timestamp = { .now }
+    name: String? = nil, terms: Terms? = nil, now: (@Sendable () -> Timestamp)? = nil
   ) {
     node = "\(name ?? Self.machine)/\(AttemptToken.newNonce())"
-    (self.terms, self.now) = (terms, now)
+    (self.terms, clock) = (terms, now)
   }
 
   /// The name of the machine.

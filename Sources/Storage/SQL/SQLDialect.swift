@@ -53,6 +53,24 @@ package enum SQLDialect: Sendable {
     }
   }
 
+  /// An expression: the milliseconds since 1970 by the clock of the database, at the moment of the statement. nil if
+  /// the database has no clock of its own.
+  package var clock: String? {
+    switch self {
+    case .sqlite: nil
+    case .postgres: "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)"
+    }
+  }
+
+  /// Ends a SELECT: locks its rows, which the transaction is about to change, until its end. Returns them as they are
+  /// after earlier transactions, for which it waits.
+  package var changingRows: String {
+    switch self {
+    case .sqlite: ""
+    case .postgres: " FOR NO KEY UPDATE"
+    }
+  }
+
   /// Ends a SELECT: locks its rows until the end of the transaction, skipping those that others have locked. SQLite has
   /// one writer at a time, so there is nothing to lock.
   package var skippingLocked: String {

@@ -135,6 +135,22 @@ enum Schema {
           ) STRICT
           """)
     }
+    migrator.registerMigration("21 leases of keys and webhooks") { db in
+      // Used only if several processes share the catalog.
+      try db.execute(
+        sql: """
+          CREATE TABLE held_keys (
+            tenant TEXT NOT NULL,
+            scope TEXT NOT NULL,
+            key TEXT NOT NULL,
+            holder TEXT NOT NULL,
+            lease_until INTEGER NOT NULL,
+            PRIMARY KEY (tenant, scope, key)
+          ) STRICT;
+          ALTER TABLE webhooks ADD COLUMN node TEXT;
+          ALTER TABLE webhooks ADD COLUMN lease_until INTEGER;
+          """)
+    }
     return migrator
   }
 

@@ -9,19 +9,28 @@
 package struct GarbageCollection: Sendable {
   let catalog: Catalog
   let store: MediaStore
+  /// The number of rows read at once.
+  private static let batch = 1000
 
   /// Creates a collection of the files in `store`.
   package init(catalog: Catalog, store: MediaStore) { (self.catalog, self.store) = (catalog, store) }
 
   /// Removes the files that are due, and returns how many. If the disk or the catalog fails, throws and leaves the rest
-  /// for the next run. Blocks.
+  /// for the next run. Several processes may do this at once: a file that another one has removed is gone, and nothing
+  /// else is named by its row. Blocks.
   @discardableResult
   package func run() throws(StorageError) -> Int {
     var count = 0
-    for (folder, garbage) in Dictionary(grouping: try catalog.dueGarbage(), by: \.folder) {
-      count += try remove(garbage, in: folder)
-      try catalog.forget(garbage)
+    while true {
+      let due = try catalog.dueGarbage(limit: Self.batch)
+      for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
+        count += try remove(garbage, in: folder)
+        try catalog.forget(garbage)
+      }
+      // Unreadable rows stay, so that a batch of them must not be the last.
+      if due.count < Self.batch { break }
     }
+    while try catalog.forgetAttempts(limit: Self.batch) == Self.batch {}
     return count
   }
 

@@ -1,0 +1,82 @@
+// Which requests with an idempotency key are in progress, for processes that share a catalog. A row of `held_keys` is a
+// lease: inserted before the request is carried out, prolonged while it is, and deleted in the transaction that stores
+// its answer. That transaction fails unless its process still holds the key, so a process that was stopped for longer
+// than its lease doesn't carry a request out that another has taken over.
+
+/// What a process finds that wants to carry out a request under a key.
+package enum KeyHold: Sendable, Equatable {
+  /// It holds the key. If the request was carried out before, with the answer given then.
+  case held(KeptAnswer?)
+  /// Another one holds the key.
+  case inUse
+}
+
+extension TenantCatalog {
+  /// Takes a key for this process, unless another one holds it. Call `releaseKey` in the end, and `renewKeys`
+  /// meanwhile.
+  package func holdKey(scope: String, key: String) throws(StorageError) -> KeyHold {
+    try whole.holdKey(of: tenant, scope: scope, key: key)
+  }
+
+  /// Gives a key back, if this process still holds it.
+  package func releaseKey(scope: String, key: String) throws(StorageError) {
+    try whole.releaseKey(of: tenant, scope: scope, key: key)
+  }
+
+  /// Prolongs the leases of all keys that this process holds, those of other tenants too.
+  package func renewKeys() throws(StorageError) { try whole.renewKeys() }
+
+  /// The seconds after which held keys must be renewed if other processes share the catalog; otherwise nil, and nothing
+  /// needs to be held.
+  package var keyRenewalSeconds: Double? { whole.isShared ? whole.leaseTerms.renewalSeconds : nil }
+}
+
+extension Catalog {
+  /// The terms of leases that aren't jobs'.
+  var leaseTerms: LeaseHolder.Terms { holder.terms ?? LeaseHolder.Terms() }
+
+  fileprivate func holdKey(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeyHold {
+    try write(.statementLocks) { db in
+      let now = try now(db)
+      let count = try db.run(
+        """
+        INSERT INTO held_keys (tenant, scope, key, holder, lease_until) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT (tenant, scope, key) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
+          WHERE held_keys.lease_until < ?
+        """,
+        [tenant.name, scope, key, holder.node, (now + leaseTerms.seconds).milliseconds, now.milliseconds])
+      // Read after the row is held: the answer of whoever held it before is there.
+      return count == 1 ? .held(try Self.answer(of: tenant, scope: scope, key: key, db)) : .inUse
+    }
+  }
+
+  fileprivate func releaseKey(of tenant: Tenant, scope: String, key: String) throws(StorageError) {
+    try write(.statementLocks) { _ = try dropKey(of: tenant, scope: scope, key: key, $0) }
+  }
+
+  fileprivate func renewKeys() throws(StorageError) {
+    try write(.statementLocks) { db in
+      let end = try now(db) + leaseTerms.seconds
+      try db.run("UPDATE held_keys SET lease_until = ? WHERE holder = ?", [end.milliseconds, holder.node])
+    }
+  }
+
+  /// Gives a key back. Returns whether this process held it.
+  private func dropKey(of tenant: Tenant, scope: String, key: String, _ db: CatalogTransaction) throws -> Bool {
+    try db.run(
+      "DELETE FROM held_keys WHERE tenant = ? AND scope = ? AND key = ? AND holder = ?",
+      [tenant.name, scope, key, holder.node]) == 1
+  }
+
+  /// Gives back the key of an answer that is stored in this transaction. Throws `.keyIsLost` if other processes share
+  /// the catalog and this one doesn't hold the key. Does nothing for an answer whose key no client can use.
+  func settleKey(of answer: KeptAnswer, for tenant: Tenant, _ db: CatalogTransaction) throws {
+    guard isShared, !answer.key.isEmpty else { return }
+    guard try dropKey(of: tenant, scope: answer.scope, key: answer.key, db) else { throw StorageError.keyIsLost }
+  }
+
+  /// Deletes the keys of processes that ended before `instant` without giving them back.
+  static func forgetHeldKeys(before instant: Timestamp, _ db: CatalogTransaction) throws {
+    try db.run("DELETE FROM held_keys WHERE lease_until < ?", [instant.milliseconds])
+  }
+}

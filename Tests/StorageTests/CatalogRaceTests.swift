@@ -1,0 +1,219 @@
+import Dispatch
+import Foundation
+import Synchronization
+import Terms
+import Testing
+
+@testable import Storage
+
+/// Races between nodes that share a catalog, with eight threads. PostgreSQL runs transactions side by side, which shows
+/// what SQLite's single writer hides.
+@Suite(.onEveryEngine) struct CatalogRaceTests {
+  private let folder: TemporaryFolder
+  private let engines: [CountedEngine]
+  private let nodes: [Catalog]
+  private static let threads = 8
+  private static let rounds = 25
+
+  init() throws {
+    folder = try TemporaryFolder()
+    let path = folder("catalog.sqlite")
+    engines = try (0..<2).map { _ in CountedEngine(try CatalogEngine.current.open(path)) }
+    nodes = engines.map { Catalog(engine: $0, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms())) }
+  }
+
+  private var catalog: Catalog { nodes[0] }
+
+  /// Runs `body` on eight threads at once, half of them on each node, and returns its results.
+  private func race<Value: Sendable>(
+    _ body: @escaping @Sendable (_ thread: Int, _ node: Catalog) throws -> Value
+  ) async throws -> [Value] {
+    let results = Mutex<[Result<Value, any Error>]>([])
+    let group = DispatchGroup()
+    for thread in 0..<Self.threads {
+      group.enter()
+      Thread.detachNewThread { [nodes] in
+        let result = Result { try body(thread, nodes[thread % nodes.count]) }
+        results.withLock { $0.append(result) }
+        group.leave()
+      }
+    }
+    await withCheckedContinuation { continuation in group.notify(queue: .global()) { continuation.resume() } }
+    return try results.withLock { $0 }.map { try $0.get() }
+  }
+
+  /// Prints how often transactions were repeated, for `docs`.
+  private func report(_ race: String) {
+    let (calls, retries) = (engines.map(\.calls).reduce(0, +), engines.map(\.retries).reduce(0, +))
+    print("race on \(CatalogEngine.current.name): \(race): \(calls) writes, \(retries) repeated")
+  }
+
+  private func insertRecordings() throws -> [Recording] {
+    let recordings = (0..<Self.rounds).map { sample("\($0).wav") }
+    for recording in recordings { try catalog.insert(recording) }
+    return recordings
+  }
+
+  @Test("eight that want the same conversion at once get one job")
+  func sharedJob() async throws {
+    let recordings = try insertRecordings()
+    let found = try await race { _, node in
+      try recordings.map { try node.sharedJob(orElse: Job(kind: .convert, recording: $0.id)).job.id }
+    }
+    #expect(Set(found.flatMap { $0 }).count == Self.rounds)
+    #expect(try catalog.unfinishedJobs().count == Self.rounds)
+    report("the same conversion")
+  }
+
+  @Test("a job, labels or a derived recording inserted while the recording is deleted leave nothing behind")
+  func deletion() async throws {
+    let recordings = try insertRecordings()
+    let outcomes = try await race { thread, node in
+      try recordings.enumerated().map { number, recording in
+        do throws(StorageError) {
+          switch (number + thread) % 8 {
+          case 0: return try node.deleteRecording(recording.id) == nil ? "gone" : "deleted"
+          case 1, 2, 3: try node.insert(Job(kind: .denoise, recording: recording.id))
+          case 4, 5:
+            let track = LabelTrack(of: recording.id, name: "t", kind: .labels, language: nil, source: .upload)
+            try node.insert(track, [], limit: 64)
+          default:
+            let made = sample("made.wav")
+            try node.insert(made, jobs: [Job(kind: .denoise, recording: recording.id, output: made.id)])
+          }
+          return "inserted"
+        } catch .noSuchRecording { return "refused" }
+      }
+    }.flatMap { $0 }
+    #expect(outcomes.count { $0 == "deleted" } == Self.rounds)
+    #expect(outcomes.contains("inserted"))
+    #expect(try catalog.unfinishedJobs().isEmpty)
+    #expect(try recordings.allSatisfy { try catalog.labelTracks(of: $0.id).isEmpty })
+    // Those that were to be derived were deleted with their jobs.
+    #expect(try catalog.recordings(limit: 1000).isEmpty)
+    #expect(try catalog.storedByTenant().isEmpty)
+    report("a job or labels and the deletion of their recording")
+  }
+
+  /// Inserts a job unless its recording is gone.
+  private static func insertJob(on id: RecordingID, _ node: Catalog) throws {
+    do { try node.insert(Job(kind: .waveform, recording: id)) } catch StorageError.noSuchRecording {}
+  }
+
+  @Test("old recordings that a job begins to read are kept, whoever sweeps")
+  func retention() async throws {
+    let recordings = try insertRecordings()
+    let deleted = try await race { thread, node in
+      try recordings.map { recording in
+        if thread >= 4 {
+          return try node.deleteRecordings(createdBefore: recording.createdAt + 1e9, limit: 3).map(\.id)
+        }
+        try Self.insertJob(on: recording.id, node)
+        return []
+      }
+    }.flatMap { $0 }.flatMap { $0 }
+    let kept = try catalog.recordings(limit: 1000).map(\.id)
+    #expect(Set(deleted).count == deleted.count, "each is deleted once")
+    #expect(Set(deleted).union(kept) == Set(recordings.map(\.id)) && Set(deleted).isDisjoint(with: kept))
+    #expect(Set(try catalog.unfinishedJobs().map(\.recording)).isDisjoint(with: deleted))
+    report("new jobs and retention")
+  }
+
+  @Test("eight that claim the same jobs get each once, and whoever finishes or cancels first decides")
+  func claims() async throws {
+    let recordings = try insertRecordings()
+    let jobs = recordings.map { Job(kind: .waveform, recording: $0.id) }
+    for job in jobs { try catalog.insert(job) }
+    // One node claims a job of its own again, so that only the first thread of each node claims.
+    let tokens = try await race { thread, node in
+      guard thread < 2 else { return [AttemptToken]() }
+      return try (thread == 0 ? jobs : jobs.reversed()).compactMap { try node.claim($0.id).written?.token }
+    }.flatMap { $0 }
+    #expect(tokens.count == jobs.count && Set(tokens.map(\.job)).count == jobs.count)
+    let ends = try await race { thread, node in
+      try tokens.compactMap { token -> String? in
+        switch thread % 4 {
+        case 0: try node.finish(token, with: "{}").written.map { _ in "\(token.job)" }
+        case 1: try node.cancel(token.job)?.first?.state == .cancelled ? "\(token.job) cancelled" : nil
+        case 2: try node.renew(token) ? nil : nil
+        default: try node.fail(token, error: "{}", progress: 0).written.map { _ in "\(token.job)" }
+        }
+      }
+    }.flatMap { $0 }
+    let states = try jobs.map { try catalog.job($0.id)?.state }
+    #expect(states.allSatisfy { $0?.isFinished == true })
+    let transitions = ends.filter { !$0.hasSuffix("cancelled") }
+    #expect(Set(transitions).count == transitions.count, "a job ends once")
+    #expect(transitions.count + states.count { $0 == .cancelled } == jobs.count)
+    report("claims, ends and cancellations")
+  }
+
+  @Test("nodes that look for lost leases at once end each once")
+  func lostLeases() async throws {
+    let recordings = try insertRecordings()
+    let jobs = recordings.map { Job(kind: .waveform, recording: $0.id) }
+    for job in jobs { try catalog.insert(job) }
+    let dead = Catalog(
+      engine: try CatalogEngine.current.open(folder("catalog.sqlite")),
+      holder: LeaseHolder(name: "dead", terms: .init(seconds: -60)))
+    for job in jobs { _ = try #require(try dead.claim(job.id).written) }
+    let counts = try await race { _, node in try node.endLostLeases() }
+    #expect(counts.reduce(0, +) == jobs.count)
+    #expect(try catalog.unfinishedJobs().allSatisfy { $0.state == .queued && $0.interruptions == 1 })
+    report("lost leases")
+  }
+
+  @Test("recordings of one tenant inserted at once are all counted, and never more than its limit")
+  func usage() async throws {
+    let tenant = Tenant(stored: "busy")
+    let made = try await race { _, node in
+      try (0..<Self.rounds).count { _ in
+        do throws(StorageError) {
+          try node.of(tenant).insert(sample(), within: StoredLimits(recordings: 150))
+          return true
+        } catch .limitReached { return false }
+      }
+    }
+    #expect(made.reduce(0, +) == 150)
+    #expect(try catalog.storedByTenant()[tenant]?.recordings == 150)
+    report("recordings of one tenant")
+  }
+
+  @Test("a request that eight send under one key is carried out once")
+  func keys() async throws {
+    let tenant = Tenant.none
+    let outcomes = try await race { thread, node in
+      try (0..<Self.rounds).map { number -> String in
+        let (part, key) = (node.of(tenant), "k\(number)")
+        // Threads of one process don't get here twice with a key: IdempotencyKeys.
+        guard thread < 2 else { return "no" }
+        guard case .held(let kept) = try part.holdKey(scope: "s", key: key) else { return "in use" }
+        defer { try? part.releaseKey(scope: "s", key: key) }
+        if let kept { return kept.location }
+        let recording = sample()
+        let answer = KeptAnswer(
+          scope: "s", key: key, fingerprint: "f", status: 201, location: recording.id.text, body: "{}")
+        try part.insert(recording, answer: answer)
+        return recording.id.text
+      }
+    }
+    let recordings = Set(try catalog.recordings(limit: 1000).map(\.id.text))
+    #expect(recordings.count == Self.rounds)
+    #expect(outcomes.flatMap { $0 }.allSatisfy { recordings.contains($0) || ["no", "in use"].contains($0) })
+    report("requests with a key")
+  }
+
+  @Test("nodes that call due webhooks at once claim each once")
+  func webhooks() async throws {
+    let recordings = try insertRecordings()
+    for recording in recordings {
+      let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
+      try catalog.insert(sample(), jobs: [job], webhooks: [Webhook(job: job.id, url: "https://a.example/")])
+    }
+    let claimed = try await race { _, node in
+      try node.dueWebhooks(limit: 100).compactMap { try node.claimWebhook(of: $0.job, forSeconds: 60)?.job }
+    }.flatMap { $0 }
+    #expect(claimed.count == Self.rounds && Set(claimed).count == Self.rounds)
+    report("webhooks")
+  }
+}

@@ -1,0 +1,39 @@
+import Synchronization
+
+@testable import Storage
+
+/// An engine that counts writing calls and how often their bodies run.
+final class CountedEngine: SQLEngine {
+  private let engine: any SQLEngine
+  private let callCount = Atomic(0)
+  private let runCount = Atomic(0)
+
+  init(_ engine: any SQLEngine) { self.engine = engine }
+
+  var calls: Int { callCount.load(ordering: .relaxed) }
+  /// Runs beyond the first of each call.
+  var retries: Int { runCount.load(ordering: .relaxed) - calls }
+
+  var dialect: SQLDialect { engine.dialect }
+
+  func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value { try engine.read(body) }
+
+  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
+    try engine.readLatest(body)
+  }
+
+  func write<Value: Sendable>(
+    _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
+  ) throws(StorageError) -> Value {
+    callCount.wrappingAdd(1, ordering: .relaxed)
+    return try engine.write(isolation) { session in
+      runCount.wrappingAdd(1, ordering: .relaxed)
+      return try body(session)
+    }
+  }
+
+  func checkUsable() throws(StorageError) { try engine.checkUsable() }
+  func eraseTraces(pagesAtOnce: Int) throws(StorageError) { try engine.eraseTraces(pagesAtOnce: pagesAtOnce) }
+  func checkpoint() throws(StorageError) { try engine.checkpoint() }
+  func close() throws(StorageError) { try engine.close() }
+}
