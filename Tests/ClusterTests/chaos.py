@@ -19,12 +19,12 @@ NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", 
 
 
 class Cluster:
-    def __init__(self, program, folder, lease, standby=True):
+    def __init__(self, program, folder, lease, standby=True, is_synchronous=True):
         self.program, self.folder, self.lease = program, folder, lease
         self.media = os.path.join(folder, "media")
         self.network = Network()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
-        self.database = Pair(folder, self.network.database_side, ports, standby)
+        self.database = Pair(folder, self.network.database_side, ports, standby, is_synchronous=is_synchronous)
         self.nodes, self.is_ending, self.deadline = [], threading.Event(), float("inf")
 
     def start(self, count, *settings):
@@ -40,10 +40,10 @@ class Cluster:
         self.database.stop()
 
 
-def run(program, seconds, clients, lease, seed, keep):
+def run(program, seconds, clients, lease, seed, keep, is_synchronous):
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     print(f"cluster-test: seed {seed}, everything is in {folder}" + ("" if keep else ", unless all is well"), flush=True)
-    cluster = Cluster(program, folder, lease)
+    cluster = Cluster(program, folder, lease, is_synchronous=is_synchronous)
     cluster.journal = Journal(os.path.join(folder, "clients.log"))
     cluster.receiver = Receiver(cluster.network.client_side, cluster.journal)
     is_well = False

@@ -43,8 +43,8 @@ def kill_tree(pid):
 class Server:
     """One server. initdb and postgres refuse to run as root; then they run as another user."""
 
-    def __init__(self, name, folder, address, port):
-        self.name, self.address, self.port = name, address, port
+    def __init__(self, name, folder, address, port, fsync=False):
+        self.name, self.address, self.port, self.fsync = name, address, port, fsync
         self.folder, self.data = folder, os.path.join(folder, name)
         self.process = None
 
@@ -76,8 +76,8 @@ class Server:
         """Starts the server. Without fsync, what a killed server has written is still there: only the machine's own end
         would lose it."""
         settings = {
-            "port": self.port, "listen_addresses": self.address, "unix_socket_directories": self.folder, "fsync": "off",
-            "shared_buffers": "32MB", "max_connections": 100, "log_min_messages": "warning", "wal_level": "replica",
+            "port": self.port, "listen_addresses": self.address, "unix_socket_directories": self.folder,
+            "fsync": "on" if self.fsync else "off", "shared_buffers": "32MB", "max_connections": 100, "log_min_messages": "warning", "wal_level": "replica",
             "max_wal_senders": 4, "hot_standby": "on", "wal_receiver_status_interval": "1s", "wal_sender_timeout": "5s"}
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with open(os.path.join(self.folder, self.name + ".log"), "ab") as log:
@@ -114,7 +114,7 @@ class Server:
 
 
 class Pair:
-    """A primary and a standby without which nothing is committed."""
+    """A primary and a standby, without which nothing is committed unless the standby isn't synchronous."""
 
     @staticmethod
     def prefix():
@@ -124,14 +124,16 @@ class Pair:
         group = subprocess.run(["id", "-g", user], capture_output=True, text=True).stdout.strip()
         return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups"]
 
-    def __init__(self, folder, address, ports, standby=True):
+    def __init__(self, folder, address, ports, standby=True, fsync=False, is_synchronous=True):
+        self.is_synchronous = is_synchronous
         self.folder = os.path.join(folder, "postgres")
         os.mkdir(self.folder)
         if os.getuid() == 0:
             # The user of the servers must reach its own folder.
             os.chmod(folder, 0o711)
             shutil.chown(self.folder, self.prefix()[1].split("=")[1])
-        self.primary, self.standby = (Server(name, self.folder, address, port) for name, port in zip(("one", "two"), ports))
+        self.primary, self.standby = (
+            Server(name, self.folder, address, port, fsync) for name, port in zip(("one", "two"), ports))
         self.primary.create()
         self.primary.start()
         self.primary.sql("CREATE DATABASE stillwave")
@@ -145,10 +147,17 @@ class Pair:
         """Gives the primary a standby, and waits until nothing is committed without it."""
         self.standby.copy(self.primary)
         self.standby.start()
-        self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
-        self.primary.sql("SELECT pg_reload_conf()")
+        if self.is_synchronous:
+            self.primary.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            self.primary.sql("SELECT pg_reload_conf()")
+        state = "sync" if self.is_synchronous else "async"
         self.primary.wait("the standby", lambda: self.primary.sql(
-            "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == "1")
+            f"SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{state}'") == "1")
+
+    def delay_standby(self):
+        """Lets the standby fall behind: what is committed in the last two seconds is lost with the primary."""
+        os.kill(int(self.primary.sql("SELECT pid FROM pg_stat_replication")), signal.SIGSTOP)
+        time.sleep(2)
 
     def crash(self, seconds):
         """Kills the primary and starts it again."""
@@ -158,6 +167,8 @@ class Pair:
 
     def fail_over(self, seconds):
         """Kills the primary and promotes the standby. The former primary becomes the standby, with a copy of the data."""
+        if not self.is_synchronous:
+            self.delay_standby()
         self.primary.kill()
         time.sleep(seconds)
         self.primary, self.standby = self.standby, self.primary

@@ -29,7 +29,7 @@ class Node:
 
     def start(self):
         words = [
-            *self.inside, *self.wrapper, self.cluster.program, "serve", "--listen", f"{self.address}:{self.port}", "--data",
+            *self.wrapper, *self.inside, self.cluster.program, "serve", "--listen", f"{self.address}:{self.port}", "--data",
             os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url, "--media",
             "file://" + self.cluster.media, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
             "10.77.0.0/24,127.0.0.0/8", "--max-queued-jobs-per-client", "1000", "--max-open-uploads-per-client", "900",

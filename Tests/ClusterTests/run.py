@@ -9,23 +9,29 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [here, os.path.join(here, "../ViewerTests")]
 import chaos
+import throughput
 
 
 def main():
     parser = argparse.ArgumentParser(prog="deploy/cluster-test")
-    parser.add_argument("--part", choices=["chaos", "throughput", "claims"], default="chaos")
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--part", choices=["chaos", "throughput"], default="chaos")
+    parser.add_argument("--seconds", type=float, help="how long faults last, or the recordings of throughput")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--lease", type=int, default=3)
     parser.add_argument("--keep", action="store_true", help="keeps the folder with all logs and media")
+    parser.add_argument("--asynchronous", action="store_true", help="the standby falls behind: shows that losses are found")
+    parser.add_argument("--count", type=int, help="recordings per round of throughput")
+    parser.add_argument("--share", type=float, help="processors of each node in throughput; default: a third of all but a half")
     parser.add_argument("program", nargs="?", default=".build/release/stillwave")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     seed = int(os.environ.get("STILLWAVE_TEST_SEED") or random.randrange(1 << 30))
     program = os.path.abspath(given.program)
-    seconds = given.minutes * 60 if given.minutes else given.seconds
-    sys.exit(0 if chaos.run(program, seconds, given.clients, given.lease, seed, given.keep) else 1)
+    if given.part == "throughput":
+        return throughput.throughput(program, given.count or 12, int(given.seconds or 480), given.share)
+    seconds = given.minutes * 60 if given.minutes else given.seconds or 60
+    sys.exit(0 if chaos.run(program, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous) else 1)
 
 
 main()
