@@ -6,7 +6,9 @@
 //
 // A connection can die without a sign. Every `pingSeconds`, the listener asks the server for a response; without one
 // within `silenceSeconds`, it reconnects. A session delivers what was committed before a statement at the latest with
-// the statement's response, so `secondsSinceHeard` bounds the age of what hasn't been reported.
+// the statement's response, so what was committed before the last statement with a response was sent has been reported.
+// `secondsSinceHeard` counts from then, not from the response, which may have waited in the socket while this process
+// was stopped.
 //
 // LISTEN needs a direct connection: a pooler that shares sessions between transactions loses it.
 
@@ -40,8 +42,8 @@ package final class PostgresListener: @unchecked Sendable {
   private var source: (any DispatchSourceRead)?
   private var timer: (any DispatchSourceTimer)?
   private var backoff = PostgresListener.newBackoff
-  /// Whether a response is awaited.
-  private var isPinging = false
+  /// When the statement was sent whose response is awaited.
+  private var pingedAt: ContinuousClock.Instant?
   private var isStopped = false
 
   private static var newBackoff: Backoff { Backoff(firstSeconds: 0.05, limitSeconds: 5) }
@@ -62,7 +64,8 @@ package final class PostgresListener: @unchecked Sendable {
     queue.async { self.connect() }
   }
 
-  /// Seconds since the server last sent something while the listener was listening; nil if it isn't listening.
+  /// Seconds since the moment up to which everything that was committed has been reported; nil if the listener isn't
+  /// listening.
   package var secondsSinceHeard: Double? { heard.withLock { $0 }.map { (.now - $0) / .seconds(1) } }
 
   /// Stops listening and waits for a call of the handler in progress. Must be called once, before the last reference
@@ -82,12 +85,13 @@ package final class PostgresListener: @unchecked Sendable {
     do {
       let connection = try PostgresConnection(settings)
       // A listener is idle outside of transactions; only its responses are waited for.
+      let askedAt = ContinuousClock.now
       try connection.run(script: "LISTEN \(channel)")
       self.connection = connection
-      heard.withLock { $0 = .now }
       backoff = Self.newBackoff
       watch(connection)
       handler(.listening)
+      heard.withLock { $0 = askedAt }
       // What came with the response to LISTEN makes the socket readable no more.
       read()
     } catch {
@@ -115,7 +119,7 @@ package final class PostgresListener: @unchecked Sendable {
     source?.cancel()
     timer?.cancel()
     (source, timer, connection) = (nil, nil, nil)
-    isPinging = false
+    pingedAt = nil
   }
 
   private func reconnect(reason: String) {
@@ -131,9 +135,12 @@ package final class PostgresListener: @unchecked Sendable {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let connection else { return }
     let (payloads, responded) = connection.drain()
-    if !payloads.isEmpty || responded { heard.withLock { $0 = .now } }
-    if responded { isPinging = false }
     for payload in payloads { handler(.notification(payload)) }
+    // Only now, when its reader has everything that came before.
+    if responded, let pingedAt {
+      heard.withLock { $0 = pingedAt }
+      self.pingedAt = nil
+    }
     if connection.isBroken { reconnect(reason: "the connection was lost") }
   }
 
@@ -143,10 +150,10 @@ package final class PostgresListener: @unchecked Sendable {
     if let silent = secondsSinceHeard, silent > silenceSeconds {
       return reconnect(reason: "the server has not responded for \(Int(silent.rounded())) seconds")
     }
-    guard !isPinging else { return }
+    guard pingedAt == nil else { return }
     do {
+      pingedAt = .now
       try connection.send(script: "SELECT 1")
-      isPinging = true
     } catch { reconnect(reason: "\(error)") }
   }
 }
