@@ -65,6 +65,18 @@ import Testing
     #expect(try catalog.upload(upload.id) == nil)
   }
 
+  @Test("an upload is refused only by its writer, and not once it is a recording")
+  func refusing() throws {
+    let upload = try upload()
+    #expect(try catalog.takeOver(upload.id, at: 0).writer == 1)
+    #expect(try !catalog.deleteUpload(upload.id, unfinishedBy: 0))
+    try catalog.insert(sample(), jobs: [], finishing: upload.id, expiresAt: Timestamp(milliseconds: 5000))
+    #expect(try !catalog.deleteUpload(upload.id, unfinishedBy: 1))
+    #expect(try catalog.upload(upload.id)?.recording != nil)
+    let other = try self.upload()
+    #expect(try catalog.deleteUpload(other.id, unfinishedBy: 0))
+  }
+
   @Test("an upload becomes one recording, however often it is completed")
   func once() throws {
     let upload = try upload()

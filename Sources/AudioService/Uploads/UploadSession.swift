@@ -401,9 +401,11 @@ final class UploadSession: @unchecked Sendable {
     _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil
   ) throws {
     let upload = upload
-    let isDeleted = try catalog.deleteUpload(id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant)
-    // Another process has received more in the meantime.
-    if !isDeleted, instant != nil, try catalog.upload(id) != nil { return state = .unopened }
+    let isDeleted = try catalog.deleteUpload(
+      id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant,
+      unfinishedBy: refusal == nil ? nil : upload?.writer)
+    // Another process has received more in the meantime, or made a recording of it.
+    if !isDeleted, instant != nil || refusal != nil, try catalog.upload(id) != nil { return state = .unopened }
     writer?.outcome.tell(.failure(reason))
     writer = nil
     if let upload { removeFiles(of: upload) }

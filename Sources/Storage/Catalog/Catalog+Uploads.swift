@@ -110,15 +110,22 @@ extension Catalog {
   /// Deletes an upload and stores `answer`, if given, in its place. Returns false if it was already deleted.
   /// Afterwards, the caller must remove its part file.
   ///
-  /// With `instant`, deletes it only if it expired before that.
+  /// With `instant`, deletes it only if it expired before that; with `writer`, only if that is still its writer and it
+  /// hasn't become a recording.
   @discardableResult
   package func deleteUpload(
-    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil
+    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
+    unfinishedBy writer: Int? = nil
   ) throws(StorageError) -> Bool {
     try write { db in
       let latest = instant?.milliseconds ?? .max
+      var (condition, arguments) = ("", [id.text, latest] as [any SQLConvertible])
+      if let writer {
+        condition = " AND writer = ? AND recording IS NULL"
+        arguments.append(writer)
+      }
       let deleted = try db.eraseReturning(
-        "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
+        "DELETE FROM uploads WHERE id = ? AND expires_at < ?\(condition) RETURNING tenant", arguments)
       guard let row = deleted.first else { return false }
       try Self.noteRemoval(of: id.text, db)
       try keep(answer, for: try tenant(row), db)

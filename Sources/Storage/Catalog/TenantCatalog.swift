@@ -306,10 +306,11 @@ extension TenantCatalog {
   /// Deletes an upload and stores `answer`, if given, in its place; see `Catalog.deleteUpload`.
   @discardableResult
   package func deleteUpload(
-    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil
+    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
+    unfinishedBy writer: Int? = nil
   ) throws(StorageError) -> Bool {
     guard try upload(id) != nil else { return false }
-    return try whole.deleteUpload(id, keeping: answer, ifExpiredBefore: instant)
+    return try whole.deleteUpload(id, keeping: answer, ifExpiredBefore: instant, unfinishedBy: writer)
   }
 
   /// Returns the answer stored under a key, or nil.
