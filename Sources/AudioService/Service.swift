@@ -216,6 +216,9 @@ package final class Service: Sendable {
     if let warning = ReadinessWarning.fence(context.configuration) {
       context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
     }
+    if let risk = storage.risk {
+      context.log.failure("the database may lose what clients were told", ["risk": "\(risk)"])
+    }
     let cluster = context.configuration.cluster
     context.log.notice(
       "listening",

@@ -7,6 +7,8 @@ struct OpenStorage {
   let store: MediaStore
   /// How the catalog was found. A shared one is in the care of its server.
   let condition: CatalogCondition?
+  /// Why a crash of the catalog's server could undo what it has acknowledged, if it could.
+  let risk: ReplicationRisk?
 
   /// Opens them, creating what is missing, and claims what must be this process's alone. Blocks.
   init(_ configuration: Configuration) throws {
@@ -19,6 +21,7 @@ struct OpenStorage {
       catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings))
       store = try MediaStore(shared: media, node: node)
       condition = nil
+      risk = try engine.replicationRisk()
       return
     }
     try MediaStore(lookingAt: configuration.dataDirectory).checkIsDataFolder()
@@ -28,6 +31,7 @@ struct OpenStorage {
     if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
     catalog = try Catalog(path: store.catalogPath)
     self.condition = condition
+    risk = nil
   }
 
   /// Whether other processes use them too.
