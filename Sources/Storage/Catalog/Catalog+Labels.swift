@@ -80,8 +80,9 @@ extension Catalog {
   package func insert(
     _ track: LabelTrack, _ chunks: [LabelChunk], limit: Int, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write { db in
-      guard let recording = try Self.held(track.recording, db) else {
+    try write(.statementLocks) { db in
+      // Locked, so that others who count its tracks wait.
+      guard let recording = try Self.locked(track.recording, db) else {
         throw StorageError.noSuchRecording(track.recording)
       }
       var track = track

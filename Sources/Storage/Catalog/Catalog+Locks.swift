@@ -16,10 +16,10 @@
 //   two jobs for the same work           `sharedJob` locks the recording's row before it looks
 //   two changes of one recording         read with the lock, so that none writes back what another has changed
 //   a tenant's limits                    checked after the insertion, whose trigger has locked the tenant's row
-//   labels, a profile of a recording     hold the recording's row
+//   new labels, a profile                lock the recording's row, or hold it
 //
-// Serializable calls (labels, profiles, the number of uploads) don't see the reads of those above. They hold or change
-// the same rows, which PostgreSQL refuses if the row was changed since they began; then they are repeated.
+// Serializable calls (changes of labels, profiles, the number of uploads) don't see the reads of those above. They hold
+// or change the same rows, which PostgreSQL refuses if a row was changed since they began; then they are repeated.
 
 extension Catalog {
   /// Returns the time that decides about leases: by the database's clock, so that a node whose own is wrong neither
