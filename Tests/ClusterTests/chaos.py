@@ -76,6 +76,7 @@ def go(cluster, seconds, clients, seed):
     broken = broken or wait(threads, 90, until_all_end=True)
     journal, checker = cluster.journal, Checker(cluster)
     left = checker.settle(60)
+    # An attempt that lost its job has ended once its lease has, and has nothing left to write.
     time.sleep(cluster.lease)
     checker.check()
     for at, kind, text in sorted(journal.violations)[:40]:

@@ -7,64 +7,6 @@ import Testing
 @testable import Jobs
 
 @Suite struct JobLifecycleTests {
-  /// A lifecycle with a clock that the test sets.
-  private final class Driver {
-    var lifecycle: JobLifecycle
-    var now = 0.0
-
-    init(places: Int = 1, maximumAttempts: Int = 3) {
-      lifecycle = JobLifecycle(
-        .init(
-          places: places, maximumAttempts: maximumAttempts, retryPauseSeconds: 0.25, stallSeconds: 600,
-          secondsPerProcessorSecond: 10))
-    }
-
-    /// Sends an event and returns short names of the actions.
-    @discardableResult
-    func on(_ event: JobLifecycle.Event) -> [String] {
-      lifecycle.on(event, at: now).map { action in
-        switch action {
-        case .claim: "claim"
-        case .prepare: "prepare"
-        case .start(_, let idlePlaces): "start \(idlePlaces)"
-        case .kill: "kill"
-        case .record(_, .result): "result"
-        case .record(_, .retry(_, let failure)): "retry \(failure.code)"
-        case .record(_, .failure(let failure)): "failure \(failure.code)"
-        case .record(_, .interruption): "interruption"
-        case .hold(_, let seconds): "hold \(seconds)"
-        case .pause(_, let seconds): "pause \(seconds)"
-        case .clear: "clear"
-        case .forget: "forget"
-        case .watch(let seconds): "watch \(seconds)"
-        case .drained: "drained"
-        case .stopped: "stopped"
-        }
-      }
-    }
-
-    @discardableResult
-    func submit(_ id: JobID, client: String = "") -> [String] {
-      on(.submitted(id, WaveformJob.cost(samples: 1), Client(key: client)))
-    }
-
-    /// Takes a submitted job through its claim to the start of its child.
-    func start(_ id: JobID, attempt: Int = 1, interruptions: Int = 0) {
-      on(.claimed(id, attempts: attempt, failures: attempt - interruptions - 1))
-      on(.prepared(id, JobLifecycleTests.fence))
-    }
-
-    /// Submits and starts a job.
-    func running() -> JobID {
-      let id = JobID()
-      submit(id)
-      start(id)
-      return id
-    }
-  }
-
-  private static let fence = WorkerFence(memoryBytes: 1, processorSeconds: 600, outputBytes: 1)
-
   // MARK: Any order of events
 
   @Test(
@@ -87,11 +29,11 @@ import Testing
   // MARK: One attempt
 
   @Test func aJobGoesFromItsRowToItsResult() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = JobID()
     #expect(driver.submit(id) == ["claim"])
     #expect(driver.on(.claimed(id, attempts: 1, failures: 0)) == ["prepare"])
-    #expect(driver.on(.prepared(id, Self.fence)) == ["start 0", "watch 75.0"])
+    #expect(driver.on(.prepared(id, LifecycleDriver.fence)) == ["start 0", "watch 75.0"])
     #expect(driver.on(.progressed(id, diskIsFull: false)) == [])
     #expect(driver.on(.reported(id, .result)) == [])
     #expect(driver.on(.exited(id, .status(0))) == ["result"])
@@ -102,14 +44,14 @@ import Testing
     "a child that dies after its report has not succeeded",
     arguments: [WorkerExit.status(1), .signal(9), .signal(11), .notStarted(errno: 2)])
   func diesAfterItsReport(exit: WorkerExit) {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     driver.on(.reported(id, .result))
     #expect(driver.on(.exited(id, exit)) == ["retry worker_failed"])
   }
 
   @Test func aChildThatExitsWithoutAResultHasFailed() {
-    let (driver, other) = (Driver(), Driver())
+    let (driver, other) = (LifecycleDriver(), LifecycleDriver())
     let (id, second) = (driver.running(), other.running())
     #expect(driver.on(.exited(id, .status(0))) == ["retry worker_failed"])
     // The last report counts.
@@ -119,14 +61,14 @@ import Testing
   }
 
   @Test func aFailureThatTheChildReportsIsTheReason() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, failure) = (driver.running(), WorkerFailure(code: "unsupported_media", detail: "", retry: false))
     driver.on(.reported(id, .failure(failure)))
     #expect(driver.on(.exited(id, .status(1))) == ["failure unsupported_media"])
   }
 
   @Test func eachPauseIsTwiceAsLongAsTheLast() {
-    let driver = Driver(maximumAttempts: 20)
+    let driver = LifecycleDriver(maximumAttempts: 20)
     let id = JobID()
     driver.submit(id)
     var pauses: [[String]] = []
@@ -141,7 +83,7 @@ import Testing
   }
 
   @Test func aJobFailsAfterItsLastAttempt() {
-    let driver = Driver(maximumAttempts: 3)
+    let driver = LifecycleDriver(maximumAttempts: 3)
     let id = JobID()
     driver.submit(id)
     for attempt in 1...2 {
@@ -155,11 +97,11 @@ import Testing
   }
 
   @Test func interruptedAttemptsDoNotCount() {
-    let driver = Driver(maximumAttempts: 3)
+    let driver = LifecycleDriver(maximumAttempts: 3)
     let (id, other) = (JobID(), JobID())
     driver.submit(id)
     #expect(driver.on(.claimed(id, attempts: 9, failures: 2)) == ["prepare"])
-    driver.on(.prepared(id, Self.fence))
+    driver.on(.prepared(id, LifecycleDriver.fence))
     #expect(driver.on(.exited(id, .signal(9))) == ["failure worker_failed"])
     driver.on(.recorded(id, .over(with: [])))
     // A crash after the claim counts as an interruption. According to its row, this job has failed three times, so it
@@ -169,11 +111,11 @@ import Testing
   }
 
   @Test func aJobThatWasLostTenTimesFails() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, other) = (JobID(), JobID())
     driver.submit(id)
     #expect(driver.on(.claimed(id, attempts: 10, failures: 0, losses: 9)) == ["prepare"])
-    driver.on(.prepared(id, Self.fence))
+    driver.on(.prepared(id, LifecycleDriver.fence))
     driver.on(.exited(id, .signal(9)))
     driver.on(.recorded(id, .over(with: [])))
     driver.submit(other)
@@ -183,7 +125,7 @@ import Testing
   // MARK: Leases
 
   @Test func aChildWhoseLeaseIsLostIsKilledAndItsJobGivenBack() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     #expect(driver.on(.leaseLost(id)) == ["kill"])
     #expect(driver.on(.leaseLost(id)) == [], "it is killed once")
@@ -194,7 +136,7 @@ import Testing
   }
 
   @Test func aJobThatIsAnotherAttemptsIsForgotten() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, next) = (driver.running(), JobID())
     driver.on(.reported(id, .result))
     #expect(driver.on(.exited(id, .status(0))) == ["result"])
@@ -208,7 +150,7 @@ import Testing
   // MARK: Limits
 
   @Test func aChildWithoutProgressIsKilled() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     driver.now = 400
     driver.on(.progressed(id, diskIsFull: false))
@@ -221,7 +163,7 @@ import Testing
   }
 
   @Test func aChildThatRunsForTooLongIsKilledDespiteItsProgress() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     for now in stride(from: 500.0, through: 6000, by: 500) {
       driver.now = now
@@ -234,14 +176,14 @@ import Testing
   }
 
   @Test func aChildThatFillsTheDiskIsKilledAndNotRetried() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     #expect(driver.on(.progressed(id, diskIsFull: true)) == ["kill"])
     #expect(driver.on(.exited(id, .signal(9))) == ["failure disk_full"])
   }
 
   @Test func aChildKilledAfterItsResultHasSucceeded() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let id = driver.running()
     driver.on(.reported(id, .result))
     driver.now = 601
@@ -250,14 +192,14 @@ import Testing
   }
 
   @Test func aChildMayUseAllIdlePlaces() {
-    let driver = Driver(places: 3)
+    let driver = LifecycleDriver(places: 3)
     let ids = (0..<4).map { _ in JobID() }
     driver.submit(ids[0])
     driver.on(.claimed(ids[0], attempts: 1, failures: 0))
-    #expect(driver.on(.prepared(ids[0], Self.fence)).first == "start 2")
+    #expect(driver.on(.prepared(ids[0], LifecycleDriver.fence)).first == "start 2")
     for id in ids[1...] { driver.submit(id) }
     driver.on(.claimed(ids[1], attempts: 1, failures: 0))
-    #expect(driver.on(.prepared(ids[1], Self.fence)).first == "start 0")
+    #expect(driver.on(.prepared(ids[1], LifecycleDriver.fence)).first == "start 0")
   }
 
   // MARK: Failures to begin or record
@@ -266,7 +208,7 @@ import Testing
     let failure = WorkerFailure(code: "disk_full", detail: "", retry: true)
     for isPreparing in [false, true] {
       for reason in [failure, nil] {
-        let driver = Driver()
+        let driver = LifecycleDriver()
         let id = JobID()
         driver.submit(id)
         if isPreparing { driver.on(.claimed(id, attempts: 3, failures: 0)) }
@@ -277,7 +219,7 @@ import Testing
   }
 
   @Test func aFailureThatTheCatalogRefusesIsWrittenLaterAndKeepsItsPlace() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, next) = (driver.running(), JobID())
     let failure = WorkerFailure(code: "unsupported_media", detail: "", retry: false)
     driver.on(.reported(id, .failure(failure)))
@@ -289,7 +231,7 @@ import Testing
   }
 
   @Test func aCatalogThatTakesNoClaimIsNotAskedForEveryJobInTheQueue() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, next) = (JobID(), JobID())
     #expect(driver.submit(id) == ["claim"] && driver.submit(next) == [])
     #expect(driver.on(.notBegun(id, nil)) == ["hold 1.0"])
@@ -300,7 +242,7 @@ import Testing
   }
 
   @Test func aClientThatJoinsAJobIsInLineForEachOfItsAttempts() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (shared, other) = (JobID(), JobID())
     driver.submit(shared, client: "a")
     driver.start(shared)
@@ -332,7 +274,7 @@ import Testing
   }
 
   @Test func aFailedJobCancelsJobsOnItsResult() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let (id, other) = (driver.running(), Job(kind: .waveform, recording: RecordingID(), state: .cancelled))
     #expect(driver.submit(other.id) == [])
     driver.on(.exited(id, .signal(9)))
@@ -343,7 +285,7 @@ import Testing
 
   @Test("a cancelled job is cleared when its child and writer have ended", arguments: 0..<8)
   func cancellation(step: Int) {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
     let id = job.id
     let cleared = ["clear"]
@@ -365,7 +307,7 @@ import Testing
     case 3:
       driver.on(.claimed(id, attempts: 1, failures: 0))
       #expect(driver.on(.cancelled(job)) == ["forget"])
-      #expect(driver.on(.prepared(id, Self.fence)) == cleared)
+      #expect(driver.on(.prepared(id, LifecycleDriver.fence)) == cleared)
     case 4:
       driver.start(id)
       #expect(driver.on(.cancelled(job)) == ["kill", "forget"])
@@ -392,83 +334,17 @@ import Testing
     #expect(driver.submit(JobID()) == ["claim"], "its place is free")
   }
 
-  // MARK: Other nodes
-
-  @Test func aJobThatRunsElsewhereTakesNoPlaceAndMayComeBack() {
-    let driver = Driver()
-    let (id, other) = (JobID(), JobID())
-    #expect(driver.submit(id) == ["claim"])
-    #expect(driver.on(.refused(id, .runsElsewhere)) == [])
-    #expect(driver.submit(other) == ["claim"], "the place is free")
-    #expect(driver.on(.returned(id)) == [], "it waits for the place")
-    #expect(driver.on(.refused(other, .over)) == ["forget", "claim"])
-    #expect(driver.on(.claimed(id, attempts: 2, failures: 0, losses: 1)) == ["prepare"])
-  }
-
-  @Test func aWaitingJobThatAnotherNodeTakesIsNotClaimed() {
-    let driver = Driver()
-    let (first, second, third) = (driver.running(), JobID(), JobID())
-    driver.submit(second)
-    driver.submit(third)
-    #expect(driver.on(.taken(second)) == [])
-    driver.on(.reported(first, .result))
-    driver.on(.exited(first, .status(0)))
-    #expect(driver.on(.recorded(first, .over(with: []))) == ["forget", "claim"], "the third one's turn")
-    #expect(driver.on(.endedElsewhere(second)) == ["forget"])
-    #expect(driver.on(.returned(second)) == [], "it has ended")
-    #expect(driver.on(.claimed(third, attempts: 1, failures: 0)) == ["prepare"])
-  }
-
-  @Test func whatIsHeardLateOfAJobThatRunsHereChangesNothing() {
-    let driver = Driver()
-    let id = driver.running()
-    for event in [JobLifecycle.Event.taken(id), .returned(id), .endedElsewhere(id)] {
-      #expect(driver.on(event) == [])
-    }
-    driver.on(.reported(id, .result))
-    #expect(driver.on(.exited(id, .status(0))) == ["result"])
-  }
-
-  @Test func theFilesOfAJobThatIsCancelledElsewhereAreLeftToItsNode() {
-    let driver = Driver()
-    let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
-    driver.submit(job.id)
-    driver.on(.refused(job.id, .runsElsewhere))
-    #expect(driver.on(.cancelled(job)) == ["forget"])
-    #expect(driver.submit(JobID()) == ["claim"])
-  }
-
-  @Test func aNodeWithoutPlacesLeavesAllJobsToOthers() {
-    let driver = Driver(places: 0)
-    let id = JobID()
-    #expect(driver.submit(id) == [])
-    #expect(driver.on(.taken(id)) == [])
-    #expect(driver.on(.endedElsewhere(id)) == ["forget"])
-    #expect(driver.on(.stop) == ["stopped"])
-  }
-
-  @Test func whileDrainingRunningJobsFinishAndNoneBegins() {
-    let driver = Driver()
-    let (running, waiting) = (driver.running(), JobID())
-    driver.submit(waiting)
-    #expect(driver.on(.drain) == [])
-    driver.on(.reported(running, .result))
-    #expect(driver.on(.exited(running, .status(0))) == ["result"])
-    #expect(driver.on(.recorded(running, .over(with: []))) == ["forget", "drained"])
-    #expect(driver.on(.stop) == ["stopped"])
-  }
-
   // MARK: Stopping
 
   @Test func aStopEndsTheChildrenAndInterruptsTheirJobs() {
-    let driver = Driver(places: 3)
+    let driver = LifecycleDriver(places: 3)
     let (running, preparing) = (driver.running(), JobID())
     driver.submit(preparing)
     driver.on(.claimed(preparing, attempts: 1, failures: 0))
     #expect(driver.on(.stop) == ["kill"])
     driver.on(.reported(running, .result))
     #expect(driver.on(.exited(running, .signal(9))) == ["interruption"])
-    #expect(driver.on(.prepared(preparing, Self.fence)) == ["interruption"])
+    #expect(driver.on(.prepared(preparing, LifecycleDriver.fence)) == ["interruption"])
     #expect(driver.on(.recorded(preparing, .over(with: []))) == [])
     #expect(driver.on(.recorded(running, .over(with: []))) == ["stopped"])
     #expect(driver.submit(JobID()) == [])
@@ -476,14 +352,14 @@ import Testing
   }
 
   @Test func aStopDoesNotWaitForPauses() {
-    let driver = Driver()
+    let driver = LifecycleDriver()
     let pausing = driver.running()
     driver.on(.exited(pausing, .signal(9)))
     driver.on(.recorded(pausing, .again))
     #expect(driver.on(.stop) == ["stopped"])
     #expect(driver.on(.pauseEnded(pausing)) == [])
 
-    let other = Driver()
+    let other = LifecycleDriver()
     let held = other.running()
     other.on(.exited(held, .signal(9)))
     other.on(.recorded(held, .unwritten(JobLifecycle.gaveUp)))

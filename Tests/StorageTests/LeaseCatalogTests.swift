@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Terms
 import Testing
 
@@ -7,15 +6,8 @@ import Testing
 
 /// The transitions of a job's lease as transactions; `LeaseSimulationTests` checks the transitions themselves.
 @Suite(.onEveryEngine) struct LeaseCatalogTests {
-  /// A clock that the test sets.
-  private final class Clock: Sendable {
-    let seconds = Mutex(0.0)
-    func now() -> Timestamp { Timestamp(milliseconds: 1_800_000_000_000) + seconds.withLock { $0 } }
-    func advance(_ more: Double) { seconds.withLock { $0 += more } }
-  }
-
   private let folder: TemporaryFolder
-  private let clock = Clock()
+  private let clock = TestClock()
   private let store: MediaStore
   private var path: String { store.catalogPath }
 

@@ -58,7 +58,7 @@ final class NotedEngine: SQLEngine {
       guard rows.count <= rowLimit else { return nil }
       return Dictionary(
         rows.map { row in
-          // How long a lease lasts is shown to nobody.
+          // Nobody is shown when a lease ends.
           let shown = zip(row.columns, row.values).filter { $0.0 != "lease_until" }.map { "\($0.1)" }
           return (row["id"]?.description ?? "", shown.joined(separator: "|"))
         }, uniquingKeysWith: { $1 })

@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import Terms
 import Testing
 
@@ -7,14 +6,8 @@ import Testing
 
 /// Leases of keys and webhooks between processes that share a catalog.
 @Suite(.onEveryEngine) struct SharedLeaseTests {
-  private final class Clock: Sendable {
-    let seconds = Mutex(0.0)
-    func now() -> Timestamp { Timestamp(milliseconds: 1_800_000_000_000) + seconds.withLock { $0 } }
-    func advance(_ more: Double) { seconds.withLock { $0 += more } }
-  }
-
   private let folder: TemporaryFolder
-  private let clock = Clock()
+  private let clock = TestClock()
   private let one, two: Catalog
 
   init() throws {
@@ -66,7 +59,7 @@ import Testing
     #expect(try one.recordings(limit: 9).count == 1)
   }
 
-  @Test("keys that nobody gave back are forgotten with old answers")
+  @Test("keys of processes that are gone are deleted together with old answers")
   func forgotten() throws {
     #expect(try one.of(.none).holdKey(scope: "s", key: "k") == .held(nil))
     try one.removeAnswers(before: clock.now())

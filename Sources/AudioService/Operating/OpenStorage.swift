@@ -10,7 +10,8 @@ struct OpenStorage {
   /// Why a crash of the catalog's server could undo what it has acknowledged, if it could.
   let risk: ReplicationRisk?
 
-  /// Opens them, creating what is missing, and claims what must be this process's alone. Blocks.
+  /// Opens the catalog and the media, creating them if they are missing. Claims the data folder or, if nodes share the
+  /// media, the name of this node. Blocks.
   init(_ configuration: Configuration) throws {
     if let url = configuration.cluster.catalogURL, let media = configuration.cluster.mediaDirectory {
       let settings = PostgresSettings(address: try PostgresAddress(url))

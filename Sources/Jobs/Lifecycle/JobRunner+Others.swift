@@ -111,7 +111,7 @@ extension JobRunner {
     }
     state.value.attempts[id]?.toldAt = now
     let progress = AttemptProgress(attempt.claimed.token, report: String(decoding: report.line(), as: UTF8.self))
-    // Progress that can't be told is told a second later.
+    // If this fails, the next report follows in a second.
     work.start { [catalog] in try? catalog.tellOthers(progress) }
   }
 }

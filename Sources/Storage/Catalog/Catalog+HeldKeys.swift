@@ -45,7 +45,7 @@ extension Catalog {
           WHERE held_keys.lease_until < ?
         """,
         [tenant.name, scope, key, holder.node, (now + leaseTerms.seconds).milliseconds, now.milliseconds])
-      // Read after the row is held: the answer of whoever held it before is there.
+      // This is read only once the key is held, so it includes the answer of the process that held the key before.
       return count == 1 ? .held(try Self.answer(of: tenant, scope: scope, key: key, db)) : .inUse
     }
   }

@@ -46,7 +46,7 @@ extension TableRow {
       db, orElse: " ON CONFLICT (\(Self.key.joined(separator: ", "))) DO UPDATE SET \(changes.joined(separator: ", "))")
   }
 
-  /// Updates the row that has this key. Throws `.changedMeanwhile` if there is none.
+  /// Updates the row with this value's key. Throws `.changedMeanwhile` if there is no such row.
   func update(_ db: CatalogTransaction) throws {
     let columns = try columns
     var (changes, arguments, key) = ([String](), [SQLValue](), [SQLValue]())

@@ -12,7 +12,8 @@ enum CatalogMessage: Equatable {
   /// More has changed than fits into messages.
   case much
 
-  /// The most messages that one transaction is told in. Beyond it, readers are told to read everything again.
+  /// The maximum number of messages for one transaction. If it needs more, a single message tells the others to read
+  /// everything again.
   private static let limit = 16
 
   /// Returns the changes as messages of at most `byteLimit` bytes, none if nothing has changed.

@@ -74,32 +74,28 @@ package final class MediaStore: Sendable {
   }
 
   /// Opens the store in `directory` without creating or changing anything; folders may be missing.
-  package init(lookingAt directory: String) {
-    self.directory = directory
-    incoming = directory + "/incoming"
-    uploads = directory + "/uploads"
-    recordings = directory + "/recordings"
-    jobs = directory + "/jobs"
-    removed = directory + "/removed"
-    orphaned = directory + "/orphaned"
-    recordingsSync = GroupedSync(path: recordings)
-    lockPath = directory + "/lock"
+  package convenience init(lookingAt directory: String) {
+    self.init(in: directory, incoming: directory + "/incoming", lock: directory + "/lock")
   }
 
-  /// Opens the store in a folder that several machines share, as one of them, and claims the name of this node: creates
-  /// what is missing, and removes what an earlier process of this name was receiving.
-  ///
-  /// Throws `.nodeInUse` if another process has the name, and `.inUse` if the folder is a data folder.
-  package init(shared directory: String, node: String) throws(StorageError) {
+  private init(in directory: String, incoming: String, lock: String) {
     self.directory = directory
-    incoming = "\(directory)/incoming/\(node)"
+    self.incoming = incoming
+    lockPath = lock
     uploads = directory + "/uploads"
     recordings = directory + "/recordings"
     jobs = directory + "/jobs"
     removed = directory + "/removed"
     orphaned = directory + "/orphaned"
     recordingsSync = GroupedSync(path: recordings)
-    lockPath = "\(directory)/nodes/\(node).lock"
+  }
+
+  /// Opens the store in a folder that several machines share, as one of them, and claims the name of this node. Creates
+  /// missing folders, and removes the unfinished uploads of an earlier process with this name.
+  ///
+  /// Throws `.nodeInUse` if another process has the name, and `.inUse` if the folder is a data folder.
+  package convenience init(shared directory: String, node: String) throws(StorageError) {
+    self.init(in: directory, incoming: "\(directory)/incoming/\(node)", lock: "\(directory)/nodes/\(node).lock")
     // What makes a data folder one.
     if FileSystem.identity(of: catalogPath) != nil { throw .inUse(path: directory) }
     try FileSystem.makeFolders(directory)

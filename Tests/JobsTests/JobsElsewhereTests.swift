@@ -1,0 +1,71 @@
+import Storage
+import Testing
+
+@testable import Jobs
+
+/// What a node makes of jobs that others run, and of its own when it leaves.
+@Suite struct JobsElsewhereTests {
+  @Test func aJobThatRunsElsewhereTakesNoPlaceAndMayComeBack() {
+    let driver = LifecycleDriver()
+    let (id, other) = (JobID(), JobID())
+    #expect(driver.submit(id) == ["claim"])
+    #expect(driver.on(.refused(id, .runsElsewhere)) == [])
+    #expect(driver.submit(other) == ["claim"], "the place is free")
+    #expect(driver.on(.returned(id)) == [], "it waits for the place")
+    #expect(driver.on(.refused(other, .over)) == ["forget", "claim"])
+    #expect(driver.on(.claimed(id, attempts: 2, failures: 0, losses: 1)) == ["prepare"])
+  }
+
+  @Test func aWaitingJobThatAnotherNodeTakesIsNotClaimed() {
+    let driver = LifecycleDriver()
+    let (first, second, third) = (driver.running(), JobID(), JobID())
+    driver.submit(second)
+    driver.submit(third)
+    #expect(driver.on(.taken(second)) == [])
+    driver.on(.reported(first, .result))
+    driver.on(.exited(first, .status(0)))
+    #expect(driver.on(.recorded(first, .over(with: []))) == ["forget", "claim"], "the third one's turn")
+    #expect(driver.on(.endedElsewhere(second)) == ["forget"])
+    #expect(driver.on(.returned(second)) == [], "it has ended")
+    #expect(driver.on(.claimed(third, attempts: 1, failures: 0)) == ["prepare"])
+  }
+
+  @Test func whatIsHeardLateOfAJobThatRunsHereChangesNothing() {
+    let driver = LifecycleDriver()
+    let id = driver.running()
+    for event in [JobLifecycle.Event.taken(id), .returned(id), .endedElsewhere(id)] {
+      #expect(driver.on(event) == [])
+    }
+    driver.on(.reported(id, .result))
+    #expect(driver.on(.exited(id, .status(0))) == ["result"])
+  }
+
+  @Test func theFilesOfAJobThatIsCancelledElsewhereAreLeftToItsNode() {
+    let driver = LifecycleDriver()
+    let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
+    driver.submit(job.id)
+    driver.on(.refused(job.id, .runsElsewhere))
+    #expect(driver.on(.cancelled(job)) == ["forget"])
+    #expect(driver.submit(JobID()) == ["claim"])
+  }
+
+  @Test func aNodeWithoutPlacesLeavesAllJobsToOthers() {
+    let driver = LifecycleDriver(places: 0)
+    let id = JobID()
+    #expect(driver.submit(id) == [])
+    #expect(driver.on(.taken(id)) == [])
+    #expect(driver.on(.endedElsewhere(id)) == ["forget"])
+    #expect(driver.on(.stop) == ["stopped"])
+  }
+
+  @Test func whileDrainingRunningJobsFinishAndNoneBegins() {
+    let driver = LifecycleDriver()
+    let (running, waiting) = (driver.running(), JobID())
+    driver.submit(waiting)
+    #expect(driver.on(.drain) == [])
+    driver.on(.reported(running, .result))
+    #expect(driver.on(.exited(running, .status(0))) == ["result"])
+    #expect(driver.on(.recorded(running, .over(with: []))) == ["forget", "drained"])
+    #expect(driver.on(.stop) == ["stopped"])
+  }
+}
