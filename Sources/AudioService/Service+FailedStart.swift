@@ -39,8 +39,8 @@ extension Service {
       "The catalog's server is PostgreSQL \(version / 10_000), and 15 or newer is needed."
     case .newerSchema(let version, let known, _):
       """
-      The catalog was migrated by a newer version of the program (migration \(version); this one knows \(known)), which \
-      doesn't support this one any more. Install that version on this node.
+      The catalog was migrated by a newer version of the program (migration \(version); this one knows \(known)), \
+      which doesn't support this one any more. Install that version on this node.
       """
     case .differentMigration(let number, let name):
       "The catalog has a migration \(number), “\(name)”, which isn't this program's. Use another database."

@@ -16,8 +16,9 @@ struct CheckCommand: ParsableCommand {
       With --repair, which needs the service stopped, a lost or damaged catalog is rebuilt from the folders and from \
       what can still be read of it, and the old one is moved aside. Missing rows and descriptions are written again, \
       waveforms are rebuilt at the next start, and files that nothing explains are moved to “orphaned”. Audio is never \
-      removed. The folder that several machines share as --media has no catalog and is refused. If root runs the repair, it works as the user who owns the data folder. The exit status is 0 only if \
-      nothing is wrong afterward.
+      removed. If root runs the repair, it works as the user who owns the data folder. The folder that several \
+      machines share as --media has no catalog and is refused. The exit status is 0 only if nothing is wrong \
+      afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions

@@ -26,8 +26,8 @@ enum ReadinessWarning {
     return Warning(
       code: "feed_interrupted",
       detail: """
-        The feed of other nodes' changes is interrupted, so rows are read again for every request, and progress on other \
-        nodes isn't shown.
+        The feed of other nodes' changes is interrupted, so rows are read again for every request, and progress on \
+        other nodes isn't shown.
         """)
   }
 

@@ -128,10 +128,16 @@ final class UploadSession: @unchecked Sendable {
       return become(.unusable(try UploadRefusal(of: id, in: catalog)?.error ?? .noSuchUpload(id.text)))
     }
     if case .receiving = state, row.recording == nil, row.writer == upload?.writer { return }
+    handOver()
+    upload = row
+    if row.recording != nil { become(.finished) }
+  }
+
+  /// Ends this process's writing, because another one receives the upload.
+  private func handOver() {
     writer?.outcome.tell(.failure(ServiceError.uploadTakenOver(id)))
     writer = nil
-    upload = row
-    if row.recording == nil { state = .elsewhere } else { become(.finished) }
+    state = .elsewhere
   }
 
   /// Makes this process the one that receives the upload.
@@ -189,9 +195,7 @@ final class UploadSession: @unchecked Sendable {
       try catalog.advance(id, to: offset, expiresAt: upload.expiresAt, by: upload.writer)
     } catch {
       guard error == .uploadTakenOver(id) else { throw error }
-      state = .elsewhere
-      writer?.outcome.tell(.failure(ServiceError.uploadTakenOver(id)))
-      writer = nil
+      handOver()
       throw ServiceError.uploadTakenOver(id)
     }
     self.upload = upload

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What other processes that share the catalog have done.
 package enum HeardFromOthers: Sendable {
   /// The changes of a transaction. Readers already see them, and the catalog has counted them.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The bytes of a resumable upload: those that earlier writers received, and the file that the present writer appends
 /// to. Every call blocks on the disk; call it from one queue at a time.
 package final class UploadBytes: Sendable {
@@ -45,7 +47,7 @@ package final class UploadBytes: Sendable {
       var left = count
       while left > 0 {
         let read = try source.read(into: &buffer)
-        guard read > 0 else { throw .io(operation: "read", path: path, errno: 5) }
+        guard read > 0 else { throw .io(operation: "read", path: path, errno: EIO) }
         let taken = min(Int64(read), left)
         try file.append(buffer.span.extracting(..<Int(taken)))
         left -= taken

@@ -27,7 +27,7 @@ package struct GarbageCollection: Sendable {
         count += try remove(garbage, in: folder)
         try catalog.forget(garbage)
       }
-      // Unreadable rows stay, so that a batch of them must not be the last.
+      // Unreadable rows stay and come again, so a batch with some of them must be the last.
       if due.count < Self.batch { break }
     }
     while try catalog.forgetAttempts(limit: Self.batch) == Self.batch {}
