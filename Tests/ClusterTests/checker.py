@@ -30,11 +30,20 @@ class Checker:
     def __init__(self, cluster):
         self.cluster, self.journal, self.database = cluster, cluster.journal, cluster.database
 
-    def settle(self, seconds):
-        """Waits until all jobs have ended. Returns how many haven't."""
+    def settle(self):
+        """Waits until all jobs have ended and called back. Returns how many jobs haven't ended.
+
+        A webhook takes longer than its job: if it was refused, it comes again 10 s later, then 30 s later, and if the
+        outcome of a call couldn't be recorded, 30 s after the call at the earliest.
+        """
+        left = self.wait_for_none("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')", 60)
+        self.wait_for_none("SELECT count(*) FROM webhooks", 120)
+        return left
+
+    def wait_for_none(self, query, seconds):
         end = time.monotonic() + seconds
         while True:
-            left = int(self.database.sql("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')"))
+            left = int(self.database.sql(query))
             if left == 0 or time.monotonic() > end:
                 return left
             time.sleep(0.2)

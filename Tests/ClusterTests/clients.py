@@ -67,17 +67,17 @@ def sound(seconds, seed, rate=16000):
 
 
 class Receiver:
-    """Receives webhooks, and now and then refuses one, which must come again."""
+    """Receives webhooks, and now and then refuses one, which must come again, unless it is patient."""
 
     def __init__(self, address, journal):
-        receiver, refused = self, random.Random(1)
+        receiver, refused, self.is_patient = self, random.Random(1), False
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
                 document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                isTaken = refused.random() > 0.1
+                isTaken = receiver.is_patient or refused.random() > 0.1
                 self.send_response(204 if isTaken else 503)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
