@@ -30,6 +30,40 @@ import Testing
     #expect(driver.on(.claimed(third, attempts: 1, failures: 0)) == ["prepare"])
   }
 
+  @Test func jobsThatRunElsewhereCountTowardTheirClientsLimit() {
+    let driver = LifecycleDriver(places: 4) { $0.key == "limited" ? 2 : nil }
+    let (first, second, third) = (JobID(), JobID(), JobID())
+    #expect(driver.submit(first, client: "limited") == ["claim"])
+    #expect(driver.on(.refused(first, .runsElsewhere)) == [])
+    #expect(driver.submit(second, client: "limited") == ["claim"])
+    #expect(driver.submit(third, client: "limited") == [], "two of the client's jobs run, one of them elsewhere")
+    #expect(driver.submit(JobID(), client: "other") == ["claim"])
+    #expect(driver.on(.endedElsewhere(first)) == ["forget", "claim"])
+  }
+
+  @Test func aJobWhoseClientRunsEnoughAccordingToTheCatalogIsTriedAgainLater() {
+    let driver = LifecycleDriver()
+    let (id, other) = (JobID(), JobID())
+    driver.submit(id)
+    driver.submit(other)
+    #expect(driver.on(.refused(id, .clientIsFull)) == ["pause 0.5", "claim"], "the other's turn")
+    #expect(driver.on(.refused(other, .over)) == ["forget"])
+    #expect(driver.on(.pauseEnded(id)) == ["claim"])
+  }
+
+  @Test func theTurnsOfClientsCountTheJobsThatRunElsewhere() {
+    let driver = LifecycleDriver()
+    let running = driver.running()
+    let (first, second, other) = (JobID(), JobID(), JobID())
+    driver.submit(first, client: "a")
+    driver.submit(other, client: "b")
+    driver.submit(second, client: "a")
+    driver.on(.taken(first))
+    driver.on(.exited(running, .status(0)))
+    let next = driver.lifecycle.on(.recorded(running, .over(with: [])), at: 0)
+    #expect(next.contains { if case .claim(other) = $0 { true } else { false } })
+  }
+
   @Test func whatIsHeardLateOfAJobThatRunsHereChangesNothing() {
     let driver = LifecycleDriver()
     let id = driver.running()

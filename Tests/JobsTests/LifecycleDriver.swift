@@ -10,11 +10,13 @@ final class LifecycleDriver {
   var lifecycle: JobLifecycle
   var now = 0.0
 
-  init(places: Int = 1, maximumAttempts: Int = 3) {
+  init(
+    places: Int = 1, maximumAttempts: Int = 3, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }
+  ) {
     lifecycle = JobLifecycle(
       .init(
         places: places, maximumAttempts: maximumAttempts, retryPauseSeconds: 0.25, stallSeconds: 600,
-        secondsPerProcessorSecond: 10))
+        secondsPerProcessorSecond: 10), runningLimit: runningLimit)
   }
 
   /// Sends an event and returns short names of the actions.

@@ -156,6 +156,43 @@ import Testing
     report("claims, ends and cancellations")
   }
 
+  @Test("nodes that queue and begin a client's jobs at once keep its limits together")
+  func jobLimits() async throws {
+    let limits = JobLimits(unfinished: { $0 == "limited" ? 15 : nil }, running: { $0 == "limited" ? 3 : nil })
+    for node in nodes { node.limitJobs(limits) }
+    let recording = sample()
+    try catalog.insert(recording)
+    let queued = try await race { _, node in
+      try (0..<Self.rounds).count { number in
+        let job = Job(kind: .waveform, recording: recording.id, client: number.isMultiple(of: 5) ? "free" : "limited")
+        do throws(StorageError) {
+          try node.insert(job)
+          return true
+        } catch .limitReached("queued_jobs", limit: 15) { return false }
+      }
+    }
+    #expect(queued.reduce(0, +) == 15 + Self.threads * Self.rounds / 5)
+    let waiting = try catalog.unfinishedJobs().filter { $0.client == "limited" }
+    #expect(waiting.count == 15)
+    // All threads try to begin all, and those that begin one end it, so that the next may begin.
+    let most = Mutex(0)
+    let ended = try await race { _, node in
+      var ended = 0
+      while try node.unfinishedJobs().contains(where: { $0.client == "limited" }) {
+        for job in waiting {
+          guard let token = try node.claim(job.id).written?.token else { continue }
+          let running = try node.unfinishedJobs().count { $0.client == "limited" && $0.state == .running }
+          most.withLock { $0 = max($0, running) }
+          ended += try node.finish(token, with: "{}").written == nil ? 0 : 1
+        }
+      }
+      return ended
+    }
+    #expect(ended.reduce(0, +) == waiting.count)
+    #expect((2...3).contains(most.withLock { $0 }), "more than one at once, but not more than three")
+    report("one client's jobs")
+  }
+
   @Test("nodes that look for lost leases at once end each once")
   func lostLeases() async throws {
     let jobs = try insertJobs()

@@ -90,6 +90,13 @@ struct FairQueue<Element> {
     return (next.client, take(next.index, of: next.client))
   }
 
+  /// Counts an entry that is in service elsewhere, until `end`.
+  mutating func beginElsewhere(_ client: Client) {
+    let now = step()
+    lines[client, default: Line(since: now)].served += 1
+    lines[client]?.since = now
+  }
+
   /// Ends one of the client's entries in service.
   mutating func end(_ client: Client) {
     guard let line = lines[client], line.served > 0 else { preconditionFailure("the client has no entry in service") }

@@ -58,6 +58,8 @@ extension JobLifecycle {
     case cancelled(Job)
     /// Another node runs it.
     case runsElsewhere
+    /// With those of other nodes, as many jobs of its client run as may.
+    case clientIsFull
   }
 
   /// An action for `JobRunner` to perform.

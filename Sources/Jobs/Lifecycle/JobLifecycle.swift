@@ -11,6 +11,7 @@
 //                                                          refused, cancelled         clearing     forget, clear
 //                                                          refused, over              (none)       forget
 //                                                          refused, runs elsewhere    elsewhere
+//                                                          refused, client is full    pausing      pause
 //   preparing   its files are checked and its folder is    prepared                   running      start
 //               created; a place
 //   (both)                                                 notBegun, with a failure   ending       record failure
@@ -221,6 +222,7 @@ package struct JobLifecycle {
     case .over: end(id)
     case .cancelled(let job): clearUnannounced(job)
     case .runsElsewhere: leaveToOthers(id)
+    case .clientIsFull: pause(id)
     }
   }
 
@@ -247,8 +249,8 @@ package struct JobLifecycle {
 
   private mutating func taken(_ id: JobID) {
     switch jobs[id]?.state {
-    case .queued: if let taken = schedule.take(id) { jobs[id]?.state = .elsewhere(taken) }
-    case .pausing(let ended): jobs[id]?.state = .elsewhere(ended)
+    case .queued: if let waiting = schedule.take(id) { leaveToOthers(id, waiting) }
+    case .pausing(let waiting): leaveToOthers(id, waiting)
     case .held: leaveToOthers(id)
     default: break
     }
@@ -257,13 +259,19 @@ package struct JobLifecycle {
   /// Frees the job's place.
   private mutating func leaveToOthers(_ id: JobID) {
     guard let ended = schedule.end(id) else { preconditionFailure("a job that was claimed has a place") }
-    jobs[id]?.state = .elsewhere(ended)
+    leaveToOthers(id, ended)
+  }
+
+  private mutating func leaveToOthers(_ id: JobID, _ job: JobSchedule.Ended) {
+    schedule.beginElsewhere(job)
+    jobs[id]?.state = .elsewhere(job)
   }
 
   private mutating func returned(_ id: JobID) {
-    guard case .elsewhere(let ended) = jobs[id]?.state else { return }
+    guard case .elsewhere(let job) = jobs[id]?.state else { return }
+    schedule.endElsewhere(job)
     jobs[id]?.state = .queued
-    schedule.add(id, ended)
+    schedule.add(id, job)
   }
 
   private mutating func endedElsewhere(_ id: JobID) {
@@ -410,6 +418,7 @@ package struct JobLifecycle {
   /// Frees the job's place and removes the job.
   private mutating func leave(_ id: JobID) {
     schedule.end(id)
+    if case .elsewhere(let job) = jobs[id]?.state { schedule.endElsewhere(job) }
     jobs[id] = nil
   }
 
@@ -427,7 +436,7 @@ package struct JobLifecycle {
     case .elsewhere:
       // The node that runs it removes its files, because only that node knows when its child has ended.
       actions.append(.forget(job.id))
-      jobs[job.id] = nil
+      leave(job.id)
     case .claimed, .preparing, .ending:
       jobs[job.id]?.state = .cancelled(job)
       actions.append(.forget(job.id))

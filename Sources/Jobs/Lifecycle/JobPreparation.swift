@@ -34,7 +34,8 @@ struct JobPreparation: Sendable {
       switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
       case .refused(let job?) where job.state == .cancelled: return .refused(.cancelled(job))
-      case .refused(let job?) where !job.state.isFinished: return .refused(.runsElsewhere)
+      case .refused(let job?) where job.state == .running: return .refused(.runsElsewhere)
+      case .refused(let job?) where job.state == .queued: return .refused(.clientIsFull)
       case .refused: return .refused(.over)
       }
     } catch { return .failed(failure(id, error)) }

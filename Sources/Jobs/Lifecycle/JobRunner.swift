@@ -71,9 +71,14 @@ package final class JobRunner: Sendable {
       State(
         lifecycle: JobLifecycle(settings.lifecycle, runningLimit: limits.running),
         leases: catalog.holder.terms.map(LeaseKeeper.init)))
-    tally = ClientTally(limit: settings.maximumQueued) { [common = settings.maximumQueuedPerClient] in
+    let mostQueued: @Sendable (Client) -> Int = { [common = settings.maximumQueuedPerClient] in
       limits.queued($0) ?? common
     }
+    tally = ClientTally(limit: settings.maximumQueued, clientLimit: mostQueued)
+    catalog.limitJobs(
+      JobLimits(
+        // The service's own work isn't refused.
+        unfinished: { $0.isEmpty ? nil : mostQueued(Client(key: $0)) }, running: { limits.running(Client(key: $0)) }))
   }
 
   // MARK: Room

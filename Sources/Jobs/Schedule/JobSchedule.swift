@@ -12,6 +12,9 @@ import Storage
 /// client's long jobs do, so that another client's job never waits for one of them to end, and so do all long denoise
 /// jobs, so that no waveform or short job waits for them.
 ///
+/// If other nodes take jobs from the same queue, theirs count like the running ones for the turns and for the limit on
+/// a client's running jobs, but take no place.
+///
 /// This is a value without a clock: work is counted in estimated seconds of one core.
 struct JobSchedule {
   /// The estimated work of a job.
@@ -127,6 +130,12 @@ struct JobSchedule {
     return long.count { $0.clients[0] == next.client } < most
       && (next.work.isWaveform || long.count { !$0.work.isWaveform } < most)
   }
+
+  /// Notes that another node runs a job that was taken from here.
+  mutating func beginElsewhere(_ job: Ended) { queue.beginElsewhere(job.clients[0]) }
+
+  /// Notes that another node doesn't run a job any more.
+  mutating func endElsewhere(_ job: Ended) { queue.end(job.clients[0]) }
 
   /// Frees the place of a job. Returns nil if the job isn't running.
   @discardableResult

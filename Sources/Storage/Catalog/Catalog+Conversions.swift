@@ -16,7 +16,7 @@ extension Catalog {
         $0.kind == job.kind && $0.recording == job.recording && $0.parameters == job.parameters
       }
       if let same { return (same, false) }
-      try Self.insert(job, db)
+      try queue(job, db)
       return (job, true)
     }
   }

@@ -1,7 +1,7 @@
 extension Catalog {
-  /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog.
+  /// Inserts a job. Throws `.noSuchRecording` if its source isn't in the catalog, and `.limitReached` as `queue` does.
   package func insert(_ job: Job) throws(StorageError) {
-    try write(.statementLocks) { try Self.insert(job, $0) }
+    try write(.statementLocks) { try queue(job, $0) }
   }
 
   /// Returns the job, or nil.

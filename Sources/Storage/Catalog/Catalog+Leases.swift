@@ -30,14 +30,17 @@ extension Catalog {
   /// Begins an attempt at a job, for as long as the holder's terms say. In the same transaction, marks the waveform of
   /// the recording that `building` returns as being built.
   ///
-  /// Refused if the job has ended, another node runs it, or its source is gone.
+  /// Refused if the job has ended, another node runs it, its source is gone, or as many jobs of its client run as may
+  /// (then it is still queued).
   package func claim(
     _ id: JobID, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
     let nonce = AttemptToken.newNonce()
     return try write(.statementLocks) { db in
       guard let (before, now) = try locked(id, db) else { return .refused(nil) }
-      guard let source = try Self.recording(before.recording, db) else { return .refused(before) }
+      guard let source = try Self.recording(before.recording, db), try mayRun(before, db) else {
+        return .refused(before)
+      }
       let moved = try begin(before, nonce: nonce, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
       if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }

@@ -8,6 +8,7 @@
 //   1. the rows of recordings, by ID     a job's source and output, before the job changes; the source of a new job
 //   2. the row of the job                `locked`
 //   3. counters                          `usage`, `job_seconds`: added to by triggers, in one statement
+//   4. the name of a client              when its jobs are counted (Catalog+JobLimits)
 //
 //   two transitions of one job           the second waits for the row and reads it as the first left it
 //   a new job, its recording deleted     the job holds the recording's row (`held`); the deletion waits, and its next
@@ -16,6 +17,7 @@
 //   two jobs for the same work           `sharedJob` locks the recording's row before it looks
 //   two changes of one recording         read with the lock, so that none writes back what another has changed
 //   a tenant's limits                    checked after the insertion, whose trigger has locked the tenant's row
+//   a client's limits on jobs            counted under the lock of its name, after the insertion, or before the claim
 //   new labels, a profile                lock the recording's row, or hold it
 //
 // Serializable calls (changes of labels, profiles, the number of uploads) don't see the reads of those above. They hold

@@ -8,7 +8,7 @@ extension Catalog {
   ) throws(StorageError) -> Recording? {
     try write(.statementLocks) { db in
       guard let recording = try Self.locked(id, db), isExpected(recording) else { return nil }
-      if let job { try Self.insert(job, db) }
+      if let job { try queue(job, db) }
       return try Self.update(id, db, change)
     }
   }

@@ -13,7 +13,7 @@ extension Catalog {
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
       try Self.check(limits, of: recording.tenant, db)
-      for job in jobs { try Self.insert(job, db) }
+      for job in jobs { try queue(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
       try keep(answer, for: recording.tenant, db)
     }

@@ -103,7 +103,7 @@ extension Catalog {
       recording.tenant = Tenant(stored: tenant)
       try RecordingRow(recording).insert(db)
       try Self.check(limits, of: recording.tenant, db)
-      for job in jobs { try Self.insert(job, db) }
+      for job in jobs { try queue(job, db) }
     }
   }
 

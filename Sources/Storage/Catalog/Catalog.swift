@@ -14,6 +14,7 @@ package final class Catalog: Sendable {
   private let changes = ChangeCounts()
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
   private let onChange = Mutex<Listener?>(nil)
+  private let jobLimits = Mutex<JobLimits?>(nil)
   /// nil if only this process uses the database.
   private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
@@ -58,6 +59,13 @@ package final class Catalog: Sendable {
   package func whenChanged(_ action: @escaping @Sendable (CatalogChanges) -> Void) {
     onChange.withLock { $0 = Listener(call: action) }
   }
+
+  /// From now on, keeps limits on each client's jobs in the transactions that insert and claim them, if other processes
+  /// share the catalog. Call this once, before the first job.
+  package func limitJobs(_ limits: JobLimits) { jobLimits.withLock { $0 = limits } }
+
+  /// The limits that the transactions of a shared catalog keep.
+  var sharedJobLimits: JobLimits? { isShared ? jobLimits.withLock { $0 } : nil }
 
   /// Writes the current description of a recording into its folder.
   package func describe(_ id: RecordingID) {

@@ -80,6 +80,18 @@ package enum SQLDialect: Sendable {
     }
   }
 
+  /// A statement: takes the lock of a name, which is its argument, until the end of the transaction, and waits while
+  /// another transaction has it. nil if there is only one writer at a time.
+  package var lockingName: String? {
+    switch self {
+    case .sqlite: nil
+    case .postgres: "SELECT 1 AS locked FROM pg_advisory_xact_lock(\(Self.namesSpace), hashtext(?))"
+    }
+  }
+
+  /// The first half of the keys of `lockingName`, so that other users of the database get other locks.
+  private static let namesSpace = 1_937_009_964
+
   /// Ends a SELECT: keeps its rows from being changed or deleted until the end of the transaction.
   package var holdingRows: String {
     switch self {
