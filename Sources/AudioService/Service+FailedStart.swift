@@ -23,6 +23,10 @@ extension Service {
       The catalog \(path) is damaged: \(detail). Nothing was changed. Restore a backup, or run “stillwave check --data \
       DIR --repair” to rebuild it from the recordings' folders.
       """
+    case SharedStorage.Fault.noSharedFolder(let path):
+      "\(path) isn't a folder that several machines share: no service was started with it as --media."
+    case SharedStorage.Fault.olderCatalog:
+      "The catalog has no tables yet, or those of an earlier version. Start a node of this version first."
     case let error as UnusableFile: error.description
     case let error as PostgresError: words(for: error)
     default: logText(error)

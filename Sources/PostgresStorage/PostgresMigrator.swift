@@ -74,6 +74,11 @@ package struct PostgresMigrator: Sendable {
     return missing.map(\.number)
   }
 
+  /// Whether no migration is missing. Changes nothing. Throws as `migrate` does.
+  package func isUpToDate(_ settings: PostgresSettings) throws(PostgresError) -> Bool {
+    try check(PostgresConnection(settings)) == migrations.count
+  }
+
   /// Returns the number of this program's migrations that the database has.
   private func check(_ connection: PostgresConnection) throws(PostgresError) -> Int {
     let rows: [SQLRow]

@@ -16,12 +16,14 @@ struct CheckCommand: ParsableCommand {
       With --repair, which needs the service stopped, a lost or damaged catalog is rebuilt from the folders and from \
       what can still be read of it, and the old one is moved aside. Missing rows and descriptions are written again, \
       waveforms are rebuilt at the next start, and files that nothing explains are moved to “orphaned”. Audio is never \
-      removed. If root runs the repair, it works as the user who owns the data folder. The folder that several \
-      machines share as --media has no catalog and is refused. The exit status is 0 only if nothing is wrong \
-      afterward.
+      removed. If root runs the repair, it works as the user who owns the data folder.
+
+      With --catalog and --media, it compares the catalog and the folder that several machines share, for instance \
+      after both were restored from backups. The exit status is 0 only if nothing is wrong afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions
+  @OptionGroup(title: "Several machines") var shared: SettingFlags<SharedSettings>
 
   @Flag(help: "Repair what can be repaired.")
   var repair = false
@@ -41,8 +43,15 @@ struct CheckCommand: ParsableCommand {
   }
 
   func run() throws {
-    let path = try folder.path()
     umask(0o077)
+    if let storage = try sharedStorage() {
+      return try DataFolderOptions.run { display in
+        let report = try storage.check(readsAudio: !quick, pyramidFault: Self.fault) { display.show(share: $0) }
+        StandardStreams.write(try text(report, []))
+        return report.isSound
+      }
+    }
+    let path = try folder.path()
     guard unsafe access(path, F_OK) == 0 else { throw ValidationError("There is no folder \(path).") }
     try DataFolderOptions.run { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
@@ -59,6 +68,20 @@ struct CheckCommand: ParsableCommand {
       StandardStreams.write(try text(report, repaired))
       return report.isSound
     }
+  }
+
+  /// The storage of several machines, if it is to be checked.
+  private func sharedStorage() throws -> SharedStorage? {
+    if folder.data != nil {
+      guard shared.given.isEmpty else { throw ValidationError("Name a data folder, or a catalog and media; not both.") }
+      return nil
+    }
+    let storage: SharedStorage?
+    do throws(SettingError) { storage = try SharedStorage(flags: shared.given, variable: environmentVariable) } catch {
+      throw ValidationError(error.description)
+    }
+    if storage != nil, repair { throw ValidationError("--repair is for the data folder of one machine.") }
+    return storage
   }
 
   /// Returns what is wrong with a waveform's file; nil if it's intact.

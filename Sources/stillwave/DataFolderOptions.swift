@@ -52,7 +52,7 @@ struct DataFolderOptions: ParsableArguments {
       let isWell = try work(&display)
       display.end()
       guard isWell else { throw ExitCode.failure }
-    } catch let error as StorageError {
+    } catch  where !(error is ExitCode) && !(error is ValidationError) {
       display.end()
       writeAll(Array("stillwave: \(Service.words(forFailedStart: error))\n".utf8), to: STDERR_FILENO)
       throw ExitCode.failure

@@ -7,6 +7,7 @@ protocol SettingList: Sendable { static var settings: [Setting] { get } }
 
 enum ServiceSettings: SettingList { static let settings = Setting.service }
 enum HTTPSettings: SettingList { static let settings = Setting.http }
+enum SharedSettings: SettingList { static let settings = SharedStorage.settings }
 
 /// The flags of a list of settings, made from its rows. ArgumentParser finds a type's options by its mirror and decodes
 /// them by their names, so a type that mirrors a table has the table's options.

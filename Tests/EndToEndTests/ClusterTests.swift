@@ -180,6 +180,52 @@ struct ClusterTests {
     #expect(try two.client.get("/v1/recordings/\(id)/audio").body == bytes)
   }
 
+  @Test func checkComparesTheSharedFolderWithItsCatalog() throws {
+    let bytes = BadUploadTests.tone.bytes
+    let (id, job) = try upload(to: one)
+    try two.client.succeed(job)
+    // An upload that two nodes have written.
+    let upload = try newUpload(bytes.count)
+    for (node, range) in [(one, 0..<9000), (two, 9000..<12_000)] {
+      let offset = ["Upload-Offset": "\(range.lowerBound)"]
+      let answer = try node.client.send(
+        "PATCH", upload, Self.fields.merging(offset) { $1 }, .bytes(Array(bytes[range])))
+      #expect(answer.status == 204, "\(answer.text)")
+    }
+    let media = cluster.folder.file("media")
+    let shared = ["--catalog", cluster.url, "--media", "file://" + media]
+    let sound = try check(shared)
+    #expect(sound.status == 0 && sound.text.contains("1 recordings"), "\(sound.text)\(sound.errors)")
+    let audio = try #require(
+      try FileManager.default.contentsOfDirectory(atPath: "\(media)/recordings/\(id)").first {
+        $0.hasPrefix("audio")
+      })
+    try FileManager.default.removeItem(atPath: "\(media)/recordings/\(id)/\(audio)")
+    for name in try FileManager.default.contentsOfDirectory(atPath: media + "/uploads") where name.contains("-") {
+      try FileManager.default.removeItem(atPath: "\(media)/uploads/\(name)")
+    }
+    let damaged = try check(shared)
+    #expect(damaged.status == 1)
+    for text in ["The audio is missing.", "The upload was acknowledged up to byte 12000.", "2 problems"] {
+      #expect(damaged.text.contains(text), "\(damaged.text)")
+    }
+    for (arguments, reason) in [
+      (shared + ["--repair"], "--repair is for the data folder of one machine"),
+      (shared + ["--data", cluster.folder.file("one")], "not both"),
+      (["--catalog", cluster.url], "--catalog needs --media"),
+      (["--catalog", cluster.url, "--media", "file://" + cluster.folder.file("one")], "isn't a folder that several"),
+      (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file://" + media], "can't be reached"),
+      (["--data", media], "has the media of several machines"),
+    ] {
+      let refused = try check(arguments)
+      #expect(refused.status != 0 && refused.errors.contains(reason), "\(arguments): \(refused.errors)")
+    }
+  }
+
+  private func check(_ arguments: [String]) throws -> Command.Finished {
+    try Command(Program.path(), ["check"] + arguments).finish(withinSeconds: 60)
+  }
+
   @Test func rolesDivideTheWork() throws {
     try one.stop()
     try two.stop()

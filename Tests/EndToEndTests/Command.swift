@@ -11,7 +11,8 @@ final class Command: Sendable {
     let output: [UInt8]
     let errors: String
 
-    var lines: [String] { String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init) }
+    var text: String { String(decoding: output, as: UTF8.self) }
+    var lines: [String] { text.split(separator: "\n").map(String.init) }
   }
 
   let folder: TemporaryFolder

@@ -984,6 +984,7 @@ class Story:
         source = self.service.upload(path, "room.wav")
         cleaned = self.service.clean(source)
         languages.check_room(self.browser, self.page, cleaned, self.folder, self.pictures)
+        self.browser.open("about:blank")
         for identifier in (cleaned, source):
             self.service.request("DELETE", f"/v1/recordings/{identifier}")
 
@@ -1270,6 +1271,8 @@ class Story:
             browser.click("#excerpt-close")
         browser.size(1440, 900)
         browser.dark(False)
+        # Not while the page still measures its loudness.
+        browser.open("about:blank")
         self.service.request("DELETE", f"/v1/recordings/{cleaned}")
         browser.policy(True)
         page.open(talk)

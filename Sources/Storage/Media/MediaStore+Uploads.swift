@@ -43,15 +43,10 @@ extension MediaStore {
   ///
   /// Returns nil if bytes are missing.
   package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> UploadBytes? {
-    guard let own = segments.last else { return nil }
-    var earlier: [(path: String, count: Int64)] = []
-    for (segment, next) in zip(segments, segments.dropFirst()) {
-      let path = path(of: segment)
-      let count = next.start - segment.start
-      do { guard try FileSystem.length(of: path) >= count else { return nil } } catch .io(_, _, ENOENT) { return nil }
-      earlier.append((path, count))
+    guard let own = segments.last, own.start == offset, try hasBytes(of: segments, upTo: offset) else { return nil }
+    let earlier = zip(segments, segments.dropFirst()).map { segment, next in
+      (path: path(of: segment), count: next.start - segment.start)
     }
-    guard own.start == offset else { return nil }
     try checkClaim()
     let part = try UploadPart(path: path(of: own), flags: O_CREAT | O_EXCL)
     try FileSystem.syncFolder(uploads)
@@ -65,6 +60,18 @@ extension MediaStore {
     try bytes.copy(to: file)
     try file.sync()
     return file
+  }
+
+  /// Whether the files of an upload's segments have all bytes before `offset`.
+  func hasBytes(of segments: [UploadSegment], upTo offset: Int64) throws(StorageError) -> Bool {
+    for (index, segment) in segments.enumerated() {
+      let end = index + 1 < segments.count ? segments[index + 1].start : offset
+      guard end > segment.start else { continue }
+      do { guard try FileSystem.length(of: path(of: segment)) >= end - segment.start else { return false } } catch .io(
+        _, _, ENOENT)
+      { return false }
+    }
+    return true
   }
 
   private func path(of segment: UploadSegment) -> String {

@@ -55,10 +55,22 @@ package struct DataCheck: Sendable {
   package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     var report = Report()
     guard let view = try openCatalog(&report) else { return report }
-    try checkRows(view, &report, progress)
+    try checkRows(view.catalog, isLive: view.isLive, &report, progress)
     try checkFolders(view.catalog, &report)
     try checkUploads(view.catalog, &report)
-    try noteLeftovers(&report)
+    try noteLeftovers(["incoming", "jobs", "removed"], &report)
+    return report
+  }
+
+  /// The same for the folder that several machines share and their catalog.
+  package func run(
+    sharedBy catalog: Catalog, progress: (Double) -> Bool = { _ in true }
+  ) throws(StorageError) -> Report {
+    var report = Report()
+    try checkRows(catalog, isLive: true, &report, progress)
+    try checkFolders(catalog, &report)
+    try checkSegments(catalog, &report)
+    try noteLeftovers(names(in: "incoming").map { "incoming/" + $0 } + ["jobs", "removed"], &report)
     return report
   }
 
@@ -83,6 +95,9 @@ package struct DataCheck: Sendable {
     return nil
   }
 
+  /// What findings call the catalog.
+  private var catalogName: String { store.isShared ? "catalog" : "catalog.sqlite" }
+
   /// Returns the names in one of the store's folders, none if the folder is missing.
   private func names(in folder: String) throws(StorageError) -> [String] {
     do { return try FileSystem.names(in: store.directory + "/" + folder) } catch .io(_, _, ENOENT) { return [] }
@@ -91,14 +106,13 @@ package struct DataCheck: Sendable {
   // MARK: Rows
 
   private func checkRows(
-    _ view: CatalogView, _ report: inout Report, _ progress: (Double) -> Bool
+    _ catalog: Catalog, isLive: Bool, _ report: inout Report, _ progress: (Double) -> Bool
   ) throws(StorageError) {
-    let catalog = view.catalog
     for id in try catalog.unreadableRecordings() {
-      report.add("row_unreadable", "catalog.sqlite", "The row of recording “\(id)” can't be read.")
+      report.add("row_unreadable", catalogName, "The row of recording “\(id)” can't be read.")
     }
     for (table, count) in try catalog.unreadableCounts() {
-      report.note("row_unreadable", "catalog.sqlite", "\(count) rows of the table “\(table)” can't be read.")
+      report.note("row_unreadable", catalogName, "\(count) rows of the table “\(table)” can't be read.")
     }
     let recordings = try catalog.recordings(limit: .max)
     var undescribed: [Recording] = []
@@ -106,7 +120,7 @@ package struct DataCheck: Sendable {
       if let current = try check(recording, catalog, &report), !isDescribed(current) { undescribed.append(current) }
       guard progress(Double(index + 1) / Double(recordings.count)) else { throw .cancelled }
     }
-    try checkDescriptions(undescribed, view, &report)
+    try checkDescriptions(undescribed, catalog, isLive: isLive, &report)
     for recording in try catalog.strandedRecordings() {
       report.add("job_missing", inner(recording.id), "The recording waits for a job that is not there.")
     }
@@ -182,16 +196,16 @@ package struct DataCheck: Sendable {
   /// Reports recordings whose description keeps differing from their row. A service updates the description shortly
   /// after the row, so recordings whose row changes are ignored.
   private func checkDescriptions(
-    _ recordings: [Recording], _ view: CatalogView, _ report: inout Report
+    _ recordings: [Recording], _ catalog: Catalog, isLive: Bool, _ report: inout Report
   ) throws(StorageError) {
     var outdated = recordings
     for _ in 0..<10 where !outdated.isEmpty {
       var still: [Recording] = []
-      for recording in outdated where try view.catalog.recording(recording.id) == recording && !isDescribed(recording) {
+      for recording in outdated where try catalog.recording(recording.id) == recording && !isDescribed(recording) {
         still.append(recording)
       }
       outdated = still
-      if !outdated.isEmpty, view.isLive { usleep(100_000) }
+      if !outdated.isEmpty, isLive { usleep(100_000) }
     }
     for recording in outdated {
       report.add(
@@ -258,8 +272,20 @@ package struct DataCheck: Sendable {
     }
   }
 
-  private func noteLeftovers(_ report: inout Report) throws(StorageError) {
-    for folder in ["incoming", "jobs", "removed"] {
+  /// Compares unfinished uploads with the files of all their writers.
+  private func checkSegments(_ catalog: Catalog, _ report: inout Report) throws(StorageError) {
+    for upload in try catalog.unfinishedUploads() {
+      let segments = try catalog.segments(of: upload.id)
+      guard try !store.hasBytes(of: segments, upTo: upload.offset), try catalog.upload(upload.id) == upload else {
+        continue
+      }
+      report.add(
+        "upload_damaged", "uploads/\(upload.id).part", "The upload was acknowledged up to byte \(upload.offset).")
+    }
+  }
+
+  private func noteLeftovers(_ folders: [String], _ report: inout Report) throws(StorageError) {
+    for folder in folders {
       let count = try names(in: folder).count
       if count > 0 {
         report.note("half_finished", folder, "\(count) files or folders are in work, or were left by a crash.")
