@@ -13,6 +13,7 @@ public final class TestServer: Sendable {
   public let folder: String
   /// The end of the pipe whose closing stops the server.
   private let lifeline: Pipe
+  private let port: UInt16
   private let databases = Atomic(0)
 
   /// The server of this process, started with the first use; nil if PostgreSQL isn't installed.
@@ -26,6 +27,15 @@ public final class TestServer: Sendable {
 
   /// Starts a server for one test, which may crash it. Returns nil if PostgreSQL isn't installed.
   public static func separate() throws -> TestServer? { try programs.map { try TestServer(programs: $0) } }
+
+  /// Starts a server that also listens on 127.0.0.1, where it accepts only TLS and a password. Returns nil if
+  /// PostgreSQL or openssl isn't installed. `authority` is the file of the authority that its certificate is from, and
+  /// `other` that of another one.
+  public static func overTLS() throws -> (server: TestServer, port: UInt16, authority: String, other: String)? {
+    guard let programs, FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else { return nil }
+    let server = try TestServer(programs: programs, port: UInt16.random(in: 20_000..<32_000))
+    return (server, server.port, server.folder + "/server.crt", server.folder + "/other.crt")
+  }
 
   /// Whether PostgreSQL is installed.
   public static var isInstalled: Bool { programs != nil }
@@ -43,14 +53,15 @@ public final class TestServer: Sendable {
     public let output: String
   }
 
-  /// Starts a server, and returns when it accepts connections.
-  public init(programs: String) throws {
+  /// Starts a server, and returns when it accepts connections. With a port, it also accepts them over TLS.
+  public init(programs: String, port: UInt16 = 0) throws {
+    self.port = port
     folder = "/tmp/stillwave-pg-\(UInt32.random(in: 0...UInt32.max))"
     lifeline = Pipe()
     let output = Pipe()
     let shell = Process()
     shell.executableURL = URL(fileURLWithPath: "/bin/sh")
-    shell.arguments = ["-c", Self.script, "sh", folder, programs]
+    shell.arguments = ["-c", Self.script, "sh", folder, programs, port == 0 ? "" : "\(port)"]
     shell.standardInput = lifeline
     shell.standardOutput = output
     try shell.run()
@@ -66,7 +77,7 @@ public final class TestServer: Sendable {
 
   /// Settings that trade safety for speed are fine here: nothing survives the folder.
   private static let script = """
-    folder=$1 programs=$2
+    folder=$1 programs=$2 port=$3
     trap '' INT
     as=
     if [ "$(id -u)" = 0 ]; then
@@ -78,11 +89,24 @@ public final class TestServer: Sendable {
     [ -z "$as" ] || chown "$user" "$folder"
     export LC_ALL=C.UTF-8 HOME="$folder"
     $as "$programs/initdb" --no-sync -D data -U stillwave -A trust -E UTF8 >log 2>&1 || { cat log; rm -rf "$folder"; exit 1; }
-    $as "$programs/postgres" -D data -k "$folder" -c listen_addresses= -c fsync=off -c shared_buffers=32MB \\
+    set -- -c listen_addresses=
+    if [ -n "$port" ]; then
+      for name in other server; do
+        $as openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \\
+          -addext subjectAltName=IP:127.0.0.1 -keyout server.key -out $name.crt >>log 2>&1
+      done
+      chmod 711 "$folder"
+      $as sh -c 'chmod 600 server.key; chmod 644 *.crt
+        echo "local all all trust
+    hostssl all all 127.0.0.1/32 scram-sha-256" >data/pg_hba.conf'
+      set -- -c listen_addresses=127.0.0.1 -c ssl=on -c "ssl_cert_file=$folder/server.crt" \\
+        -c "ssl_key_file=$folder/server.key"
+    fi
+    $as "$programs/postgres" -D data -k "$folder" "$@" -c port="${port:-5432}" -c fsync=off -c shared_buffers=32MB \\
       -c max_connections=200 -c log_min_messages=warning >>log 2>&1 </dev/null &
     server=$!
     tries=0
-    until $as "$programs/pg_isready" -q -h "$folder"; do
+    until $as "$programs/pg_isready" -q -h "$folder" -p "${port:-5432}"; do
       tries=$((tries + 1))
       [ $tries -lt 600 ] && kill -0 $server || { cat log; kill -QUIT $server; rm -rf "$folder"; exit 1; }
       sleep 0.05
@@ -113,7 +137,10 @@ public final class TestServer: Sendable {
   public func run(_ sql: String, database: String = "postgres") throws -> String {
     let psql = Process()
     psql.executableURL = URL(fileURLWithPath: "/usr/bin/psql")
-    psql.arguments = ["-XqAt", "-v", "ON_ERROR_STOP=1", "-h", folder, "-U", "stillwave", "-d", database, "-c", sql]
+    psql.arguments = [
+      "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", folder, "-p", "\(port == 0 ? 5432 : port)", "-U", "stillwave", "-d",
+      database, "-c", sql,
+    ]
     let output = Pipe()
     psql.standardOutput = output
     psql.standardError = output

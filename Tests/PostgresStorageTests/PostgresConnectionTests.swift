@@ -34,6 +34,32 @@ import Testing
     #expect(try connection.run("SELECT \(expression) AS it", []).rows.first?["it"] == value)
   }
 
+  @Test("a server is reached over TLS if its certificate and the password are right")
+  func overTLS() throws {
+    guard let (server, port, authority, other) = try TestServer.overTLS() else { return }
+    try server.run("ALTER ROLE stillwave PASSWORD 's%cret'")
+    func connect(_ password: String, _ parameters: String) throws(PostgresError) -> PostgresConnection {
+      let url = "postgres://stillwave:\(password)@127.0.0.1:\(port)/postgres?\(parameters)"
+      return try PostgresConnection(PostgresSettings(address: PostgresAddress(url)))
+    }
+    let trusted = "sslmode=verify-full&sslrootcert=\(authority)"
+    let connection = try connect("s%25cret", trusted)
+    let row = try connection.run("SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()", []).rows.first
+    #expect(row?["ssl"] == .integer(1) && row?["version"] == .text("TLSv1.3"))
+    for (password, parameters, reason) in [
+      ("wrong%25", trusted, "password authentication failed"),
+      ("s%25cret", "sslmode=verify-full&sslrootcert=\(other)", "certificate verify failed"),
+      ("s%25cret", "sslmode=disable", "no pg_hba.conf entry"),
+    ] {
+      let error = #expect(throws: PostgresError.self) { try connect(password, parameters) }
+      guard case .cannotConnect(let text) = error else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+      #expect(text.contains(reason) && !text.contains("s%cret") && !text.contains("wrong%"), "\(text)")
+    }
+  }
+
   @Test("an argument comes back as it was")
   func arguments() throws {
     let connection = try PostgresConnection(TestDatabase.shared.settings())
