@@ -126,6 +126,9 @@ final class Context: Sendable {
     wholeCatalog.isShared ? (wholeCatalog.holder.node, wholeCatalog.secondsSinceHeard) : nil
   }
 
+  /// How long the catalog's last durable write for `readiness` took, in seconds.
+  var catalogSeconds: Double { wholeCatalog.checkSeconds }
+
   /// Returns what every tenant has stored, for operators.
   func storedByTenant() throws(StorageError) -> [Tenant: TenantUsage] { try wholeCatalog.storedByTenant() }
 

@@ -19,10 +19,12 @@ struct Operations: Sendable {
     /// This service among those that share its catalog.
     struct Node: Encodable {
       let name, role: String
+      let catalogSeconds: Double
       let feedAgeSeconds: Double?
 
       private enum CodingKeys: String, CodingKey {
         case name, role
+        case catalogSeconds = "catalog_seconds"
         case feedAgeSeconds = "feed_age_seconds"
       }
     }
@@ -55,7 +57,7 @@ struct Operations: Sendable {
   private var node: Ready.Node? {
     guard let feed = context.feed else { return nil }
     return Ready.Node(
-      name: feed.node, role: context.configuration.cluster.role.rawValue,
+      name: feed.node, role: context.configuration.cluster.role.rawValue, catalogSeconds: context.catalogSeconds,
       feedAgeSeconds: feed.ageSeconds.map { ($0 * 1000).rounded() / 1000 })
   }
 

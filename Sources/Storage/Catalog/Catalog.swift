@@ -19,6 +19,7 @@ package final class Catalog: Sendable {
   private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
+  private let checkMicroseconds = Atomic<Int64>(0)
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
   /// that calling it would take longer and longer.
   private struct Listener {
@@ -80,8 +81,12 @@ package final class Catalog: Sendable {
   /// Calls `checkpoint` and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) { try engine.close() }
 
+  /// How long the last successful `check` took, in seconds; 0 before the first.
+  package var checkSeconds: Double { Double(checkMicroseconds.load(ordering: .relaxed)) / 1e6 }
+
   /// Writes a row to check that the catalog is writable. Throws the cause if not, such as `.diskFull`.
   package func check() throws(StorageError) {
+    let start = ContinuousClock.now
     // Bypasses the catalog's `write`, because it changes nothing that readers see. Nodes share the row and don't read
     // it, so they need not be kept apart.
     _ = try engine.write(.statementLocks) {
@@ -91,6 +96,7 @@ package final class Catalog: Sendable {
         INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1
         """)
     }
+    checkMicroseconds.store(Int64((.now - start) / .microseconds(1)), ordering: .relaxed)
   }
 
   func read<Value>(_ body: (CatalogTransaction) throws -> Value) throws(StorageError) -> Value {
