@@ -17,6 +17,7 @@ struct WorkerTemplateCommand: ParsableCommand {
     // Later workers are copies of this memory.
     OwnProcess.closeToOthers()
     rehearse()
+    stillwave_prepare_filters()
     answer(WorkerTemplate.isReady)
     var order = [UInt8](repeating: 0, count: 4096)
     while true {

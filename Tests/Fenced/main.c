@@ -2,7 +2,8 @@
 //
 //   Fenced MEMORY SECONDS OUTPUT SOURCE FOLDER DEED   Fences itself in as a worker does, tries the deed, and prints
 //                                                     the result: `0` if it succeeded, else the errno. If a signal
-//                                                     kills it, it prints nothing.
+//                                                     kills it, it prints nothing. With `copied-` before the deed,
+//                                                     as a copy of a process that has prepared the fence.
 //   Fenced --without CALL,… PROGRAM ARGUMENT …        Runs the program as on a kernel without these calls.
 //   ffmpeg … or ffprobe …                             A hostile program in place of them; see hostile.c.
 #define _GNU_SOURCE
@@ -263,6 +264,18 @@ int main(int count, char **words) {
   if (count > 3 && strcmp(words[1], "--without") == 0) return run_without(words[2], words + 3);
   if (count != 7) return 2;
   const char *source = words[4], *deed = words[6];
+  // A worker that is a copy has a filter that was made before it was copied.
+  if (strncmp(deed, "copied-", 7) == 0) {
+    deed += 7;
+    stillwave_prepare_filters();
+    pid_t copy = fork();
+    if (copy != 0) {
+      int status = 0;
+      waitpid(copy, &status, 0);
+      if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+      return WEXITSTATUS(status);
+    }
+  }
   int folder = open(words[5], O_PATH | O_DIRECTORY | O_CLOEXEC);
   stillwave_on_memory_exhausted("{\"told\":\"memory\"}\n");
   child = fork();

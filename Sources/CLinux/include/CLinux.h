@@ -180,6 +180,10 @@ int stillwave_fence_program_files(const char *path, int input, int output);
 // Whether the kernel can filter system calls.
 bool stillwave_has_filter(void);
 
+// Makes the filters of workers in advance, for this process and copies of it that have no other threads yet. Without
+// it, or if it fails, each makes its own.
+void stillwave_prepare_filters(void);
+
 // Filters the system calls of all threads. `writes`: whether files may be opened for writing. `executed`: the path of
 // the program that may replace this one, or NULL for a worker. Returns 0 or an errno.
 int stillwave_filter_calls(bool writes, const char *executed);
