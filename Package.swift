@@ -42,7 +42,7 @@ let package = Package(
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
     // The eight siblings, which never import each other.
-    .target(name: "HTTP", dependencies: ["CLinux", "CZlib"], swiftSettings: strict),
+    .target(name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib"], swiftSettings: strict),
     .target(
       name: "Storage",
       dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
@@ -52,7 +52,7 @@ let package = Package(
     .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
-      name: "Waveform", dependencies: ["CLinux", "CPeaks", "CPNG"], swiftSettings: strict,
+      name: "Waveform", dependencies: ["Terms", "CLinux", "CPeaks", "CPNG"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
       name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict,
@@ -88,7 +88,8 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    .testTarget(name: "HTTPTests", dependencies: ["HTTP", "CLinux", "CZlib", "Randomness"], swiftSettings: strict),
+    .testTarget(
+      name: "HTTPTests", dependencies: ["Terms", "HTTP", "CLinux", "CZlib", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),

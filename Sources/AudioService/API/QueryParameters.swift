@@ -5,18 +5,21 @@ import HTTP
 struct QueryParameters {
   private let items: [QueryItem]
   private let known: [String]
+  /// Every route of the API knows `token`; the gate has read it.
+  private let knowsToken: Bool
 
   /// Throws if a parameter is unknown, or is repeated, since it wouldn't be clear which value counts.
   init(_ request: HTTPRequest, known: [String]) throws {
-    // Every route of the API knows `token`; the gate has read it.
-    let isOfAPI = request.target.segments.first == "v1"
-    (items, self.known) = (request.target.query, isOfAPI ? known + ["token"] : known)
+    (items, self.known) = (request.target.query, known)
+    knowsToken = request.target.segments.first == "v1"
     for (index, item) in items.enumerated() {
       // An unknown name ends the loop, which is therefore no longer than the list of known names.
       guard !items[..<index].contains(where: { $0.name == item.name }) else {
         throw RequestError.repeatedParameter(item.name)
       }
-      guard self.known.contains(item.name) else { throw RequestError.unknownParameter(item.name, known: known) }
+      guard known.contains(item.name) || knowsToken && item.name == "token" else {
+        throw RequestError.unknownParameter(item.name, known: known)
+      }
     }
   }
 
@@ -24,7 +27,7 @@ struct QueryParameters {
   static func checkNone(_ request: HTTPRequest) throws { _ = try QueryParameters(request, known: []) }
 
   func string(_ name: String) -> String? {
-    assert(known.contains(name), "\(name) is read, but not among the known parameters")
+    assert(known.contains(name) || knowsToken && name == "token", "\(name) is read, but not among the known parameters")
     return items.first { $0.name == name }?.value
   }
 

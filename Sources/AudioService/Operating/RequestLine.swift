@@ -1,6 +1,7 @@
 import HTTP
 import Storage
 import Synchronization
+import Terms
 
 // A request's log line, byte for byte what `JSONLogHandler` writes for the same members, without a dictionary and an
 // encoder for each:
@@ -17,47 +18,35 @@ enum RequestLine {
   static func bytes(_ record: RequestRecord, at time: Timestamp = .now) -> [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(384)
-    append("{\"bytes_in\":", to: &line)
-    append(record.bytesReceived, to: &line)
-    append(",\"bytes_out\":", to: &line)
-    append(record.bytesSent, to: &line)
+    line.append(literal: "{\"bytes_in\":")
+    line.append(decimal: record.bytesReceived)
+    line.append(literal: ",\"bytes_out\":")
+    line.append(decimal: record.bytesSent)
     let notes = record.notes
     member(",\"key\":", notes?.key ?? "", to: &line)
-    append(",\"level\":\"info\",\"message\":\"request\"", to: &line)
+    line.append(literal: ",\"level\":\"info\",\"message\":\"request\"")
     member(",\"method\":", record.method?.rawValue ?? "", to: &line)
-    append(",\"ms\":", to: &line)
+    line.append(literal: ",\"ms\":")
     append(microseconds: Int64((record.seconds * 1e6).rounded()), to: &line)
     member(",\"path\":", record.path ?? "", to: &line)
     member(",\"peer\":", record.peer, to: &line)
     member(",\"request_id\":", record.requestID, to: &line)
-    append(",\"status\":", to: &line)
-    append(Int64(record.status?.code ?? 0), to: &line)
+    line.append(literal: ",\"status\":")
+    line.append(decimal: Int64(record.status?.code ?? 0))
     member(",\"tenant\":", notes?.tenant ?? "", to: &line)
-    append(",\"time\":\"", to: &line)
+    line.append(literal: ",\"time\":\"")
     line.append(contentsOf: seconds.text(of: time))
     let rest = Int(time.milliseconds % 1000)
     for divisor in [100, 10, 1] { line.append(UInt8(ascii: "0") + UInt8(rest / divisor % 10)) }
-    append("Z\"", to: &line)
+    line.append(literal: "Z\"")
     member(",\"traceparent\":", record.traceparent ?? "", to: &line)
-    append("}\n", to: &line)
+    line.append(literal: "}\n")
     return line
-  }
-
-  private static func append(_ text: String, to line: inout [UInt8]) { line.append(contentsOf: text.utf8) }
-
-  /// `number` isn't negative.
-  private static func append(_ number: Int64, to line: inout [UInt8]) {
-    var divisor: Int64 = 1
-    while number / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-      line.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-      divisor /= 10
-    }
   }
 
   /// Appends milliseconds, without trailing zeros: 0.123, 12.5, 3.
   private static func append(microseconds: Int64, to line: inout [UInt8]) {
-    append(microseconds / 1000, to: &line)
+    line.append(decimal: microseconds / 1000)
     var (rest, divisor) = (microseconds % 1000, Int64(100))
     if rest > 0 { line.append(UInt8(ascii: ".")) }
     while rest > 0 {
@@ -66,30 +55,41 @@ enum RequestLine {
     }
   }
 
-  private static func member(_ name: String, _ text: String, to line: inout [UInt8]) {
+  private static func member(_ name: StaticString, _ text: String, to line: inout [UInt8]) {
     guard !text.isEmpty else { return }
-    append(name, to: &line)
+    line.append(literal: name)
     line.append(UInt8(ascii: "\""))
     let start = line.count
     line.append(contentsOf: text.utf8)
-    if line[start...].contains(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5c }) {
+    if needsEscapes(line, from: start) {
       line.removeSubrange(start...)
       for byte in text.utf8 { escape(byte, to: &line) }
     }
     line.append(UInt8(ascii: "\""))
   }
 
+  /// Looks at every byte without stopping, so that the compiler can look at several at once.
+  private static func needsEscapes(_ line: [UInt8], from start: Int) -> Bool {
+    let text = line.span
+    var found = false
+    for index in start..<text.count {
+      let byte = text[index]
+      found = (byte < 0x20) || (byte == 0x22) || (byte == 0x5c) || found
+    }
+    return found
+  }
+
   private static func escape(_ byte: UInt8, to line: inout [UInt8]) {
     switch byte {
-    case 0x22: append("\\\"", to: &line)
-    case 0x5c: append("\\\\", to: &line)
-    case 0x08: append("\\b", to: &line)
-    case 0x09: append("\\t", to: &line)
-    case 0x0a: append("\\n", to: &line)
-    case 0x0c: append("\\f", to: &line)
-    case 0x0d: append("\\r", to: &line)
+    case 0x22: line.append(literal: "\\\"")
+    case 0x5c: line.append(literal: "\\\\")
+    case 0x08: line.append(literal: "\\b")
+    case 0x09: line.append(literal: "\\t")
+    case 0x0a: line.append(literal: "\\n")
+    case 0x0c: line.append(literal: "\\f")
+    case 0x0d: line.append(literal: "\\r")
     case 0..<0x20:
-      append("\\u00", to: &line)
+      line.append(literal: "\\u00")
       for digit in [byte >> 4, byte & 15] { line.append(digit < 10 ? 0x30 + digit : 0x57 + digit) }
     default: line.append(byte)
     }

@@ -2,6 +2,7 @@ import HTTP
 import Jobs
 import Storage
 import Synchronization
+import Terms
 import Waveform
 
 /// `GET …/waveform` and its other forms: one window of a recording, as far as it has been read.
@@ -93,11 +94,8 @@ struct Waveforms: Sendable {
     init(_ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest) throws {
       let window = try WaveformWindow(key.query, of: waveform.extent)
       try window.check(key.form)
-      let etag = waveform.extent.isComplete ? Waveforms.entityTag(key.recording, window, key.form) : nil
       let representation = Representation(
-        body: .empty, contentType: Waveforms.contentType(of: key.form), etag: etag,
-        cacheControl: etag == nil ? "no-store" : "private, max-age=31536000, immutable",
-        fields: Waveforms.fields(window, key.form))
+        body: .empty, allFields: Waveforms.fields(key.recording, window, key.form))
       if let spared = HTTPResponse(sparing: representation, for: request) {
         self = .spared(spared)
       } else {
@@ -160,42 +158,52 @@ struct Waveforms: Sendable {
     return .dat(version: version)
   }
 
-  fileprivate static func contentType(of form: WaveformForm) -> String {
-    if case .dat = form { return datType }
-    return "application/json"
+  /// All fields of a slice, with facts that some of the bodies have no place for.
+  fileprivate static func fields(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> HTTPFields {
+    let isComplete = window.extent.isComplete
+    var isText = true
+    if case .dat = form { isText = false }
+    return HTTPFields { fields in
+      fields.add("Stillwave-Start-Frame") { $0.append(decimal: window.startFrame) }
+      fields.add("Stillwave-Available-Frames") { $0.append(decimal: window.extent.availableFrames) }
+      fields.add("Stillwave-Complete", isComplete ? "true" : "false")
+      fields.add("Vary", isText ? "Accept, Accept-Encoding" : "Accept")
+      fields.add("Cache-Control", isComplete ? "private, max-age=31536000, immutable" : "no-store")
+      fields.add("Content-Type") { $0.append(contentsOf: (isText ? "application/json" : datType).utf8) }
+      if isComplete { fields.add("ETag") { appendEntityTag(id, window, form, to: &$0) } }
+    }
   }
 
   /// A recording's audio never changes, so its id, the form's version, and the window identify the bytes.
-  fileprivate static func entityTag(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> String {
-    let query = window.query
-    let kind =
-      switch form {
-      case .json: "j"
-      case .strictJSON: "s"
-      case .dat(let version): "d\(version)"
-      case .peaksJSON: "p"
-      }
-    let channels =
-      switch query.channels {
-      case .mix: "m"
-      case .split: "s"
-      case .channel(let number): "\(number)"
-      }
-    return "\"w1-\(id)-\(kind)-\(window.scale)-\(window.firstPixel)-\(window.pixelCount)-\(channels)"
-      + "-\(query.measures.rawValue)-\(query.bits.rawValue)\""
-  }
-
-  /// Facts that some of the bodies have no place for.
-  fileprivate static func fields(_ window: WaveformWindow, _ form: WaveformForm) -> HTTPFields {
-    var isText = true
-    if case .dat = form { isText = false }
-    return [
-      "Stillwave-Start-Frame": String(window.startFrame),
-      "Stillwave-Available-Frames": String(window.extent.availableFrames),
-      "Stillwave-Complete": window.extent.isComplete ? "true" : "false",
-      // What `Representation` would add one by one.
-      "Vary": isText ? "Accept, Accept-Encoding" : "Accept",
-    ]
+  private static func appendEntityTag(
+    _ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm, to tag: inout [UInt8]
+  ) {
+    tag.append(literal: "\"w1-")
+    tag.append(contentsOf: id.text.utf8)
+    switch form {
+    case .json: tag.append(literal: "-j")
+    case .strictJSON: tag.append(literal: "-s")
+    case .dat(let version):
+      tag.append(literal: "-d")
+      tag.append(decimal: Int64(version))
+    case .peaksJSON: tag.append(literal: "-p")
+    }
+    for number in [Int64(window.scale), window.firstPixel, Int64(window.pixelCount)] {
+      tag.append(literal: "-")
+      tag.append(decimal: number)
+    }
+    switch window.query.channels {
+    case .mix: tag.append(literal: "-m")
+    case .split: tag.append(literal: "-s")
+    case .channel(let number):
+      tag.append(literal: "-")
+      tag.append(decimal: Int64(number))
+    }
+    for number in [window.query.measures.rawValue, window.query.bits.rawValue] {
+      tag.append(literal: "-")
+      tag.append(decimal: Int64(number))
+    }
+    tag.append(literal: "\"")
   }
 }
 

@@ -10,11 +10,8 @@ package struct Representation: Sendable {
 
   /// Metadata of the content. Built once and shared, because objects that are polled keep their representation.
   fileprivate final class Head: Sendable {
-    let contentType: String
-    let etag: String?
     let acceptsRanges: Bool
     let isPermanent: Bool
-    let lastModified: HTTPDate?
     /// All fields of the whole content.
     let fields: HTTPFields
     /// The compressed form of content in memory, made on first use.
@@ -30,13 +27,14 @@ package struct Representation: Sendable {
       return made
     }
 
-    init(
+    init(_ fields: HTTPFields, acceptsRanges: Bool = false, isPermanent: Bool = false) {
+      (self.fields, self.acceptsRanges, self.isPermanent) = (fields, acceptsRanges, isPermanent)
+    }
+
+    convenience init(
       _ contentType: String, _ etag: String?, _ cacheControl: String, _ fields: HTTPFields, _ acceptsRanges: Bool,
       _ isPermanent: Bool
     ) {
-      (self.contentType, self.etag, self.acceptsRanges) = (contentType, etag, acceptsRanges)
-      self.isPermanent = isPermanent
-      lastModified = fields["Last-Modified"].flatMap(HTTPDate.init)
       var fields = fields
       var own = [("Cache-Control", cacheControl), ("Content-Type", contentType)]
       if let etag { own.append(("ETag", etag)) }
@@ -44,8 +42,13 @@ package struct Representation: Sendable {
       for (name, _) in own { fields.remove(name) }
       fields.append(own)
       if ContentCoding.isWorthwhile(contentType) { fields.vary(by: "Accept-Encoding") }
-      self.fields = fields
+      self.init(fields, acceptsRanges: acceptsRanges, isPermanent: isPermanent)
     }
+
+    // Read from the fields, because most requests need none of them.
+    var contentType: String { fields["Content-Type"] ?? "" }
+    var etag: String? { fields["ETag"] }
+    var lastModified: HTTPDate? { fields["Last-Modified"].flatMap(HTTPDate.init) }
 
     /// The fields that a 304 carries too (RFC 9110 §15.4.5).
     var metadata: HTTPFields {
@@ -66,6 +69,13 @@ package struct Representation: Sendable {
   ) {
     self.body = body
     head = Head(contentType, etag, cacheControl, fields, acceptsRanges, isPermanent)
+  }
+
+  /// Creates a representation that is always sent whole. `fields`: all fields of the response, with `Cache-Control`,
+  /// `Content-Type`, and, if they apply, `ETag` and `Vary`.
+  package init(body: ResponseBody, allFields fields: HTTPFields) {
+    self.body = body
+    head = Head(fields)
   }
 }
 

@@ -65,17 +65,6 @@ enum ASCII {
     return (value, overflow)
   }
 
-  /// Appends a number in decimal digits without making a String.
-  static func append(decimal number: Int64, to bytes: inout [UInt8]) {
-    precondition(number >= 0, "lengths and positions are never negative")
-    var divisor: Int64 = 1
-    while number / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-      bytes.append(UInt8(number / divisor % 10) + 0x30)
-      divisor /= 10
-    }
-  }
-
   /// Appends a number in hexadecimal digits, for the size of a chunk.
   static func append(hex number: Int, to bytes: inout [UInt8]) {
     var shift = max(0, (Int.bitWidth - 1 - number.leadingZeroBitCount) / 4 * 4)

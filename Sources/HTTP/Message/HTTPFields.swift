@@ -1,3 +1,5 @@
+import Terms
+
 // A field section is stored as the bytes on the wire, `name ": " value CRLF` for each field, with a table of the
 // fields' positions. A request's section thus needs three allocations no matter how many fields it has, a response's is
 // copied to the socket as is, and a String is created only for a value that is read.
@@ -21,6 +23,29 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
   /// Creates fields in the order given; a name may appear more than once.
   package init(dictionaryLiteral elements: (String, String)...) { append(elements) }
+
+  /// Creates fields that `write` adds in order. Cheaper than a list: names are literals, and values are written where
+  /// they stay.
+  package init(_ write: (inout Writer) -> Void) {
+    var writer = Writer()
+    write(&writer)
+    shared = Shared(writer.section)
+  }
+
+  /// Adds fields to a section.
+  package struct Writer {
+    fileprivate var section = FieldSection()
+
+    /// Adds a field whose value is what `write` appends. Control bytes in the value become spaces.
+    package mutating func add(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
+      section.append(name, write)
+    }
+
+    /// Adds a field.
+    package mutating func add(_ name: StaticString, _ value: StaticString) {
+      section.append(name) { $0.append(literal: value) }
+    }
+  }
 
   /// The whole section as on the wire, without the empty line.
   var lines: [UInt8] { shared?.section.lines ?? [] }
@@ -168,6 +193,24 @@ struct FieldSection: Sendable {
     entries.append(Entry(start: start, nameLength: nameLength, valueLength: lines.count - start - nameLength - 2))
     lines.append(ASCII.carriageReturn)
     lines.append(ASCII.lineFeed)
+  }
+
+  /// Adds a field whose value is what `write` appends to the bytes.
+  fileprivate mutating func append(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
+    assert(name.description.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
+    if entries.isEmpty {
+      lines.reserveCapacity(400)
+      entries.reserveCapacity(8)
+    }
+    let start = lines.count
+    lines.append(literal: name)
+    lines.append(literal: ": ")
+    let valueStart = lines.count
+    write(&lines)
+    let valueLength = lines.count - valueStart
+    for index in valueStart..<lines.count where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
+    entries.append(Entry(start: start, nameLength: name.utf8CodeUnitCount, valueLength: valueLength))
+    lines.append(literal: "\r\n")
   }
 
   /// Adds a field from any source.

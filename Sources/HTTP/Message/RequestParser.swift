@@ -129,13 +129,13 @@ struct RequestParser {
   }
 
   private static func lineFeed(in input: [UInt8], _ start: Int, _ end: Int) -> Int? {
-    let bytes = input.span
-    var index = start
-    while index < end {
-      if bytes[index] == ASCII.lineFeed { return index }
-      index += 1
+    precondition(start >= 0 && end <= input.count, "the range is in the input")
+    guard start < end else { return nil }
+    return unsafe input.withUnsafeBytes { input in
+      guard let first = input.baseAddress else { return nil }
+      let found = unsafe memchr(first + start, Int32(ASCII.lineFeed), end - start)
+      return unsafe found.map { unsafe UnsafeRawPointer($0) - first }
     }
-    return nil
   }
 
   /// Checks the length of the line that begins in `partialLine` and continues with `rest`.

@@ -72,6 +72,7 @@ package final class RequestTarget: Sendable {
 
   private static func segments(_ path: ArraySlice<UInt8>) throws(HTTPParseError) -> [String] {
     var segments: [String] = []
+    segments.reserveCapacity(6)
     var start = path.startIndex + (path.isEmpty ? 0 : 1)
     while true {
       let end = path[start...].firstIndex(of: ASCII.slash) ?? path.endIndex
@@ -84,7 +85,13 @@ package final class RequestTarget: Sendable {
 
   private static func query(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> [QueryItem] {
     var items: [QueryItem] = []
-    for pair in text.split(separator: UInt8(ascii: "&")) {
+    items.reserveCapacity(8)
+    var rest = text
+    while !rest.isEmpty {
+      let end = rest.firstIndex(of: UInt8(ascii: "&")) ?? rest.endIndex
+      let pair = rest[..<end]
+      rest = rest[end...].dropFirst()
+      if pair.isEmpty { continue }
       let equals = pair.firstIndex(of: UInt8(ascii: "="))
       let value = equals.map { pair[($0 + 1)...] } ?? pair[pair.endIndex...]
       guard let name = ASCII.percentDecoded(pair[..<(equals ?? pair.endIndex)], plusIsSpace: true),

@@ -1,3 +1,5 @@
+import Terms
+
 // A response's head (RFC 9112 §4, §6), built by appending bytes to one array:
 //
 //   HTTP/1.1 200 OK CRLF  Date  the response's fields  the server's fields  X-Request-Id  framing  Connection  CRLF
@@ -57,24 +59,24 @@ struct ResponseWriter: Sendable {
     }
     defaults.appendLines(missingIn: response.fields, to: &head)
     if !context.requestID.isEmpty {
-      head.append(contentsOf: "X-Request-Id: ".utf8)
+      head.append(literal: "X-Request-Id: ")
       head.append(contentsOf: context.requestID.utf8)
-      head.append(contentsOf: "\r\n".utf8)
+      head.append(literal: "\r\n")
     }
     switch framing {
     case .noContent, .untilClose: break
-    case .chunked: head.append(contentsOf: "Transfer-Encoding: chunked\r\n".utf8)
+    case .chunked: head.append(literal: "Transfer-Encoding: chunked\r\n")
     case .length(let length):
-      head.append(contentsOf: "Content-Length: ".utf8)
-      ASCII.append(decimal: length, to: &head)
-      head.append(contentsOf: "\r\n".utf8)
+      head.append(literal: "Content-Length: ")
+      head.append(decimal: length)
+      head.append(literal: "\r\n")
     }
     if !context.isPersistent {
-      head.append(contentsOf: "Connection: close\r\n".utf8)
+      head.append(literal: "Connection: close\r\n")
     } else if context.version == .http10 {
-      head.append(contentsOf: "Connection: keep-alive\r\n".utf8)
+      head.append(literal: "Connection: keep-alive\r\n")
     }
-    head.append(contentsOf: "\r\n".utf8)
+    head.append(literal: "\r\n")
     return head
   }
 

@@ -34,42 +34,38 @@ enum NumberText {
 
   /// Appends "1,-2,3", without a trailing comma.
   static func append(_ numbers: Span<Int16>, to text: inout [UInt8]) {
-    let table = signed
-    append(count: numbers.count, to: &text) { table[Int(UInt16(bitPattern: numbers[$0]))] }
+    append(numbers, signed, to: &text) { Int(UInt16(bitPattern: $0)) }
   }
 
   /// Appends "1,2,3", without a trailing comma.
   static func append(_ numbers: Span<UInt16>, to text: inout [UInt8]) {
-    let table = unsigned
-    append(count: numbers.count, to: &text) { table[Int(numbers[$0])] }
+    append(numbers, unsigned, to: &text) { Int($0) }
   }
 
-  /// Appends a number in decimal digits.
-  static func append(_ number: Int64, to text: inout [UInt8]) {
-    if number < 0 { text.append(UInt8(ascii: "-")) }
-    var (rest, divisor) = (number.magnitude, UInt64(1))
-    while rest / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-      text.append(UInt8(ascii: "0") + UInt8(rest / divisor))
-      (rest, divisor) = (rest % divisor, divisor / 10)
-    }
-  }
-
+  /// Appends the entries of numbers; `entry` is below 65,536. Without bounds checks, which were half of it.
   @inline(__always)
-  private static func append(count: Int, to text: inout [UInt8], _ entry: (Int) -> UInt64) {
+  private static func append<Number>(
+    _ numbers: Span<Number>, _ table: [UInt64], to text: inout [UInt8], _ entry: (Number) -> Int
+  ) {
+    let count = numbers.count
     guard count > 0 else { return }
+    precondition(table.count == 0x1_0000, "every number has an entry")
     // A number has at most seven bytes, but eight are stored. The last number's comma doesn't count.
     text.append(addingCapacity: 7 * count + 1) { output in
       unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
         precondition(room.count > 7 * count, "each number has room")
-        guard let first = UnsafeMutableRawPointer(room.baseAddress) else { return }
-        var end = 0
-        for index in 0..<count {
-          let word = entry(index)
-          unsafe first.storeBytes(of: word.littleEndian, toByteOffset: end, as: UInt64.self)
-          end += Int(word >> 56)
+        unsafe table.withUnsafeBufferPointer { table in
+          unsafe numbers.withUnsafeBufferPointer { numbers in
+            guard let first = UnsafeMutableRawPointer(room.baseAddress) else { return }
+            var end = unsafe first
+            for index in 0..<count {
+              let word = unsafe table[entry(numbers[index])]
+              unsafe end.storeBytes(of: word.littleEndian, as: UInt64.self)
+              unsafe end += Int(truncatingIfNeeded: word &>> 56)
+            }
+            initializedCount = unsafe end - first - 1
+          }
         }
-        initializedCount = end - 1
       }
     }
   }

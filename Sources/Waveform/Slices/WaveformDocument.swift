@@ -1,3 +1,5 @@
+import Terms
+
 // The written forms of a waveform. A form is a sequence of sections, each an opening and a run of numbers, and a
 // closing:
 //
@@ -126,31 +128,34 @@ package struct WaveformDocument: Sendable {
   private mutating func planJSON(_ length: Int) {
     let measures = window.query.measures
     var before = head(length)
-    for (measure, name, numbers) in [
-      (Measures.peak, ",\"data\":[", Numbers.peaks), (.rms, ",\"rms\":[", .rms), (.average, ",\"average\":[", .average),
-    ] where measures.contains(measure) {
-      before.append(contentsOf: name.utf8)
+    func plan(_ measure: Measures, _ name: StaticString, _ numbers: Numbers) {
+      guard measures.contains(measure) else { return }
+      before.append(literal: name)
       sections.append(Section(opening: before, numbers: numbers))
       before = [UInt8(ascii: "]")]
     }
+    plan(.peak, ",\"data\":[", .peaks)
+    plan(.rms, ",\"rms\":[", .rms)
+    plan(.average, ",\"average\":[", .average)
     let extent = window.extent
     let total = extent.isComplete ? extent.availableFrames : extent.totalFrames
     closing = before
-    closing.append(contentsOf: ",\"start_frame\":".utf8)
-    NumberText.append(window.startFrame, to: &closing)
-    closing.append(contentsOf: ",\"available_frames\":".utf8)
-    NumberText.append(extent.availableFrames, to: &closing)
-    closing.append(contentsOf: ",\"total_frames\":".utf8)
+    closing.reserveCapacity(128)
+    closing.append(literal: ",\"start_frame\":")
+    closing.append(decimal: window.startFrame)
+    closing.append(literal: ",\"available_frames\":")
+    closing.append(decimal: extent.availableFrames)
+    closing.append(literal: ",\"total_frames\":")
     if let total {
-      NumberText.append(total, to: &closing)
+      closing.append(decimal: total)
     } else {
-      closing.append(contentsOf: "null".utf8)
+      closing.append(literal: "null")
     }
     if total == nil, let estimate = extent.estimatedFrames {
-      closing.append(contentsOf: ",\"estimated_frames\":".utf8)
-      NumberText.append(estimate, to: &closing)
+      closing.append(literal: ",\"estimated_frames\":")
+      closing.append(decimal: estimate)
     }
-    closing.append(contentsOf: (extent.isComplete ? ",\"complete\":true}" : ",\"complete\":false}").utf8)
+    closing.append(literal: extent.isComplete ? ",\"complete\":true}" : ",\"complete\":false}")
   }
 
   private mutating func planPeaks() {
@@ -166,13 +171,16 @@ package struct WaveformDocument: Sendable {
   private func head(_ length: Int) -> [UInt8] {
     var head: [UInt8] = []
     head.reserveCapacity(128)
-    for (name, number) in [
-      ("{\"version\":", 2), (",\"channels\":", window.lanes), (",\"sample_rate\":", window.extent.sampleRate),
-      (",\"samples_per_pixel\":", window.scale), (",\"bits\":", window.query.bits.rawValue), (",\"length\":", length),
-    ] {
-      head.append(contentsOf: name.utf8)
-      NumberText.append(Int64(number), to: &head)
+    func add(_ name: StaticString, _ number: Int) {
+      head.append(literal: name)
+      head.append(decimal: Int64(number))
     }
+    add("{\"version\":", 2)
+    add(",\"channels\":", window.lanes)
+    add(",\"sample_rate\":", window.extent.sampleRate)
+    add(",\"samples_per_pixel\":", window.scale)
+    add(",\"bits\":", window.query.bits.rawValue)
+    add(",\"length\":", length)
     return head
   }
 
