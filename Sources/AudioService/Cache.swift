@@ -27,19 +27,17 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
   private let state = Mutex(State())
   private let limit: Int
   private let cost: @Sendable (Value) -> Int
-  private let settle: @Sendable (Value) -> Value
   /// Returns the current version of a key. Call it before reading anything that the value is made from.
   let version: @Sendable (Key) -> Version
 
   /// Creates an empty cache.
   ///
   /// `limit` is the maximum sum of all costs. `cost` returns the cost of a value, by default 1; a value that costs more
-  /// than half of the limit isn't stored. `settle` may replace a value when it moves to the young half.
+  /// than half of the limit isn't stored.
   init(
-    limit: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 },
-    settle: @escaping @Sendable (Value) -> Value = { $0 }, version: @escaping @Sendable (Key) -> Version
+    limit: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }, version: @escaping @Sendable (Key) -> Version
   ) {
-    (self.limit, self.cost, self.settle, self.version) = (limit, cost, settle, version)
+    (self.limit, self.cost, self.version) = (limit, cost, version)
   }
 
   /// The current value of a key; nil if there is none.
@@ -54,7 +52,7 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
       remove(key)
       return nil
     }
-    if young == nil { insert(settle(entry.value), for: key, now, entry.cost) }
+    if young == nil { insert(entry.value, for: key, now, entry.cost) }
     return entry.value
   }
 
@@ -62,7 +60,7 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
   func keep(_ value: Value, for key: Key, version: Version) {
     let cost = cost(value)
     guard cost <= limit / 2 else { return }
-    insert(settle(value), for: key, version, cost)
+    insert(value, for: key, version, cost)
   }
 
   /// Removes the value of a key, to close its files early.

@@ -49,29 +49,27 @@ import Testing
   }
 
   /// A value holds files, which must not stay open.
-  @Test func aValueThatIsOutdatedWhileALookupMovesItIsReleased() throws {
+  @Test func aValueThatIsOutdatedWhileItIsStoredIsReleased() throws {
     final class Value: Sendable {}
     let made = Mutex<Cache<Int, Int, Value>?>(nil)
     let bench = bench
     let cache = Cache<Int, Int, Value>(
       limit: 4,
-      settle: { value in
+      cost: { _ in
         // The recording is deleted and its files are closed.
         if let cache = made.withLock({ $0 }) {
           bench.change(1)
           cache.remove(1)
         }
-        return value
+        return 1
       }, version: { bench.version($0) })
+    made.withLock { $0 = cache }
     weak var released: Value?
     do {
       let value = Value()
       released = value
       cache.keep(value, for: 1, version: 0)
     }
-    for key in 2...3 { cache.keep(Value(), for: key, version: 0) }
-    made.withLock { $0 = cache }
-    #expect(cache[1] != nil)
     made.withLock { $0 = nil }
     #expect(released == nil)
   }
@@ -135,10 +133,6 @@ import Testing
     let use: @Sendable () -> Void = { holder.withLock { $0 }?.remove(-1) }
     let cache = Cache<Int, Int, Watched>(
       limit: 4,
-      settle: { value in
-        use()
-        return value
-      },
       version: { _ in
         use()
         return 0
@@ -154,20 +148,5 @@ import Testing
     cache.remove(19)
     #expect(released.load(ordering: .relaxed) >= 17)
     holder.withLock { $0 = nil }
-  }
-
-  @Test func aValueIsSettledAgainWhenItMovesToTheYoungHalf() {
-    let settled = Mutex(0)
-    let cache = Cache<Int, Int, String>(
-      limit: 4,
-      settle: { value in
-        settled.withLock { $0 += 1 }
-        return value
-      }, version: { _ in 0 })
-    for key in 0..<3 { cache.keep("\(key)", for: key, version: 0) }
-    #expect(settled.withLock { $0 } == 3)
-    #expect(cache[2] == "2" && settled.withLock { $0 } == 3)
-    #expect(cache[0] == "0" && settled.withLock { $0 } == 4)
-    #expect(cache[0] == "0" && settled.withLock { $0 } == 4)
   }
 }

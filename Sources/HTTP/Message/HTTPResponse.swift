@@ -71,7 +71,6 @@ extension ResponseBody {
   package var bytesAtHand: [UInt8]? {
     switch self {
     case .bytes(let bytes): bytes
-    case .file(let file) where file.isInMemory: try? file.read(0..<file.length)
     case .empty, .file, .sequence, .stream: nil
     }
   }
