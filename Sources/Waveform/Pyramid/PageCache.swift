@@ -67,17 +67,34 @@ struct CachedPage: Sendable {
   fileprivate func takeMark() -> Bool { marks.take(PageChunk.index(of: number)) }
 }
 
-/// 256 consecutive pages of a file, as far as they are in memory. A reader that has a copy owns its pages: a page that
-/// is removed meanwhile is removed from another copy. So owning costs one reference per chunk instead of one per page.
-struct PageChunk: Sendable {
+/// 256 consecutive pages of a file, as far as they are in memory. A reader that has a reference owns its pages: a chunk
+/// that is shared never changes, so a page that is removed meanwhile is removed from a copy. So owning costs one
+/// reference per chunk instead of one per page.
+///
+/// Sendable because only a table changes it, behind its lock and while nothing else refers to it.
+@safe
+final class PageChunk: @unchecked Sendable {
   static let size = 256
   fileprivate static let empty = PageChunk()
 
-  fileprivate var pages: [PyramidPage?] = Array(repeating: nil, count: size)
-  /// Those of `pages`, for readers.
-  fileprivate var points: [PagePoints?] = Array(repeating: nil, count: size)
-  fileprivate var count = 0
-  fileprivate let marks = UseMarks()
+  fileprivate private(set) var pages: [PyramidPage?]
+  /// Those of `pages`, for readers. Not an array: counting its references as well took as long as reading it.
+  private let points = UnsafeMutableBufferPointer<PagePoints?>.allocate(capacity: size)
+  fileprivate private(set) var count = 0
+  fileprivate let marks: UseMarks
+
+  fileprivate init() {
+    pages = Array(repeating: nil, count: Self.size)
+    marks = UseMarks()
+    unsafe points.initialize(repeating: nil)
+  }
+
+  fileprivate init(copying other: PageChunk) {
+    (pages, count, marks) = (other.pages, other.count, other.marks)
+    _ = unsafe points.initialize(fromContentsOf: other.points)
+  }
+
+  deinit { unsafe points.deallocate() }
 
   fileprivate static func index(of number: Int64) -> Int { Int(number & Int64(size - 1)) }
   fileprivate static func key(of number: Int64) -> Int64 { number >> 8 }
@@ -85,27 +102,50 @@ struct PageChunk: Sendable {
   /// Appends the points of pages of this chunk to a set, and marks them as used. `numbers`: those of the pages, from
   /// `start` on as long as they're of this chunk. Returns the index of the first other one.
   fileprivate func append(_ numbers: Span<Int64>, from start: Int, to set: inout PageSet) -> Int {
-    let key = Self.key(of: numbers[start])
-    let points = points.span
+    let first = Self.key(of: numbers[start]) << 8
     var used = InlineArray<4, UInt64>(repeating: 0)
-    var next = start
+    // The bits of one word are collected before they are stored: otherwise each page would wait for the one before.
+    var (word, bits) = (0, UInt64(0))
+    var (next, missing) = (start, 0)
     set.append(atMost: numbers.count - start) { output in
-      while next < numbers.count, Self.key(of: numbers[next]) == key {
-        let index = Self.index(of: numbers[next])
-        let found = points[index]
-        if found != nil { used[index >> 6] |= 1 << UInt64(index & 63) }
+      while next < numbers.count {
+        let index = Int(truncatingIfNeeded: numbers[next] &- first)
+        guard index >= 0, index < Self.size else { break }
+        let found = unsafe points[index]
         output.append(found)
+        if index >> 6 != word {
+          used[word] |= bits
+          (word, bits) = (index >> 6, 0)
+        }
+        if found == nil { missing += 1 } else { bits |= 1 << UInt64(truncatingIfNeeded: index & 63) }
         next += 1
       }
+      return missing
     }
+    used[word] |= bits
     marks.set(used)
     return next
   }
 
-  fileprivate mutating func set(_ index: Int, _ page: PyramidPage?) {
+  fileprivate func set(_ index: Int, _ page: PyramidPage?) {
     count += (page == nil ? 0 : 1) - (pages[index] == nil ? 0 : 1)
     pages[index] = page
-    points[index] = page?.points
+    unsafe points[index] = page?.points
+  }
+}
+
+extension [Int64: PageChunk] {
+  /// Changes a page of a chunk, or of a copy if a reader has the chunk.
+  fileprivate mutating func set(_ number: Int64, _ page: PyramidPage?) {
+    let key = PageChunk.key(of: number)
+    guard let place = index(forKey: key) else {
+      let new = PageChunk()
+      new.set(PageChunk.index(of: number), page)
+      self[key] = new
+      return
+    }
+    if !isKnownUniquelyReferenced(&values[place]) { values[place] = PageChunk(copying: values[place]) }
+    values[place].set(PageChunk.index(of: number), page)
   }
 }
 
@@ -152,7 +192,7 @@ final class PageTable: Sendable {
       pages.compactMap { number, page in
         let (key, index) = (PageChunk.key(of: number), PageChunk.index(of: number))
         guard chunks[key]?.pages[index] == nil else { return nil }
-        chunks[key, default: PageChunk()].set(index, page)
+        chunks.set(number, page)
         return chunks[key].map { CachedPage(number: number, page: page, marks: $0.marks) }
       }
     }
@@ -162,7 +202,7 @@ final class PageTable: Sendable {
     chunks.withLock { chunks in
       let (key, index) = (PageChunk.key(of: cached.number), PageChunk.index(of: cached.number))
       guard chunks[key]?.pages[index] === cached.page else { return }
-      chunks[key]?.set(index, nil)
+      chunks.set(cached.number, nil)
       if chunks[key]?.count == 0 { chunks[key] = nil }
     }
   }

@@ -9,11 +9,9 @@ struct PageSet {
 
   init(reserving count: Int) { points.reserveCapacity(count) }
 
-  /// Appends pages of a chunk that the set already owns, and missing ones.
-  mutating func append(atMost count: Int, _ write: (inout OutputSpan<PagePoints?>) -> Void) {
-    let start = points.count
-    points.append(addingCapacity: count, initializingWith: write)
-    for index in start..<points.count where points[index] == nil { missingCount += 1 }
+  /// Appends pages of a chunk that the set already owns, and missing ones. `write` returns how many are missing.
+  mutating func append(atMost count: Int, _ write: (inout OutputSpan<PagePoints?>) -> Int) {
+    points.append(addingCapacity: count) { missingCount += write(&$0) }
   }
 
   /// Makes the set an owner of a chunk's pages.

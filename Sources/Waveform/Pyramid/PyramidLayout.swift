@@ -94,7 +94,7 @@ struct PyramidLayout: Equatable, Sendable {
   /// Returns the page of lane 0 of a block; the other lanes follow.
   @inline(__always)
   func page(upper: Bool, block: Int64) -> Int64 {
-    1 + (upper ? block * 257 : block + block / 256 + 1) * Int64(lanes)
+    1 + (upper ? block * 257 : block + block >> 8 + 1) * Int64(lanes)
   }
 
   /// Whether a page won't change any more, and so has a checksum, once the file has this many whole points of level 0.
