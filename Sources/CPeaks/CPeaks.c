@@ -9,13 +9,34 @@
 #define THIRTY_TWO(x) TEN(x), TEN(x), TEN(x), x, x
 /// From number 32 − n on: the smallest number n times, then the largest.
 static const int16_t kept_first[64] = {THIRTY_TWO(INT16_MIN), THIRTY_TWO(INT16_MAX)};
-/// From number 32 − n on: the largest number n times, then the smallest.
-static const int16_t kept_last[64] = {THIRTY_TWO(INT16_MAX), THIRTY_TWO(INT16_MIN)};
-
 /// How far ahead the points of edges are fetched.
 enum { edges_ahead = 40 };
 
 typedef int16_t eight __attribute__((vector_size(16)));
+
+typedef uint32_t four_points __attribute__((vector_size(16)));
+typedef uint64_t two_pairs __attribute__((vector_size(16)));
+
+/// Stores the peaks of `count` pixels, at most four, `step` apart, as minimum and maximum. `points`: four of each.
+static inline __attribute__((always_inline)) void store_pixels(
+  uint32_t *pixels, long step, const eight *points, long count) {
+  four_points p[4];
+  memcpy(p, points, sizeof p);
+  // Two points of each of two pixels.
+  const eight first = __builtin_elementwise_min(
+    (eight)__builtin_shufflevector(p[0], p[1], 0, 4, 1, 5), (eight)__builtin_shufflevector(p[0], p[1], 2, 6, 3, 7));
+  const eight second = __builtin_elementwise_min(
+    (eight)__builtin_shufflevector(p[2], p[3], 0, 4, 1, 5), (eight)__builtin_shufflevector(p[2], p[3], 2, 6, 3, 7));
+  const four_points all = (four_points)__builtin_elementwise_min(
+                            (eight)__builtin_shufflevector((two_pairs)first, (two_pairs)second, 0, 2),
+                            (eight)__builtin_shufflevector((two_pairs)first, (two_pairs)second, 1, 3)) ^
+                          0xffff0000;
+  if (step == 1 && count == 4) {
+    memcpy(pixels, &all, sizeof all);
+  } else {
+    for (long i = 0; i < count; i++) pixels[i * step] = all[i];
+  }
+}
 
 // What every processor has: SSE2 on x86-64, NEON on arm64.
 #define NAME(name) name##_baseline

@@ -8,117 +8,129 @@
 
 enum { NAME(points) = LANES / 2 };
 
-/// Keeps the first `count` points of a vector. −12 … 16.
-static inline __attribute__((always_inline)) NAME(shorts) NAME(first)(long count, NAME(shorts) points) {
-  return __builtin_elementwise_max(points, NAME(load)(kept_first + 32 - 2 * count));
+/// What the points from number `count` on are replaced by: −12 … 16. Its complement does that to those before.
+static inline __attribute__((always_inline)) NAME(shorts) NAME(first)(long count) {
+  return NAME(load)(kept_first + 32 - 2 * count);
 }
 
-/// Keeps the points of a vector from number `rank` on. −12 … 16.
-static inline __attribute__((always_inline)) NAME(shorts) NAME(from)(long rank, NAME(shorts) points) {
-  return __builtin_elementwise_max(points, NAME(load)(kept_last + 32 - 2 * rank));
+static inline __attribute__((always_inline)) NAME(shorts) NAME(smaller)(NAME(shorts) a, NAME(shorts) b) {
+  return __builtin_elementwise_min(a, b);
+}
+
+static inline __attribute__((always_inline)) NAME(shorts) NAME(larger)(NAME(shorts) a, NAME(shorts) b) {
+  return __builtin_elementwise_max(a, b);
 }
 
 static inline __attribute__((always_inline)) NAME(shorts) NAME(nothing)(void) { return (NAME(shorts)){0} + INT16_MAX; }
 
-/// Stores the peaks of all points of a vector, as minimum and maximum.
-static inline __attribute__((always_inline)) void NAME(store)(uint32_t *pixel, NAME(shorts) points) {
-  uint64_t words[LANES / 4];
-  memcpy(words, &points, sizeof words);
-  eight all;
+/// Returns the peaks of four points.
+static inline __attribute__((always_inline)) eight NAME(four)(NAME(shorts) points) {
 #if LANES == 16
-  eight other;
-  memcpy(&all, words, sizeof all);
-  memcpy(&other, words + 2, sizeof other);
-  all = __builtin_elementwise_min(all, other);
+  eight halves[2];
+  memcpy(halves, &points, sizeof halves);
+  return __builtin_elementwise_min(halves[0], halves[1]);
 #else
-  memcpy(&all, words, sizeof all);
+  return points;
 #endif
-  all = __builtin_elementwise_min(all, __builtin_shufflevector(all, all, 4, 5, 6, 7, 4, 5, 6, 7));
-  all = __builtin_elementwise_min(all, __builtin_shufflevector(all, all, 2, 3, 2, 3, 2, 3, 2, 3));
-  uint32_t both;
-  memcpy(&both, &all, sizeof both);
-  *pixel = both ^ 0xffff0000;
 }
 
-/// Adds the points of a line of 16 before number `rank`, and those from number `next` on.
+/// Adds the points of a line of 16 before number `rank`, and those from number `next`, which is `rank` or the one after
+/// it, on. Masks are loaded once if they can be: half of the loads cross a line of the cache.
 static inline __attribute__((always_inline)) void NAME(divide)(
   const uint32_t *line, long rank, long next, NAME(shorts) *before, NAME(shorts) *after) {
 #pragma clang loop unroll(full)
   for (int part = 0; part < 16; part += NAME(points)) {
-    const NAME(shorts) points = NAME(load)((const int16_t *)(line + part));
-    *before = __builtin_elementwise_min(*before, NAME(first)(rank - part, points));
-    *after = __builtin_elementwise_min(*after, NAME(from)(next - part, points));
+    const NAME(shorts) points = NAME(load)((const int16_t *)(line + part)), mask = NAME(first)(rank - part);
+    const NAME(shorts) other = next == rank ? mask : NAME(first)(next - part);
+    *before = NAME(smaller)(*before, NAME(larger)(points, mask));
+    *after = NAME(smaller)(*after, NAME(larger)(points, ~other));
   }
 }
 
-/// Adds `count` points of a row, at least `least` and at most `most` of them.
+/// How the points of a row are read: as many as fit into one or two vectors, or more than a vector has, which overlap,
+/// in two or in more.
+enum NAME(reading) { NAME(one), NAME(two), NAME(overlapping), NAME(many) };
+
+/// Adds `count` points of a row, at most `most`.
 static inline __attribute__((always_inline)) NAME(shorts) NAME(run)(
-  const uint32_t *from, long count, long least, long most, NAME(shorts) peaks) {
+  const uint32_t *from, long count, const enum NAME(reading) reading, long most, NAME(shorts) peaks) {
   const int16_t *samples = (const int16_t *)from;
-  if (least < NAME(points)) {
-    for (long done = 0; done < most; done += NAME(points)) {
-      const long rest = count - done;
-      const NAME(shorts) points = NAME(load)(samples + 2 * done);
-      peaks = __builtin_elementwise_min(peaks, NAME(first)(rest < NAME(points) ? rest : NAME(points), points));
-    }
-  } else {
-    // The last vectors overlap.
-    const long last = count - NAME(points);
+  const long last = count - NAME(points);
+  if (reading == NAME(one) || reading == NAME(two)) {
+    peaks = NAME(smaller)(peaks, NAME(larger)(NAME(load)(samples), NAME(first)(count)));
+    if (reading == NAME(one)) return peaks;
+    return NAME(smaller)(peaks, NAME(larger)(NAME(load)(samples + LANES), NAME(first)(last)));
+  }
+  peaks = NAME(smaller)(peaks, NAME(load)(samples));
+  if (reading == NAME(overlapping)) return NAME(smaller)(peaks, NAME(load)(samples + 2 * last));
 #pragma clang loop unroll(disable)
-    for (long done = 0; done < most; done += NAME(points)) {
-      peaks = __builtin_elementwise_min(peaks, NAME(load)(samples + 2 * (done < last ? done : last)));
-    }
+  for (long done = NAME(points); done < most; done += NAME(points)) {
+    peaks = NAME(smaller)(peaks, NAME(load)(samples + 2 * (done < last ? done : last)));
   }
   return peaks;
 }
 
-/// The block of an edge. `number`: the edge's.
-static inline __attribute__((always_inline)) const uint32_t *NAME(block)(
-  const struct peak_fold *fold, const int level, int64_t edge, long number) {
-  const long index = level == 4 ? (edge >> 8) - fold->first_block : number;
-  return fold->blocks[(index < fold->block_count ? index : fold->block_count - 1) * fold->block_step];
-}
-
-static inline __attribute__((always_inline)) void NAME(fold_from)(const struct peak_fold *fold, const int level) {
-  const int64_t points = fold->scale >> 8;
-  // The number of whole points of the level in a pixel, without that of its first edge.
-  const long least = level == 0 ? points : (points >> level) - 1, most = level == 0 ? points + 1 : least + 2;
-  const int64_t skipped = fold->row_first - (level > 0);
+static inline __attribute__((always_inline)) void NAME(fold_from)(
+  const struct peak_fold *fold, const int level, const enum NAME(reading) reading, long most) {
+  // Copies, because as far as the compiler can tell, each pixel might overwrite the originals.
+  const int64_t scale = fold->scale;
+  const long count = fold->count, step = fold->step, block_step = fold->block_step;
+  // For level 4, blocks are found by their numbers, and else by those of the edges.
+  const int64_t first_block = level == 4 ? fold->first_block : 0, last_block = first_block + fold->block_count - 1;
+  const uint32_t *const *blocks = fold->blocks;
+  const uint32_t *row = fold->row;
+  const int64_t row_first = fold->row_first - (level > 0);
   uint32_t *pixel = fold->pixels;
-  int64_t position = fold->first_pixel * fold->scale, start = 0;
+  int64_t position = fold->first_pixel * scale, start = 0;
   NAME(shorts) peaks = NAME(nothing)();
-  for (long number = 0; number <= fold->count; number++) {
+  // Four pixels are stored at a time, which takes half the steps of storing each.
+  eight stored[4] = {{0}};
+  for (long number = 0; number <= count; number++) {
     const int64_t edge = position >> 8, end = edge >> level;
     NAME(shorts) before = NAME(nothing)(), after = NAME(nothing)();
     if (level > 0) {
       // The lines of the edges are far apart: from memory, they take several times as long as all else.
-      const int64_t ahead = (position + edges_ahead * fold->scale) >> 8;
-      const uint32_t *next = NAME(block)(fold, level, ahead, number + edges_ahead);
-      __builtin_prefetch(next + (ahead & 240));
-      if (level == 8) __builtin_prefetch(next + 480);
-      const uint32_t *block = NAME(block)(fold, level, edge, number);
+      const int64_t ahead = (position + edges_ahead * scale) >> 8;
+      const int64_t next = level == 4 ? ahead >> 8 : number + edges_ahead, this = level == 4 ? edge >> 8 : number;
+      const uint32_t *later = blocks[((next < last_block ? next : last_block) - first_block) * block_step];
+      __builtin_prefetch(later + (ahead & 240));
+      if (level == 8) __builtin_prefetch(later + 480);
+      const uint32_t *block = blocks[((this < last_block ? this : last_block) - first_block) * block_step];
       NAME(divide)(block + (edge & 240), edge & 15, edge & 15, &before, &after);
       // Level 4 of the block.
       if (level == 8) NAME(divide)(block + 480, (edge >> 4) & 15, ((edge >> 4) & 15) + 1, &before, &after);
     }
     if (number > 0) {
-      peaks = __builtin_elementwise_min(peaks, before);
-      const int64_t first = start - skipped;
-      const long count = end - start - (level > 0);
-      NAME(store)(pixel, NAME(run)(fold->row + first, count, least, most, peaks));
-      pixel += fold->step;
+      const long points = end - start - (level > 0);
+      peaks = NAME(run)(row + (start - row_first), points, reading, most, NAME(smaller)(peaks, before));
+      stored[(number - 1) & 3] = NAME(four)(peaks);
+      if ((number & 3) == 0) {
+        store_pixels(pixel, step, stored, 4);
+        pixel += 4 * step;
+      }
     }
     peaks = after;
     start = end;
-    position += fold->scale;
+    position += scale;
   }
+  if ((count & 3) != 0) store_pixels(pixel, step, stored, count & 3);
+}
+
+static inline __attribute__((always_inline)) void NAME(fold_level)(const struct peak_fold *fold, const int level) {
+  // The number of whole points of the level in a pixel, without that of its first edge.
+  const long points = fold->scale >> (8 + level), least = level == 0 ? points : points - 1;
+  const long most = points + 1;
+  if (most <= NAME(points)) return NAME(fold_from)(fold, level, NAME(one), most);
+  if (least < NAME(points)) return NAME(fold_from)(fold, level, NAME(two), most);
+  if (most <= 2 * NAME(points)) return NAME(fold_from)(fold, level, NAME(overlapping), most);
+  NAME(fold_from)(fold, level, NAME(many), most);
 }
 
 static void NAME(fold)(const struct peak_fold *fold) {
   switch (fold->level) {
-    case 0: return NAME(fold_from)(fold, 0);
-    case 4: return NAME(fold_from)(fold, 4);
-    default: return NAME(fold_from)(fold, 8);
+    case 0: return NAME(fold_level)(fold, 0);
+    case 4: return NAME(fold_level)(fold, 4);
+    default: return NAME(fold_level)(fold, 8);
   }
 }
 
