@@ -31,6 +31,15 @@ import Testing
       "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
       "GET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     ),
+    // The same path, or nearly.
+    ("GET /a%2Fb/%63?d=e HTTP/1.1\r\n" + fields, "GET /a%2Fb/%63?f=%67+h&i HTTP/1.1\r\n" + fields),
+    ("GET /a/b?c HTTP/1.1\r\n" + fields, "GET /a/b HTTP/1.1\r\n" + fields),
+    ("GET /a/b?c HTTP/1.1\r\n" + fields, "GET /a/bc?c HTTP/1.1\r\n" + fields),
+    ("GET /a/b?c HTTP/1.1\r\n" + fields, "GET /a/c?c HTTP/1.1\r\n" + fields),
+    ("GET /a HTTP/1.1\r\n" + fields, "GET /a?b=%zz HTTP/1.1\r\n" + fields),
+    ("GET /?a HTTP/1.1\r\n" + fields, "GET http://b?c HTTP/1.1\r\n" + fields),
+    ("GET http://b/a?c HTTP/1.1\r\n" + fields, "GET /a?d HTTP/1.1\r\n" + fields),
+    ("OPTIONS * HTTP/1.1\r\n" + fields, "GET * HTTP/1.1\r\n" + fields),
   ]
 
   @Test("a head is parsed alike after another one", arguments: cases.indices)
@@ -72,7 +81,8 @@ import Testing
 
   private static func text(of head: RequestHead) -> String {
     let fields = head.fields.map { "\($0.name)=\($0.value)" }
-    return "\(head.method) \(head.target.path) \(head.target.query) \(head.target.authority ?? "-") \(head.version)"
+    let target = head.target
+    return "\(head.method) \(target.path) \(target.segments) \(target.query) \(target.authority ?? "-") \(head.version)"
       + " \(fields) \(head.body) \(head.isPersistent) \(head.expectsContinue) \(head.isPlain)"
   }
 }

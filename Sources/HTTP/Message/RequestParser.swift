@@ -13,8 +13,8 @@ import Glibc
 /// limits bound what is kept between calls.
 ///
 /// The last head of ordinary size is kept with its bytes: a client that polls or pages sends the same one again and
-/// again, and comparing it costs a twentieth of parsing it. Most others differ only in the request line; then only the
-/// fields are compared.
+/// again, and comparing it costs a twentieth of parsing it. Most others differ only in the request line, and there only
+/// in the query; then the fields and the path are only compared.
 struct RequestParser {
   private let limits: HTTPLimits
   private var partialLine: [UInt8] = []
@@ -165,7 +165,7 @@ struct RequestParser {
       if line.isEmpty, mayStartEmpty {
         mayStartEmpty = false
       } else {
-        requestLine = try Self.parseRequestLine(line)
+        requestLine = try Self.parseRequestLine(line, after: last?.head.target)
       }
       return nil
     }
@@ -181,9 +181,9 @@ struct RequestParser {
     return head
   }
 
-  private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(HTTPParseError)
-    -> (HTTPMethod, RequestTarget, HTTPVersion)
-  {
+  private static func parseRequestLine(
+    _ line: ArraySlice<UInt8>, after last: RequestTarget?
+  ) throws(HTTPParseError) -> (HTTPMethod, RequestTarget, HTTPVersion) {
     guard let firstSpace = line.firstIndex(of: ASCII.space), firstSpace > line.startIndex,
       let secondSpace = line[(firstSpace + 1)...].firstIndex(of: ASCII.space), secondSpace > firstSpace + 1,
       line[..<firstSpace].allSatisfy(ASCII.isTokenByte)
@@ -191,7 +191,7 @@ struct RequestParser {
     let version = try version(line[(secondSpace + 1)...])
     let method = HTTPMethod(rawValue: String(decoding: line[..<firstSpace], as: UTF8.self))
     guard method.isKnown else { throw .unknownMethod(method.rawValue) }
-    let target = try RequestTarget(parsing: line[(firstSpace + 1)..<secondSpace], method: method)
+    let target = try RequestTarget(parsing: line[(firstSpace + 1)..<secondSpace], method: method, after: last)
     return (method, target, version)
   }
 

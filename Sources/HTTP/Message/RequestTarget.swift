@@ -35,8 +35,10 @@ package final class RequestTarget: Sendable {
     (self.path, self.segments, query, authority) = (path, segments, other.query, other.authority)
   }
 
-  /// Validates and parses a target.
-  init(parsing target: ArraySlice<UInt8>, method: HTTPMethod) throws(HTTPParseError) {
+  /// Validates and parses a target. `last`: one whose path is likely to be the same, which then isn't parsed again.
+  init(
+    parsing target: ArraySlice<UInt8>, method: HTTPMethod, after last: RequestTarget? = nil
+  ) throws(HTTPParseError) {
     guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
     if target.count == 1, target.first == 0x2A {
       guard method == .options else { throw .malformed(.target) }
@@ -52,11 +54,23 @@ package final class RequestTarget: Sendable {
     }
     let mark = origin.firstIndex(of: ASCII.question)
     let pathBytes = origin[..<(mark ?? origin.endIndex)]
+    if let last, last.hasPath(pathBytes) {
+      (path, segments) = (last.path, last.segments)
+      query = try Self.query(origin, after: mark)
+      return
+    }
     // A backslash isn't allowed in a URI, and browsers treat it as a slash (WHATWG URL).
     guard !pathBytes.contains(ASCII.backslash) else { throw .malformed(.target) }
     path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
     segments = try Self.segments(pathBytes)
-    query = try mark.map { (mark) throws(HTTPParseError) in try Self.query(origin[(mark + 1)...]) } ?? []
+    query = try Self.query(origin, after: mark)
+  }
+
+  private func hasPath(_ bytes: ArraySlice<UInt8>) -> Bool {
+    let (own, bytes) = (path.utf8.span, bytes.span)
+    guard own.count == bytes.count else { return false }
+    for index in own.indices where own[index] != bytes[index] { return false }
+    return true
   }
 
   private static func absolute(
@@ -83,10 +97,12 @@ package final class RequestTarget: Sendable {
     }
   }
 
-  private static func query(_ text: ArraySlice<UInt8>) throws(HTTPParseError) -> [QueryItem] {
+  /// `mark`: the index of the question mark; nil if there is none.
+  private static func query(_ target: ArraySlice<UInt8>, after mark: Int?) throws(HTTPParseError) -> [QueryItem] {
+    guard let mark else { return [] }
     var items: [QueryItem] = []
     items.reserveCapacity(8)
-    var rest = text
+    var rest = target[(mark + 1)...]
     while !rest.isEmpty {
       let end = rest.firstIndex(of: UInt8(ascii: "&")) ?? rest.endIndex
       let pair = rest[..<end]
