@@ -11,10 +11,24 @@ import Waveform
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
-    var tenant: Tenant
-    var recording: RecordingID
-    var query: WaveformQuery
-    var form: WaveformForm
+    let tenant: Tenant
+    let recording: RecordingID
+    let query: WaveformQuery
+    let form: WaveformForm
+    /// Computed once, because three tables look for each key.
+    fileprivate let hash: Int
+
+    init(tenant: Tenant, recording: RecordingID, query: WaveformQuery, form: WaveformForm) {
+      (self.tenant, self.recording, self.query, self.form) = (tenant, recording, query, form)
+      var hasher = Hasher()
+      hasher.combine(tenant)
+      hasher.combine(recording)
+      hasher.combine(query)
+      hasher.combine(form)
+      hash = hasher.finalize()
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(hash) }
   }
 
   private let cache: Cache<Key, UInt64, Representation>
@@ -54,7 +68,7 @@ private final class RequestedSlices: Sendable {
 
   /// Remembers a slice. Returns whether it was known.
   func add(_ key: SliceTable.Key) -> Bool {
-    let hash = key.hashValue
+    let hash = key.hash
     let place = Int(UInt(bitPattern: hash) % UInt(Self.count))
     return hashes.withLock { hashes in
       defer { hashes[place] = hash }
