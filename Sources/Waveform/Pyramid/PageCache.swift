@@ -99,17 +99,20 @@ final class PageChunk: @unchecked Sendable {
   fileprivate static func index(of number: Int64) -> Int { Int(number & Int64(size - 1)) }
   fileprivate static func key(of number: Int64) -> Int64 { number >> 8 }
 
-  /// Appends the points of pages of this chunk to a set, and marks them as used. `numbers`: those of the pages, from
-  /// `start` on as long as they're of this chunk. Returns the index of the first other one.
-  fileprivate func append(_ numbers: Span<Int64>, from start: Int, to set: inout PageSet) -> Int {
-    let first = Self.key(of: numbers[start]) << 8
+  /// Appends the points of pages of this chunk to a set, and marks them as used. `number`: the first one's; `rest`:
+  /// those that follow. Returns the first one that isn't of this chunk, or nil at the end.
+  @inline(__always)
+  fileprivate func append(
+    _ number: Int64, _ rest: inout some IteratorProtocol<Int64>, to set: inout PageSet
+  ) -> Int64? {
+    let first = Self.key(of: number) << 8
     var used = InlineArray<4, UInt64>(repeating: 0)
     // The bits of one word are collected before they are stored: otherwise each page would wait for the one before.
     var (word, bits) = (0, UInt64(0))
-    var (next, missing) = (start, 0)
-    set.append(atMost: numbers.count - start) { output in
-      while next < numbers.count {
-        let index = Int(truncatingIfNeeded: numbers[next] &- first)
+    var (next, missing) = (Int64?.some(number), 0)
+    set.append { output in
+      while let number = next {
+        let index = Int(truncatingIfNeeded: number &- first)
         guard index >= 0, index < Self.size else { break }
         let found = unsafe points[index]
         output.append(found)
@@ -118,7 +121,7 @@ final class PageChunk: @unchecked Sendable {
           (word, bits) = (index >> 6, 0)
         }
         if found == nil { missing += 1 } else { bits |= 1 << UInt64(truncatingIfNeeded: index & 63) }
-        next += 1
+        next = rest.next()
       }
       return missing
     }
@@ -173,15 +176,16 @@ final class PageTable: Sendable {
 
   init() {}
 
-  /// Returns the pages with these numbers, in order, as far as they are here, and marks them as used.
-  func pages(_ numbers: [Int64]) -> PageSet {
-    var set = PageSet(reserving: numbers.count)
-    var next = 0
-    while next < numbers.count {
-      let key = PageChunk.key(of: numbers[next])
-      let chunk = chunks.withLock { $0[key] }
+  /// Returns the pages with these numbers, in order, as far as they are here, and marks them as used. `numbers` must
+  /// know their count.
+  func pages(_ numbers: some Sequence<Int64>) -> PageSet {
+    var set = PageSet(of: numbers.underestimatedCount)
+    var rest = numbers.makeIterator()
+    var next = rest.next()
+    while let number = next {
+      let chunk = chunks.withLock { $0[PageChunk.key(of: number)] }
       if let chunk { set.own(chunk) }
-      next = (chunk ?? .empty).append(numbers.span, from: next, to: &set)
+      next = (chunk ?? .empty).append(number, &rest, to: &set)
     }
     return set
   }

@@ -4,14 +4,19 @@ struct PageSet {
   private var chunks: [PageChunk] = []
   private var pages: [PyramidPage] = []
   private var points: [PagePoints?] = []
+  private let count: Int
   /// The number of missing pages.
   private(set) var missingCount = 0
 
-  init(reserving count: Int) { points.reserveCapacity(count) }
+  /// Creates an empty set for `count` pages.
+  init(of count: Int) {
+    self.count = count
+    points.reserveCapacity(count)
+  }
 
   /// Appends pages of a chunk that the set already owns, and missing ones. `write` returns how many are missing.
-  mutating func append(atMost count: Int, _ write: (inout OutputSpan<PagePoints?>) -> Int) {
-    points.append(addingCapacity: count) { missingCount += write(&$0) }
+  mutating func append(_ write: (inout OutputSpan<PagePoints?>) -> Int) {
+    points.append(addingCapacity: count - points.count) { missingCount += write(&$0) }
   }
 
   /// Makes the set an owner of a chunk's pages.

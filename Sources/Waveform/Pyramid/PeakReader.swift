@@ -61,14 +61,11 @@ struct PeakReader {
 
   // MARK: Batches
 
-  /// Consecutive pixels and the pages that they need: all lanes of each block, lower blocks first.
+  /// Consecutive pixels and the pages that they need. Lower blocks are consecutive, or the edges' if there is one per
+  /// edge.
   struct Batch {
-    fileprivate(set) var pixels: Range<Int64>
-    fileprivate(set) var pages: [Int64] = []
-    /// The blocks of the pages. Lower blocks are consecutive, or the edges' if there is one per edge.
-    fileprivate var firstLower: Int64 = 0
-    fileprivate var lowerCount = 0
-    fileprivate var upper: Range<Int64> = 0..<0
+    let pixels: Range<Int64>
+    let pages: PageNumbers
   }
 
   func forEachBatch(_ body: (Batch) throws(WaveformError) -> Void) throws(WaveformError) {
@@ -83,36 +80,18 @@ struct PeakReader {
   }
 
   private func batch(_ pixels: Range<Int64>) -> Batch {
-    var batch = Batch(pixels: pixels)
     let (first, last) = (edge(pixels.lowerBound), edge(pixels.upperBound) - 1)
-    if level >= PyramidLayout.levelsPerBlock { batch.upper = first >> 16..<(last >> 16) + 1 }
-    batch.pages.reserveCapacity(((hasBlockPerEdge ? pixels.count + 1 : 0) + batch.upper.count) * lanes.count)
+    let upper = level < PyramidLayout.levelsPerBlock ? 0..<0 : first >> 16..<(last >> 16) + 1
+    var (frame, step, lowerCount) = (first * Int64(PeakKernel.pointFrames), PyramidLayout.blockFrames, 0)
     if hasBlockPerEdge {
-      batch.lowerCount = pixels.count + ((last + 1) & 255 != 0 ? 1 : 0)
-      batch.pages.append(addingCapacity: batch.lowerCount * lanes.count) { [count = batch.lowerCount] output in
-        // Multiplying once per edge, or calling for each, took twice as long.
-        var position = pixels.lowerBound &* scale
-        for _ in 0..<count {
-          let page = layout.page(upper: false, block: position >> 16)
-          for lane in lanes { output.append(page &+ Int64(lane)) }
-          position &+= scale
-        }
-      }
+      (frame, step) = (pixels.lowerBound * scale, scale)
+      lowerCount = pixels.count + ((last + 1) & 255 != 0 ? 1 : 0)
     } else if level < PyramidLayout.levelsPerBlock {
-      batch.firstLower = first >> 8
-      for block in first >> 8...last >> 8 { add(block, to: &batch) }
+      lowerCount = Int(last >> 8 - first >> 8) + 1
     }
-    for block in batch.upper { add(layout.page(upper: true, block: block), to: &batch.pages) }
-    return batch
-  }
-
-  private func add(_ lower: Int64, to batch: inout Batch) {
-    batch.lowerCount += 1
-    add(layout.page(upper: false, block: lower), to: &batch.pages)
-  }
-
-  private func add(_ first: Int64, to pages: inout [Int64]) {
-    for lane in lanes { pages.append(first + Int64(lane)) }
+    let pages = PageNumbers(
+      layout: layout, lanes: lanes, firstFrame: frame, step: step, lowerCount: lowerCount, upper: upper)
+    return Batch(pixels: pixels, pages: pages)
   }
 
   // MARK: Pixels
@@ -133,7 +112,7 @@ struct PeakReader {
     _ batch: Batch, _ pages: Span<PagePoints?>, _ lane: Int, into data: inout MutableRawSpan, at start: Int
   ) {
     let perPage = Int64(256 >> (level & 7))
-    let firstBlock = level < PyramidLayout.levelsPerBlock ? batch.firstLower : batch.upper.lowerBound
+    let firstBlock = level < PyramidLayout.levelsPerBlock ? batch.pages.firstLower : batch.pages.upper.lowerBound
     var (pixel, place) = (batch.pixels.lowerBound, start)
     while pixel < batch.pixels.upperBound {
       let block = PyramidLayout.block(level: level, point: pixel)
@@ -149,15 +128,15 @@ struct PeakReader {
   private func fold(
     _ batch: Batch, _ pages: Span<PagePoints?>, _ lane: Int, into data: inout MutableRawSpan, at start: Int
   ) {
-    let lower = pages.extracting(..<(batch.lowerCount * lanes.count))
-    let upper = pages.extracting((batch.lowerCount * lanes.count)...)
+    let lower = pages.extracting(..<(batch.pages.lowerCount * lanes.count))
+    let upper = pages.extracting((batch.pages.lowerCount * lanes.count)...)
     let isLower = level < PyramidLayout.levelsPerBlock
     let row = PointRow(
       of: isLower ? lower : upper, lane: lane, lanes: lanes.count, level: level,
-      firstBlock: isLower ? batch.firstLower : batch.upper.lowerBound)
+      firstBlock: isLower ? batch.pages.firstLower : batch.pages.upper.lowerBound)
     loops.fold(
-      batch.pixels, scale: scale, row, edges: lower, lane: lane, firstBlock: batch.firstLower, to: &data, at: start,
-      step: lanes.count)
+      batch.pixels, scale: scale, row, edges: lower, lane: lane, firstBlock: batch.pages.firstLower, to: &data,
+      at: start, step: lanes.count)
   }
 
   /// Returns the points of a lane's page. `block`: its place in the batch.

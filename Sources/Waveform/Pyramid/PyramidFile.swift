@@ -147,10 +147,17 @@ package final class PyramidFile: Sendable {
 
   /// Returns the pages with these numbers, in order: from memory, or read and verified.
   private func pages(
-    _ numbers: [Int64], of window: WaveformWindow, waiting: Bool = true
+    _ numbers: some Sequence<Int64>, of window: WaveformWindow, waiting: Bool = true
   ) throws(WaveformError) -> PageSet {
     var set = table.pages(numbers)
-    if set.missingCount == 0 { return set }
+    if set.missingCount > 0 { try fill(&set, Array(numbers), of: window, waiting: waiting) }
+    return set
+  }
+
+  /// Reads and verifies the pages that are missing in a set.
+  private func fill(
+    _ set: inout PageSet, _ numbers: [Int64], of window: WaveformWindow, waiting: Bool
+  ) throws(WaveformError) {
     var made: [(number: Int64, page: PyramidPage)] = []
     let points = window.extent.isComplete ? Int64.max : window.extent.availableFrames / 256
     var next = 0
@@ -175,7 +182,6 @@ package final class PyramidFile: Sendable {
       next = end
     }
     if !made.isEmpty { cache.keep(table.insert(made), of: table) }
-    return set
   }
 
   /// Throws if page `number` isn't what was written. `words` are consecutive pages, beginning with `first`.
