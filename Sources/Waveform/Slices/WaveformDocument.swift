@@ -215,16 +215,10 @@ package struct WaveformDocument: Sendable {
     }
   }
 
+  /// The file is little-endian, as is every processor that the service runs on.
   private func writeWords(_ words: Span<Int16>, to text: inout [UInt8]) {
-    let start = text.count
-    text.append(contentsOf: repeatElement(0, count: 2 * words.count))
-    var span = text.mutableSpan
-    // `mutableBytes` is unsafe because not all bytes form valid elements in general; these do. The stores are
-    // bounds-checked.
-    var bytes = unsafe span.mutableBytes
-    for index in words.indices {
-      bytes.storeBytes(of: words[index].littleEndian, toByteOffset: start &+ 2 &* index, as: Int16.self)
-    }
+    precondition(Int16(1).littleEndian == 1)
+    unsafe words.withUnsafeBytes { unsafe text.append(contentsOf: $0) }
   }
 
   private func writeFractions(of slice: WaveformSlice, lane: Int, to text: inout [UInt8]) {
