@@ -38,6 +38,10 @@ static inline __attribute__((always_inline)) void store_pixels(
   }
 }
 
+// NEIGHBORS(x): the sums of the pairs of samples of a vector. PACK(x, y): the numbers of two vectors as samples, in the
+// order of LEFT. ORDER puts the quarters of such a vector in the order of the frames. On x86, the compiler doesn't find
+// the instructions for the first two by itself, which take half the time.
+
 // What every processor has: SSE2 on x86-64, NEON on arm64.
 #define NAME(name) name##_baseline
 #define SET "baseline"
@@ -46,6 +50,14 @@ static inline __attribute__((always_inline)) void store_pixels(
 #define ODD 1, 3, 5, 7
 #define LEFT 0, 2, 4, 6, 8, 10, 12, 14
 #define RIGHT 1, 3, 5, 7, 9, 11, 13, 15
+#define ORDER 0, 1
+#ifdef __x86_64__
+#define NEIGHBORS(x) __builtin_ia32_pmaddwd128(x, (x) * 0 + 1)
+#define PACK(x, y) __builtin_ia32_packssdw128(x, y)
+#else
+#define NEIGHBORS(x) (((ints_baseline)((pairs_baseline)(x) << 16) >> 16) + ((ints_baseline)(x) >> 16))
+#define PACK(x, y) __builtin_shufflevector((eight)(x), (eight)(y), LEFT)
+#endif
 #include "loops.h"
 
 #ifdef __x86_64__
@@ -58,6 +70,9 @@ static inline __attribute__((always_inline)) void store_pixels(
 // Within the halves of a vector, which AVX2's shuffles don't cross.
 #define LEFT 0, 2, 4, 6, 16, 18, 20, 22, 8, 10, 12, 14, 24, 26, 28, 30
 #define RIGHT 1, 3, 5, 7, 17, 19, 21, 23, 9, 11, 13, 15, 25, 27, 29, 31
+#define ORDER 0, 2, 1, 3
+#define NEIGHBORS(x) __builtin_ia32_pmaddwd256(x, (x) * 0 + 1)
+#define PACK(x, y) __builtin_ia32_packssdw256(x, y)
 #include "loops.h"
 #pragma clang attribute pop
 #endif

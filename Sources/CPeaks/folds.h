@@ -136,20 +136,38 @@ static void NAME(fold)(const struct peak_fold *fold) {
 
 // MARK: Samples
 
-static void NAME(stereo_lane)(int16_t *lane, const int16_t *frames, long count, int which) {
+/// The mix of half as many frames as a vector has samples.
+static inline __attribute__((always_inline)) NAME(ints) NAME(mix)(const int16_t *frames) {
+  const NAME(ints) sum = NEIGHBORS(NAME(load)(frames));
+  // The shift rounds down; adding 1 to a negative sum makes that toward zero.
+  return (sum + (NAME(ints))((NAME(pairs))sum >> 31)) >> 1;
+}
+
+/// Extracts the mix (0), left (1) or right channel (2).
+static inline __attribute__((always_inline)) void NAME(extract)(
+  int16_t *lane, const int16_t *frames, long count, const int which) {
   long done = 0;
-  for (; done + LANES / 2 <= count; done += LANES / 2) {
-    NAME(ints) both;
-    memcpy(&both, frames + 2 * done, sizeof both);
-    const NAME(ints) left = (NAME(ints))((NAME(pairs))both << 16) >> 16, right = both >> 16, sum = left + right;
-    // The shift rounds down; adding 1 to a negative sum makes that toward zero.
-    const NAME(ints) mix = (sum - (sum >> 31)) >> 1;
-    const NAME(half) values = __builtin_convertvector(which == 0 ? mix : which == 1 ? left : right, NAME(half));
-    memcpy(lane + done, &values, sizeof values);
+  for (; done + LANES <= count; done += LANES) {
+    const int16_t *from = frames + 2 * done;
+    const NAME(shorts) first = NAME(load)(from), second = NAME(load)(from + LANES);
+    const NAME(quads) values =
+      which == 0   ? (NAME(quads))PACK(NAME(mix)(from), NAME(mix)(from + LANES))
+      : which == 1 ? (NAME(quads))__builtin_shufflevector(first, second, LEFT)
+                   : (NAME(quads))__builtin_shufflevector(first, second, RIGHT);
+    const NAME(quads) ordered = __builtin_shufflevector(values, values, ORDER);
+    memcpy(lane + done, &ordered, sizeof ordered);
   }
   for (; done < count; done++) {
-    const int32_t left = frames[2 * done], right = frames[2 * done + 1], sum = left + right;
-    lane[done] = (int16_t)(which == 0 ? (sum - (sum >> 31)) >> 1 : which == 1 ? left : right);
+    const int32_t left = frames[2 * done], right = frames[2 * done + 1];
+    lane[done] = (int16_t)(which == 0 ? (left + right) / 2 : which == 1 ? left : right);
+  }
+}
+
+static void NAME(stereo_lane)(int16_t *lane, const int16_t *frames, long count, int which) {
+  switch (which) {
+    case 0: return NAME(extract)(lane, frames, count, 0);
+    case 1: return NAME(extract)(lane, frames, count, 1);
+    default: return NAME(extract)(lane, frames, count, 2);
   }
 }
 

@@ -5,6 +5,7 @@ typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES)));
 typedef uint16_t NAME(magnitudes) __attribute__((vector_size(2 * LANES)));
 typedef int16_t NAME(half) __attribute__((vector_size(LANES)));
 typedef int32_t NAME(ints) __attribute__((vector_size(2 * LANES)));
+typedef uint64_t NAME(quads) __attribute__((vector_size(2 * LANES)));
 typedef uint32_t NAME(pairs) __attribute__((vector_size(2 * LANES)));
 
 static inline __attribute__((always_inline)) NAME(shorts) NAME(load)(const int16_t *from) {
@@ -149,3 +150,6 @@ static const struct peak_loops NAME(peak_loops) = {
 #undef ODD
 #undef LEFT
 #undef RIGHT
+#undef ORDER
+#undef NEIGHBORS
+#undef PACK
