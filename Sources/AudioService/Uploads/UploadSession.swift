@@ -140,11 +140,16 @@ final class UploadSession: @unchecked Sendable {
     state = .elsewhere
   }
 
-  /// Makes this process the one that receives the upload.
+  /// Makes this process the one that receives the upload, unless another has made a recording of it meanwhile.
   private func takeOver(at offset: Int64) throws {
     do throws(StorageError) { upload = try catalog.takeOver(id, at: offset) } catch {
+      let row = try catalog.upload(id)
+      if let row, row.recording != nil {
+        upload = row
+        return become(.finished)
+      }
       guard error == .changedMeanwhile else { throw error }
-      throw ServiceError.wrongUploadOffset(given: offset, actual: try catalog.upload(id)?.offset ?? 0)
+      throw ServiceError.wrongUploadOffset(given: offset, actual: row?.offset ?? 0)
     }
     guard let bytes = try dependencies.store.begin(try catalog.segments(of: id), at: offset) else {
       throw StorageError.io(operation: "open", path: id.text, errno: ENOENT)
@@ -292,9 +297,9 @@ final class UploadSession: @unchecked Sendable {
   func finish() async throws -> UploadStatus {
     let making = try await run { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()
-      if upload.recording != nil { return nil }
       if let finishing { return finishing }
       if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
+      if case .finished = state { return nil }
       guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
         throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
       }
