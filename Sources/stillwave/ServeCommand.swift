@@ -37,19 +37,19 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     let termination = Termination()
     // SIGHUP would end the process otherwise.
     _ = signal(SIGHUP, SIG_IGN)
-    let hangUp = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hang-up"))
     let service: Service
     do {
       service = try Service(configuration, logger: logger, logRequest: JSONLogHandler.request)
       let address = try service.start()
-      hangUp.setEventHandler { service.reload() }
-      hangUp.resume()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {
       logger.critical("could not start", metadata: ["error": "\(Service.words(forFailedStart: error))"])
       JSONLogHandler.flush(within: 1)
       throw ExitCode.failure
     }
+    let hangUp = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hang-up"))
+    hangUp.setEventHandler { service.reload() }
+    hangUp.resume()
     await termination.wait()
     await service.drain()
     await service.stop()

@@ -19,6 +19,8 @@ final class Command: Sendable {
   let processID: pid_t
   private let words: [String]
   private let ended = DispatchSemaphore(value: 0)
+  private let sent = Mutex<Set<Int32>>([])
+  private static let crashes: Set<Int32> = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
   private let status = Mutex<Int32?>(nil)
 
   init(_ path: String, _ arguments: [String]) throws {
@@ -60,22 +62,27 @@ final class Command: Sendable {
   var isRunning: Bool { status.withLock { $0 == nil } }
 
   func signal(_ number: Int32) {
+    sent.withLock { _ = $0.insert(number) }
     // Once the process has been waited for, its id may belong to another one.
     status.withLock { status in
       if status == nil { _ = kill(processID, number) }
     }
   }
 
-  /// Waits for the end. After the deadline, kills the process and throws.
+  /// Waits for the end. After the deadline, kills the process and throws. Throws if the process has crashed, unless a
+  /// signal of this command ended it.
   func finish(withinSeconds seconds: Double = 300) throws -> Finished {
     guard ended.wait(timeout: .now() + seconds) == .success else {
       signal(SIGKILL)
       throw ToolFailure(description: "\(words) did not end within \(seconds) s")
     }
     ended.signal()
-    return Finished(
-      status: status.withLock { $0 ?? -1 }, output: try contents(folder.file("output")),
-      errors: String(decoding: try contents(folder.file("errors")), as: UTF8.self))
+    let status = status.withLock { $0 ?? -1 }
+    let errors = String(decoding: try contents(folder.file("errors")), as: UTF8.self)
+    if Self.crashes.contains(status - 128), sent.withLock({ !$0.contains(status - 128) }) {
+      throw ToolFailure(description: "\(words) crashed with signal \(status - 128): \(errors)")
+    }
+    return Finished(status: status, output: try contents(folder.file("output")), errors: errors)
   }
 
   /// Returns its standard output so far.
