@@ -32,6 +32,7 @@ class Faults(threading.Thread):
             self.error = error
 
     def cause(self, kind):
+        self.look_for_crashes()
         node, lease = self.random.choice(self.cluster.nodes), self.cluster.lease
         seconds = self.random.uniform(lease + 1, lease + 5)
         if kind == "kill -9":
@@ -56,6 +57,14 @@ class Faults(threading.Thread):
         elif kind == "failover":
             self.cluster.database.fail_over(self.random.uniform(0, 2))
 
+    def look_for_crashes(self):
+        """Notes nodes that have ended although no fault ended them."""
+        for node in self.cluster.nodes if "kill -9" in self.kinds else []:
+            status = node.process.poll()
+            if status is not None:
+                self.cluster.journal.violation("lost", f"{node.name} ended by itself, with status {status}")
+                self.bring_back(node)
+
     def bring_back(self, node):
         """Starts a node, again if the database is away."""
         for _ in range(20):
@@ -63,6 +72,8 @@ class Faults(threading.Thread):
             try:
                 return node.wait(15)
             except RuntimeError:
+                if node.process.poll() not in (None, 1):
+                    self.cluster.journal.violation("lost", f"{node.name} didn't start, with status {node.process.poll()}")
                 node.kill()
                 time.sleep(0.5)
         raise RuntimeError(f"{node.name} doesn't start:\n{node.output()[-3000:]}")

@@ -83,6 +83,19 @@ import Testing
     #expect(driver.submit(JobID()) == ["claim"])
   }
 
+  @Test func aCancelledJobThatAnOlderRowCallsQueuedIsForgotten() {
+    let driver = LifecycleDriver()
+    let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
+    driver.submit(job.id)
+    driver.start(job.id)
+    #expect(driver.on(.cancelled(job)) == ["kill", "forget"])
+    #expect(driver.submit(job.id) == ["forget"])
+    #expect(driver.on(.exited(job.id, .signal(9))) == ["clear"])
+    #expect(driver.submit(job.id) == ["forget"])
+    #expect(driver.on(.cleared(job.id)) == [])
+    #expect(driver.submit(JobID()) == ["claim"], "its place is free")
+  }
+
   @Test func aNodeWithoutPlacesLeavesAllJobsToOthers() {
     let driver = LifecycleDriver(places: 0)
     let id = JobID()

@@ -180,7 +180,12 @@ package struct JobLifecycle {
 
   private mutating func submit(_ id: JobID, _ work: JobSchedule.Work, _ client: Client) {
     if clearedEarly.remove(id) != nil { return actions.append(.forget(id)) }
-    precondition(jobs[id] == nil, "a job is submitted twice")
+    switch jobs[id]?.state {
+    case nil: break
+    // The row was read before its cancellation, and then the job was forgotten.
+    case .cancelled, .clearing: return actions.append(.forget(id))
+    default: preconditionFailure("a job is submitted twice")
+    }
     jobs[id] = Entry(state: .queued)
     schedule.add(id, work, for: client)
   }
